@@ -1,0 +1,2 @@
+//! The command line (in the making).
+fn main() {}

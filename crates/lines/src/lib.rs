@@ -1,0 +1,1 @@
+//! The file engine (in the making).

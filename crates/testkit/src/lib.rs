@@ -1,0 +1,1 @@
+//! Test helpers (in the making).

@@ -1,0 +1,2 @@
+//! The work of the house (in the making).
+fn main() {}
