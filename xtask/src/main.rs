@@ -1,2 +1,88 @@
-//! The work of the house (in the making).
-fn main() {}
+//! `cargo x ...`: the commands of the working day. CONTRIBUTING.md tells when to use which.
+//!
+//! Every command is a thin list of steps over cargo; the only logic of its own is [`arch`], which holds the code to
+//! the arrows and rooms that ARCHITECTURE.md draws. Exit code 0: all is well. 1: something is not. 2: wrong usage.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool talks to the developer"
+)]
+
+mod arch;
+mod check;
+mod sanitize;
+mod step;
+
+use std::process::ExitCode;
+
+use step::{Result, Step};
+
+const USAGE: &str = "\
+usage: cargo x COMMAND
+
+  check            format, clippy, arch, docs: everything that needs no test to run
+  test             check, then every test of the workspace, doctests included
+  arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
+  fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
+  asan             the core's tests under AddressSanitizer (nightly)
+  bench headline   the main job at scale; `cargo x bench headline --help` tells its options
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["check"] => check::check(),
+        ["test"] => check::test(),
+        ["arch"] => arch::arch(),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => sanitize::fuzz(seconds),
+            Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
+        },
+        ["asan"] => sanitize::asan(),
+        ["bench", "headline", rest @ ..] => bench_headline(rest),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        other => return usage(&format!("no such command: {}", other.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("\ncargo x: {problem}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn usage(problem: &str) -> ExitCode {
+    eprint!("cargo x: {problem}\n\n{USAGE}");
+    ExitCode::from(2)
+}
+
+/// The program and the generator as release builds, then the runner, which does the rest.
+fn bench_headline(args: &[&str]) -> Result {
+    if !args.contains(&"--help") {
+        Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
+        Step::cargo(&[
+            "build",
+            "--release",
+            "--package",
+            "petal-bench",
+            "--bin",
+            "urls",
+        ])
+        .run()?;
+    }
+    let runner = [
+        "bench",
+        "--quiet",
+        "--package",
+        "petal-bench",
+        "--bench",
+        "headline",
+        "--",
+    ];
+    Step::cargo(&[&runner[..], args].concat()).run()
+}

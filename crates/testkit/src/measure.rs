@@ -1,0 +1,201 @@
+//! A child process with its time and its peak memory.
+//!
+//! `wait4` gives a child's peak resident memory (`ru_maxrss`), mapped pages of files included: the figure that
+//! `/usr/bin/time -v` shows. There is one trap. On Linux a process keeps that maximum across `exec`, so a child
+//! starts with the peak of the process that started it. A test program that once held 200 MiB would find 200 MiB in
+//! every small child. So the child's own `VmHWM`, which starts again at `exec`, is sampled too: see [`Measured`].
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a child did and what it took.
+#[derive(Debug)]
+pub struct Measured {
+    /// Exit status, standard output and standard error.
+    pub output: Output,
+    /// Peak resident memory in bytes. Exact if [`Measured::peak_is_exact`], else the largest sample (every
+    /// millisecond) of the child's own high-water mark.
+    pub peak_rss: u64,
+    /// Whether `peak_rss` is the kernel's own final figure.
+    pub peak_is_exact: bool,
+    /// From start to end.
+    pub wall: Duration,
+    /// Processor time in user mode, all threads and waited-for children.
+    pub user: Duration,
+    /// Processor time in the kernel, likewise.
+    pub system: Duration,
+}
+
+/// Runs a command to its end with nothing on standard input, and measures it.
+///
+/// # Errors
+/// If it cannot be started or waited for.
+pub fn run_measured(command: Command) -> io::Result<Measured> {
+    run_measured_with(command, Vec::new())
+}
+
+/// Runs a command to its end with these bytes on standard input, and measures it. A child that stops reading early
+/// is no error.
+///
+/// # Errors
+/// If it cannot be started or waited for.
+pub fn run_measured_with(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
+    let start = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let pid = child.id();
+    // After the start, so that it is no less than what the child took over at `exec`.
+    let inherited = high_water(std::process::id()).unwrap_or(u64::MAX);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| stdin.map(|mut pipe| pipe.write_all(&input)));
+        let stdout = scope.spawn(|| drain(stdout));
+        let stderr = scope.spawn(|| drain(stderr));
+        let samples = scope.spawn(|| {
+            let mut peak = 0;
+            while !over.load(Ordering::Relaxed) {
+                peak = peak.max(high_water(pid).unwrap_or(0));
+                thread::sleep(Duration::from_millis(1));
+            }
+            peak
+        });
+        let waited = wait4(pid);
+        let wall = start.elapsed();
+        over.store(true, Ordering::Relaxed);
+        let sampled = samples.join().unwrap_or(0);
+        let (status, usage) = waited?;
+        let (stdout, stderr) = (
+            stdout.join().unwrap_or_default(),
+            stderr.join().unwrap_or_default(),
+        );
+        let reported = usage.ru_maxrss.unsigned_abs() * 1024;
+        let peak_is_exact = reported > inherited;
+        Ok(Measured {
+            output: Output {
+                status,
+                stdout,
+                stderr,
+            },
+            peak_rss: if peak_is_exact { reported } else { sampled },
+            peak_is_exact,
+            wall,
+            user: duration(usage.ru_utime),
+            system: duration(usage.ru_stime),
+        })
+    })
+}
+
+fn drain(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What was read before an error is what the test gets to see.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// The largest resident memory a running process has had since `exec`, in bytes.
+fn high_water(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::from_secs(time.tv_sec.unsigned_abs())
+        + Duration::from_micros(time.tv_usec.unsigned_abs())
+}
+
+/// Waits for a child that nobody else waits for.
+#[expect(unsafe_code, reason = "std has no way to a child's resource usage")]
+fn wait4(pid: u32) -> io::Result<(ExitStatus, libc::rusage)> {
+    use std::os::unix::process::ExitStatusExt;
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    loop {
+        let mut status = 0;
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: both pointers are valid for writes for the whole call, and a zeroed rusage is a valid one (it is
+        // plain integers), so assume_init holds even when wait4 fails and writes nothing. The pid is that of a child
+        // of ours that is dropped, never waited for, by its owner.
+        let (result, usage) = unsafe {
+            (
+                libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()),
+                usage.assume_init(),
+            )
+        };
+        if result == pid {
+            return Ok((ExitStatus::from_raw(status), usage));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn output_status_and_input() {
+        let ran = run_measured_with(sh("cat; echo no >&2; exit 3"), b"yes".to_vec()).unwrap();
+        assert_eq!(
+            (ran.output.stdout, ran.output.stderr),
+            (b"yes".to_vec(), b"no\n".to_vec())
+        );
+        assert_eq!(ran.output.status.code(), Some(3));
+        assert!(ran.wall > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_child_that_does_not_read_is_no_error() {
+        assert!(
+            run_measured_with(sh("exit 0"), vec![b'x'; 1 << 20])
+                .unwrap()
+                .output
+                .status
+                .success()
+        );
+    }
+
+    #[test]
+    fn the_peak_is_the_childs_own() {
+        // dd fills a block of 64 MiB; a small child must not inherit what this process holds.
+        let big = run_measured(sh(
+            "dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null",
+        ))
+        .unwrap();
+        assert!(
+            (64 << 20..80 << 20).contains(&big.peak_rss),
+            "{}",
+            big.peak_rss
+        );
+        let ballast = vec![1_u8; 100 << 20];
+        let small = run_measured(sh("sleep 0.05")).unwrap();
+        assert!(
+            small.peak_rss < 20 << 20,
+            "{} (exact: {})",
+            small.peak_rss,
+            small.peak_is_exact
+        );
+        drop(std::hint::black_box(ballast));
+    }
+}

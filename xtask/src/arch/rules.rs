@@ -1,0 +1,271 @@
+//! What is allowed. The one place to change when the house changes; change ARCHITECTURE.md with it.
+
+/// What a crate of ours may depend on.
+pub(super) struct CrateRule {
+    pub(super) name: &'static str,
+    /// Crates of ours it may use. Crates from outside are `deny.toml`'s business.
+    pub(super) uses: &'static [&'static str],
+}
+
+/// The arrows between crates. A crate that is not here has no place in the house yet.
+/// Any crate may use [`DEV_ONLY`] in its tests and benches.
+pub(super) const CRATES: &[CrateRule] = &[
+    CrateRule {
+        name: "petal",
+        uses: &[],
+    },
+    CrateRule {
+        name: "petal-lines",
+        uses: &["petal"],
+    },
+    CrateRule {
+        name: "petal-cli",
+        uses: &["petal", "petal-lines"],
+    },
+    CrateRule {
+        name: "petal-testkit",
+        uses: &[],
+    },
+    CrateRule {
+        name: "petal-bench",
+        uses: &["petal"],
+    },
+    CrateRule {
+        name: "xtask",
+        uses: &[],
+    },
+];
+
+/// Allowed as a dev-dependency of every crate but itself, never as a dependency.
+pub(super) const DEV_ONLY: &str = "petal-testkit";
+
+/// What a room (a top-level module of a crate) may use of its own crate.
+pub(super) struct Room {
+    pub(super) name: &'static str,
+    pub(super) uses: &'static [&'static str],
+}
+
+/// The rooms of one crate. `lib.rs` and `main.rs` are doors: they may use every room.
+pub(super) struct House {
+    pub(super) src: &'static str,
+    /// Rooms that every other room may use.
+    pub(super) everyone: &'static [&'static str],
+    pub(super) rooms: &'static [Room],
+}
+
+/// The rooms that are checked, from the foundation up: every arrow points to an earlier line.
+pub(super) const HOUSES: &[House] = &[
+    House {
+        src: "crates/core/src/",
+        everyone: &["error", "answers"],
+        rooms: &[
+            Room {
+                name: "error",
+                uses: &[],
+            },
+            Room {
+                name: "answers",
+                uses: &[],
+            },
+            Room {
+                name: "rate",
+                uses: &[],
+            },
+            Room {
+                name: "hash",
+                uses: &[],
+            },
+            Room {
+                name: "key",
+                uses: &["hash"],
+            },
+            Room {
+                name: "shape",
+                uses: &["rate"],
+            },
+            Room {
+                name: "store",
+                uses: &["shape"],
+            },
+            Room {
+                name: "kernel",
+                uses: &["shape", "hash", "key", "store"],
+            },
+            Room {
+                name: "format",
+                uses: &["shape", "hash", "store"],
+            },
+            Room {
+                name: "filter",
+                uses: &["rate", "shape", "hash", "key", "store", "kernel", "format"],
+            },
+            Room {
+                name: "any",
+                uses: &[
+                    "rate", "shape", "hash", "key", "store", "kernel", "format", "filter",
+                ],
+            },
+        ],
+    },
+    House {
+        src: "crates/lines/src/",
+        everyone: &["error", "progress"],
+        rooms: &[
+            Room {
+                name: "error",
+                uses: &[],
+            },
+            Room {
+                name: "progress",
+                uses: &[],
+            },
+            Room {
+                name: "budget",
+                uses: &[],
+            },
+            Room {
+                name: "fingerprint",
+                uses: &[],
+            },
+            Room {
+                name: "table",
+                uses: &["fingerprint", "budget"],
+            },
+            Room {
+                name: "input",
+                uses: &["budget"],
+            },
+            Room {
+                name: "chunk",
+                uses: &["budget", "input"],
+            },
+            Room {
+                name: "pass",
+                uses: &["budget", "input", "chunk", "fingerprint"],
+            },
+            Room {
+                name: "spill",
+                uses: &["budget", "fingerprint", "input", "chunk", "pass"],
+            },
+            Room {
+                name: "judge",
+                uses: &[
+                    "budget",
+                    "fingerprint",
+                    "table",
+                    "input",
+                    "chunk",
+                    "pass",
+                    "spill",
+                ],
+            },
+            Room {
+                name: "resolve",
+                uses: &[
+                    "budget",
+                    "fingerprint",
+                    "table",
+                    "input",
+                    "chunk",
+                    "pass",
+                    "spill",
+                    "judge",
+                ],
+            },
+            Room {
+                name: "print",
+                uses: &["budget", "input", "chunk", "pass", "spill"],
+            },
+            Room {
+                name: "plan",
+                uses: &["budget", "fingerprint", "table", "input", "chunk", "pass"],
+            },
+            Room {
+                name: "exact",
+                uses: &[
+                    "budget",
+                    "fingerprint",
+                    "table",
+                    "input",
+                    "chunk",
+                    "pass",
+                    "spill",
+                    "judge",
+                    "resolve",
+                    "print",
+                    "plan",
+                ],
+            },
+            Room {
+                name: "approx",
+                uses: &[
+                    "budget",
+                    "fingerprint",
+                    "input",
+                    "chunk",
+                    "pass",
+                    "print",
+                    "plan",
+                ],
+            },
+            Room {
+                name: "filters",
+                uses: &["budget", "input", "chunk", "pass", "print", "plan"],
+            },
+            Room {
+                name: "set",
+                uses: &[
+                    "budget",
+                    "fingerprint",
+                    "table",
+                    "input",
+                    "chunk",
+                    "pass",
+                    "spill",
+                    "judge",
+                    "resolve",
+                    "print",
+                    "plan",
+                    "exact",
+                    "approx",
+                ],
+            },
+        ],
+    },
+];
+
+/// Where unsafe code may stand: a path prefix, and how often the word may occur below it.
+pub(super) struct UnsafeRoom {
+    pub(super) prefix: &'static str,
+    pub(super) at_most: Option<usize>,
+    pub(super) why: &'static str,
+}
+
+/// The rooms of unsafe code. Everything else is safe Rust.
+pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
+    UnsafeRoom {
+        prefix: "crates/core/src/store",
+        at_most: None,
+        why: "where the bits live",
+    },
+    UnsafeRoom {
+        prefix: "crates/core/src/kernel",
+        at_most: None,
+        why: "vector instructions",
+    },
+    UnsafeRoom {
+        prefix: "crates/cli/src/",
+        at_most: Some(1),
+        why: "one named allow, to open a mapped file",
+    },
+    UnsafeRoom {
+        prefix: "crates/testkit/src/measure.rs",
+        at_most: Some(1),
+        why: "wait4, for the peak memory of a child",
+    },
+];
+
+/// A file wants at most 400 lines; above this one `arch` says so.
+pub(super) const LINES_NOTED: usize = 600;
+/// A file above this is a finding. Unit tests are not counted.
+pub(super) const LINES_MAX: usize = 800;

@@ -1,0 +1,105 @@
+//! One step: a command that is shown, run, and must succeed.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a command of `cargo x` comes to; the error is a sentence for the developer.
+pub(crate) type Result<T = ()> = std::result::Result<T, String>;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
+
+/// A command, run in the root of the repository.
+pub(crate) struct Step {
+    command: Command,
+    shown: String,
+}
+
+impl Step {
+    /// A cargo command, with the toolchain that runs us.
+    pub(crate) fn cargo(args: &[&str]) -> Self {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        Self::new(&cargo, "cargo", args)
+    }
+
+    /// A cargo command on the nightly toolchain, through rustup.
+    pub(crate) fn nightly(args: &[&str]) -> Self {
+        let args = [&["+nightly"], args].concat();
+        let mut step = Self::new("cargo".as_ref(), "cargo", &args);
+        // What the outer cargo said about itself would bind the inner one to the wrong toolchain.
+        for name in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"] {
+            step.command.env_remove(name);
+        }
+        step
+    }
+
+    fn new(program: &OsStr, name: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(root()).stdin(Stdio::null());
+        Self {
+            command,
+            shown: format!("{name} {}", args.join(" ")),
+        }
+    }
+
+    /// Adds an environment variable.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self.shown = format!("{name}={value:?} {}", self.shown);
+        self
+    }
+
+    /// Runs the step; its output is the developer's.
+    pub(crate) fn run(mut self) -> Result {
+        eprintln!("\n==> {}", self.shown);
+        let status = self
+            .command
+            .status()
+            .map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("`{}` failed ({status})", self.shown))
+        }
+    }
+
+    /// Runs the step, shows its standard output and hands each line of it to `see` as well.
+    pub(crate) fn run_seeing(mut self, mut see: impl FnMut(&str)) -> Result {
+        eprintln!("\n==> {}", self.shown);
+        let mut child = self
+            .command
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
+        if let Some(stdout) = child.stdout.take() {
+            for line in BufReader::new(stdout)
+                .split(b'\n')
+                .map_while(|line| line.ok())
+            {
+                let line = String::from_utf8_lossy(&line);
+                println!("{line}");
+                see(&line);
+            }
+        }
+        let status = child
+            .wait()
+            .map_err(|e| format!("lost `{}`: {e}", self.shown))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("`{}` failed ({status})", self.shown))
+        }
+    }
+
+    /// Runs the step silently and returns its standard output, if it succeeds.
+    pub(crate) fn output(mut self) -> Option<String> {
+        let output = self.command.stderr(Stdio::null()).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then_some(text)
+    }
+}
