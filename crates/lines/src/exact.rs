@@ -33,7 +33,7 @@ use crate::table::Table;
 
 /// Memory kept free for records beside a filter that could use all there is.
 fn least_records(work: u64) -> u64 {
-    (work / 16).clamp(512 << 10, 256 << 20)
+    (work / 16).min(256 << 20)
 }
 
 /// One exact job.

@@ -121,6 +121,20 @@ impl Input {
         Ok(Self { name, body, skip: 0 })
     }
 
+    /// A stream of these bytes, a few at a time.
+    #[cfg(test)]
+    pub(crate) fn trickle(bytes: Vec<u8>) -> Self {
+        struct Trickle(io::Cursor<Vec<u8>>);
+        impl Read for Trickle {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let few = buffer.len().min(1 + self.0.position() as usize % 777);
+                self.0.read(&mut buffer[..few])
+            }
+        }
+        let body = Body::Stream(Mutex::new(Some(Box::new(Trickle(io::Cursor::new(bytes))))));
+        Self { name: "trickle".to_owned(), body, skip: 0 }
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -32,6 +32,13 @@ pub enum Verb {
     Dedup,
 }
 
+impl Verb {
+    /// The verb when there are so many other inputs: compared with nothing, all are `Dedup`.
+    pub(crate) fn with_others(self, others: usize) -> Self {
+        if others == 0 { Self::Dedup } else { self }
+    }
+}
+
 /// Whose fingerprints fill the table first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seed {
@@ -139,7 +146,7 @@ mod tests {
     /// Runs a judge over small inputs; the answer as positions in the first input.
     fn judge(verb: Verb, seed: Seed, first: &[u8], others: &[&[u8]]) -> Vec<usize> {
         let mut judge = Judge::new(verb, seed, Table::new(1 << 20, 0).unwrap());
-        let mut show = |judge: &mut Judge, lines: &[u8]| {
+        let show = |judge: &mut Judge, lines: &[u8]| {
             lines.iter().for_each(|&i| judge.seed(print(i)).unwrap().unwrap());
         };
         if seed == Seed::First {

@@ -281,10 +281,12 @@ impl Sizes {
                 };
                 let (begin, next) =
                     if plan.first_begins { (&self.first, other) } else { (other, &self.first) };
-                let rate = rate(begin.lines, budget.work);
+                let rate_there = rate(begin.lines, budget.work);
                 let overlap = next.overlap(begin);
-                let candidates = next.lines as f64 * (overlap + rate * (1.0 - overlap));
-                let back = (next.lines as f64 * overlap).min(begin.lines as f64);
+                let candidates = next.lines as f64 * (overlap + rate_there * (1.0 - overlap));
+                let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
+                let back_rate = rate(candidates as u64, budget.work);
+                let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
                     + read(begin)
                     + decide(next, candidates)
