@@ -1,2 +1,23 @@
-//! The command line (in the making).
-fn main() {}
+//! `petal`: approximate set membership and exact set operations on line files.
+//!
+//! The program is thin: [`args`] turns words into values, [`commands`] do the work with the
+//! libraries, [`exit`] turns what came of it into an exit code and one line on stderr.
+
+mod args;
+mod commands;
+mod exit;
+mod memory;
+mod output;
+mod progress;
+mod text;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = match args::parse() {
+        Ok(args) => args,
+        Err(code) => return code,
+    };
+    output::remove_on_signal();
+    exit::code(commands::run(args))
+}

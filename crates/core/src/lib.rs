@@ -1,1 +1,68 @@
-//! The core library (in the making).
+//! Approximate set membership: Bloom filters at any size.
+//!
+//! "Have I seen this before?", asked of more items than memory holds. A Bloom filter answers with
+//! an array of bits: *no* is certain, *yes* is almost certain, and how almost is chosen
+//! beforehand.
+//!
+//! ```
+//! use petal::BloomFilter;
+//!
+//! // A million keys, one false alarm in a hundred: 1.25 MB.
+//! let mut seen = BloomFilter::with_rate(1_000_000, 0.01)?;
+//! for url in ["https://a.example/", "https://b.example/", "https://a.example/"] {
+//!     if seen.insert(url) {
+//!         // First time.
+//!     }
+//! }
+//! assert!(seen.contains("https://b.example/"));
+//!
+//! // Into a file and back; `open_mapped` would query it where it lies.
+//! let mut file = Vec::new();
+//! seen.write_to(&mut file, r#"{"what":"urls"}"#)?;
+//! let (again, metadata) = BloomFilter::read_from(&file[..])?;
+//! assert!(again == seen && metadata.contains("urls"));
+//! # Ok::<_, petal::Error>(())
+//! ```
+//!
+//! # What is where
+//!
+//! * [`BloomFilter`], the default: one cache line a key. [`ClassicBloomFilter`]: the textbook's,
+//!   a little smaller. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`AnyFilter`]:
+//!   whatever a file holds.
+//! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
+//! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits; [`Answers`]: what batches
+//!   return.
+//!
+//! # What it promises
+//!
+//! * No false negatives, ever: a key that was inserted is contained.
+//! * The false-positive rate that was asked for holds for the planned number of keys, by an exact
+//!   calculation for the layout, and is measured in the tests.
+//! * Constructors return `Result`, memory that is refused included; bytes from outside give an
+//!   error or a valid filter, never a panic.
+//! * A file means the same on every machine and in every later version.
+
+mod answers;
+mod any;
+mod error;
+mod filter;
+mod format;
+mod hash;
+mod kernel;
+mod key;
+pub mod rate;
+mod shape;
+mod store;
+
+pub use answers::Answers;
+pub use any::{AnyFilter, AnyShape};
+pub use error::{Error, Result};
+pub use filter::builder::Builder;
+pub use filter::file::verify_bytes;
+pub use filter::geometry::Geometry;
+pub use filter::typed::TypedBloomFilter;
+pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
+pub use hash::HashSpec;
+pub use key::Key;
+pub use shape::{ClassicShape, Shape};
+pub use store::{Lent, Mapped, Owned, Store, StoreMut};

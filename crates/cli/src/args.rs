@@ -1,0 +1,465 @@
+//! The words of the command line, and nothing else: the only file that sees clap.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use petal_lines::{Source, Strategy};
+
+use crate::text::{parse_count, parse_rate, parse_size};
+
+/// Parses the process's arguments. Help and usage errors are printed here; usage errors exit
+/// with 2, like every other trouble.
+pub(crate) fn parse() -> Result<Petal, ExitCode> {
+    parse_from(std::env::args_os())
+}
+
+fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<Petal, ExitCode> {
+    Petal::try_parse_from(words).map_err(|error| {
+        // `--help | head` may find nobody reading: nothing to say then.
+        let _ = error.print();
+        if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    })
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Exact set operations on line files far larger than memory, and the filters that make them
+/// fast.
+///
+/// A line is the bytes up to LF (or NUL with -z); CR, NUL and bytes that are not UTF-8 belong to
+/// it. Inputs are files, pipes, or - for standard input.
+#[derive(Debug, Parser)]
+#[command(
+    name = "petal",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  petal common a.txt b.txt              lines of a.txt that are in b.txt too
+  petal common a.txt b.txt -m 4G -o c   the same within 4 GiB of memory, into a file
+  petal diff new.txt seen.txt           lines of new.txt that are not in seen.txt
+  sort-free: petal dedup logs/*.txt     distinct lines, in order of first appearance
+  petal build -o bad.petal hosts.txt    a filter of all lines, 1 % false positives
+  petal check bad.petal requests.txt    lines that the filter may hold
+  petal plan -n 5e9 -m 4G               what rate 4 GiB give for 5 billion keys
+
+Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble."
+)]
+pub(crate) struct Petal {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print the distinct lines of A that occur in every other input
+    #[command(alias = "intersect", after_help = COMMON_EXAMPLES)]
+    Common(SetArgs),
+    /// Print the distinct lines of A that occur in no other input
+    #[command(aliases = ["exclude", "subtract"], after_help = DIFF_EXAMPLES)]
+    Diff(SetArgs),
+    /// Print the distinct lines of all inputs, in order of first appearance
+    #[command(visible_alias = "uniq", after_help = DEDUP_EXAMPLES)]
+    Dedup(DedupArgs),
+    /// Make a filter file of all lines
+    #[command(alias = "create", after_help = BUILD_EXAMPLES)]
+    Build(BuildArgs),
+    /// Put more lines into a filter file
+    #[command(alias = "insert", after_help = ADD_EXAMPLES)]
+    Add(AddArgs),
+    /// Print the lines that a filter may hold (-v: those it certainly does not)
+    #[command(alias = "query", after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Unite filter files of the same shape and hash
+    #[command(alias = "join", after_help = MERGE_EXAMPLES)]
+    Merge(MergeArgs),
+    /// Describe a filter file: shape, contents, false-positive rate now
+    #[command(alias = "show", after_help = INFO_EXAMPLES)]
+    Info(InfoArgs),
+    /// Examine every byte of filter files; exit with 2 on any damage
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
+    /// Size a filter before any work, from two or three of keys, rate, memory, probes
+    #[command(alias = "size", after_help = PLAN_EXAMPLES)]
+    Plan(PlanArgs),
+}
+
+const COMMON_EXAMPLES: &str = "\
+Examples:
+  petal common a.txt b.txt                 exact, in a.txt's order
+  petal common -m 4G -T /big a.txt b.txt   within 4 GiB; temporary data goes to /big
+  petal common -c a.txt b.txt c.txt        how many lines are in all three
+  zcat a.gz | petal common - b.txt         a pipe as input
+  petal common --approx a.txt b.txt        one pass; a few wrong lines, none missing";
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  petal diff today.txt yesterday.txt       what is new today
+  petal diff all.txt done-*.txt -o todo    what none of the others has";
+const DEDUP_EXAMPLES: &str = "\
+Examples:
+  petal dedup urls.txt                     each line once, first appearances, no sorting
+  cat *.log | petal dedup -c               how many distinct lines
+  petal dedup -m 512M big.txt -o once.txt  within 512 MiB";
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  petal build -o seen.petal urls.txt            1 % false positives; lines are counted first
+  petal build -o seen.petal -p 0.1% urls.txt    another rate
+  petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
+  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many";
+const ADD_EXAMPLES: &str = "\
+Examples:
+  petal add seen.petal more.txt
+  tail -n 1000 log | petal add seen.petal -";
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
+  petal check -v seen.petal urls.txt       lines that are certainly new
+  petal check -c seen.petal urls.txt       just how many hit";
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  petal merge -o week.petal mon.petal tue.petal wed.petal";
+const INFO_EXAMPLES: &str = "\
+Examples:
+  petal info seen.petal
+  petal info --json seen.petal | jq .rate_now";
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  petal verify seen.petal && echo sound";
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  petal plan -n 5e9 -m 4G        the rate that 4 GiB give for 5 billion keys
+  petal plan -n 1e6 -p 0.1%      the memory that 0.1 % takes
+  petal plan -m 64M -p 1%        how many keys fit
+  petal plan -n 1e6 -p 1% -k 4   with 4 probes";
+
+/// What all verbs that read lines share.
+#[derive(Args, Debug)]
+pub(crate) struct Engine {
+    /// Cap on memory: 4G, 512M, or a share of what the process may use, like 50%
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
+    pub(crate) memory: Memory,
+    /// Directory for temporary data [default: $TMPDIR or /tmp]
+    #[arg(short = 'T', long, value_name = "DIR")]
+    pub(crate) temp_dir: Option<PathBuf>,
+    /// Threads to work with [default: all processors]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Lines end in NUL instead of LF, in inputs and output
+    #[arg(short = 'z', long)]
+    pub(crate) null: bool,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
+}
+
+/// How much is said on stderr.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Talk {
+    /// Say nothing on stderr but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Show progress on stderr: auto is on a terminal only
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: When,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+/// A cap on memory as asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Memory {
+    Bytes(u64),
+    /// Of what the process may use.
+    Percent(f64),
+}
+
+impl Memory {
+    fn parse(text: &str) -> Result<Self, String> {
+        let Some(percent) = text.strip_suffix('%') else {
+            return parse_size(text)
+                .map(Self::Bytes)
+                .map_err(|error| format!("{error}, or a share like 50%"));
+        };
+        match percent.parse::<f64>() {
+            Ok(share) if share > 0.0 && share <= 100.0 => Ok(Self::Percent(share)),
+            _ => Err(format!("'{text}' is no share of memory; write 1% to 100%")),
+        }
+    }
+}
+
+/// Exact or approximate.
+#[derive(Args, Debug)]
+pub(crate) struct Answer {
+    /// No false line and none lost, whatever the input [default]
+    #[arg(long, conflicts_with = "approx")]
+    exact: bool,
+    /// One pass over each input, filters decide; the wrong lines to expect are told on stderr
+    #[arg(long)]
+    pub(crate) approx: bool,
+    /// With --approx: distinct lines to expect of an input that is no file
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, requires = "approx")]
+    pub(crate) expected: Option<u64>,
+    /// With --approx: false-positive rate to plan for [default: the best the memory allows]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate, requires = "approx")]
+    pub(crate) fpr: Option<f64>,
+    #[arg(long, hide = true, value_name = "NAME", conflicts_with = "approx")]
+    pub(crate) strategy: Option<Way>,
+    /// Print only the number of lines
+    #[arg(short, long, conflicts_with = "output")]
+    pub(crate) count: bool,
+    /// Write to a file, which appears whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// A strategy by name: for tests and benches.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Way {
+    Memory,
+    Narrow,
+    Partition,
+}
+
+impl From<Way> for Strategy {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::Memory => Self::Memory,
+            Way::Narrow => Self::Narrow,
+            Way::Partition => Self::Partition,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SetArgs {
+    /// The input whose lines are printed, in its order
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// What it is compared with
+    #[arg(value_name = "B", required = true)]
+    others: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+impl SetArgs {
+    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
+        (sources(std::slice::from_ref(&self.first)), sources(&self.others))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DedupArgs {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Inputs {
+    /// Inputs, - for standard input [default: -]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Inputs {
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        if self.files.is_empty() { vec![Source::Stdin] } else { sources(&self.files) }
+    }
+}
+
+fn sources(files: &[PathBuf]) -> Vec<Source> {
+    files.iter().map(Source::from_arg).collect()
+}
+
+/// Which filter to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Blocked: one cache line a key
+    Bloom,
+    /// The textbook's: a little smaller, several cache lines a key
+    Classic,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BuildArgs {
+    /// The filter file to make
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Keys to plan for [default: the number of lines, counted first]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub(crate) expected: Option<u64>,
+    /// False-positive rate to plan for [default: 1%, or with -m the best that fits]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// Cap on the filter's size: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
+    pub(crate) memory: Option<Memory>,
+    /// The type of filter
+    #[arg(long = "type", value_name = "TYPE", default_value = "bloom")]
+    pub(crate) kind: Kind,
+    /// Hash with a secret random key: for lines that an adversary may choose
+    #[arg(long)]
+    pub(crate) keyed: bool,
+    #[command(flatten)]
+    pub(crate) read: Read,
+}
+
+/// How lines are read where memory is not the matter.
+#[derive(Args, Debug)]
+pub(crate) struct Read {
+    /// Threads to work with [default: all processors]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Lines end in NUL instead of LF
+    #[arg(short = 'z', long)]
+    pub(crate) null: bool,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AddArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Print the lines the filter certainly does not hold
+    #[arg(short = 'v', long)]
+    pub(crate) invert: bool,
+    /// Print only the number of lines
+    #[arg(short, long, conflicts_with = "output")]
+    pub(crate) count: bool,
+    /// Write to a file, which appears whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    /// The filter file to make
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// The filters to unite
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+    /// Cap on memory: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
+    pub(crate) memory: Memory,
+    /// Say nothing on stderr but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The filter files
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+    /// Print nothing when all is well
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    /// Keys
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub(crate) expected: Option<u64>,
+    /// False-positive rate
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// Memory of the filter: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
+    pub(crate) memory: Option<Memory>,
+    /// Probes: bits set for a key
+    #[arg(short = 'k', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) probes: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_table_of_arguments_is_sound() {
+        Petal::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_examples_and_they_parse() {
+        for verb in Petal::command().get_subcommands() {
+            let help = verb.get_after_help().unwrap_or_else(|| panic!("{}", verb.get_name()));
+            let help = help.to_string();
+            let lines = help.lines().filter_map(|line| line.split("petal ").nth(1));
+            let mut seen = 0;
+            for line in lines {
+                let line = line.split("  ").next().unwrap_or(line);
+                let line = line.split(" | ").next().unwrap_or(line);
+                let line = line.split(" && ").next().unwrap_or(line);
+                let words = ["petal"].into_iter().chain(line.split_whitespace());
+                let parsed = Petal::try_parse_from(words);
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                seen += 1;
+            }
+            assert!(seen > 0, "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn memory_has_a_unit_or_is_a_share() {
+        assert_eq!(Memory::parse("50%"), Ok(Memory::Percent(50.0)));
+        assert_eq!(Memory::parse("4G"), Ok(Memory::Bytes(4 << 30)));
+        for bad in ["0%", "101%", "%", "4", "x%", ""] {
+            assert!(Memory::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

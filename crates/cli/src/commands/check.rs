@@ -1,0 +1,36 @@
+//! `check`: which lines a filter may hold.
+
+use petal_lines::{LEAST_MEMORY, check};
+
+use super::{add, print, settings};
+use crate::args::CheckArgs;
+use crate::exit::{Outcome, Result};
+use crate::mapped;
+use crate::output::Output;
+use crate::progress::Teller;
+
+pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
+    let teller = Teller::new(&args.engine.talk);
+    let mut settings = settings(&args.engine, &teller);
+    add::fits(&args.filter, settings.memory)?;
+    settings.memory = settings.memory.max(LEAST_MEMORY);
+    let filter = mapped::open(&args.filter)?;
+    let inputs = args.inputs.sources();
+    let mut all = inputs.clone();
+    all.push(add::as_source(&args.filter));
+    let (checked, output) = if args.count {
+        (check(&settings, &filter, &inputs, args.invert, None), None)
+    } else {
+        let mut output = Output::open(args.output.as_deref(), &all)?;
+        let sink = Some(output.file() as &mut (dyn std::io::Write + Send));
+        (check(&settings, &filter, &inputs, args.invert, sink), Some(output))
+    };
+    teller.finish();
+    let checked = checked?;
+    let found = if args.invert { checked.lines - checked.hits } else { checked.hits };
+    match output {
+        Some(output) => output.finish()?,
+        None => print(&format!("{found}\n"))?,
+    }
+    Ok(if found > 0 { Outcome::Done } else { Outcome::NoneFound })
+}

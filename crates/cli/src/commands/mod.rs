@@ -1,0 +1,66 @@
+//! One file for each verb; what they share is here.
+
+mod add;
+mod build;
+mod check;
+mod info;
+mod merge;
+mod plan;
+mod set;
+mod verify;
+
+use std::io::Write as _;
+
+use petal_lines::Settings;
+
+use crate::args::{Command, Engine, Memory, Petal};
+use crate::exit::{Failure, Outcome, Result};
+use crate::memory;
+use crate::progress::Teller;
+
+/// Runs the verb.
+pub(crate) fn run(args: Petal) -> Result<Outcome> {
+    use petal_lines::Verb;
+    match args.command {
+        Command::Common(args) => set::compare(Verb::Common, &args),
+        Command::Diff(args) => set::compare(Verb::Diff, &args),
+        Command::Dedup(args) => set::dedup(&args),
+        Command::Build(args) => build::run(&args),
+        Command::Add(args) => add::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Merge(args) => merge::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Plan(args) => plan::run(&args),
+    }
+}
+
+/// A cap on memory in bytes.
+fn bytes(memory: Memory) -> u64 {
+    match memory {
+        Memory::Bytes(bytes) => bytes,
+        Memory::Percent(share) => (memory::available() as f64 * share / 100.0) as u64,
+    }
+}
+
+/// What the line engine is told.
+fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
+    let mut settings = Settings::new(bytes(engine.memory));
+    if let Some(jobs) = engine.jobs {
+        settings.jobs = jobs.into();
+    }
+    if let Some(dir) = &engine.temp_dir {
+        settings.temp_dir.clone_from(dir);
+    }
+    if engine.null {
+        settings.delimiter = 0;
+    }
+    settings.progress = teller;
+    settings
+}
+
+/// Prints a result on standard output.
+fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::of_stdout)
+}

@@ -1,0 +1,16 @@
+//! `verify`: whether filter files are whole.
+
+use super::print;
+use crate::args::VerifyArgs;
+use crate::exit::{Failure, Outcome, Result};
+use crate::mapped;
+
+pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
+    for path in &args.filters {
+        mapped::open(path)?.verify().map_err(Failure::of_file(path))?;
+        if !args.quiet {
+            print(&format!("{}: sound\n", path.display()))?;
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,95 @@
+//! What a run came to: exit codes, and the one line on stderr.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// How a command ended, if it ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Exit code 0.
+    Done,
+    /// Exit code 1: `check` found nothing.
+    NoneFound,
+}
+
+/// Why a command could not do its work: exit code 2, or 0 if only nobody reads on.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A filter, its file or its arithmetic.
+    Filter { file: Option<String>, error: petal::Error },
+    /// The line engine.
+    Lines(petal_lines::Error),
+    /// Something the command line itself found wrong: the line to print.
+    Plain(String),
+    /// The reader of our output went away.
+    ClosedPipe,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    /// A filter file that is not as it should be.
+    pub(crate) fn of_file(file: &Path) -> impl Fn(petal::Error) -> Self + '_ {
+        |error| Self::Filter { file: Some(file.display().to_string()), error }
+    }
+
+    /// Writing to standard output failed.
+    pub(crate) fn of_stdout(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::ClosedPipe;
+        }
+        Self::Plain(format!("standard output: cannot write: {}", words(&error)))
+    }
+}
+
+impl From<petal::Error> for Failure {
+    fn from(error: petal::Error) -> Self {
+        Self::Filter { file: None, error }
+    }
+}
+
+impl From<petal_lines::Error> for Failure {
+    fn from(error: petal_lines::Error) -> Self {
+        if error.is_broken_pipe() { Self::ClosedPipe } else { Self::Lines(error) }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filter { file: Some(file), error } => write!(f, "{file}: {error}"),
+            Self::Filter { file: None, error } => error.fmt(f),
+            Self::Lines(error) => error.fmt(f),
+            Self::Plain(text) => f.write_str(text),
+            Self::ClosedPipe => f.write_str("nobody reads the output"),
+        }
+    }
+}
+
+/// An I/O error in words, without Rust's `(os error N)`.
+pub(crate) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text[..at].to_lowercase(),
+        None => text,
+    }
+}
+
+/// Says on stderr what went wrong, if anything did, and gives the exit code.
+pub(crate) fn code(result: Result<Outcome>) -> ExitCode {
+    match result {
+        Ok(Outcome::Done) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Outcome::NoneFound) => ExitCode::from(1),
+        Err(failure) => {
+            say(&format!("petal: {failure}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// One line on stderr; if even that cannot be written, there is nobody to tell.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,136 @@
+//! Progress and notes on stderr: a bar on a terminal, nothing in a pipe.
+
+use std::io::IsTerminal as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use petal_lines::{Note, Progress};
+
+use crate::args::{Talk, When};
+use crate::exit::say;
+use crate::text;
+
+/// Tells a person how the work is getting on.
+pub(crate) struct Teller {
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    plain: Option<Plain>,
+}
+
+/// Progress where there is no terminal but it was asked for: a line now and then.
+#[derive(Default)]
+struct Plain {
+    phase: Mutex<Phase>,
+    done: AtomicU64,
+}
+
+#[derive(Default)]
+struct Phase {
+    what: &'static str,
+    bytes: Option<u64>,
+    told: Option<Instant>,
+}
+
+const BETWEEN_LINES: Duration = Duration::from_secs(1);
+
+impl Teller {
+    pub(crate) fn new(talk: &Talk) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let show = match talk.progress {
+            When::Always => !talk.quiet,
+            When::Auto => !talk.quiet && terminal,
+            When::Never => false,
+        };
+        let bar = (show && terminal).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let plain = (show && !terminal).then(Plain::default);
+        Self { quiet: talk.quiet, bar, plain }
+    }
+
+    /// Says something worth knowing that is no error.
+    pub(crate) fn say(&self, note: &str) {
+        if self.quiet {
+            return;
+        }
+        let line = format!("petal: {note}");
+        match &self.bar {
+            Some(bar) => bar.suspend(|| say(&line)),
+            None => say(&line),
+        }
+    }
+
+    /// Takes the bar away; what is said afterwards stays on the screen.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// With a known end, and without.
+fn style(known: bool) -> ProgressStyle {
+    let template = if known {
+        "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left"
+    } else {
+        "{msg:>10} {spinner} {bytes}, {bytes_per_sec}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Progress for Teller {
+    fn phase(&self, what: &'static str, bytes: Option<u64>) {
+        if let Some(bar) = &self.bar {
+            bar.reset();
+            bar.set_message(what);
+            bar.set_style(style(bytes.is_some()));
+            match bytes {
+                Some(bytes) => bar.set_length(bytes),
+                None => bar.unset_length(),
+            }
+        }
+        if let Some(plain) = &self.plain
+            && let Ok(mut phase) = plain.phase.lock()
+        {
+            plain.done.store(0, Ordering::Relaxed);
+            *phase = Phase { what, bytes, told: None };
+        }
+    }
+
+    fn advance(&self, bytes: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(bytes);
+        }
+        let Some(plain) = &self.plain else { return };
+        let done = plain.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let Ok(mut phase) = plain.phase.lock() else { return };
+        if phase.told.is_some_and(|told| told.elapsed() < BETWEEN_LINES) {
+            return;
+        }
+        phase.told = Some(Instant::now());
+        let of = phase.bytes.map(|all| format!(" of {}", text::size(all))).unwrap_or_default();
+        say(&format!("petal: {}: {}{of}", phase.what, text::size(done)));
+    }
+
+    fn note(&self, note: Note<'_>) {
+        match note {
+            Note::Spooling { input, dir } => {
+                let input = if input == "-" { "standard input" } else { input };
+                self.say(&format!(
+                    "note: {input} cannot be read twice; copying it to {}",
+                    dir.display()
+                ));
+            }
+            Note::Expecting { wrong, rate } => self.say(&format!(
+                "note: approximate: about {} wrong lines to expect, at most, at a rate of {}",
+                text::count(wrong.ceil() as u64),
+                text::rate(rate),
+            )),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Numbers as people write and read them.
+
+/// Parses a size in bytes with its unit: `4G` is 4 GiB, `512M`, `1.5GiB`.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let expected = || format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "K" | "KB" | "KIB" => 1u64 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        "T" | "TB" | "TIB" => 1 << 40,
+        "" => return Err(format!("'{text}' has no unit; write {text}M or {text}G")),
+        _ => return Err(expected()),
+    };
+    let number: f64 = digits.parse().map_err(|_| expected())?;
+    let bytes = number * unit as f64;
+    if !(1.0..9.2e18).contains(&bytes) {
+        return Err(expected());
+    }
+    Ok(bytes as u64)
+}
+
+/// Parses a number of keys: `5000000000`, `5_000_000_000`, `5e9`.
+pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
+    let expected = || format!("'{text}' is no number of keys; write 5000000 or 5e6");
+    let plain = text.replace('_', "");
+    if let Ok(count) = plain.parse::<u64>() {
+        return if count > 0 { Ok(count) } else { Err(expected()) };
+    }
+    let count: f64 = plain.parse().map_err(|_| expected())?;
+    if count.fract() != 0.0 || !(1.0..1e18).contains(&count) {
+        return Err(expected());
+    }
+    Ok(count as u64)
+}
+
+/// Parses a false-positive rate: `0.01`, `1%`, `1e-6`, `1/1000`.
+pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
+    let expected =
+        || format!("'{text}' is no rate between 0 and 1; write 0.01, 1%, 1e-6 or 1/1000");
+    let number = |text: &str| text.parse::<f64>().map_err(|_| expected());
+    let rate = if let Some(percent) = text.strip_suffix('%') {
+        number(percent)? / 100.0
+    } else if let Some((one, many)) = text.split_once('/') {
+        number(one)? / number(many)?
+    } else {
+        number(text)?
+    };
+    if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(expected()) }
+}
+
+/// Bytes in the unit a person would choose: `1.5 GiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value.fract() == 0.0 { 0 } else { 1 };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+/// A count with its thousands apart: `5,000,000`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate as a person would say it: `1 %`, `0.034 %`, `1.2e-7`.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate >= 1e-5 { format!("{} %", significant(rate * 100.0)) } else { format!("{rate:.2e}") }
+}
+
+/// Three significant digits, without trailing zeros.
+pub(crate) fn significant(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let text = format!("{value:.digits$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("4G"), Ok(4 << 30));
+        assert_eq!(parse_size("512m"), Ok(512 << 20));
+        assert_eq!(parse_size("1.5GiB"), Ok(3 << 29));
+        for bad in ["", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+        assert_eq!(size(1536 << 20), "1.5 GiB");
+        assert_eq!(size(700), "700 bytes");
+    }
+
+    #[test]
+    fn counts_and_rates() {
+        assert_eq!(parse_count("5e9"), Ok(5_000_000_000));
+        assert_eq!(parse_count("5_000"), Ok(5000));
+        for bad in ["0", "-5", "1.5", "", "x", "1e30", "nan"] {
+            assert!(parse_count(bad).is_err(), "{bad}");
+        }
+        assert_eq!(count(5_000_000), "5,000,000");
+        assert_eq!((count(0), count(999), count(1000)), ("0".into(), "999".into(), "1,000".into()));
+        for (text, value) in [("0.01", 0.01), ("1%", 0.01), ("1/1000", 0.001), ("1e-6", 1e-6)] {
+            assert_eq!(parse_rate(text), Ok(value));
+        }
+        for bad in ["0", "1", "100%", "-1%", "1/0", "x", "", "nan", "2"] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
+        assert_eq!(rate(0.01), "1 %");
+        assert_eq!(rate(0.000_345_6), "0.0346 %");
+        assert_eq!(rate(1.23e-7), "1.23e-7");
+        assert_eq!(significant(1234.0), "1234");
+    }
+}

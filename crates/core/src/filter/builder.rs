@@ -1,0 +1,121 @@
+//! Choosing a filter's size, hash and seed.
+
+use std::marker::PhantomData;
+
+use super::geometry::Geometry;
+use super::{Facts, Filter};
+use crate::error::{Error, Result};
+use crate::hash::HashSpec;
+
+/// Makes a filter. Its size comes of keys and rate, of keys and memory, or of bits and probes;
+/// given more, the first of these that is complete decides, and `build` says what is missing.
+///
+/// ```
+/// use petal::{BloomFilter, HashSpec};
+///
+/// let small = BloomFilter::builder().keys(1000).rate(0.001).build()?;
+/// let fixed = BloomFilter::builder().bits(1 << 20).probes(8).seed(7).build()?;
+/// let keyed = BloomFilter::builder()
+///     .keys(1000)
+///     .memory(4096)
+///     .hash(HashSpec::keyed(*b"sixteen secrets!"))
+///     .build()?;
+/// assert!(small.size_bytes() < 2048 && fixed.size_bytes() == 1 << 17);
+/// assert!(keyed.target_rate() < 1e-3);
+/// # Ok::<_, petal::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Builder<G> {
+    keys: Option<u64>,
+    rate: Option<f64>,
+    memory: Option<u64>,
+    bits: Option<u64>,
+    probes: Option<u32>,
+    hash: HashSpec,
+    layout: PhantomData<G>,
+}
+
+impl<G: Geometry> Builder<G> {
+    pub(crate) fn new() -> Self {
+        let hash = HashSpec::default();
+        let (keys, rate, memory, bits, probes) = (None, None, None, None, None);
+        Self { keys, rate, memory, bits, probes, hash, layout: PhantomData }
+    }
+
+    /// Distinct keys to plan for.
+    #[must_use]
+    pub fn keys(mut self, keys: u64) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// The false-positive rate to keep with that many keys.
+    #[must_use]
+    pub fn rate(mut self, rate: f64) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// The most memory the bits may take, in bytes.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// The least number of bits.
+    #[must_use]
+    pub fn bits(mut self, bits: u64) -> Self {
+        self.bits = Some(bits);
+        self
+    }
+
+    /// How many bits a key sets.
+    #[must_use]
+    pub fn probes(mut self, probes: u32) -> Self {
+        self.probes = Some(probes);
+        self
+    }
+
+    /// The default hash with this seed: filters with different seeds err on different keys.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.hash(HashSpec::rapid(seed))
+    }
+
+    /// The hash.
+    #[must_use]
+    pub fn hash(mut self, hash: HashSpec) -> Self {
+        self.hash = hash;
+        self
+    }
+
+    /// Makes the filter, empty.
+    ///
+    /// # Errors
+    /// If the size is not given or cannot be, or the memory is refused.
+    pub fn build(self) -> Result<Filter<G>> {
+        let (shape, target) = match self {
+            Self { keys: Some(keys), rate: Some(rate), .. } => (G::for_rate(keys, rate)?, rate),
+            Self { keys: Some(keys), memory: Some(bytes), .. } => {
+                let shape = G::for_memory(bytes, keys)?;
+                (shape, shape.rate(keys))
+            }
+            Self { bits: Some(bits), probes: Some(probes), .. } => {
+                let shape = G::for_bits(bits, probes)?;
+                (shape, self.keys.map_or(0.0, |keys| shape.rate(keys)))
+            }
+            _ => return Err(Error::unsized_filter()),
+        };
+        if let Some(most) = self.memory
+            && shape.lines().saturating_mul(64) > most
+        {
+            let needed = shape.lines().saturating_mul(64);
+            return Err(Error::invalid("memory", "enough for keys and rate", format!(
+                "{most} bytes where {needed} are needed"
+            )));
+        }
+        let facts = Facts { planned: self.keys.unwrap_or(0), target, inserted: 0 };
+        Filter::empty(shape, self.hash, facts)
+    }
+}

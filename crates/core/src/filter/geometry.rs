@@ -1,0 +1,219 @@
+//! What the two layouts have in common: the seam between shapes and kernels.
+
+use crate::answers::Answers;
+use crate::error::{Error, Result};
+use crate::kernel::{blocked, classic};
+use crate::rate;
+use crate::shape::{ClassicShape, Shape};
+use crate::store::Line;
+
+/// A layout of bits: [`Shape`] or [`ClassicShape`]. Sealed.
+pub trait Geometry: Copy + PartialEq + std::fmt::Debug + sealed::Layout {}
+
+impl Geometry for Shape {}
+impl Geometry for ClassicShape {}
+
+pub(crate) mod sealed {
+    use super::{Answers, Line, Result};
+
+    /// The numbers of a shape as they are in a file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Fields {
+        pub kind: u16,
+        pub probes: u16,
+        pub lanes: u16,
+        /// Blocks, or bits.
+        pub extent: u64,
+    }
+
+    pub trait Layout: Sized {
+        /// The layout's number in files.
+        const KIND: u16;
+        fn fields(&self) -> Fields;
+        /// Checks numbers from outside.
+        fn from_fields(fields: Fields) -> Result<Self>;
+        fn for_rate(keys: u64, rate: f64) -> Result<Self>;
+        fn for_memory(bytes: u64, keys: u64) -> Result<Self>;
+        fn for_bits(bits: u64, probes: u32) -> Result<Self>;
+        fn rate(&self, keys: u64) -> f64;
+        fn lines(&self) -> u64;
+        fn bits(&self) -> u64;
+        fn touch(&self) -> f64;
+        fn insert(&self, lines: &mut [Line], hash: u64) -> bool;
+        fn contains(&self, lines: &[Line], hash: u64) -> bool;
+        fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64;
+        fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers);
+        fn rate_now(&self, lines: &[Line]) -> f64;
+        fn describe(&self) -> String;
+    }
+}
+
+use sealed::{Fields, Layout};
+
+/// Runs with the kernel for a shape's number of lanes.
+macro_rules! kernel {
+    ($shape:expr, |$rule:ident| $call:expr) => {
+        if $shape.lanes() == 8 {
+            let $rule = blocked::Rule::<8> { blocks: $shape.blocks(), probes: $shape.probes() };
+            $call
+        } else {
+            let $rule = blocked::Rule::<16> { blocks: $shape.blocks(), probes: $shape.probes() };
+            $call
+        }
+    };
+}
+
+impl Layout for Shape {
+    const KIND: u16 = 1;
+
+    fn fields(&self) -> Fields {
+        let (probes, lanes) = (self.probes() as u16, self.lanes() as u16);
+        Fields { kind: Self::KIND, probes, lanes, extent: self.blocks() }
+    }
+
+    fn from_fields(fields: Fields) -> Result<Self> {
+        Self::new(fields.extent, fields.lanes.into(), fields.probes.into())
+    }
+
+    fn for_rate(keys: u64, rate: f64) -> Result<Self> {
+        Self::for_rate(keys, rate)
+    }
+
+    fn for_memory(bytes: u64, keys: u64) -> Result<Self> {
+        Self::for_memory(bytes, keys)
+    }
+
+    fn for_bits(bits: u64, probes: u32) -> Result<Self> {
+        Self::for_bits(bits, probes)
+    }
+
+    fn rate(&self, keys: u64) -> f64 {
+        self.rate(keys)
+    }
+
+    fn lines(&self) -> u64 {
+        self.lines()
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits()
+    }
+
+    fn touch(&self) -> f64 {
+        self.touch()
+    }
+
+    #[inline]
+    fn insert(&self, lines: &mut [Line], hash: u64) -> bool {
+        kernel!(self, |rule| rule.insert(lines, hash))
+    }
+
+    #[inline]
+    fn contains(&self, lines: &[Line], hash: u64) -> bool {
+        kernel!(self, |rule| rule.contains(lines, hash))
+    }
+
+    fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64 {
+        kernel!(self, |rule| rule.insert_batch(lines, hashes, new))
+    }
+
+    fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
+        kernel!(self, |rule| rule.contains_batch(lines, hashes, found));
+    }
+
+    fn rate_now(&self, lines: &[Line]) -> f64 {
+        kernel!(self, |rule| rule.rate_now(lines))
+    }
+
+    fn describe(&self) -> String {
+        format!("{} blocks of {} bits, {} probes", self.blocks(), self.lanes() * 64, self.probes())
+    }
+}
+
+impl ClassicShape {
+    #[inline]
+    fn rule(&self) -> classic::Rule {
+        classic::Rule { bits: self.bits(), probes: self.probes() }
+    }
+}
+
+impl Layout for ClassicShape {
+    const KIND: u16 = 2;
+
+    fn fields(&self) -> Fields {
+        Fields { kind: Self::KIND, probes: self.probes() as u16, lanes: 0, extent: self.bits() }
+    }
+
+    fn from_fields(fields: Fields) -> Result<Self> {
+        if fields.lanes != 0 {
+            return Err(Error::invalid("lanes", "0 in a classic filter", fields.lanes));
+        }
+        Self::for_bits(fields.extent, fields.probes.into())
+    }
+
+    fn for_rate(keys: u64, rate: f64) -> Result<Self> {
+        Self::for_rate(keys, rate)
+    }
+
+    fn for_memory(bytes: u64, keys: u64) -> Result<Self> {
+        Self::for_memory(bytes, keys)
+    }
+
+    fn for_bits(bits: u64, probes: u32) -> Result<Self> {
+        Self::for_bits(bits, probes)
+    }
+
+    fn rate(&self, keys: u64) -> f64 {
+        self.rate(keys)
+    }
+
+    fn lines(&self) -> u64 {
+        self.lines()
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits()
+    }
+
+    fn touch(&self) -> f64 {
+        self.touch()
+    }
+
+    #[inline]
+    fn insert(&self, lines: &mut [Line], hash: u64) -> bool {
+        self.rule().insert(lines, hash)
+    }
+
+    #[inline]
+    fn contains(&self, lines: &[Line], hash: u64) -> bool {
+        self.rule().contains(lines, hash)
+    }
+
+    fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64 {
+        self.rule().insert_batch(lines, hashes, new)
+    }
+
+    fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
+        self.rule().contains_batch(lines, hashes, found);
+    }
+
+    fn rate_now(&self, lines: &[Line]) -> f64 {
+        let set = ones(lines) as f64 / self.bits() as f64;
+        set.powi(self.probes() as i32)
+    }
+
+    fn describe(&self) -> String {
+        format!("{} bits, {} probes", self.bits(), self.probes())
+    }
+}
+
+/// Bits that are set.
+pub(crate) fn ones(lines: &[Line]) -> u64 {
+    lines.iter().flat_map(|line| line.0).map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Distinct keys, from bits that are set.
+pub(crate) fn cardinality<G: Geometry>(shape: &G, lines: &[Line]) -> f64 {
+    let zero = 1.0 - ones(lines) as f64 / shape.bits() as f64;
+    rate::cardinality(zero, shape.touch())
+}

@@ -1,0 +1,350 @@
+//! The filters people hold: a shape, a hash, and lines of bits somewhere.
+//!
+//! One type, [`Filter`], over a layout and a store; [`BloomFilter`] and [`ClassicBloomFilter`]
+//! are its two layouts. All work is done by the kernels behind
+//! [`Geometry`](geometry::Geometry); what is here is bookkeeping.
+//!
+//! Invariants: the store has exactly the lines of the shape. A hash that was inserted is
+//! contained from then on, until [`clear`](Filter::clear).
+
+pub(crate) mod builder;
+pub(crate) mod file;
+pub(crate) mod geometry;
+pub(crate) mod typed;
+
+use crate::answers::Answers;
+use crate::error::{Error, Result};
+use crate::hash::HashSpec;
+use crate::key::Key;
+use crate::shape::{ClassicShape, Shape};
+use crate::store::{Line, Owned, Store, StoreMut};
+
+use builder::Builder;
+use geometry::{Geometry, cardinality, ones};
+
+/// The default Bloom filter: all bits of a key in one cache line, or in a pair of them for rates
+/// below 0.05 %.
+///
+/// Against the textbook filter it takes 4 % more space at a rate of 1 % and touches one cache
+/// line a key instead of up to seven.
+///
+/// ```
+/// use petal::BloomFilter;
+///
+/// let mut seen = BloomFilter::with_rate(1_000_000, 0.01)?;
+/// assert!(seen.insert("https://example.org/"));   // new
+/// assert!(!seen.insert("https://example.org/"));  // seen before
+/// assert!(seen.contains("https://example.org/")); // maybe: 1 % of others would say so too
+/// assert!(!seen.contains("https://example.org/never") || seen.expected_rate(1) > 0.0);
+/// # Ok::<_, petal::Error>(())
+/// ```
+///
+/// Source: Putze, Sanders & Singler 2007, "Cache-, hash- and space-efficient Bloom filters".
+pub type BloomFilter<S = Owned> = Filter<Shape, S>;
+
+/// The textbook Bloom filter: k positions anywhere in m bits. The least space of a filter that
+/// can be added to, at the price of several cache lines a key.
+///
+/// Source: Bloom 1970, "Space/time trade-offs in hash coding with allowable errors".
+pub type ClassicBloomFilter<S = Owned> = Filter<ClassicShape, S>;
+
+/// A Bloom filter: [`BloomFilter`] or [`ClassicBloomFilter`].
+///
+/// Keys are added with [`insert`](Filter::insert) and asked for with
+/// [`contains`](Filter::contains). *No* is certain. *Yes* means maybe: a key that was never
+/// inserted is said to be present with the false-positive rate, which the filter was sized for
+/// and which grows when more keys are added than planned.
+#[derive(Debug)]
+pub struct Filter<G: Geometry, S = Owned> {
+    shape: G,
+    hash: HashSpec,
+    facts: Facts,
+    store: S,
+}
+
+/// What is known of a filter besides its bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// Keys planned for; 0 if none were.
+    pub(crate) planned: u64,
+    /// The rate planned for; 0 if none was.
+    pub(crate) target: f64,
+    /// Inserts that were new.
+    pub(crate) inserted: u64,
+}
+
+// ---- Made new -----------------------------------------------------------------------------------
+
+impl<G: Geometry> Filter<G> {
+    /// The smallest filter that keeps the false-positive rate `rate` with `keys` keys.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1, cannot be reached with 64-bit hashes, or the memory
+    /// is refused.
+    pub fn with_rate(keys: u64, rate: f64) -> Result<Self> {
+        Self::builder().keys(keys).rate(rate).build()
+    }
+
+    /// The filter with the best rate for `keys` keys in at most `bytes` of memory.
+    ///
+    /// # Errors
+    /// If that is less than 64 bytes, or the memory is refused.
+    pub fn with_memory(bytes: u64, keys: u64) -> Result<Self> {
+        Self::builder().keys(keys).memory(bytes).build()
+    }
+
+    /// A filter of at least `bits` bits, rounded up to whole blocks, in which a key sets
+    /// `probes`.
+    ///
+    /// # Errors
+    /// If there are no bits, too many or no probes (at most 16, classic 64), or the memory is
+    /// refused.
+    pub fn with_bits(bits: u64, probes: u32) -> Result<Self> {
+        Self::builder().bits(bits).probes(probes).build()
+    }
+
+    /// Chooses size, hash and seed one by one.
+    #[must_use]
+    pub fn builder() -> Builder<G> {
+        Builder::new()
+    }
+
+    pub(crate) fn empty(shape: G, hash: HashSpec, facts: Facts) -> Result<Self> {
+        let store = Owned::zeroed(shape.lines())?;
+        Ok(Self { shape, hash, facts, store })
+    }
+}
+
+// ---- Asked --------------------------------------------------------------------------------------
+
+impl<G: Geometry, S: Store> Filter<G, S> {
+    /// A filter over lines that are there; they must be those of the shape.
+    pub(crate) fn over(shape: G, hash: HashSpec, facts: Facts, store: S) -> Self {
+        debug_assert_eq!(store.lines().len() as u64, shape.lines());
+        Self { shape, hash, facts, store }
+    }
+
+    /// Whether the key may have been inserted. `false` is certain.
+    ///
+    /// Cost: one hash; one or two cache lines (classic: two on average if absent, else k).
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`contains`](Self::contains) for a hash that the caller made with
+    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.shape.contains(self.store.lines(), hash)
+    }
+
+    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
+        let hashes = hash_all(keys, &self.hash);
+        self.contains_hashes(&hashes, found);
+    }
+
+    /// [`contains_batch`](Self::contains_batch) for hashes.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.shape.contains_batch(self.store.lines(), hashes, found);
+    }
+
+    /// The geometry.
+    #[must_use]
+    pub fn shape(&self) -> G {
+        self.shape
+    }
+
+    /// How keys become hashes.
+    #[must_use]
+    pub fn hash_spec(&self) -> HashSpec {
+        self.hash
+    }
+
+    /// Bytes that the bits take.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.shape.lines() * Line::BYTES as u64
+    }
+
+    /// Keys it was planned for; 0 if it was made from bits and probes.
+    #[must_use]
+    pub fn planned_keys(&self) -> u64 {
+        self.facts.planned
+    }
+
+    /// The false-positive rate it was planned for; 0 if it was made from bits and probes.
+    #[must_use]
+    pub fn target_rate(&self) -> f64 {
+        self.facts.target
+    }
+
+    /// How many inserts were new. After [`union`](Filter::union) and
+    /// [`intersect`](Filter::intersect) this is an estimate from the bits.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        self.facts.inserted
+    }
+
+    /// The false-positive rate with `keys` distinct keys, by calculation.
+    #[must_use]
+    pub fn expected_rate(&self, keys: u64) -> f64 {
+        self.shape.rate(keys)
+    }
+
+    /// The false-positive rate that the bits give as they are now, whatever the plan was.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn estimated_rate(&self) -> f64 {
+        self.shape.rate_now(self.store.lines())
+    }
+
+    /// An estimate of the distinct keys inserted, from the bits that are set; infinite if all
+    /// are. See [`rate::cardinality`](crate::rate::cardinality).
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn estimated_len(&self) -> f64 {
+        cardinality(&self.shape, self.store.lines())
+    }
+
+    /// The share of bits that are set.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn fill_ratio(&self) -> f64 {
+        ones(self.store.lines()) as f64 / self.shape.bits() as f64
+    }
+
+    /// Whether two filters can be united or intersected: equal shape, equal hash.
+    ///
+    /// # Errors
+    /// If they cannot; the error says in what they differ.
+    pub fn check_compatible<T: Store>(&self, other: &Filter<G, T>) -> Result<()> {
+        if self.shape != other.shape {
+            let (ours, theirs) = (self.shape.describe(), other.shape.describe());
+            return Err(Error::incompatible("shape", Plain(ours), Plain(theirs)));
+        }
+        if self.hash != other.hash {
+            return Err(Error::incompatible("hash", self.hash, other.hash));
+        }
+        Ok(())
+    }
+
+    /// A copy in memory of its own.
+    ///
+    /// # Errors
+    /// If the memory is refused.
+    pub fn to_owned_filter(&self) -> Result<Filter<G>> {
+        let store = Owned::copy_of(self.store.lines())?;
+        Ok(Filter { shape: self.shape, hash: self.hash, facts: self.facts, store })
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+}
+
+/// Text that is its own debug form.
+struct Plain(String);
+
+impl std::fmt::Debug for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn hash_all<K: Key>(keys: &[K], hash: &HashSpec) -> Vec<u64> {
+    keys.iter().map(|key| key.hash_with(hash)).collect()
+}
+
+// ---- Changed ------------------------------------------------------------------------------------
+
+impl<G: Geometry, S: StoreMut> Filter<G, S> {
+    /// Inserts a key; whether it was new. `true` is certain; `false` means that it was inserted
+    /// before, or is a false positive.
+    ///
+    /// Cost: one hash; one or two cache lines (classic: k).
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.insert_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`insert`](Self::insert) for a hash that the caller made with
+    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    #[inline]
+    pub fn insert_hash(&mut self, hash: u64) -> bool {
+        let new = self.shape.insert(self.store.lines_mut(), hash);
+        self.facts.inserted += u64::from(new);
+        new
+    }
+
+    /// [`insert`](Self::insert) for many keys, as if one by one; `new` gets an answer for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) {
+        let hashes = hash_all(keys, &self.hash);
+        self.insert_hashes(&hashes, new);
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for hashes.
+    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
+        self.facts.inserted += self.shape.insert_batch(self.store.lines_mut(), hashes, new);
+    }
+
+    /// Makes this the filter of all keys that are in it or in `other`: exactly the filter that
+    /// would have come of inserting both.
+    ///
+    /// # Errors
+    /// If they are not compatible; nothing has changed then.
+    pub fn union<T: Store>(&mut self, other: &Filter<G, T>) -> Result<()> {
+        self.combine(other, |ours, theirs| ours | theirs)
+    }
+
+    /// Makes this a filter that contains all keys that are in both. It may contain a few more
+    /// than a filter of just those keys would.
+    ///
+    /// # Errors
+    /// If they are not compatible; nothing has changed then.
+    pub fn intersect<T: Store>(&mut self, other: &Filter<G, T>) -> Result<()> {
+        self.combine(other, |ours, theirs| ours & theirs)
+    }
+
+    fn combine<T: Store>(
+        &mut self,
+        other: &Filter<G, T>,
+        word: impl Fn(u64, u64) -> u64,
+    ) -> Result<()> {
+        self.check_compatible(other)?;
+        for (ours, theirs) in self.store.lines_mut().iter_mut().zip(other.store.lines()) {
+            for (ours, theirs) in ours.0.iter_mut().zip(theirs.0) {
+                *ours = word(*ours, theirs);
+            }
+        }
+        self.facts.inserted = self.estimated_len().round().min(1e18) as u64;
+        Ok(())
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.store.lines_mut().fill(Line::ZERO);
+        self.facts.inserted = 0;
+    }
+}
+
+impl<G: Geometry, S: Store, T: Store> PartialEq<Filter<G, T>> for Filter<G, S> {
+    /// Equal shape, hash and bits. What was planned and how it came about does not count.
+    fn eq(&self, other: &Filter<G, T>) -> bool {
+        self.check_compatible(other).is_ok() && self.store.lines() == other.store.lines()
+    }
+}

@@ -1,0 +1,174 @@
+//! The fixed header of a `.petal` file.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Error, Result};
+use crate::hash::HashSpec;
+use crate::store::Line;
+
+/// What a file begins with: not ASCII, the name, and both line ends, to show a damaged transfer.
+pub(crate) const MAGIC: [u8; 8] = [0x89, b'P', b'E', b'T', b'A', b'L', 0x0d, 0x0a];
+/// The version that is written, and the only one there is.
+pub(crate) const VERSION: u16 = 1;
+/// Data begins at a multiple of this: a page.
+pub(crate) const PAGE: u64 = 4096;
+/// Metadata may be this long.
+pub(crate) const MOST_METADATA: u64 = 1 << 20;
+
+// Each field begins where the one before it ends.
+const AT_VERSION: usize = MAGIC.len();
+const AT_KIND: usize = AT_VERSION + 2;
+const AT_FLAGS: usize = AT_KIND + 2;
+const AT_DATA: usize = AT_FLAGS + 4;
+const AT_DATA_LENGTH: usize = AT_DATA + 8;
+const AT_METADATA_LENGTH: usize = AT_DATA_LENGTH + 8;
+const AT_HASH: usize = AT_METADATA_LENGTH + 4;
+const AT_PROBES: usize = AT_HASH + 2;
+const AT_LANES: usize = AT_PROBES + 2;
+const AT_RESERVED: usize = AT_LANES + 2;
+const AT_SEED: usize = AT_RESERVED + 6;
+const AT_EXTENT: usize = AT_SEED + 16;
+const AT_PLANNED: usize = AT_EXTENT + 8;
+const AT_TARGET: usize = AT_PLANNED + 8;
+const AT_INSERTED: usize = AT_TARGET + 8;
+const AT_ZEROS: usize = AT_INSERTED + 8;
+const AT_DATA_SUM: usize = 240;
+const AT_HEADER_SUM: usize = AT_DATA_SUM + 8;
+/// Bytes of the fixed header; metadata follows.
+pub(crate) const HEADER: usize = AT_HEADER_SUM + 8;
+
+const _: () = assert!(AT_ZEROS == 96 && HEADER == 256 && AT_SEED.is_multiple_of(8));
+
+/// The fields of a header that passed all checks that need no data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Header {
+    pub(crate) kind: u16,
+    pub(crate) probes: u16,
+    pub(crate) lanes: u16,
+    /// Blocks of a blocked filter, bits of a classic one.
+    pub(crate) extent: u64,
+    pub(crate) hash: HashSpec,
+    pub(crate) planned: u64,
+    pub(crate) target: f64,
+    pub(crate) inserted: u64,
+    pub(crate) metadata_length: u64,
+    pub(crate) data_length: u64,
+    pub(crate) data_sum: u64,
+}
+
+impl Header {
+    /// Where the data begins: the first page after the metadata.
+    pub(crate) fn data_at(&self) -> u64 {
+        (HEADER as u64 + self.metadata_length).next_multiple_of(PAGE)
+    }
+
+    /// The length of the whole file.
+    pub(crate) fn file_length(&self) -> u64 {
+        self.data_at() + self.data_length
+    }
+
+    /// The header's bytes, with the checksum over themselves and the metadata.
+    pub(crate) fn to_bytes(self, metadata: &[u8]) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &MAGIC);
+        put(AT_VERSION, &VERSION.to_le_bytes());
+        put(AT_KIND, &self.kind.to_le_bytes());
+        put(AT_DATA, &self.data_at().to_le_bytes());
+        put(AT_DATA_LENGTH, &self.data_length.to_le_bytes());
+        put(AT_METADATA_LENGTH, &(self.metadata_length as u32).to_le_bytes());
+        put(AT_HASH, &self.hash.id().to_le_bytes());
+        put(AT_PROBES, &self.probes.to_le_bytes());
+        put(AT_LANES, &self.lanes.to_le_bytes());
+        put(AT_SEED, &self.hash.seed());
+        put(AT_EXTENT, &self.extent.to_le_bytes());
+        put(AT_PLANNED, &self.planned.to_le_bytes());
+        put(AT_TARGET, &self.target.to_bits().to_le_bytes());
+        put(AT_INSERTED, &self.inserted.to_le_bytes());
+        put(AT_DATA_SUM, &self.data_sum.to_le_bytes());
+        let sum = header_sum(&bytes, metadata);
+        bytes[AT_HEADER_SUM..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the fields. The checksum needs the metadata and is checked by [`check_sum`].
+    pub(crate) fn from_bytes(bytes: &[u8; HEADER]) -> Result<Self> {
+        if bytes[..MAGIC.len()] != MAGIC {
+            return Err(Error::foreign(bytes));
+        }
+        let version = word(bytes, AT_VERSION);
+        if u16::from_le_bytes(version) != VERSION {
+            return Err(Error::version(u16::from_le_bytes(version)));
+        }
+        zeros(&bytes[AT_FLAGS..AT_DATA], "flags", AT_FLAGS)?;
+        zeros(&bytes[AT_RESERVED..AT_SEED], "reserved", AT_RESERVED)?;
+        zeros(&bytes[AT_ZEROS..AT_DATA_SUM], "reserved", AT_ZEROS)?;
+        let long = |at| u64::from_le_bytes(word(bytes, at));
+        let short = |at| u16::from_le_bytes(word(bytes, at));
+        let header = Self {
+            kind: short(AT_KIND),
+            probes: short(AT_PROBES),
+            lanes: short(AT_LANES),
+            extent: long(AT_EXTENT),
+            hash: HashSpec::from_file(short(AT_HASH), word(bytes, AT_SEED))?,
+            planned: long(AT_PLANNED),
+            target: f64::from_bits(long(AT_TARGET)),
+            inserted: long(AT_INSERTED),
+            metadata_length: u32::from_le_bytes(word(bytes, AT_METADATA_LENGTH)).into(),
+            data_length: long(AT_DATA_LENGTH),
+            data_sum: long(AT_DATA_SUM),
+        };
+        let longer = header.metadata_length > MOST_METADATA;
+        if longer {
+            let (most, found) = (MOST_METADATA, header.metadata_length);
+            return Err(Error::corrupt("metadata length", AT_METADATA_LENGTH, most, found));
+        }
+        if long(AT_DATA) != header.data_at() {
+            return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
+        }
+        if !(0.0..1.0).contains(&header.target) {
+            return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", header.target));
+        }
+        Ok(header)
+    }
+
+    /// The length that the data must have, from the shape, is the length the header gives.
+    pub(crate) fn check_lines(&self, lines: u64) -> Result<()> {
+        let expected = lines.saturating_mul(Line::BYTES as u64);
+        if self.data_length != expected {
+            let found = self.data_length;
+            return Err(Error::corrupt("data length", AT_DATA_LENGTH, expected, found));
+        }
+        Ok(())
+    }
+}
+
+/// Checks the header's checksum.
+pub(crate) fn check_sum(bytes: &[u8; HEADER], metadata: &[u8]) -> Result<()> {
+    let (expected, found) =
+        (header_sum(bytes, metadata), u64::from_le_bytes(word(bytes, AT_HEADER_SUM)));
+    if expected != found {
+        let (expected, found) = (format!("{expected:016x}"), format!("{found:016x}"));
+        return Err(Error::corrupt("header checksum", AT_HEADER_SUM, expected, found));
+    }
+    Ok(())
+}
+
+/// XXH3-64 of the header up to this sum, and of the metadata.
+fn header_sum(bytes: &[u8; HEADER], metadata: &[u8]) -> u64 {
+    let mut sum = Xxh3::new();
+    sum.update(&bytes[..AT_HEADER_SUM]);
+    sum.update(metadata);
+    sum.digest()
+}
+
+fn word<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
+    std::array::from_fn(|i| bytes[at + i])
+}
+
+fn zeros(bytes: &[u8], what: &'static str, at: usize) -> Result<()> {
+    match bytes.iter().find(|byte| **byte != 0) {
+        None => Ok(()),
+        Some(byte) => Err(Error::corrupt(what, at, 0, byte)),
+    }
+}

@@ -1,0 +1,270 @@
+//! The mathematics of false positives: pure functions, each with its source and range.
+//!
+//! Legend, used here and nowhere else: `n` keys, `m` bits, `k` probes (bits a key sets), ε the
+//! false-positive rate, `N` blocks, `L` lanes of 64 bits in a block.
+//!
+//! Three layouts have a rate of their own:
+//!
+//! * **classic**: k positions anywhere in m bits ([`classic`]);
+//! * **blocked, k = L**: one bit in each lane of one block;
+//! * **blocked, k < L**: one bit in each of k neighbouring lanes, beginning at a lane that the
+//!   key chooses ([`blocked`] has both).
+//!
+//! A block gets a binomial number of keys, so a blocked filter is worse than a classic one of the
+//! same size; the textbook formula does not know that and must not be used for it.
+//!
+//! A hash has 64 bits. Two keys with equal hashes cannot be told apart by any filter, which puts
+//! a floor under every rate ([`hash_floor`]).
+
+use std::f64::consts::LN_2;
+use std::sync::OnceLock;
+
+/// Bits in a lane.
+const LANE: f64 = 64.0;
+
+/// The number of probes that makes the rate of a classic filter least: k = ln 2 · m/n, rounded,
+/// at least 1. Source: Bloom 1970; Broder & Mitzenmacher 2004.
+#[must_use]
+pub fn optimal_probes(bits_per_key: f64) -> u32 {
+    (bits_per_key * LN_2).round().clamp(1.0, 255.0) as u32
+}
+
+/// Bits a classic filter needs for `keys` at `rate`, if its number of probes need not be whole:
+/// m = n · log2(1/ε) / ln 2. A lower bound for a whole number of probes.
+#[must_use]
+pub fn classic_bits(keys: u64, rate: f64) -> f64 {
+    keys as f64 * -rate.log2() / LN_2
+}
+
+/// Keys that a classic filter of `bits` holds at `rate`: the inverse of [`classic_bits`].
+#[must_use]
+pub fn classic_keys(bits: u64, rate: f64) -> f64 {
+    bits as f64 * LN_2 / -rate.log2()
+}
+
+/// The false-positive rate of a classic filter: `probes` independent positions, with
+/// replacement, in `bits`.
+///
+/// The mean of (X/m)^k over the number X of bits set, to second order:
+/// p^k + k(k-1)/2 · p^(k-2) · Var(X/m), with p = 1 - (1 - 1/m)^(kn). The textbook's p^k alone is
+/// too low for small filters. Source: Bose et al. 2008, Christensen, Roginsky & Jimeno 2010; the
+/// variance is that of the occupancy problem. Good to a few parts in a thousand from m = 64 on.
+#[must_use]
+pub fn classic(keys: u64, bits: u64, probes: u32) -> f64 {
+    let (m, k) = (bits as f64, f64::from(probes));
+    let balls = keys as f64 * k;
+    let zero = (balls * (-1.0 / m).ln_1p()).exp();
+    let zero_pair = (balls * (-2.0 / m).ln_1p()).exp();
+    let set = 1.0 - zero;
+    let variance = (zero / m + zero_pair * (1.0 - 1.0 / m) - zero * zero).max(0.0);
+    let spread = k * (k - 1.0) / 2.0 * set.powf(k - 2.0) * variance;
+    (set.powf(k) + if probes > 1 { spread } else { 0.0 }).clamp(0.0, 1.0)
+}
+
+/// The false-positive rate of a blocked filter with `keys` in `blocks` of `lanes` lanes, of which
+/// a key sets one bit in each of `probes` neighbouring ones.
+///
+/// Exact for independent uniform hashes, for any number of blocks, with the dependence between
+/// neighbouring lanes. With a = 63/64 and t(r, S) the number of lanes of S that a key beginning
+/// at lane r touches, inclusion and exclusion over the lanes of the query window W gives
+///
+/// ε = Σ over S ⊆ W of (-1)^|S| · (1 + E(S)/N)^n,  E(S) = 1/L · Σ over r of (a^t(r,S) - 1).
+///
+/// For large N this is the Poisson sum of Putze, Sanders & Singler 2007. For k = L the terms
+/// depend on |S| alone, and the sum is taken over the load of the block instead, which cancels
+/// nothing. For k < L the alternating sum is good to about 10⁻¹¹.
+///
+/// # Panics
+/// If `lanes` is not 8 or 16, or `probes` is not in `1..=lanes`.
+#[must_use]
+pub fn blocked(keys: u64, blocks: u64, lanes: u32, probes: u32) -> f64 {
+    assert!(matches!(lanes, 8 | 16) && (1..=lanes).contains(&probes), "no such layout");
+    let (n, blocks) = (keys as f64, blocks.max(1) as f64);
+    if probes == lanes {
+        return by_load(n, blocks, |load| -(load * (-1.0 / LANE).ln_1p()).exp_m1(), lanes);
+    }
+    let term = |term: &Term| term.weight * (n * (term.change / blocks).ln_1p()).exp();
+    terms(lanes, probes).iter().map(term).sum::<f64>().clamp(0.0, 1.0)
+}
+
+/// Below this the alternating sum of [`blocked`] has lost its digits, and only `probes == lanes`
+/// can be trusted.
+pub const ALTERNATING_FLOOR: f64 = 1e-10;
+
+/// The mean of set(load)^lanes over the binomial number of keys in a block.
+fn by_load(n: f64, blocks: f64, set: impl Fn(f64) -> f64, lanes: u32) -> f64 {
+    let power = lanes as i32;
+    let mean = n / blocks;
+    if blocks == 1.0 || mean > 600.0 {
+        // All keys in the one block; or so many in each that the spread no longer matters.
+        return set(mean).powi(power);
+    }
+    let most = (mean + 12.0 * mean.sqrt() + 60.0).min(n);
+    let odds = 1.0 / (blocks - 1.0);
+    let mut chance = (n * (-1.0 / blocks).ln_1p()).exp();
+    let (mut load, mut rate) = (0.0, 0.0);
+    while load <= most {
+        rate += chance * set(load).powi(power);
+        chance *= (n - load) / (load + 1.0) * odds;
+        load += 1.0;
+    }
+    rate.clamp(0.0, 1.0)
+}
+
+/// All subsets of the query window with the same effect, taken together.
+struct Term {
+    /// E(S) of [`blocked`]: how much one key changes the chance that all of S stays clear.
+    change: f64,
+    /// (-1)^|S| times the number of such subsets.
+    weight: f64,
+}
+
+fn terms(lanes: u32, probes: u32) -> &'static [Term] {
+    const NONE: OnceLock<Vec<Term>> = OnceLock::new();
+    static OF_8: [OnceLock<Vec<Term>>; 8] = [NONE; 8];
+    static OF_16: [OnceLock<Vec<Term>>; 16] = [NONE; 16];
+    let cell = if lanes == 8 { &OF_8[probes as usize] } else { &OF_16[probes as usize] };
+    cell.get_or_init(|| count_terms(lanes, probes))
+}
+
+fn count_terms(lanes: u32, probes: u32) -> Vec<Term> {
+    let window = (1u32 << probes) - 1;
+    let ring = |start: u32| (window << start | window << start >> lanes) & ((1 << lanes) - 1);
+    // What decides E(S) is how many starts touch S in 0, 1, 2, … lanes: 5 bits for each.
+    let mut groups = std::collections::BTreeMap::<u128, f64>::new();
+    for subset in 0..=window {
+        let mut touched = 0u128;
+        for start in 0..lanes {
+            touched += 1 << (5 * (subset & ring(start)).count_ones());
+        }
+        let sign = if subset.count_ones() % 2 == 0 { 1.0 } else { -1.0 };
+        *groups.entry(touched).or_default() += sign;
+    }
+    let change = |touched: u128| {
+        let starts = |lanes: i32| (touched >> (5 * lanes) & 31) as f64;
+        let clear = |lanes: i32| (f64::from(lanes) * (-1.0 / LANE).ln_1p()).exp_m1();
+        (1..=16).map(|lanes| starts(lanes) * clear(lanes)).sum::<f64>() / f64::from(lanes)
+    };
+    let term = |(touched, weight)| Term { change: change(touched), weight };
+    groups.into_iter().map(term).filter(|term| term.weight != 0.0).collect()
+}
+
+/// The rate that no filter on 64-bit hashes can go below: some key's hash is the query's, with
+/// probability 1 - (1 - 2⁻⁶⁴)^n ≈ n/2⁶⁴.
+#[must_use]
+pub fn hash_floor(keys: u64) -> f64 {
+    -(-(keys as f64) / 2f64.powi(64)).exp_m1()
+}
+
+/// The chance of at least one of two independent events: a + b - ab.
+#[must_use]
+pub fn either(a: f64, b: f64) -> f64 {
+    a + b - a * b
+}
+
+/// The number of distinct keys in a filter, from the share of its bits that are still zero:
+/// n = ln(zero) / ln(1 - touch), where `touch` is the chance that one key sets a given bit (1/N ·
+/// k/L · 1/64 if blocked, about k/m if classic). Infinite when no bit is zero.
+///
+/// Source: Swamidass & Baldi 2007 for the classic filter. It holds for blocks too, since each
+/// bit is clear with probability (1 - touch)^n whatever its neighbours are. The standard error
+/// is about √(n/k)/m·… : below a percent from a thousand keys on.
+#[must_use]
+pub fn cardinality(zero_share: f64, touch: f64) -> f64 {
+    if zero_share >= 1.0 {
+        return 0.0;
+    }
+    zero_share.ln() / (-touch).ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(value: f64, expect: f64, part: f64) {
+        assert!((value - expect).abs() <= expect * part, "{value} is not {expect}");
+    }
+
+    #[test]
+    fn the_literature() {
+        // Broder & Mitzenmacher's table; m = 20n, k = 10.
+        close(classic(1_000_000_000, 20_000_000_000, 10), 8.89e-5, 1e-3);
+        // ε = 0.001: 14.38 bits a key and ten probes.
+        close(classic_bits(1000, 0.001), 14_378.0, 1e-4);
+        assert_eq!(optimal_probes(14.38), 10);
+        // 4 GB for five billion keys: 6.4 bits a key, four probes, 4.66 %.
+        close(classic(5_000_000_000, 32_000_000_000, 4), 0.0466, 2e-3);
+        // Boost.Bloom's fast_multiblock64<8>: 10.1 bits a key for 1 %.
+        close(blocked(1_000_000, 10_100_000 / 512, 8, 8), 0.01, 0.01);
+    }
+
+    #[test]
+    fn sizing_and_rate_are_inverses() {
+        for rate in [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9] {
+            let bits = classic_bits(1_000_000, rate);
+            close(classic_keys(bits as u64, rate), 1e6, 1e-6);
+            let probes = optimal_probes(bits / 1e6);
+            // A whole number of probes costs up to 5 % of the rate.
+            close(classic(1_000_000, bits as u64, probes), rate, 0.06);
+        }
+    }
+
+    /// The alternating sum against the load sum, which shares no code with it.
+    #[test]
+    fn both_sums_agree_where_both_apply() {
+        for lanes in [8u32, 16] {
+            for (n, blocks) in [(100, 2), (1000, 17), (1_000_000, 20_000), (10_000_000, 900_000)] {
+                let mut alternating = 0.0;
+                let mut ways = 1.0;
+                for size in 0..=lanes {
+                    let change = (f64::from(size) * (-1.0 / LANE).ln_1p()).exp_m1();
+                    let clear = (f64::from(n) * (change / f64::from(blocks)).ln_1p()).exp();
+                    alternating += if size % 2 == 0 { ways * clear } else { -ways * clear };
+                    ways *= f64::from(lanes - size) / f64::from(size + 1);
+                }
+                let loads = blocked(n as u64, blocks as u64, lanes, lanes);
+                assert!((alternating - loads).abs() < 1e-11 + loads * 1e-6, "{lanes} {n} {loads}");
+            }
+        }
+    }
+
+    /// Brute force on a toy of the same law: every load, every start, weighed one by one.
+    #[test]
+    fn neighbouring_lanes_are_not_independent() {
+        let (n, blocks, lanes, probes) = (400u64, 10u64, 8u32, 6u32);
+        // One probe has no neighbours: the mean over binomial loads of 1 - a^(load · 1/8).
+        let one = blocked(n, blocks, lanes, 1);
+        let touch = 1.0 / (blocks as f64 * 512.0);
+        close(one, 1.0 - (n as f64 * (-touch).ln_1p()).exp(), 1e-12);
+        // Six: more than if they were independent, given the load.
+        let p = f64::from(probes) / 512.0;
+        let independent =
+            by_load(n as f64, blocks as f64, |load| -(load * (-p).ln_1p()).exp_m1(), probes);
+        let exact = blocked(n, blocks, lanes, probes);
+        assert!(exact > independent && exact < independent * 1.1, "{exact} {independent}");
+    }
+
+    #[test]
+    fn the_floor_and_the_cardinality() {
+        close(hash_floor(500_000_000), 2.7e-11, 0.01);
+        close(hash_floor(1_000_000_000_000), 5.4e-8, 0.01);
+        close(cardinality((-0.5f64).exp(), 1e-6), 500_000.0, 1e-5);
+        assert_eq!(cardinality(1.0, 1e-6), 0.0);
+        assert!(cardinality(0.0, 1e-6).is_infinite());
+        close(either(0.5, 0.5), 0.75, 1e-12);
+    }
+
+    #[test]
+    fn extremes_stay_probabilities() {
+        for lanes in [8, 16] {
+            for probes in 1..=lanes {
+                for (n, blocks) in [(0, 1), (1, 1), (1, u64::MAX), (u64::MAX, 1), (1 << 40, 1 << 30)] {
+                    let rate = blocked(n, blocks, lanes, probes);
+                    assert!((0.0..=1.0).contains(&rate), "{lanes} {probes} {n} {blocks} {rate}");
+                }
+            }
+        }
+        assert_eq!(classic(0, 64, 5), 0.0);
+        close(classic(u64::MAX, 64, 5), 1.0, 1e-12);
+    }
+}

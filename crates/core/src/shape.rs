@@ -1,0 +1,360 @@
+//! Shapes: the validated geometry of a filter, and how large it must be.
+//!
+//! A shape is a proof: whoever holds one knows that its numbers fit together and that every
+//! block or position it leads to lies inside the filter. It can be had in three ways: from a
+//! promise (keys and rate), from what is given (bits and probes, or memory), or from untrusted
+//! numbers, checked. Two filters of equal shape have the same geometry.
+//!
+//! Nothing is ever rounded to a power of two.
+
+use crate::error::{Error, Result};
+use crate::rate;
+
+/// Bytes of a cache line, the unit of all storage.
+pub(crate) const LINE_BYTES: u64 = 64;
+const LINE_BITS: u64 = LINE_BYTES * 8;
+/// Filters beyond this many lines (2⁵⁶ bytes) are refused.
+const MOST_LINES: u64 = 1 << 50;
+
+/// The geometry of a [`BloomFilter`](crate::BloomFilter): blocks of 8 or 16 lanes of 64 bits,
+/// and how many lanes a key sets a bit in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    blocks: u64,
+    lanes: u32,
+    probes: u32,
+}
+
+/// Line pairs are used for rates below this: there they save enough space to be worth the second
+/// cache line (docs/design.md, "Layouts").
+const PAIRS_BELOW: f64 = 5e-4;
+
+impl Shape {
+    /// The smallest shape that keeps `rate` with `keys` keys.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1, or 64-bit hashes cannot reach it for so many keys.
+    pub fn for_rate(keys: u64, rate: f64) -> Result<Self> {
+        let keys = check_promise(keys, rate)?;
+        let lanes = if rate < PAIRS_BELOW { 16 } else { 8 };
+        let sized = |probes| {
+            let fits = |blocks| Self { blocks, lanes, probes }.rate(keys) <= rate;
+            least(MOST_LINES, fits).map(|blocks| Self { blocks, lanes, probes })
+        };
+        let best = probes_for(lanes, rate).filter_map(sized).min_by_key(|shape| shape.blocks);
+        best.ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))
+    }
+
+    /// The shape with the least rate for `keys` keys in at most `bytes` of memory.
+    ///
+    /// # Errors
+    /// If that is less than one line of 64 bytes.
+    pub fn for_memory(bytes: u64, keys: u64) -> Result<Self> {
+        let lines = check_lines(bytes / LINE_BYTES)?;
+        let best = |lanes: u32, blocks: u64| {
+            let shape = |probes| Self { blocks, lanes, probes };
+            let by_rate = |a: &Self, b: &Self| a.rate(keys).total_cmp(&b.rate(keys));
+            (1..=lanes).map(shape).filter(|shape| shape.trusted(keys)).min_by(by_rate)
+        };
+        let single = best(8, lines).ok_or_else(|| Error::no_memory(bytes))?;
+        if single.rate(keys) >= PAIRS_BELOW || lines < 2 {
+            return Ok(single);
+        }
+        Ok(best(16, lines / 2).filter(|pair| pair.rate(keys) < single.rate(keys)).unwrap_or(single))
+    }
+
+    /// The shape of at least `bits` bits, rounded up to whole blocks, with `probes` probes: lines
+    /// of 8 lanes for up to 8 probes, line pairs of 16 above.
+    ///
+    /// # Errors
+    /// If there are no bits, or the probes are not 1 to 16.
+    pub fn for_bits(bits: u64, probes: u32) -> Result<Self> {
+        let lanes = if probes > 8 { 16 } else { 8 };
+        Self::new(bits.div_ceil(u64::from(lanes) * 64), lanes, probes)
+    }
+
+    /// The shape with exactly these numbers.
+    ///
+    /// # Errors
+    /// If there is no block, `lanes` is not 8 or 16, or `probes` is not 1 to `lanes`.
+    pub fn new(blocks: u64, lanes: u32, probes: u32) -> Result<Self> {
+        if !matches!(lanes, 8 | 16) {
+            return Err(Error::invalid("lanes", "8 or 16", lanes));
+        }
+        if !(1..=lanes).contains(&probes) {
+            let expected = if lanes == 8 { "1 to 8" } else { "1 to 16" };
+            return Err(Error::invalid("probes", expected, probes));
+        }
+        if blocks == 0 || blocks > MOST_LINES {
+            return Err(Error::invalid("blocks", "1 to 2^50", blocks));
+        }
+        Ok(Self { blocks, lanes, probes })
+    }
+
+    /// How many keys this shape holds at `rate`: the inverse of [`Shape::for_rate`].
+    #[must_use]
+    pub fn keys_at_rate(&self, rate: f64) -> u64 {
+        most_keys(|keys| self.rate(keys) <= rate)
+    }
+
+    /// The false-positive rate with `keys` keys, the hash floor included.
+    #[must_use]
+    pub fn rate(&self, keys: u64) -> f64 {
+        let rate = rate::blocked(keys, self.blocks, self.lanes, self.probes);
+        rate::either(rate, rate::hash_floor(keys))
+    }
+
+    /// Whether the rate can be computed to enough digits.
+    fn trusted(&self, keys: u64) -> bool {
+        let rate = rate::blocked(keys, self.blocks, self.lanes, self.probes);
+        self.probes == self.lanes || rate > rate::ALTERNATING_FLOOR
+    }
+
+    /// Blocks.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Lanes of 64 bits in a block: 8 (a cache line) or 16 (a pair of them).
+    #[must_use]
+    pub fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// Bits that a key sets, each in a lane of its own.
+    #[must_use]
+    pub fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// Bits in all.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.size_bytes() * 8
+    }
+
+    /// Bytes in all.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.lines() * LINE_BYTES
+    }
+
+    pub(crate) fn lines(&self) -> u64 {
+        self.blocks * u64::from(self.lanes / 8)
+    }
+
+    /// The chance that one key sets a given bit.
+    pub(crate) fn touch(&self) -> f64 {
+        f64::from(self.probes) / self.bits() as f64
+    }
+}
+
+/// The geometry of a [`ClassicBloomFilter`](crate::ClassicBloomFilter): m bits, and how many of
+/// them a key sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassicShape {
+    bits: u64,
+    probes: u32,
+}
+
+/// More probes than any rate above the hash floor wants.
+const MOST_PROBES: u32 = 64;
+
+impl ClassicShape {
+    /// The smallest shape that keeps `rate` with `keys` keys.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1, or 64-bit hashes cannot reach it for so many keys.
+    pub fn for_rate(keys: u64, rate: f64) -> Result<Self> {
+        let keys = check_promise(keys, rate)?;
+        let ideal = (-rate.log2()).round().max(1.0) as u32;
+        let sized = |probes: u32| {
+            let fits = |bits| Self { bits, probes }.rate(keys) <= rate;
+            least(MOST_LINES * LINE_BITS, fits).map(|bits| Self { bits, probes })
+        };
+        let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MOST_PROBES);
+        let best = near.filter_map(sized).min_by_key(|shape| shape.bits);
+        best.ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))
+    }
+
+    /// The shape with the least rate for `keys` keys in at most `bytes` of memory.
+    ///
+    /// # Errors
+    /// If that is less than one line of 64 bytes.
+    pub fn for_memory(bytes: u64, keys: u64) -> Result<Self> {
+        let bits = check_lines(bytes / LINE_BYTES)? * LINE_BITS;
+        let ideal = rate::optimal_probes(bits as f64 / keys.max(1) as f64).min(MOST_PROBES);
+        let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MOST_PROBES);
+        let by_rate = |a: &Self, b: &Self| a.rate(keys).total_cmp(&b.rate(keys));
+        let best = near.map(|probes| Self { bits, probes }).min_by(by_rate);
+        best.ok_or_else(|| Error::no_memory(bytes))
+    }
+
+    /// The shape with exactly so many bits and probes.
+    ///
+    /// # Errors
+    /// If there are no bits, or the probes are not 1 to 64.
+    pub fn for_bits(bits: u64, probes: u32) -> Result<Self> {
+        if bits == 0 || bits > MOST_LINES * LINE_BITS {
+            return Err(Error::invalid("bits", "1 to 2^59", bits));
+        }
+        if !(1..=MOST_PROBES).contains(&probes) {
+            return Err(Error::invalid("probes", "1 to 64", probes));
+        }
+        Ok(Self { bits, probes })
+    }
+
+    /// How many keys this shape holds at `rate`: the inverse of [`ClassicShape::for_rate`].
+    #[must_use]
+    pub fn keys_at_rate(&self, rate: f64) -> u64 {
+        most_keys(|keys| self.rate(keys) <= rate)
+    }
+
+    /// The false-positive rate with `keys` keys, the hash floor included.
+    #[must_use]
+    pub fn rate(&self, keys: u64) -> f64 {
+        let rate = rate::classic(keys, self.bits, self.probes);
+        rate::either(rate, rate::hash_floor(keys))
+    }
+
+    /// Bits in all.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// Bits that a key sets; two of them may fall together.
+    #[must_use]
+    pub fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// Bytes in all: the bits, rounded up to whole cache lines.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.lines() * LINE_BYTES
+    }
+
+    pub(crate) fn lines(&self) -> u64 {
+        self.bits.div_ceil(LINE_BITS)
+    }
+
+    /// The chance that one key sets a given bit.
+    pub(crate) fn touch(&self) -> f64 {
+        -(f64::from(self.probes) * (-1.0 / self.bits as f64).ln_1p()).exp_m1()
+    }
+}
+
+/// A promise that can be kept: at least one key, a rate in (0, 1), the hash floor well below it.
+fn check_promise(keys: u64, rate: f64) -> Result<u64> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(Error::invalid("rate", "between 0 and 1", rate));
+    }
+    let keys = keys.max(1);
+    let floor = rate::hash_floor(keys);
+    if floor > rate / 2.0 {
+        return Err(Error::unattainable(keys, rate, floor));
+    }
+    Ok(keys)
+}
+
+fn check_lines(lines: u64) -> Result<u64> {
+    if lines == 0 || lines > MOST_LINES {
+        return Err(Error::no_memory(lines * LINE_BYTES));
+    }
+    Ok(lines)
+}
+
+/// The probes worth trying for a rate; fewer than all lanes only where their rate is exact.
+fn probes_for(lanes: u32, rate: f64) -> std::ops::RangeInclusive<u32> {
+    if rate > 2.0 * rate::ALTERNATING_FLOOR { 1..=lanes } else { lanes..=lanes }
+}
+
+/// The least number up to `most` that fits, if larger ones fit too.
+fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    let mut high = 1;
+    while !fits(high) {
+        if high >= most {
+            return None;
+        }
+        high = (high * 2).min(most);
+    }
+    // Fits at `high`, not at `low`.
+    let mut low = high / 2;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// The most keys that still fit, if fewer fit too.
+fn most_keys(fits: impl Fn(u64) -> bool) -> u64 {
+    least(1 << 62, |keys| !fits(keys)).unwrap_or(1 << 62) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_kept_and_one_block_less_would_not_keep_it() {
+        for keys in [1, 2, 10, 100, 1000, 1_000_000, 100_000_000_000] {
+            for rate in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7] {
+                let shape = Shape::for_rate(keys, rate).unwrap();
+                assert!(shape.rate(keys) <= rate);
+                if shape.blocks > 1 {
+                    let less = Shape { blocks: shape.blocks - 1, ..shape };
+                    assert!(less.rate(keys) > rate, "{keys} {rate} {shape:?}");
+                }
+                let holds = shape.keys_at_rate(rate);
+                assert!(holds >= keys && shape.rate(holds) <= rate && shape.rate(holds + 1) > rate);
+
+                let classic = ClassicShape::for_rate(keys, rate).unwrap();
+                assert!(classic.rate(keys) <= rate && classic.keys_at_rate(rate) >= keys);
+            }
+        }
+    }
+
+    #[test]
+    fn space_of_the_layouts() {
+        let bits_per_key = |rate| Shape::for_rate(1_000_000, rate).unwrap().bits() as f64 / 1e6;
+        assert!(bits_per_key(0.01) <= 9.99, "{}", bits_per_key(0.01));
+        assert!(bits_per_key(1e-3) <= 15.75, "{}", bits_per_key(1e-3));
+        assert!(bits_per_key(1e-4) <= 20.8, "{}", bits_per_key(1e-4));
+        let classic = |rate| ClassicShape::for_rate(1_000_000, rate).unwrap().bits() as f64 / 1e6;
+        assert!((9.58..9.6).contains(&classic(0.01)), "{}", classic(0.01));
+        assert!((14.37..14.39).contains(&classic(1e-3)), "{}", classic(1e-3));
+    }
+
+    #[test]
+    fn memory_is_used_and_not_exceeded() {
+        for bytes in [64, 100, 1000, 1 << 20, 4 << 30] {
+            for keys in [1, 1000, 5_000_000_000] {
+                let shape = Shape::for_memory(bytes, keys).unwrap();
+                assert!(shape.size_bytes() <= bytes && shape.size_bytes() + 128 > bytes);
+                let classic = ClassicShape::for_memory(bytes, keys).unwrap();
+                assert!(classic.size_bytes() <= bytes && classic.size_bytes() + 64 > bytes);
+            }
+        }
+        // The headline: about 4 % at 6.9 bits a key.
+        let shape = Shape::for_memory(4 << 30, 5_000_000_000).unwrap();
+        assert!((0.036..0.045).contains(&shape.rate(5_000_000_000)), "{shape:?}");
+        assert!(Shape::for_memory(63, 1).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for rate in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Shape::for_rate(10, rate).unwrap_err().is_invalid());
+            assert!(ClassicShape::for_rate(10, rate).unwrap_err().is_invalid());
+        }
+        assert!(Shape::for_rate(500_000_000, 1e-12).unwrap_err().is_unattainable());
+        assert!(ClassicShape::for_rate(500_000_000, 1e-12).unwrap_err().is_unattainable());
+        assert!(Shape::new(0, 8, 8).is_err() && Shape::new(1, 9, 8).is_err());
+        assert!(Shape::new(1, 8, 9).is_err() && Shape::new(1, 16, 0).is_err());
+        assert!(Shape::new(u64::MAX, 8, 1).is_err());
+        assert!(ClassicShape::for_bits(0, 1).is_err() && ClassicShape::for_bits(1, 65).is_err());
+    }
+}

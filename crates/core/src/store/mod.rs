@@ -1,0 +1,112 @@
+//! Where the bits live: memory of our own, a mapped file, or bytes that somebody lends.
+//!
+//! The unit is the [`Line`], one cache line of eight 64-bit words. Words are kept so that their
+//! *bytes* are little-endian, on every machine: memory, file and map hold the same bytes, and
+//! whoever looks at a word turns it with `from_le` first.
+//!
+//! One of the rooms in which `unsafe` is allowed: it allocates aligned memory and looks at bytes
+//! as lines.
+
+#![allow(unsafe_code)]
+
+mod mapped;
+mod owned;
+
+pub use mapped::Mapped;
+pub use owned::Owned;
+
+use crate::error::{Error, Result};
+
+/// One cache line: eight words whose bytes are little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Line(pub(crate) [u64; 8]);
+
+impl Line {
+    pub(crate) const BYTES: usize = 64;
+    pub(crate) const ZERO: Self = Self([0; 8]);
+}
+
+/// Lends the lines of a filter. Sealed: [`Owned`], [`Mapped`], [`Lent`].
+pub trait Store: sealed::Sealed {
+    /// The lines.
+    fn lines(&self) -> &[Line];
+}
+
+/// Lends the lines of a filter to be changed. Sealed: [`Owned`].
+pub trait StoreMut: Store {
+    /// The lines.
+    fn lines_mut(&mut self) -> &mut [Line];
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Owned {}
+    impl Sealed for super::Mapped {}
+    impl Sealed for super::Lent<'_> {}
+}
+
+/// Bytes that somebody else owns, in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Lent<'a>(&'a [Line]);
+
+impl<'a> Lent<'a> {
+    /// The bytes as lines.
+    ///
+    /// # Errors
+    /// If they do not begin at a multiple of 64 in memory.
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self> {
+        lines_of(bytes).map(Self).ok_or_else(Error::unaligned)
+    }
+}
+
+impl Store for Lent<'_> {
+    #[inline]
+    fn lines(&self) -> &[Line] {
+        self.0
+    }
+}
+
+/// The bytes as lines, if they are aligned to lines and whole lines.
+fn lines_of(bytes: &[u8]) -> Option<&[Line]> {
+    if !bytes.len().is_multiple_of(Line::BYTES)
+        || !bytes.as_ptr().addr().is_multiple_of(align_of::<Line>())
+    {
+        return None;
+    }
+    // SAFETY: the pointer is aligned for `Line` and the length is a whole number of lines, both
+    // checked above; every bit pattern is a `Line`, which has no padding (8 words of 8 bytes, 64
+    // aligned); the result borrows from `bytes`, so the memory stays, shared and unchanged.
+    Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / Line::BYTES) })
+}
+
+/// The lines as the bytes a file holds.
+pub(crate) fn bytes_of(lines: &[Line]) -> &[u8] {
+    // SAFETY: a `Line` is 64 initialised bytes without padding; `u8` needs no alignment; the
+    // length in bytes is that of a slice that exists, so it cannot overflow; borrowed as above.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
+}
+
+/// The lines as bytes to be read into.
+pub(crate) fn bytes_of_mut(lines: &mut [Line]) -> &mut [u8] {
+    // SAFETY: as in `bytes_of`; any bytes written are a valid `Line`; the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_lines_are_the_same_memory() {
+        let mut store = Owned::zeroed(3).unwrap();
+        bytes_of_mut(store.lines_mut())[64] = 1;
+        assert_eq!(u64::from_le(store.lines()[1].0[0]), 1);
+        let bytes = bytes_of(store.lines());
+        assert_eq!((bytes.len(), bytes[64]), (192, 1));
+        assert_eq!(Lent::new(bytes).unwrap().lines(), store.lines());
+        assert!(Lent::new(&bytes[1..65]).is_err());
+        assert!(Lent::new(&bytes[..63]).is_err());
+        assert_eq!(Lent::new(&bytes[..0]).unwrap().lines().len(), 0);
+    }
+}
