@@ -1,1 +1,173 @@
-//! The file engine (in the making).
+//! The file engine of petal: set operations on line files far larger than memory, and filters
+//! filled from and asked with lines.
+//!
+//! A *line* is the bytes up to a delimiter (LF, or NUL); the delimiter is not part of it, every
+//! other byte is. The last line may lack its delimiter; lines printed always have one.
+//!
+//! ```
+//! use petal_lines::{Mode, SetJob, Settings, Source, Verb};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+//! std::fs::write(&a, "cherry\napple\nplum\napple\n")?;
+//! std::fs::write(&b, "apple\nfig\ncherry")?;
+//!
+//! let mut out = Vec::new();
+//! let job = SetJob {
+//!     verb: Verb::Common,
+//!     first: vec![Source::from_arg(a)],
+//!     others: vec![Source::from_arg(b)],
+//!     mode: Mode::Exact { strategy: None },
+//! };
+//! let report = job.run(&Settings::new(64 << 20), Some(&mut out))?;
+//! assert_eq!(out, b"cherry\napple\n");
+//! assert_eq!(report.kept, 2);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Memory is a promise: the process stays under the cap it was given plus [`SLACK`]; what does
+//! not fit goes to a nameless temporary file. Output is the same bytes for any number of workers
+//! and any amount of memory. The engine knows of no terminal and no command line: progress
+//! leaves through [`Progress`], results as a [`Report`].
+
+mod approx;
+mod budget;
+mod error;
+mod exact;
+mod filters;
+mod fingerprint;
+mod input;
+mod judge;
+mod pass;
+mod plan;
+mod print;
+mod progress;
+mod report;
+mod resolve;
+mod runs;
+mod spill;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+pub use budget::{LEAST_MEMORY, SLACK};
+pub use error::{Error, Result};
+pub use filters::{Checked, Filled, check, count_lines, fill};
+pub use input::Source;
+pub use judge::Verb;
+pub use plan::Strategy;
+pub use progress::{Note, Progress};
+pub use report::Report;
+
+use approx::Approx;
+use budget::Budget;
+use exact::Exact;
+use fingerprint::Hashes;
+use input::{Input, Temp};
+use pass::Pass;
+use print::Printer;
+
+/// What all jobs need to be told.
+#[derive(Clone)]
+pub struct Settings<'a> {
+    /// The cap on the memory of the whole process, in bytes; at least [`LEAST_MEMORY`].
+    pub memory: u64,
+    /// Threads to work with.
+    pub jobs: usize,
+    /// Where temporary files go.
+    pub temp_dir: PathBuf,
+    /// What ends a line.
+    pub delimiter: u8,
+    /// Who hears how it is getting on.
+    pub progress: &'a dyn Progress,
+}
+
+impl Settings<'_> {
+    /// A cap of so many bytes; all processors, the system's directory for temporary files,
+    /// lines that end in LF, and nobody listening.
+    #[must_use]
+    pub fn new(memory: u64) -> Self {
+        Self {
+            memory,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            temp_dir: std::env::temp_dir(),
+            delimiter: b'\n',
+            progress: &(),
+        }
+    }
+
+    fn budget(&self) -> Result<Budget> {
+        Budget::new(self.memory, self.jobs)
+    }
+
+    fn pass(&self) -> Result<Pass<'_>> {
+        Ok(Pass { budget: self.budget()?, delimiter: self.delimiter, progress: self.progress })
+    }
+}
+
+/// Whether the answer must be exact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// No false line and none lost.
+    Exact {
+        /// The way to do it; chosen by a cost model if `None`.
+        strategy: Option<Strategy>,
+    },
+    /// One pass over each input; filters decide.
+    Approx {
+        /// Lines to expect of inputs whose size cannot be known.
+        keys: Option<u64>,
+        /// The false-positive rate to plan for; without one, the best that the memory allows.
+        rate: Option<f64>,
+    },
+}
+
+/// A set operation on the lines of files.
+#[derive(Clone, Debug)]
+pub struct SetJob {
+    /// Which operation.
+    pub verb: Verb,
+    /// The input whose lines are printed, in its order; several are taken as one.
+    pub first: Vec<Source>,
+    /// What it is compared with; ignored by [`Verb::Dedup`].
+    pub others: Vec<Source>,
+    /// Exact or approximate.
+    pub mode: Mode,
+}
+
+impl SetJob {
+    /// Does it. Lines go to `sink`; without one they are only counted.
+    ///
+    /// # Errors
+    /// When an input cannot be read, changes meanwhile, or has a line longer than a quarter of
+    /// the memory; when the output or temporary files cannot be written; when the memory is too
+    /// small. What was written to the sink by then is right, but not all of it.
+    pub fn run(
+        &self,
+        settings: &Settings<'_>,
+        sink: Option<&mut (dyn Write + Send)>,
+    ) -> Result<Report> {
+        let budget = settings.budget()?;
+        let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
+        let sources: Vec<_> = self.first.iter().chain(others).cloned().collect();
+        let mut first = Input::look_at(&sources)?;
+        let others = first.split_off(self.first.len());
+        let hashes = Hashes::random()?;
+        let mut printer = Printer::new(sink, settings.delimiter, budget.chunk);
+        let (delimiter, progress) = (settings.delimiter, settings.progress);
+        match self.mode {
+            Mode::Exact { strategy } => {
+                let temp = Temp::new(&settings.temp_dir);
+                let verb = self.verb;
+                let job = Exact { verb, budget, delimiter, temp, progress, strategy, hashes };
+                job.run(first, others, &mut printer)
+            }
+            Mode::Approx { keys, rate } => {
+                let verb = self.verb;
+                let job = Approx { verb, budget, delimiter, progress, hashes, keys, rate };
+                job.run(&first, &others, &mut printer)
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! One error for the whole engine: what went wrong, where, and what to do about it.
+//!
+//! The kind is private; callers ask predicates, people read the text. A text names the input or
+//! the directory it is about, says what was expected and found, and ends with a way out.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a job on line files could not be done.
+#[derive(Debug)]
+pub struct Error(Box<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Read { input: String, source: io::Error },
+    Directory { input: String },
+    Changed { input: String },
+    StdinTwice,
+    LineTooLong { input: String, offset: u64, limit: u64 },
+    MemoryTooSmall { asked: u64, least: u64 },
+    FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
+    Alloc { bytes: u64 },
+    Temp { dir: PathBuf, doing: &'static str, source: io::Error },
+    Write { source: io::Error },
+    Filter(petal::Error),
+    Random,
+}
+
+impl Error {
+    fn new(kind: Kind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    pub(crate) fn read(input: &str, source: io::Error) -> Self {
+        if source.kind() == io::ErrorKind::IsADirectory {
+            return Self::directory(input);
+        }
+        Self::new(Kind::Read { input: input.to_owned(), source })
+    }
+
+    pub(crate) fn directory(input: &str) -> Self {
+        Self::new(Kind::Directory { input: input.to_owned() })
+    }
+
+    pub(crate) fn changed(input: &str) -> Self {
+        Self::new(Kind::Changed { input: input.to_owned() })
+    }
+
+    pub(crate) fn stdin_twice() -> Self {
+        Self::new(Kind::StdinTwice)
+    }
+
+    pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64) -> Self {
+        Self::new(Kind::LineTooLong { input: input.to_owned(), offset, limit })
+    }
+
+    pub(crate) fn memory_too_small(asked: u64, least: u64) -> Self {
+        Self::new(Kind::MemoryTooSmall { asked, least })
+    }
+
+    pub(crate) fn filter_too_large(keys: u64, rate: f64, needed: u64, cap: u64) -> Self {
+        Self::new(Kind::FilterTooLarge { keys, rate, needed, cap })
+    }
+
+    pub(crate) fn alloc(bytes: u64) -> Self {
+        Self::new(Kind::Alloc { bytes })
+    }
+
+    pub(crate) fn temp(dir: &Path, doing: &'static str, source: io::Error) -> Self {
+        Self::new(Kind::Temp { dir: dir.to_owned(), doing, source })
+    }
+
+    pub(crate) fn write(source: io::Error) -> Self {
+        Self::new(Kind::Write { source })
+    }
+
+    pub(crate) fn random() -> Self {
+        Self::new(Kind::Random)
+    }
+
+    /// The reader of our output went away (`petal … | head`): not a failure of the job.
+    #[must_use]
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(&*self.0, Kind::Write { source } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// A line is longer than a quarter of the memory cap.
+    #[must_use]
+    pub fn is_line_too_long(&self) -> bool {
+        matches!(&*self.0, Kind::LineTooLong { .. })
+    }
+
+    /// The memory cap is below the least this job can work in.
+    #[must_use]
+    pub fn is_memory_too_small(&self) -> bool {
+        matches!(&*self.0, Kind::MemoryTooSmall { .. })
+    }
+
+    /// Writing (the output or temporary data) failed for want of space.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        match &*self.0 {
+            Kind::Temp { source, .. } | Kind::Write { source } => is_full(source),
+            _ => false,
+        }
+    }
+
+    /// An input could not be opened or read.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        matches!(
+            &*self.0,
+            Kind::Read { .. } | Kind::Directory { .. } | Kind::Changed { .. } | Kind::StdinTwice
+        )
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Kind::Read { input, source } => {
+                write!(f, "{input}: cannot read: {}", plain(source))
+            }
+            Kind::Directory { input } => write!(
+                f,
+                "{input}: is a directory, expected a file of lines; name the files in it instead"
+            ),
+            Kind::Changed { input } => write!(
+                f,
+                "{input}: changed while it was being read (its size, time or identity is not what \
+                 it was); run again when nothing writes to it"
+            ),
+            Kind::StdinTwice => write!(
+                f,
+                "-: standard input is named twice, it can be read once; save it to a file first"
+            ),
+            Kind::LineTooLong { input, offset, limit } => write!(
+                f,
+                "{input}: the line at byte {offset} is longer than {}, a quarter of the memory \
+                 cap; raise -m, or check that the file has the line ends you expect (-z for NUL)",
+                size(*limit)
+            ),
+            Kind::MemoryTooSmall { asked, least } => write!(
+                f,
+                "-m: {} is too little, at least {} is needed; raise -m",
+                size(*asked),
+                size(*least)
+            ),
+            Kind::FilterTooLarge { keys, rate, needed, cap } => write!(
+                f,
+                "a filter for {keys} lines at a rate of {rate} takes {}, more than -m {} leaves; \
+                 raise -m, or accept a higher rate with -p",
+                size(*needed),
+                size(*cap)
+            ),
+            Kind::Alloc { bytes } => write!(
+                f,
+                "out of memory: the system refused {}; lower -m below what is free",
+                size(*bytes)
+            ),
+            Kind::Temp { dir, doing, source } if is_full(source) => write!(
+                f,
+                "{}: no space left while {doing}; free some, name another directory with -T, or \
+                 raise -m to need less",
+                dir.display()
+            ),
+            Kind::Temp { dir, doing, source } => write!(
+                f,
+                "{}: temporary file: {} while {doing}; name another directory with -T",
+                dir.display(),
+                plain(source)
+            ),
+            Kind::Write { source } if is_full(source) => {
+                write!(f, "output: no space left; free some or write elsewhere with -o")
+            }
+            Kind::Write { source } => write!(f, "output: cannot write: {}", plain(source)),
+            Kind::Filter(error) => error.fmt(f),
+            Kind::Random => {
+                write!(f, "the system gave no random bytes for the fingerprint key; try again")
+            }
+        }
+    }
+}
+
+/// An I/O error in words, without Rust's `(os error N)`.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text[..at].to_lowercase(),
+        None => text,
+    }
+}
+
+/// Bytes in the unit a person would choose.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 || value.fract() == 0.0 {
+        format!("{value:.0} {}", UNITS[unit])
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Kind::Read { source, .. } | Kind::Temp { source, .. } | Kind::Write { source } => {
+                Some(source)
+            }
+            Kind::Filter(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<petal::Error> for Error {
+    fn from(error: petal::Error) -> Self {
+        Self::new(Kind::Filter(error))
+    }
+}

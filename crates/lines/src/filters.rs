@@ -1,0 +1,108 @@
+//! Filter files and lines: filling a filter, and asking it.
+
+use std::io::Write;
+
+use petal::{AnyFilter, HashSpec, Store};
+
+use crate::Settings;
+use crate::error::Result;
+use crate::input::{Input, Source};
+use crate::pass::{Batch, Flow, Scratch};
+use crate::print::Printer;
+
+/// What went into a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines the filter had not seen, as far as it can tell.
+    pub new: u64,
+}
+
+/// What was asked of a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines the filter says it may hold.
+    pub hits: u64,
+}
+
+/// Counts the lines of inputs that can be read again; `None` if one cannot.
+///
+/// Cost: one pass, as fast as they can be read.
+pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<u64>> {
+    let inputs = Input::look_at(inputs)?;
+    if inputs.iter().any(|input| !input.is_file()) {
+        return Ok(None);
+    }
+    let inputs: Vec<_> = inputs.iter().collect();
+    let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(Flow::Go);
+    let seen = settings.pass()?.run("counting", &inputs, |_, _| {}, fold)?;
+    Ok(Some(seen.lines))
+}
+
+/// Puts every line of the inputs into a filter.
+pub fn fill(
+    settings: &Settings<'_>,
+    filter: &mut AnyFilter,
+    inputs: &[Source],
+) -> Result<Filled> {
+    let inputs = Input::look_at(inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
+    let hash = filter.hash_spec();
+    let before = filter.inserted();
+    let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+        Ok(Flow::Go)
+    };
+    let seen = settings.pass()?.run("filling", &inputs, hashing(hash), fold)?;
+    Ok(Filled { lines: seen.lines, new: filter.inserted() - before })
+}
+
+/// Prints the lines that a filter may hold, or, inverted, those that it certainly does not.
+/// Without a sink they are only counted.
+pub fn check<S: Store>(
+    settings: &Settings<'_>,
+    filter: &AnyFilter<S>,
+    inputs: &[Source],
+    invert: bool,
+    sink: Option<&mut (dyn Write + Send)>,
+) -> Result<Checked> {
+    let inputs = Input::look_at(inputs)?;
+    let live = inputs.iter().any(|input| !input.is_file());
+    let inputs: Vec<_> = inputs.iter().collect();
+    let pass = settings.pass()?;
+    let mut printer = Printer::new(sink, settings.delimiter, pass.budget.chunk);
+    let hash = hashing(filter.hash_spec());
+    let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        hash(batch, scratch);
+        filter.contains_hashes(&scratch.keys, &mut scratch.answers);
+    };
+    let mut hits = 0;
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        hits += scratch.answers.count_ones();
+        if !printer.counts_only() {
+            for line in 0..batch.len() {
+                if scratch.answers.get(line) != invert {
+                    printer.line(batch.line(line))?;
+                }
+            }
+            if live && !batch.more {
+                printer.flush()?;
+            }
+        }
+        Ok(Flow::Go)
+    };
+    let seen = pass.run("checking", &inputs, map, fold)?;
+    printer.flush()?;
+    Ok(Checked { lines: seen.lines, hits })
+}
+
+/// Hashes every line of a batch the way the filter's file says.
+fn hashing(hash: HashSpec) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
+    move |batch, scratch| {
+        scratch.keys.clear();
+        scratch.keys.extend(batch.lines().map(|line| hash.hash(line)));
+    }
+}

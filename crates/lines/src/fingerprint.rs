@@ -1,0 +1,120 @@
+//! The two hashes of a line, both keyed afresh for every run.
+//!
+//! * The **key**: 64 bits of rapidhash v3 with a random seed. It only feeds filters, and filters
+//!   only narrow: a collision costs time, never an answer.
+//! * The **fingerprint**: 128 bits of SipHash-2-4 under a random 128-bit key. It decides. Nobody
+//!   who cannot read our memory can make two lines collide with better odds than chance: for n
+//!   distinct lines the probability of any wrong answer is at most n² / 2¹²⁹ (10¹⁰ lines:
+//!   1.5·10⁻¹⁹).
+//!
+//! Cost on 64-byte lines, one core: key about 4 ns, fingerprint about 44 ns; keyed BLAKE3 took
+//! 54 ns (123 ns at 67 bytes, where it needs a second block), so SipHash it is. Only lines that
+//! a filter could not rule out are fingerprinted.
+//!
+//! Source: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012), the 128-bit form of
+//! the reference code.
+
+use std::hash::Hasher as _;
+
+use petal::HashSpec;
+use siphasher::sip128::{Hasher128 as _, SipHasher24};
+
+use crate::error::{Error, Result};
+
+/// 128 keyed bits that stand for a line. Never all zero: a table marks free slots with that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Fingerprint {
+    /// Chooses the partition.
+    pub(crate) high: u64,
+    /// Chooses the slot in a table.
+    pub(crate) low: u64,
+}
+
+impl Fingerprint {
+    /// Bytes of a fingerprint in a spilled record.
+    pub(crate) const BYTES: usize = 16;
+
+    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.high.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.low.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let (high, low) = bytes.split_at(8);
+        let word = |half: &[u8]| u64::from_le_bytes(*half.first_chunk().expect("8 bytes"));
+        Self { high: word(high), low: word(low) }
+    }
+}
+
+/// The hashes of one run: made once, shared by every pass of it.
+#[derive(Clone)]
+pub(crate) struct Hashes {
+    sip: SipHasher24,
+    keys: HashSpec,
+}
+
+impl Hashes {
+    /// Fresh random keys from the operating system.
+    pub(crate) fn random() -> Result<Self> {
+        let word = || getrandom::u64().map_err(|_| Error::random());
+        Ok(Self {
+            sip: SipHasher24::new_with_keys(word()?, word()?),
+            keys: HashSpec::rapid(word()?),
+        })
+    }
+
+    /// The 64-bit filter key of a line.
+    #[inline]
+    pub(crate) fn key(&self, line: &[u8]) -> u64 {
+        self.keys.hash(line)
+    }
+
+    /// The 128-bit fingerprint of a line.
+    #[inline]
+    pub(crate) fn fingerprint(&self, line: &[u8]) -> Fingerprint {
+        let mut sip = self.sip;
+        sip.write(line);
+        let hash = sip.finish128();
+        let low = if hash.h1 | hash.h2 == 0 { 1 } else { hash.h2 };
+        Fingerprint { high: hash.h1, low }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_round_trip() {
+        let print = Fingerprint { high: 0x0102_0304_0506_0708, low: 0x1112_1314_1516_1718 };
+        assert_eq!(print.to_bytes()[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(Fingerprint::from_bytes(&print.to_bytes()), print);
+    }
+
+    #[test]
+    fn fingerprints_are_siphash_2_4_128_of_the_reference() {
+        // First vectors of the reference code: key 00..0f, messages "", 00, 00 01.
+        let hashes = Hashes {
+            sip: SipHasher24::new_with_keys(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908),
+            keys: HashSpec::rapid(0),
+        };
+        let expect = [
+            (&[][..], [0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6]),
+            (&[0][..], [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]),
+            (&[0, 1][..], [0x81, 0x77, 0x22, 0x8d, 0xa4, 0xa4, 0x5d, 0xc7]),
+        ];
+        for (message, first) in expect {
+            assert_eq!(hashes.fingerprint(message).to_bytes()[..8], first, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn every_run_has_its_own_keys() {
+        let (a, b) = (Hashes::random().unwrap(), Hashes::random().unwrap());
+        assert_ne!(a.fingerprint(b"line"), b.fingerprint(b"line"));
+        assert_ne!(a.key(b"line"), b.key(b"line"));
+        assert_eq!(a.fingerprint(b"line"), a.clone().fingerprint(b"line"));
+    }
+}

@@ -1,0 +1,311 @@
+//! Choosing how to do a job exactly: sampled sizes, and what each way would cost.
+//!
+//! The ways and their costs are written down in docs/design.md ("The exact set verbs"). Nothing
+//! here can make an answer wrong; a bad guess costs time.
+
+use petal::Shape;
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::fingerprint::Hashes;
+use crate::input::{Input, Open, read_at};
+use crate::judge::Verb;
+use crate::table::Table;
+
+/// How the exact set verbs do their work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Fingerprints of one side in memory; lines are printed as they are read.
+    Memory,
+    /// Filters rule most lines out; only the rest is decided by fingerprints.
+    Narrow,
+    /// All fingerprints, dealt to partitions that fit in memory.
+    Partition,
+}
+
+impl Strategy {
+    /// The name used in reports and options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Narrow => "narrow",
+            Self::Partition => "partition",
+        }
+    }
+}
+
+/// Most bits a filter spends on a key here: the rate is below 10⁻⁴ and more would not pay.
+const MOST_BITS: u64 = 24;
+
+/// How large a filter to use for so many keys in so much memory.
+pub(crate) fn filter_bytes(keys: u64, memory: u64) -> u64 {
+    memory.min(keys.saturating_mul(MOST_BITS) / 8).max(128)
+}
+
+/// What a sample says of an input, or of several taken as one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    pub(crate) bytes: u64,
+    /// Estimated lines.
+    pub(crate) lines: u64,
+    /// Estimated distinct lines.
+    pub(crate) distinct: u64,
+    /// Filter keys of the sampled lines, sorted.
+    keys: Vec<u64>,
+    sampled: u64,
+}
+
+/// Bytes read at each place.
+const SPOT: u64 = 64 << 10;
+const MOST_SPOTS: u64 = 4096;
+/// Inputs up to this size are "sampled" whole.
+const SMALL: u64 = 4 << 20;
+
+impl Sample {
+    /// Samples files evenly. Two samples of √(400·N) lines each share about 400 lines for an
+    /// overlap of 1 (the birthday bound), enough to tell a tenth from a half.
+    pub(crate) fn of(
+        inputs: &[&Input],
+        hashes: &Hashes,
+        delimiter: u8,
+        memory: u64,
+    ) -> Result<Self> {
+        let mut sample = Self::default();
+        let lengths: Vec<_> = inputs.iter().map(|input| input.length().unwrap_or(0)).collect();
+        sample.bytes = lengths.iter().sum();
+        let mut spots = if sample.bytes <= SMALL { 1 } else { 16 };
+        let mut taken = 0;
+        let mut buffer = Vec::new();
+        let mut spot = 0;
+        let mut at = (0, 0);
+        while spot < spots {
+            let size = if sample.bytes <= SMALL { SMALL } else { SPOT };
+            let mut position = (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
+            spot += 1;
+            // Where that is; inputs are gone through once.
+            while at.0 < inputs.len() && at.1 + lengths[at.0] <= position {
+                at.1 += lengths[at.0];
+                at.0 += 1;
+            }
+            let mut input = at.0;
+            position -= at.1;
+            let mut left = size;
+            while left > 0 && input < inputs.len() {
+                left -= left.min(lengths[input] - position);
+                let end = (position + size).min(lengths[input]);
+                taken += sample.lines_in(
+                    inputs[input], position, end, delimiter, hashes, &mut buffer,
+                )?;
+                if sample.bytes > SMALL {
+                    break;
+                }
+                (input, position) = (input + 1, 0);
+            }
+            // The first spots tell how long lines are, hence how many spots are worth their time.
+            if spot == spots && spots == 16 {
+                let lines = sample.estimate(taken) as f64;
+                let wanted = (400.0 * lines).sqrt() * taken as f64 / sample.sampled.max(1) as f64;
+                let affordable = (memory / 4 / 8).saturating_mul(taken) / sample.sampled.max(1);
+                let wanted = (wanted as u64).min(affordable) / SPOT;
+                spots = wanted.clamp(16, MOST_SPOTS);
+                if spots > 16 {
+                    (spot, at, taken) = (0, (0, 0), 0);
+                    sample.keys.clear();
+                    sample.sampled = 0;
+                }
+            }
+        }
+        sample.lines = sample.estimate(taken);
+        sample.keys.sort_unstable();
+        let pairs = sample.keys.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64;
+        let (sampled, lines) = (sample.sampled as f64, sample.lines as f64);
+        sample.distinct = if sample.sampled >= sample.lines {
+            sample.sampled - pairs as u64
+        } else {
+            // A line with m copies meets another of them with probability (m-1)·s/N.
+            let copies = 1.0 + 2.0 * pairs * lines / (sampled * sampled).max(1.0);
+            (lines / copies).ceil() as u64
+        };
+        Ok(sample)
+    }
+
+    /// Takes the whole lines between two positions; the bytes they cover.
+    fn lines_in(
+        &mut self,
+        input: &Input,
+        start: u64,
+        end: u64,
+        delimiter: u8,
+        hashes: &Hashes,
+        buffer: &mut Vec<u8>,
+    ) -> Result<u64> {
+        let Open::File { file, range } = input.open()? else { return Ok(0) };
+        buffer.resize((end - start) as usize, 0);
+        read_at(&file, input.name(), buffer, range.start + start)?;
+        let mut lines = &buffer[..];
+        if start > 0 {
+            let first = memchr::memchr(delimiter, lines).map_or(lines.len(), |at| at + 1);
+            lines = &lines[first..];
+        }
+        if range.start + end < range.end {
+            let last = memchr::memrchr(delimiter, lines).map_or(0, |at| at + 1);
+            lines = &lines[..last];
+        }
+        let covered = lines.len() as u64;
+        let text = lines.strip_suffix(&[delimiter]).unwrap_or(lines);
+        if covered > 0 {
+            let before = self.keys.len();
+            self.keys.extend(text.split(|b| *b == delimiter).map(|line| hashes.key(line)));
+            self.sampled += (self.keys.len() - before) as u64;
+        }
+        Ok(covered)
+    }
+
+    fn estimate(&self, taken: u64) -> u64 {
+        if self.sampled == 0 {
+            // Lines longer than a spot, or nothing at all.
+            return self.bytes / SPOT + u64::from(self.bytes > 0);
+        }
+        if taken >= self.bytes {
+            return self.sampled;
+        }
+        (self.bytes as f64 * self.sampled as f64 / taken as f64).ceil() as u64
+    }
+
+    /// Estimated fraction of this one's lines that the other has too.
+    fn overlap(&self, other: &Self) -> f64 {
+        let (mut matches, mut i, mut j) = (0u64, 0, 0);
+        while let (Some(a), Some(b)) = (self.keys.get(i), other.keys.get(j)) {
+            matches += u64::from(a == b);
+            i += usize::from(a <= b);
+            j += usize::from(b <= a);
+        }
+        let pairs = self.sampled as f64 * other.sampled as f64;
+        if pairs == 0.0 {
+            return 0.0;
+        }
+        (matches as f64 * other.distinct as f64 / pairs).min(1.0)
+    }
+
+    fn line_length(&self) -> f64 {
+        self.bytes as f64 / self.lines.max(1) as f64
+    }
+}
+
+/// Nanoseconds of one core for one line, measured on 20 to 120-byte lines (docs/design.md).
+mod cost {
+    /// To read a line, find its end and take its filter key.
+    pub(super) fn key(length: f64) -> f64 {
+        8.0 + 0.12 * length
+    }
+    /// To fingerprint it.
+    pub(super) fn fingerprint(length: f64) -> f64 {
+        18.0 + 0.42 * length
+    }
+    /// To put a key into a filter, or ask for it.
+    pub(super) const FILTER: f64 = 8.0;
+    /// To write a record, read it and judge it.
+    pub(super) const RECORD: f64 = 60.0;
+}
+
+/// What is known of a job before it begins.
+pub(crate) struct Sizes {
+    pub(crate) verb: Verb,
+    pub(crate) first: Sample,
+    pub(crate) others: Vec<Sample>,
+}
+
+/// A strategy, and on which side to begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) strategy: Strategy,
+    /// `Narrow` for `common`: the first filter holds the first input, not the smallest other.
+    pub(crate) first_begins: bool,
+}
+
+impl Sizes {
+    /// The other input with the fewest lines.
+    pub(crate) fn smallest_other(&self) -> usize {
+        let by_lines = |j: &usize| self.others[*j].lines;
+        (0..self.others.len()).min_by_key(by_lines).unwrap_or(0)
+    }
+
+    /// Lines of all inputs.
+    pub(crate) fn lines(&self) -> u64 {
+        self.first.lines + self.others.iter().map(|other| other.lines).sum::<u64>()
+    }
+
+    /// Whether the fingerprints that must be held would fit.
+    fn fits(&self, budget: &Budget) -> bool {
+        let capacity = Table::capacity(budget.work) / 10 * 9;
+        let others = self.others.iter().map(|other| other.distinct);
+        match self.verb {
+            Verb::Common => others.chain([self.first.distinct]).min() <= Some(capacity),
+            Verb::Diff | Verb::Dedup => self.first.distinct <= capacity,
+        }
+    }
+
+    /// The cheapest way that fits the memory.
+    pub(crate) fn choose(&self, budget: &Budget) -> Plan {
+        let plan = |strategy, first_begins| Plan { strategy, first_begins };
+        if self.fits(budget) {
+            return plan(Strategy::Memory, false);
+        }
+        let partition = plan(Strategy::Partition, false);
+        let narrow = match self.verb {
+            Verb::Common => vec![plan(Strategy::Narrow, false), plan(Strategy::Narrow, true)],
+            Verb::Diff | Verb::Dedup => vec![plan(Strategy::Narrow, false)],
+        };
+        let cost = |plan: &Plan| self.cost(*plan, budget);
+        let cheaper = |a: &Plan, b: &Plan| cost(a).total_cmp(&cost(b));
+        [partition].into_iter().chain(narrow).min_by(cheaper).unwrap_or(partition)
+    }
+
+    /// Estimated nanoseconds of one core.
+    pub(crate) fn cost(&self, plan: Plan, budget: &Budget) -> f64 {
+        let all = || self.others.iter().chain([&self.first]);
+        let length = |sample: &Sample| sample.line_length();
+        let read = |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
+        let decide = |sample: &Sample, lines: f64| {
+            lines * (cost::fingerprint(length(sample)) + cost::RECORD)
+        };
+        match (plan.strategy, self.verb) {
+            (Strategy::Memory, _) => 0.0,
+            (Strategy::Partition, _) => all()
+                .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s, s.lines as f64))
+                .sum(),
+            (Strategy::Narrow, Verb::Common) => {
+                let Some(other) = self.others.get(self.smallest_other()) else {
+                    return f64::INFINITY;
+                };
+                let (begin, next) =
+                    if plan.first_begins { (&self.first, other) } else { (other, &self.first) };
+                let rate = rate(begin.lines, budget.work);
+                let overlap = next.overlap(begin);
+                let candidates = next.lines as f64 * (overlap + rate * (1.0 - overlap));
+                let back = (next.lines as f64 * overlap).min(begin.lines as f64);
+                all().map(read).sum::<f64>()
+                    + read(begin)
+                    + decide(next, candidates)
+                    + (self.others.len() as f64) * decide(begin, back)
+            }
+            (Strategy::Narrow, _) => {
+                let keys = self.lines();
+                // The filter fills up as it goes; its mean rate is about half the last.
+                let rate = rate(keys, budget.work) / 2.0;
+                let copies = 1.0 - self.first.distinct as f64 / self.first.lines.max(1) as f64;
+                let shared = self.others.iter().map(|other| self.first.overlap(other)).sum::<f64>();
+                let question = (copies + shared.min(1.0) + rate).min(1.0);
+                let lines = self.first.lines as f64 * question;
+                2.0 * all().map(read).sum::<f64>() + 2.0 * decide(&self.first, lines)
+            }
+        }
+    }
+}
+
+/// The false-positive rate of the filter that fits so many keys into so much memory.
+fn rate(keys: u64, memory: u64) -> f64 {
+    let keys = keys.max(1);
+    Shape::for_memory(filter_bytes(keys, memory), keys).map_or(1.0, |shape| shape.rate(keys))
+}

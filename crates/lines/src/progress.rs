@@ -1,0 +1,43 @@
+//! What a job tells while it runs, and what it says when it is done: values, never text on a
+//! terminal. The engine knows of no terminal.
+
+/// Hears how a job is getting on. All methods do nothing unless implemented.
+pub trait Progress: Sync {
+    /// A pass over lines begins; `bytes` of input are ahead, if that is known.
+    fn phase(&self, what: &'static str, bytes: Option<u64>) {
+        let _ = (what, bytes);
+    }
+
+    /// So many more bytes of the phase are done. Called from many threads.
+    fn advance(&self, bytes: u64) {
+        let _ = bytes;
+    }
+
+    /// Something a person may want to know.
+    fn note(&self, note: Note<'_>) {
+        let _ = note;
+    }
+}
+
+/// Nobody listens.
+impl Progress for () {}
+
+/// Things a person may want to know about a running job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Note<'a> {
+    /// An input that can be read only once is copied to the directory for temporary files.
+    Spooling {
+        /// The input.
+        input: &'a str,
+        /// Where the copy goes.
+        dir: &'a std::path::Path,
+    },
+    /// Approximate work begins: about so many wrong lines are to be expected.
+    Expecting {
+        /// Wrong lines, as planned from sampled sizes.
+        wrong: f64,
+        /// The false-positive rate behind it.
+        rate: f64,
+    },
+}
