@@ -102,7 +102,11 @@ impl Settings<'_> {
     }
 
     fn pass(&self) -> Result<Pass<'_>> {
-        Ok(Pass { budget: self.budget()?, delimiter: self.delimiter, progress: self.progress })
+        Ok(Pass {
+            budget: self.budget()?,
+            delimiter: self.delimiter,
+            progress: self.progress,
+        })
     }
 }
 
@@ -149,7 +153,11 @@ impl SetJob {
         sink: Option<&mut (dyn Write + Send)>,
     ) -> Result<Report> {
         let budget = settings.budget()?;
-        let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
+        let others = if self.verb == Verb::Dedup {
+            &[][..]
+        } else {
+            &self.others
+        };
         let sources: Vec<_> = self.first.iter().chain(others).cloned().collect();
         let mut first = Input::look_at(&sources)?;
         let others = first.split_off(self.first.len());
@@ -160,12 +168,28 @@ impl SetJob {
             Mode::Exact { strategy } => {
                 let temp = Temp::new(&settings.temp_dir);
                 let verb = self.verb;
-                let job = Exact { verb, budget, delimiter, temp, progress, strategy, hashes };
+                let job = Exact {
+                    verb,
+                    budget,
+                    delimiter,
+                    temp,
+                    progress,
+                    strategy,
+                    hashes,
+                };
                 job.run(first, others, &mut printer)
             }
             Mode::Approx { keys, rate } => {
                 let verb = self.verb;
-                let job = Approx { verb, budget, delimiter, progress, hashes, keys, rate };
+                let job = Approx {
+                    verb,
+                    budget,
+                    delimiter,
+                    progress,
+                    hashes,
+                    keys,
+                    rate,
+                };
                 job.run(&first, &others, &mut printer)
             }
         }

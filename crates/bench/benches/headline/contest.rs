@@ -166,10 +166,7 @@ impl<'a> Contest<'a> {
         let stderr = String::from_utf8_lossy(&measured.output.stderr).into_owned();
         let trouble = match measured.output.status {
             status if status.success() => String::new(),
-            status => format!(
-                "{status}: {}",
-                stderr.lines().next_back().unwrap_or_default()
-            ),
+            status => format!("{status}: {}", complaint(&stderr)),
         };
         let verdict = judge(self.corpus, &out)?;
         let _ = fs::remove_file(&out);
@@ -331,6 +328,12 @@ impl<'a> Contest<'a> {
         );
         Ok(())
     }
+}
+
+/// The line of a tool's last words that says most: the one that names an error, or the last.
+fn complaint(stderr: &str) -> &str {
+    let error = stderr.lines().find(|line| line.contains("Error: "));
+    error.or(stderr.lines().next_back()).unwrap_or_default()
 }
 
 fn all(runs: &[&Run], fact: fn(&Run) -> bool) -> &'static str {
