@@ -30,7 +30,8 @@ impl Machine {
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |time| time.as_secs());
-        let changed = said("git", &["status", "--porcelain"]).is_some_and(|text| !text.is_empty());
+        let changed = said("git", &["status", "--porcelain", "--untracked-files=no"])
+            .is_some_and(|text| !text.is_empty());
         let commit =
             said("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".into());
         Self {
