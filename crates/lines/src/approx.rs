@@ -40,11 +40,7 @@ pub(crate) struct Approx<'a> {
 
 impl Approx<'_> {
     fn pass(&self) -> Pass<'_> {
-        Pass {
-            budget: self.budget,
-            delimiter: self.delimiter,
-            progress: self.progress,
-        }
+        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
     }
 
     pub(crate) fn run(
@@ -54,10 +50,7 @@ impl Approx<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report {
-            strategy: "approximate",
-            ..Report::default()
-        };
+        let mut report = Report { strategy: "approximate", ..Report::default() };
         let first: Vec<_> = first.iter().collect();
         match self.verb {
             Verb::Common => self.common(&first, others, printer, &mut report)?,
@@ -96,9 +89,7 @@ impl Approx<'_> {
 
     fn keys_of(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
         scratch.keys.clear();
-        scratch
-            .keys
-            .extend(batch.lines().map(|line| self.hashes.key(line)));
+        scratch.keys.extend(batch.lines().map(|line| self.hashes.key(line)));
     }
 
     fn common(
@@ -135,10 +126,7 @@ impl Approx<'_> {
         let Some(filter) = chain else { return Ok(()) };
         let rate = filter.estimated_rate();
         if let Some(lines) = self.lines(first)? {
-            self.progress.note(Note::Expecting {
-                wrong: rate * lines as f64,
-                rate,
-            });
+            self.progress.note(Note::Expecting { wrong: rate * lines as f64, rate });
         }
         let memory = self.budget.work.saturating_sub(filter.size_bytes());
         let mut printed = Table::new(memory, 0)?;
@@ -150,9 +138,7 @@ impl Approx<'_> {
             scratch.picks.extend(scratch.answers.iter());
             scratch.prints.clear();
             let picked = scratch.picks.iter().map(|&line| batch.line(line));
-            scratch
-                .prints
-                .extend(picked.map(|line| self.hashes.fingerprint(line)));
+            scratch.prints.extend(picked.map(|line| self.hashes.fingerprint(line)));
         };
         let live = first.iter().any(|input| !input.is_file());
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
@@ -191,22 +177,14 @@ impl Approx<'_> {
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
         let (other_lines, first_lines) = (self.lines(&others)?, self.lines(first)?);
-        let keys = other_lines
-            .zip(first_lines)
-            .map(|(a, b)| if others.is_empty() { b } else { a + b });
+        let keys = other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
         let mut filter = self.filter(keys, self.budget.work)?;
         if let (Some(keys), Some(lines)) = (keys, first_lines) {
             // The filter fills up while lines are tested: the mean rate over that time.
             let before = keys - lines.min(keys);
             let at = |step: u64| filter.expected_rate(before + lines / 16 * step);
-            let mean = (0..16)
-                .map(|step| (at(step) + at(step + 1)) / 2.0)
-                .sum::<f64>()
-                / 16.0;
-            self.progress.note(Note::Expecting {
-                wrong: mean * lines as f64,
-                rate: at(16),
-            });
+            let mean = (0..16).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / 16.0;
+            self.progress.note(Note::Expecting { wrong: mean * lines as f64, rate: at(16) });
         }
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);

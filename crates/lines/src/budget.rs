@@ -92,11 +92,7 @@ mod tests {
 
     #[test]
     fn below_the_least_is_an_error() {
-        assert!(
-            Budget::new(LEAST_MEMORY - 1, 1)
-                .unwrap_err()
-                .is_memory_too_small()
-        );
+        assert!(Budget::new(LEAST_MEMORY - 1, 1).unwrap_err().is_memory_too_small());
         assert!(Budget::new(LEAST_MEMORY, 1).is_ok());
     }
 }

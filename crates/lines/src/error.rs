@@ -16,43 +16,16 @@ pub struct Error(Box<Kind>);
 
 #[derive(Debug)]
 enum Kind {
-    Read {
-        input: String,
-        source: io::Error,
-    },
-    Directory {
-        input: String,
-    },
-    Changed {
-        input: String,
-    },
+    Read { input: String, source: io::Error },
+    Directory { input: String },
+    Changed { input: String },
     StdinTwice,
-    LineTooLong {
-        input: String,
-        offset: u64,
-        limit: u64,
-    },
-    MemoryTooSmall {
-        asked: u64,
-        least: u64,
-    },
-    FilterTooLarge {
-        keys: u64,
-        rate: f64,
-        needed: u64,
-        cap: u64,
-    },
-    Alloc {
-        bytes: u64,
-    },
-    Temp {
-        dir: PathBuf,
-        doing: &'static str,
-        source: io::Error,
-    },
-    Write {
-        source: io::Error,
-    },
+    LineTooLong { input: String, offset: u64, limit: u64 },
+    MemoryTooSmall { asked: u64, least: u64 },
+    FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
+    Alloc { bytes: u64 },
+    Temp { dir: PathBuf, doing: &'static str, source: io::Error },
+    Write { source: io::Error },
     Filter(petal::Error),
     Random,
 }
@@ -66,22 +39,15 @@ impl Error {
         if source.kind() == io::ErrorKind::IsADirectory {
             return Self::directory(input);
         }
-        Self::new(Kind::Read {
-            input: input.to_owned(),
-            source,
-        })
+        Self::new(Kind::Read { input: input.to_owned(), source })
     }
 
     pub(crate) fn directory(input: &str) -> Self {
-        Self::new(Kind::Directory {
-            input: input.to_owned(),
-        })
+        Self::new(Kind::Directory { input: input.to_owned() })
     }
 
     pub(crate) fn changed(input: &str) -> Self {
-        Self::new(Kind::Changed {
-            input: input.to_owned(),
-        })
+        Self::new(Kind::Changed { input: input.to_owned() })
     }
 
     pub(crate) fn stdin_twice() -> Self {
@@ -89,11 +55,7 @@ impl Error {
     }
 
     pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64) -> Self {
-        Self::new(Kind::LineTooLong {
-            input: input.to_owned(),
-            offset,
-            limit,
-        })
+        Self::new(Kind::LineTooLong { input: input.to_owned(), offset, limit })
     }
 
     pub(crate) fn memory_too_small(asked: u64, least: u64) -> Self {
@@ -101,12 +63,7 @@ impl Error {
     }
 
     pub(crate) fn filter_too_large(keys: u64, rate: f64, needed: u64, cap: u64) -> Self {
-        Self::new(Kind::FilterTooLarge {
-            keys,
-            rate,
-            needed,
-            cap,
-        })
+        Self::new(Kind::FilterTooLarge { keys, rate, needed, cap })
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {
@@ -114,11 +71,7 @@ impl Error {
     }
 
     pub(crate) fn temp(dir: &Path, doing: &'static str, source: io::Error) -> Self {
-        Self::new(Kind::Temp {
-            dir: dir.to_owned(),
-            doing,
-            source,
-        })
+        Self::new(Kind::Temp { dir: dir.to_owned(), doing, source })
     }
 
     pub(crate) fn write(source: io::Error) -> Self {
@@ -167,10 +120,7 @@ impl Error {
 }
 
 fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl fmt::Display for Error {
@@ -192,11 +142,7 @@ impl fmt::Display for Error {
                 f,
                 "-: standard input is named twice, it can be read once; save it to a file first"
             ),
-            Kind::LineTooLong {
-                input,
-                offset,
-                limit,
-            } => write!(
+            Kind::LineTooLong { input, offset, limit } => write!(
                 f,
                 "{input}: the line at byte {offset} is longer than {}, a quarter of the memory \
                  cap; raise -m, or check that the file has the line ends you expect (-z for NUL)",
@@ -208,12 +154,7 @@ impl fmt::Display for Error {
                 size(*asked),
                 size(*least)
             ),
-            Kind::FilterTooLarge {
-                keys,
-                rate,
-                needed,
-                cap,
-            } => write!(
+            Kind::FilterTooLarge { keys, rate, needed, cap } => write!(
                 f,
                 "a filter for {keys} lines at a rate of {rate} takes {}, more than -m {} leaves; \
                  raise -m, or accept a higher rate with -p",
@@ -238,18 +179,12 @@ impl fmt::Display for Error {
                 plain(source)
             ),
             Kind::Write { source } if is_full(source) => {
-                write!(
-                    f,
-                    "output: no space left; free some or write elsewhere with -o"
-                )
+                write!(f, "output: no space left; free some or write elsewhere with -o")
             }
             Kind::Write { source } => write!(f, "output: cannot write: {}", plain(source)),
             Kind::Filter(error) => error.fmt(f),
             Kind::Random => {
-                write!(
-                    f,
-                    "the system gave no random bytes for the fingerprint key; try again"
-                )
+                write!(f, "the system gave no random bytes for the fingerprint key; try again")
             }
         }
     }

@@ -33,7 +33,7 @@ use crate::table::Table;
 
 /// Memory kept free for records beside a filter that could use all there is.
 fn least_records(work: u64) -> u64 {
-    (work / 16).clamp(512 << 10, 256 << 20)
+    (work / 16).min(256 << 20)
 }
 
 /// One exact job.
@@ -49,11 +49,7 @@ pub(crate) struct Exact<'a> {
 
 impl Exact<'_> {
     fn pass(&self) -> Pass<'_> {
-        Pass {
-            budget: self.budget,
-            delimiter: self.delimiter,
-            progress: self.progress,
-        }
+        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
     }
 
     pub(crate) fn run(
@@ -70,15 +66,11 @@ impl Exact<'_> {
         let streams = first.iter().any(|input| !input.is_file());
         let sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
-            Some(strategy) => Plan {
-                strategy,
-                first_begins: false,
-            },
+            Some(strategy) => Plan { strategy, first_begins: false },
             // Of unknown size: begin in memory, and see.
-            None if streams && self.begins_in_memory(&sizes) => Plan {
-                strategy: Strategy::Memory,
-                first_begins: false,
-            },
+            None if streams && self.begins_in_memory(&sizes) => {
+                Plan { strategy: Strategy::Memory, first_begins: false }
+            }
             None if streams => {
                 let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
                 return self.run(first, others, printer);
@@ -90,14 +82,7 @@ impl Exact<'_> {
             self.in_memory(first, others, &sizes, printer, &mut report)?;
         } else {
             let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
-            self.on_disk(
-                plan,
-                first,
-                Others::new(others),
-                &sizes,
-                printer,
-                &mut report,
-            )?;
+            self.on_disk(plan, first, Others::new(others), &sizes, printer, &mut report)?;
         }
         printer.flush()?;
         report.kept = printer.lines;
@@ -106,19 +91,13 @@ impl Exact<'_> {
     }
 
     fn sizes(&self, first: &[Input], others: &[Input]) -> Result<Sizes> {
-        let sample =
-            |inputs: &[&Input]| Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work);
+        let sample = |inputs: &[&Input]| {
+            Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work)
+        };
         let files: Vec<_> = first.iter().filter(|input| input.is_file()).collect();
         let first = sample(&files)?;
-        let others = others
-            .iter()
-            .map(|other| sample(&[other]))
-            .collect::<Result<_>>()?;
-        Ok(Sizes {
-            verb: self.verb,
-            first,
-            others,
-        })
+        let others = others.iter().map(|other| sample(&[other])).collect::<Result<_>>()?;
+        Ok(Sizes { verb: self.verb, first, others })
     }
 
     /// Whether a first input of unknown size can be judged while it streams by.
@@ -127,12 +106,9 @@ impl Exact<'_> {
         match self.verb {
             Verb::Dedup => true,
             Verb::Diff => sizes.others.iter().map(|o| o.distinct).sum::<u64>() <= capacity / 2,
-            Verb::Common => sizes
-                .others
-                .iter()
-                .map(|o| o.distinct)
-                .min()
-                .is_some_and(|d| d <= capacity),
+            Verb::Common => {
+                sizes.others.iter().map(|o| o.distinct).min().is_some_and(|d| d <= capacity)
+            }
         }
     }
 
@@ -150,16 +126,8 @@ impl Exact<'_> {
             return Ok(());
         };
         report.strategy = "memory, then partition";
-        let plan = Plan {
-            strategy: Strategy::Partition,
-            first_begins: false,
-        };
-        let Some(Overflow {
-            judge,
-            at: (input, position),
-            mut spools,
-        }) = overflow
-        else {
+        let plan = Plan { strategy: Strategy::Partition, first_begins: false };
+        let Some(Overflow { judge, at: (input, position), mut spools }) = overflow else {
             // Nothing was printed yet.
             let spool = |input: Input| input.spool(&self.temp, self.progress);
             let first = first.into_iter().map(spool).collect::<Result<_>>()?;
@@ -168,19 +136,14 @@ impl Exact<'_> {
         let mut rest = Vec::new();
         for (index, whole) in first.into_iter().enumerate().skip(input) {
             let name = whole.name().to_owned();
-            rest.push(
-                match spools.iter().position(|(spooled, _)| *spooled == index) {
-                    Some(at) => spools.swap_remove(at).1.into_input(name),
-                    None if !whole.is_file() => Spool::new(&self.temp)?.into_input(name),
-                    None if index == input => whole.from(position),
-                    None => whole,
-                },
-            );
+            rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
+                Some(at) => spools.swap_remove(at).1.into_input(name),
+                None if !whole.is_file() => Spool::new(&self.temp)?.into_input(name),
+                None if index == input => whole.from(position),
+                None => whole,
+            });
         }
-        let others = Others {
-            lines: Vec::new(),
-            prior: Some(judge.into_table()),
-        };
+        let others = Others { lines: Vec::new(), prior: Some(judge.into_table()) };
         self.on_disk(plan, rest, others, sizes, printer, report)
     }
 
@@ -197,17 +160,9 @@ impl Exact<'_> {
         let memory = self.budget.work;
         let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
         let repeatable = first.iter().all(Input::is_file);
-        let known = if repeatable {
-            sizes.first.distinct
-        } else {
-            u64::MAX / 2
-        };
-        let (mut seed, mut expected) = choose_seed(
-            self.verb,
-            known,
-            &distinct,
-            Table::capacity(memory) / 10 * 9,
-        );
+        let known = if repeatable { sizes.first.distinct } else { u64::MAX / 2 };
+        let (mut seed, mut expected) =
+            choose_seed(self.verb, known, &distinct, Table::capacity(memory) / 10 * 9);
         if !repeatable && seed == Seed::First {
             (seed, expected) = (Seed::Others(0), distinct.iter().sum());
         }
@@ -220,12 +175,7 @@ impl Exact<'_> {
         if seed == Seed::First {
             seeders.push(refs.clone());
         }
-        seeders.extend(
-            judge
-                .seeders(others.len())
-                .into_iter()
-                .map(|j| vec![&others[j]]),
-        );
+        seeders.extend(judge.seeders(others.len()).into_iter().map(|j| vec![&others[j]]));
         for inputs in seeders {
             let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
                 for &print in &scratch.prints {
@@ -236,10 +186,7 @@ impl Exact<'_> {
                 }
                 Ok(Flow::Go)
             };
-            report.saw(
-                self.pass()
-                    .run("reading", &inputs, self.fingerprints(), fold)?,
-            );
+            report.saw(self.pass().run("reading", &inputs, self.fingerprints(), fold)?);
             if !fits {
                 return Ok(Some(None));
             }
@@ -249,10 +196,7 @@ impl Exact<'_> {
                 scratch.prints.iter().for_each(|&print| judge.mark(print));
                 Ok(Flow::Go)
             };
-            report.saw(
-                self.pass()
-                    .run("reading", &[&others[j]], self.fingerprints(), fold)?,
-            );
+            report.saw(self.pass().run("reading", &[&others[j]], self.fingerprints(), fold)?);
             judge.end_round();
         }
 
@@ -288,10 +232,7 @@ impl Exact<'_> {
             }
             Ok(Flow::Go)
         };
-        report.saw(
-            self.pass()
-                .run("comparing", &refs, self.fingerprints(), fold)?,
-        );
+        report.saw(self.pass().run("comparing", &refs, self.fingerprints(), fold)?);
         for input in first {
             input.check_unchanged()?;
         }
@@ -302,9 +243,7 @@ impl Exact<'_> {
     fn fingerprints(&self) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync + '_ {
         |batch, scratch| {
             scratch.prints.clear();
-            scratch
-                .prints
-                .extend(batch.lines().map(|line| self.hashes.fingerprint(line)));
+            scratch.prints.extend(batch.lines().map(|line| self.hashes.fingerprint(line)));
         }
     }
 
@@ -363,13 +302,7 @@ impl Exact<'_> {
         let before = printer.lines;
         let runs = narrow(runs, self.budget.work, &pad)?;
         let mut merge = Merge::new(&runs, &pad)?;
-        print_listed(
-            &first,
-            listed,
-            || merge.next_position(),
-            printer,
-            self.progress,
-        )?;
+        print_listed(&first, listed, || merge.next_position(), printer, self.progress)?;
         if listed == Listed::Dropped {
             printer.lines = before + report.first_lines - count;
         }
@@ -458,11 +391,8 @@ impl<'a> Gather<'a, '_> {
         } else {
             (smallest, first, sizes.others[small].lines)
         };
-        let (role, back) = if first_begins {
-            (Role::Other, Role::First)
-        } else {
-            (Role::First, Role::Other)
-        };
+        let (role, back) =
+            if first_begins { (Role::Other, Role::First) } else { (Role::First, Role::Other) };
 
         // There: whatever of `next` the filter of `begin` cannot rule out.
         let filter = self.filter_lines("filtering", begin, lines)?;
@@ -496,7 +426,12 @@ impl<'a> Gather<'a, '_> {
         Ok(())
     }
 
-    fn narrow_diff(&mut self, first: &[&Input], others: &[Input], sizes: &Sizes) -> Result<Listed> {
+    fn narrow_diff(
+        &mut self,
+        first: &[&Input],
+        others: &[Input],
+        sizes: &Sizes,
+    ) -> Result<Listed> {
         let job = self.job;
         let memory = self.work() - least_records(self.work());
         let mut filter =
@@ -508,9 +443,7 @@ impl<'a> Gather<'a, '_> {
         let mut keys = self.key_log();
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.keys.clear();
-            scratch
-                .keys
-                .extend(batch.lines().map(|line| job.hashes.key(line)));
+            scratch.keys.extend(batch.lines().map(|line| job.hashes.key(line)));
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
@@ -559,7 +492,8 @@ impl<'a> Gather<'a, '_> {
         lines: u64,
     ) -> Result<BloomFilter> {
         let memory = self.work() - least_records(self.work());
-        let mut filter = BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
+        let mut filter =
+            BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
         self.fill(what, inputs, &mut filter)?;
         Ok(filter)
     }
@@ -573,9 +507,7 @@ impl<'a> Gather<'a, '_> {
         let job = self.job;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.keys.clear();
-            scratch
-                .keys
-                .extend(batch.lines().map(|line| job.hashes.key(line)));
+            scratch.keys.extend(batch.lines().map(|line| job.hashes.key(line)));
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
@@ -602,13 +534,7 @@ impl<'a> Gather<'a, '_> {
         let (mut hashes, mut new) = (Vec::new(), petal::Answers::default());
         keys.for_each_block(self.pad, |block| {
             hashes.clear();
-            hashes.extend(
-                block
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|key| u64::from_le_bytes(*key)),
-            );
+            hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
             filter.insert_hashes(&hashes, &mut new);
             Ok(())
         })?;
@@ -634,18 +560,14 @@ impl<'a> Gather<'a, '_> {
                 None => scratch.picks.extend(0..batch.len()),
                 Some(filter) => {
                     scratch.keys.clear();
-                    scratch
-                        .keys
-                        .extend(batch.lines().map(|line| job.hashes.key(line)));
+                    scratch.keys.extend(batch.lines().map(|line| job.hashes.key(line)));
                     filter.contains_hashes(&scratch.keys, &mut scratch.answers);
                     scratch.picks.extend(scratch.answers.iter());
                 }
             }
             scratch.prints.clear();
             let picked = scratch.picks.iter().map(|&line| batch.line(line));
-            scratch
-                .prints
-                .extend(picked.map(|line| job.hashes.fingerprint(line)));
+            scratch.prints.extend(picked.map(|line| job.hashes.fingerprint(line)));
         };
         let starts = starts(inputs);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
@@ -700,19 +622,11 @@ impl<'a> Gather<'a, '_> {
             .into_iter()
             .chain(std::iter::repeat_with(Stream::default))
             .take(count)
-            .map(|first| Part {
-                first,
-                others: Vec::new(),
-            })
+            .map(|first| Part { first, others: Vec::new() })
             .collect();
         for streams in others {
-            let streams = streams
-                .into_iter()
-                .chain(std::iter::repeat_with(Stream::default));
-            parts
-                .iter_mut()
-                .zip(streams)
-                .for_each(|(part, other)| part.others.push(other));
+            let streams = streams.into_iter().chain(std::iter::repeat_with(Stream::default));
+            parts.iter_mut().zip(streams).for_each(|(part, other)| part.others.push(other));
         }
         (parts, taken)
     }

@@ -43,7 +43,11 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<
 }
 
 /// Puts every line of the inputs into a filter.
-pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) -> Result<Filled> {
+pub fn fill(
+    settings: &Settings<'_>,
+    filter: &mut AnyFilter,
+    inputs: &[Source],
+) -> Result<Filled> {
     let inputs = Input::look_at(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
@@ -52,13 +56,8 @@ pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) 
         filter.insert_hashes(&scratch.keys, &mut scratch.answers);
         Ok(Flow::Go)
     };
-    let seen = settings
-        .pass()?
-        .run("filling", &inputs, hashing(hash), fold)?;
-    Ok(Filled {
-        lines: seen.lines,
-        new: filter.inserted() - before,
-    })
+    let seen = settings.pass()?.run("filling", &inputs, hashing(hash), fold)?;
+    Ok(Filled { lines: seen.lines, new: filter.inserted() - before })
 }
 
 /// Prints the lines that a filter may hold, or, inverted, those that it certainly does not.
@@ -97,18 +96,13 @@ pub fn check<S: Store>(
     };
     let seen = pass.run("checking", &inputs, map, fold)?;
     printer.flush()?;
-    Ok(Checked {
-        lines: seen.lines,
-        hits,
-    })
+    Ok(Checked { lines: seen.lines, hits })
 }
 
 /// Hashes every line of a batch the way the filter's file says.
 fn hashing(hash: HashSpec) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
     move |batch, scratch| {
         scratch.keys.clear();
-        scratch
-            .keys
-            .extend(batch.lines().map(|line| hash.hash(line)));
+        scratch.keys.extend(batch.lines().map(|line| hash.hash(line)));
     }
 }

@@ -44,10 +44,7 @@ impl Fingerprint {
     pub(crate) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let (high, low) = bytes.split_at(8);
         let word = |half: &[u8]| u64::from_le_bytes(*half.first_chunk().expect("8 bytes"));
-        Self {
-            high: word(high),
-            low: word(low),
-        }
+        Self { high: word(high), low: word(low) }
     }
 }
 
@@ -91,10 +88,7 @@ mod tests {
 
     #[test]
     fn bytes_round_trip() {
-        let print = Fingerprint {
-            high: 0x0102_0304_0506_0708,
-            low: 0x1112_1314_1516_1718,
-        };
+        let print = Fingerprint { high: 0x0102_0304_0506_0708, low: 0x1112_1314_1516_1718 };
         assert_eq!(print.to_bytes()[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(Fingerprint::from_bytes(&print.to_bytes()), print);
     }
@@ -109,17 +103,10 @@ mod tests {
         let expect = [
             (&[][..], [0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6]),
             (&[0][..], [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]),
-            (
-                &[0, 1][..],
-                [0x81, 0x77, 0x22, 0x8d, 0xa4, 0xa4, 0x5d, 0xc7],
-            ),
+            (&[0, 1][..], [0x81, 0x77, 0x22, 0x8d, 0xa4, 0xa4, 0x5d, 0xc7]),
         ];
         for (message, first) in expect {
-            assert_eq!(
-                hashes.fingerprint(message).to_bytes()[..8],
-                first,
-                "{message:?}"
-            );
+            assert_eq!(hashes.fingerprint(message).to_bytes()[..8], first, "{message:?}");
         }
     }
 

@@ -28,11 +28,7 @@ impl Source {
     /// `-` is standard input, anything else a path.
     pub fn from_arg(arg: impl Into<PathBuf>) -> Self {
         let path = arg.into();
-        if path == Path::new("-") {
-            Self::Stdin
-        } else {
-            Self::Path(path)
-        }
+        if path == Path::new("-") { Self::Stdin } else { Self::Path(path) }
     }
 
     fn name(&self) -> String {
@@ -114,25 +110,29 @@ impl Input {
                 if data.is_file() && data.len() > 0 {
                     // Unreadable is better said now than after the first long pass.
                     File::open(path).map_err(|e| Error::read(&name, e))?;
-                    Body::Named {
-                        path: path.clone(),
-                        mark: Mark::of(&data),
-                    }
+                    Body::Named { path: path.clone(), mark: Mark::of(&data) }
                 } else {
-                    let file = LazyFile {
-                        path: path.clone(),
-                        file: None,
-                    };
+                    let file = LazyFile { path: path.clone(), file: None };
                     Body::Stream(Mutex::new(Some(Box::new(file))))
                 }
             }
             Source::Stdin => standard_input().map_err(|e| Error::read(&name, e))?,
         };
-        Ok(Self {
-            name,
-            body,
-            skip: 0,
-        })
+        Ok(Self { name, body, skip: 0 })
+    }
+
+    /// A stream of these bytes, a few at a time.
+    #[cfg(test)]
+    pub(crate) fn trickle(bytes: Vec<u8>) -> Self {
+        struct Trickle(io::Cursor<Vec<u8>>);
+        impl Read for Trickle {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let few = buffer.len().min(1 + self.0.position() as usize % 777);
+                self.0.read(&mut buffer[..few])
+            }
+        }
+        let body = Body::Stream(Mutex::new(Some(Box::new(Trickle(io::Cursor::new(bytes))))));
+        Self { name: "trickle".to_owned(), body, skip: 0 }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -168,24 +168,12 @@ impl Input {
                 if Mark::of(&file.metadata().map_err(reading)?) != *mark {
                     return Err(Error::changed(&self.name));
                 }
-                let range = Range {
-                    start: self.skip,
-                    end: mark.length,
-                };
-                Ok(Open::File {
-                    file: Arc::new(file),
-                    range,
-                })
+                let range = Range { start: self.skip, end: mark.length };
+                Ok(Open::File { file: Arc::new(file), range })
             }
             Body::Held { file, range } => {
-                let range = Range {
-                    start: range.start + self.skip,
-                    end: range.end,
-                };
-                Ok(Open::File {
-                    file: Arc::clone(file),
-                    range,
-                })
+                let range = Range { start: range.start + self.skip, end: range.end };
+                Ok(Open::File { file: Arc::clone(file), range })
             }
             Body::Stream(stream) => {
                 let stream = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
@@ -205,13 +193,8 @@ impl Input {
         if self.is_file() {
             return Ok(self);
         }
-        let Open::Stream(mut stream) = self.open()? else {
-            return Ok(self);
-        };
-        progress.note(Note::Spooling {
-            input: &self.name,
-            dir: temp.dir(),
-        });
+        let Open::Stream(mut stream) = self.open()? else { return Ok(self) };
+        progress.note(Note::Spooling { input: &self.name, dir: temp.dir() });
         progress.phase("spooling", None);
         let mut spool = Spool::new(temp)?;
         let mut buffer = vec![0; 256 << 10];
@@ -239,13 +222,7 @@ fn standard_input() -> io::Result<Body> {
     }
     if data.is_file() && data.len() > 0 {
         let start = file.stream_position()?.min(data.len());
-        return Ok(Body::Held {
-            file: Arc::new(file),
-            range: Range {
-                start,
-                end: data.len(),
-            },
-        });
+        return Ok(Body::Held { file: Arc::new(file), range: Range { start, end: data.len() } });
     }
     Ok(Body::Stream(Mutex::new(Some(Box::new(file)))))
 }
@@ -282,9 +259,7 @@ pub(crate) struct Temp {
 
 impl Temp {
     pub(crate) fn new(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_owned(),
-        }
+        Self { dir: dir.to_owned() }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -305,11 +280,7 @@ pub(crate) struct Spool {
 
 impl Spool {
     pub(crate) fn new(temp: &Temp) -> Result<Self> {
-        Ok(Self {
-            file: temp.file()?,
-            length: 0,
-            temp: temp.clone(),
-        })
+        Ok(Self { file: temp.file()?, length: 0, temp: temp.clone() })
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
@@ -320,18 +291,8 @@ impl Spool {
     }
 
     pub(crate) fn into_input(self, name: String) -> Input {
-        let range = Range {
-            start: 0,
-            end: self.length,
-        };
-        Input {
-            name,
-            body: Body::Held {
-                file: Arc::new(self.file),
-                range,
-            },
-            skip: 0,
-        }
+        let range = Range { start: 0, end: self.length };
+        Input { name, body: Body::Held { file: Arc::new(self.file), range }, skip: 0 }
     }
 }
 
@@ -347,14 +308,7 @@ mod tests {
         let inputs = Input::look_at(&[Source::from_arg(&path)]).unwrap();
         assert!(inputs[0].open().is_ok() && inputs[0].check_unchanged().is_ok());
         std::fs::write(&path, "a\nb\nc\n").unwrap();
-        assert!(
-            inputs[0]
-                .open()
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("changed")
-        );
+        assert!(inputs[0].open().err().unwrap().to_string().contains("changed"));
         assert!(inputs[0].check_unchanged().unwrap_err().is_input());
     }
 

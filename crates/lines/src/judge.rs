@@ -32,6 +32,13 @@ pub enum Verb {
     Dedup,
 }
 
+impl Verb {
+    /// The verb when there are so many other inputs: compared with nothing, all are `Dedup`.
+    pub(crate) fn with_others(self, others: usize) -> Self {
+        if others == 0 { Self::Dedup } else { self }
+    }
+}
+
 /// Whose fingerprints fill the table first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seed {
@@ -57,12 +64,7 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new(verb: Verb, seed: Seed, table: Table) -> Self {
-        Self {
-            verb,
-            seed,
-            table,
-            round: 0,
-        }
+        Self { verb, seed, table, round: 0 }
     }
 
     /// Which others seed, in order.
@@ -138,19 +140,14 @@ mod tests {
     use super::*;
 
     fn print(i: u8) -> Fingerprint {
-        Fingerprint {
-            high: u64::from(i),
-            low: u64::from(i) << 56 | 1,
-        }
+        Fingerprint { high: u64::from(i), low: u64::from(i) << 56 | 1 }
     }
 
     /// Runs a judge over small inputs; the answer as positions in the first input.
     fn judge(verb: Verb, seed: Seed, first: &[u8], others: &[&[u8]]) -> Vec<usize> {
         let mut judge = Judge::new(verb, seed, Table::new(1 << 20, 0).unwrap());
-        let mut show = |judge: &mut Judge, lines: &[u8]| {
-            lines
-                .iter()
-                .for_each(|&i| judge.seed(print(i)).unwrap().unwrap());
+        let show = |judge: &mut Judge, lines: &[u8]| {
+            lines.iter().for_each(|&i| judge.seed(print(i)).unwrap().unwrap());
         };
         if seed == Seed::First {
             show(&mut judge, first);
@@ -162,36 +159,18 @@ mod tests {
             others[j].iter().for_each(|&i| judge.mark(print(i)));
             judge.end_round();
         }
-        let verdicts = first
-            .iter()
-            .map(|&i| judge.verdict(print(i)).unwrap().unwrap());
-        verdicts
-            .enumerate()
-            .filter(|(_, keep)| *keep)
-            .map(|(at, _)| at)
-            .collect()
+        let verdicts = first.iter().map(|&i| judge.verdict(print(i)).unwrap().unwrap());
+        verdicts.enumerate().filter(|(_, keep)| *keep).map(|(at, _)| at).collect()
     }
 
     #[test]
     fn common_takes_first_appearances_that_are_in_every_other() {
         let first = [5, 1, 2, 1, 3, 5, 4];
         let others: [&[u8]; 4] = [&[1, 2, 3, 4, 4], &[4, 3, 1, 9], &[1, 4, 7, 3], &[4, 1, 1]];
-        for seed in [
-            Seed::First,
-            Seed::Others(0),
-            Seed::Others(1),
-            Seed::Others(3),
-        ] {
-            assert_eq!(
-                judge(Verb::Common, seed, &first, &others),
-                [1, 6],
-                "{seed:?}"
-            );
+        for seed in [Seed::First, Seed::Others(0), Seed::Others(1), Seed::Others(3)] {
+            assert_eq!(judge(Verb::Common, seed, &first, &others), [1, 6], "{seed:?}");
         }
-        assert_eq!(
-            judge(Verb::Common, Seed::First, &first, &[]),
-            [0, 1, 2, 4, 6]
-        );
+        assert_eq!(judge(Verb::Common, Seed::First, &first, &[]), [0, 1, 2, 4, 6]);
     }
 
     #[test]
@@ -205,9 +184,6 @@ mod tests {
 
     #[test]
     fn dedup_takes_first_appearances() {
-        assert_eq!(
-            judge(Verb::Dedup, Seed::Others(0), &[3, 3, 1, 3, 2, 1], &[]),
-            [0, 2, 4]
-        );
+        assert_eq!(judge(Verb::Dedup, Seed::Others(0), &[3, 3, 1, 3, 2, 1], &[]), [0, 2, 4]);
     }
 }

@@ -47,6 +47,8 @@ mod resolve;
 mod runs;
 mod spill;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -102,11 +104,7 @@ impl Settings<'_> {
     }
 
     fn pass(&self) -> Result<Pass<'_>> {
-        Ok(Pass {
-            budget: self.budget()?,
-            delimiter: self.delimiter,
-            progress: self.progress,
-        })
+        Ok(Pass { budget: self.budget()?, delimiter: self.delimiter, progress: self.progress })
     }
 }
 
@@ -134,7 +132,8 @@ pub struct SetJob {
     pub verb: Verb,
     /// The input whose lines are printed, in its order; several are taken as one.
     pub first: Vec<Source>,
-    /// What it is compared with; ignored by [`Verb::Dedup`].
+    /// What it is compared with, ignored by [`Verb::Dedup`]; with nothing to compare with, all
+    /// verbs are `Dedup`.
     pub others: Vec<Source>,
     /// Exact or approximate.
     pub mode: Mode,
@@ -153,43 +152,22 @@ impl SetJob {
         sink: Option<&mut (dyn Write + Send)>,
     ) -> Result<Report> {
         let budget = settings.budget()?;
-        let others = if self.verb == Verb::Dedup {
-            &[][..]
-        } else {
-            &self.others
-        };
+        let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
         let sources: Vec<_> = self.first.iter().chain(others).cloned().collect();
         let mut first = Input::look_at(&sources)?;
         let others = first.split_off(self.first.len());
         let hashes = Hashes::random()?;
+        let verb = self.verb.with_others(others.len());
         let mut printer = Printer::new(sink, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
         match self.mode {
             Mode::Exact { strategy } => {
                 let temp = Temp::new(&settings.temp_dir);
-                let verb = self.verb;
-                let job = Exact {
-                    verb,
-                    budget,
-                    delimiter,
-                    temp,
-                    progress,
-                    strategy,
-                    hashes,
-                };
+                let job = Exact { verb, budget, delimiter, temp, progress, strategy, hashes };
                 job.run(first, others, &mut printer)
             }
             Mode::Approx { keys, rate } => {
-                let verb = self.verb;
-                let job = Approx {
-                    verb,
-                    budget,
-                    delimiter,
-                    progress,
-                    hashes,
-                    keys,
-                    rate,
-                };
+                let job = Approx { verb, budget, delimiter, progress, hashes, keys, rate };
                 job.run(&first, &others, &mut printer)
             }
         }

@@ -59,11 +59,7 @@ impl<'a> Batch<'a> {
     }
 
     fn start(&self, line: usize) -> usize {
-        if line == 0 {
-            0
-        } else {
-            self.ends[line - 1] + 1
-        }
+        if line == 0 { 0 } else { self.ends[line - 1] + 1 }
     }
 
     /// A line, without its delimiter.
@@ -127,10 +123,7 @@ impl Pass<'_> {
         M: Fn(&Batch<'_>, &mut Scratch) + Sync,
         F: FnMut(&Batch<'_>, &mut Scratch) -> Result<Flow> + Send,
     {
-        let bytes = inputs
-            .iter()
-            .map(|input| input.length())
-            .sum::<Option<u64>>();
+        let bytes = inputs.iter().map(|input| input.length()).sum::<Option<u64>>();
         self.progress.phase(what, bytes);
         let chunk = self.budget.chunk as u64;
         let chunks = inputs.iter().map(|i| i.length().map(|l| l.div_ceil(chunk)));
@@ -141,11 +134,7 @@ impl Pass<'_> {
             map,
             cursor: Mutex::new(Cursor::default()),
             turns: Turns {
-                state: Mutex::new(Turn {
-                    next: 0,
-                    fold,
-                    result: Ok(()),
-                }),
+                state: Mutex::new(Turn { next: 0, fold, result: Ok(()) }),
                 moved: Condvar::new(),
                 over: AtomicBool::new(false),
             },
@@ -162,16 +151,9 @@ impl Pass<'_> {
                 }
             });
         }
-        let turn = work
-            .turns
-            .state
-            .into_inner()
-            .unwrap_or_else(|e| e.into_inner());
+        let turn = work.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
-        Ok(Seen {
-            lines: work.lines.into_inner(),
-            bytes: work.bytes.into_inner(),
-        })
+        Ok(Seen { lines: work.lines.into_inner(), bytes: work.bytes.into_inner() })
     }
 }
 
@@ -241,17 +223,9 @@ struct Cursor {
 }
 
 enum At {
-    File {
-        file: Arc<File>,
-        range: Range,
-        next: u64,
-    },
+    File { file: Arc<File>, range: Range, next: u64 },
     /// What was read behind the last line end, and where in the stream that is.
-    Stream {
-        stream: Box<dyn Read + Send>,
-        carry: Vec<u8>,
-        offset: u64,
-    },
+    Stream { stream: Box<dyn Read + Send>, carry: Vec<u8>, offset: u64 },
 }
 
 /// A worker's buffer and what is in it.
@@ -285,13 +259,7 @@ where
             let mut turn = None;
             let done = self
                 .claim(&mut chunk, &mut turn)
-                .and_then(|some| {
-                    if some {
-                        self.fill(&mut chunk, &mut turn)
-                    } else {
-                        Ok(None)
-                    }
-                })
+                .and_then(|some| if some { self.fill(&mut chunk, &mut turn) } else { Ok(None) })
                 .and_then(|fill| match fill {
                     None => Ok(None),
                     Some(()) => self.lines(&chunk, &mut ends, &mut scratch, &mut turn),
@@ -326,9 +294,7 @@ where
         turn: &mut Option<MutexGuard<'t, Turn<F>>>,
     ) -> Result<bool> {
         let size = self.pass.budget.chunk as u64;
-        let Ok(mut cursor) = self.cursor.lock() else {
-            return Ok(false);
-        };
+        let Ok(mut cursor) = self.cursor.lock() else { return Ok(false) };
         let some = self.claim_at(&mut cursor, size, chunk, turn);
         if some.is_err() {
             // The ticket stays with this worker, which reports the error when its turn comes.
@@ -345,41 +311,26 @@ where
         turn: &mut Option<MutexGuard<'t, Turn<F>>>,
     ) -> Result<bool> {
         loop {
-            let Some(input) = self.inputs.get(cursor.input) else {
-                return Ok(false);
-            };
+            let Some(input) = self.inputs.get(cursor.input) else { return Ok(false) };
             (chunk.ticket, chunk.input) = (cursor.ticket, cursor.input);
             let at = match &mut cursor.open {
                 Some(at) => at,
                 none => none.insert(match input.open()? {
-                    Open::File { file, range } => At::File {
-                        file,
-                        range,
-                        next: range.start,
-                    },
-                    Open::Stream(stream) => At::Stream {
-                        stream,
-                        carry: vec![],
-                        offset: 0,
-                    },
+                    Open::File { file, range } => At::File { file, range, next: range.start },
+                    Open::Stream(stream) => At::Stream { stream, carry: vec![], offset: 0 },
                 }),
             };
             let some = match at {
                 At::File { file, range, next } if *next < range.end => {
-                    let span = Range {
-                        start: *next,
-                        end: range.end.min(*next + size),
-                    };
+                    let span = Range { start: *next, end: range.end.min(*next + size) };
                     chunk.span = Some((Arc::clone(file), *range, span));
                     *next = span.end;
                     true
                 }
                 At::File { .. } => false,
-                At::Stream {
-                    stream,
-                    carry,
-                    offset,
-                } => self.read_stream(stream, carry, offset, chunk, turn)?,
+                At::Stream { stream, carry, offset } => {
+                    self.read_stream(stream, carry, offset, chunk, turn)?
+                }
             };
             if some {
                 cursor.ticket += 1;
@@ -447,17 +398,11 @@ where
         chunk: &mut Chunk,
         turn: &mut Option<MutexGuard<'t, Turn<F>>>,
     ) -> Result<Option<()>> {
-        let Some((file, whole, span)) = chunk.span.take() else {
-            return Ok(Some(()));
-        };
+        let Some((file, whole, span)) = chunk.span.take() else { return Ok(Some(())) };
         let name = self.inputs[chunk.input].name();
         let delimiter = self.pass.delimiter;
         // One byte before tells whether a line starts right here.
-        let from = if span.start > whole.start {
-            span.start - 1
-        } else {
-            span.start
-        };
+        let from = if span.start > whole.start { span.start - 1 } else { span.start };
         chunk.offset = from - whole.start;
         chunk.advance = span.end - span.start;
         let buffer = &mut chunk.buffer;
@@ -538,11 +483,7 @@ where
                 && let Some(line) = (0..batch.len()).find(|&l| batch.line(l).len() > longest)
             {
                 let name = self.inputs[chunk.input].name();
-                return Err(Error::line_too_long(
-                    name,
-                    batch.offset(line),
-                    longest as u64,
-                ));
+                return Err(Error::line_too_long(name, batch.offset(line), longest as u64));
             }
             if batch.len() > 0 {
                 (self.map)(&batch, scratch);
@@ -567,9 +508,7 @@ where
 fn grow(buffer: &mut Vec<u8>, length: usize) -> Result<()> {
     let more = length.saturating_sub(buffer.len());
     // Exact: an over-long line must not cost twice its length.
-    buffer
-        .try_reserve_exact(more)
-        .map_err(|_| Error::alloc(length as u64))?;
+    buffer.try_reserve_exact(more).map_err(|_| Error::alloc(length as u64))?;
     buffer.resize(length, 0);
     Ok(())
 }

@@ -72,10 +72,7 @@ impl Sample {
         memory: u64,
     ) -> Result<Self> {
         let mut sample = Self::default();
-        let lengths: Vec<_> = inputs
-            .iter()
-            .map(|input| input.length().unwrap_or(0))
-            .collect();
+        let lengths: Vec<_> = inputs.iter().map(|input| input.length().unwrap_or(0)).collect();
         sample.bytes = lengths.iter().sum();
         let mut spots = if sample.bytes <= SMALL { 1 } else { 16 };
         let mut taken = 0;
@@ -84,8 +81,7 @@ impl Sample {
         let mut at = (0, 0);
         while spot < spots {
             let size = if sample.bytes <= SMALL { SMALL } else { SPOT };
-            let mut position =
-                (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
+            let mut position = (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
             spot += 1;
             // Where that is; inputs are gone through once.
             while at.0 < inputs.len() && at.1 + lengths[at.0] <= position {
@@ -99,12 +95,7 @@ impl Sample {
                 left -= left.min(lengths[input] - position);
                 let end = (position + size).min(lengths[input]);
                 taken += sample.lines_in(
-                    inputs[input],
-                    position,
-                    end,
-                    delimiter,
-                    hashes,
-                    &mut buffer,
+                    inputs[input], position, end, delimiter, hashes, &mut buffer,
                 )?;
                 if sample.bytes > SMALL {
                     break;
@@ -127,11 +118,7 @@ impl Sample {
         }
         sample.lines = sample.estimate(taken);
         sample.keys.sort_unstable();
-        let pairs = sample
-            .keys
-            .windows(2)
-            .filter(|pair| pair[0] == pair[1])
-            .count() as f64;
+        let pairs = sample.keys.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64;
         let (sampled, lines) = (sample.sampled as f64, sample.lines as f64);
         sample.distinct = if sample.sampled >= sample.lines {
             sample.sampled - pairs as u64
@@ -153,9 +140,7 @@ impl Sample {
         hashes: &Hashes,
         buffer: &mut Vec<u8>,
     ) -> Result<u64> {
-        let Open::File { file, range } = input.open()? else {
-            return Ok(0);
-        };
+        let Open::File { file, range } = input.open()? else { return Ok(0) };
         buffer.resize((end - start) as usize, 0);
         read_at(&file, input.name(), buffer, range.start + start)?;
         let mut lines = &buffer[..];
@@ -171,8 +156,7 @@ impl Sample {
         let text = lines.strip_suffix(&[delimiter]).unwrap_or(lines);
         if covered > 0 {
             let before = self.keys.len();
-            self.keys
-                .extend(text.split(|b| *b == delimiter).map(|line| hashes.key(line)));
+            self.keys.extend(text.split(|b| *b == delimiter).map(|line| hashes.key(line)));
             self.sampled += (self.keys.len() - before) as u64;
         }
         Ok(covered)
@@ -264,10 +248,7 @@ impl Sizes {
 
     /// The cheapest way that fits the memory.
     pub(crate) fn choose(&self, budget: &Budget) -> Plan {
-        let plan = |strategy, first_begins| Plan {
-            strategy,
-            first_begins,
-        };
+        let plan = |strategy, first_begins| Plan { strategy, first_begins };
         if self.fits(budget) {
             return plan(Strategy::Memory, false);
         }
@@ -278,19 +259,14 @@ impl Sizes {
         };
         let cost = |plan: &Plan| self.cost(*plan, budget);
         let cheaper = |a: &Plan, b: &Plan| cost(a).total_cmp(&cost(b));
-        [partition]
-            .into_iter()
-            .chain(narrow)
-            .min_by(cheaper)
-            .unwrap_or(partition)
+        [partition].into_iter().chain(narrow).min_by(cheaper).unwrap_or(partition)
     }
 
     /// Estimated nanoseconds of one core.
     pub(crate) fn cost(&self, plan: Plan, budget: &Budget) -> f64 {
         let all = || self.others.iter().chain([&self.first]);
         let length = |sample: &Sample| sample.line_length();
-        let read =
-            |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
+        let read = |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
         let decide = |sample: &Sample, lines: f64| {
             lines * (cost::fingerprint(length(sample)) + cost::RECORD)
         };
@@ -303,15 +279,14 @@ impl Sizes {
                 let Some(other) = self.others.get(self.smallest_other()) else {
                     return f64::INFINITY;
                 };
-                let (begin, next) = if plan.first_begins {
-                    (&self.first, other)
-                } else {
-                    (other, &self.first)
-                };
-                let rate = rate(begin.lines, budget.work);
+                let (begin, next) =
+                    if plan.first_begins { (&self.first, other) } else { (other, &self.first) };
+                let rate_there = rate(begin.lines, budget.work);
                 let overlap = next.overlap(begin);
-                let candidates = next.lines as f64 * (overlap + rate * (1.0 - overlap));
-                let back = (next.lines as f64 * overlap).min(begin.lines as f64);
+                let candidates = next.lines as f64 * (overlap + rate_there * (1.0 - overlap));
+                let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
+                let back_rate = rate(candidates as u64, budget.work);
+                let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
                     + read(begin)
                     + decide(next, candidates)
@@ -322,11 +297,7 @@ impl Sizes {
                 // The filter fills up as it goes; its mean rate is about half the last.
                 let rate = rate(keys, budget.work) / 2.0;
                 let copies = 1.0 - self.first.distinct as f64 / self.first.lines.max(1) as f64;
-                let shared = self
-                    .others
-                    .iter()
-                    .map(|other| self.first.overlap(other))
-                    .sum::<f64>();
+                let shared = self.others.iter().map(|other| self.first.overlap(other)).sum::<f64>();
                 let question = (copies + shared.min(1.0) + rate).min(1.0);
                 let lines = self.first.lines as f64 * question;
                 2.0 * all().map(read).sum::<f64>() + 2.0 * decide(&self.first, lines)

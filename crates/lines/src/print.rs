@@ -27,13 +27,7 @@ impl<'a> Printer<'a> {
         delimiter: u8,
         block: usize,
     ) -> Self {
-        Self {
-            sink,
-            delimiter,
-            block,
-            out: Vec::new(),
-            lines: 0,
-        }
+        Self { sink, delimiter, block, out: Vec::new(), lines: 0 }
     }
 
     /// Whether lines are only counted.
@@ -57,9 +51,7 @@ impl<'a> Printer<'a> {
     /// Writes bytes that may be any part of lines.
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(sink) = &mut self.sink else {
-            return Ok(());
-        };
+        let Some(sink) = &mut self.sink else { return Ok(()) };
         if self.out.len() + bytes.len() > self.block {
             sink.write_all(&self.out).map_err(Error::write)?;
             self.out.clear();
@@ -73,9 +65,7 @@ impl<'a> Printer<'a> {
 
     /// Writes out what waits.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let Some(sink) = &mut self.sink else {
-            return Ok(());
-        };
+        let Some(sink) = &mut self.sink else { return Ok(()) };
         sink.write_all(&self.out).map_err(Error::write)?;
         self.out.clear();
         sink.flush().map_err(Error::write)
@@ -185,12 +175,7 @@ impl<'a> Window<'a> {
             let size = (self.length - self.at).min(self.block as u64) as usize;
             self.buffer.resize(size, 0);
             self.offset = self.at;
-            read_at(
-                &self.file,
-                self.name,
-                &mut self.buffer,
-                self.start + self.at,
-            )?;
+            read_at(&self.file, self.name, &mut self.buffer, self.start + self.at)?;
         }
         Ok(&self.buffer[(self.at - self.offset).min(self.buffer.len() as u64) as usize..])
     }
@@ -239,9 +224,7 @@ mod tests {
     fn kept_and_dropped_are_complements_for_any_block_size() {
         let dir = tempfile::tempdir().unwrap();
         let texts = ["alpha\n\nbeta\nlong line here\n", "x", "y\n\nzz", "last\n"];
-        let paths: Vec<_> = (0..texts.len())
-            .map(|i| dir.path().join(i.to_string()))
-            .collect();
+        let paths: Vec<_> = (0..texts.len()).map(|i| dir.path().join(i.to_string())).collect();
         for (path, text) in paths.iter().zip(texts) {
             std::fs::write(path, text).unwrap();
         }
@@ -277,11 +260,7 @@ mod tests {
                         .filter(keep)
                         .map(|i| format!("{}\n", lines[i].1))
                         .collect();
-                    assert_eq!(
-                        String::from_utf8(out).unwrap(),
-                        expect,
-                        "{block} {set:b} {kind:?}"
-                    );
+                    assert_eq!(String::from_utf8(out).unwrap(), expect, "{block} {set:b} {kind:?}");
                 }
             }
         }

@@ -107,12 +107,8 @@ impl Resolver<'_> {
             std::thread::scope(|scope| {
                 let work = &work;
                 let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-                let results = workers
-                    .into_iter()
-                    .map(|w| w.join().expect("a worker panicked"));
-                results
-                    .collect::<Result<Vec<_>>>()
-                    .map(|runs| runs.into_iter().flatten().collect())
+                let results = workers.into_iter().map(|w| w.join().expect("a worker panicked"));
+                results.collect::<Result<Vec<_>>>().map(|runs| runs.into_iter().flatten().collect())
             })?
         };
         let count = runs.iter().map(|run: &Stream| run.bytes() / 8).sum();
@@ -146,17 +142,12 @@ impl Resolver<'_> {
 
     fn judge(&self, part: &Part, memory: u64) -> Result<Result<Run<'_>, Full>> {
         let first = part.first.bytes() / FIRST_RECORD as u64;
-        let others = part
-            .others
-            .iter()
-            .map(|other| other.bytes() / OTHER_RECORD as u64);
+        let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
         let others: Vec<_> = others.collect();
         let (seed, expected) = choose_seed(self.verb, first, &others, Table::capacity(memory));
         let mut judge = Judge::new(self.verb, seed, Table::new(memory, expected)?);
         if seed == Seed::First
-            && self
-                .records::<FIRST_RECORD>(&part.first, |print, _| judge.seed(print))?
-                .is_err()
+            && self.records::<FIRST_RECORD>(&part.first, |print, _| judge.seed(print))?.is_err()
         {
             return Ok(Err(Full));
         }
@@ -178,17 +169,13 @@ impl Resolver<'_> {
         }
         let mut run = Run::new(self.pad);
         let verdict = |print, rest: &[u8]| {
-            let Ok(kept) = judge.verdict(print)? else {
-                return Ok(Err(Full));
-            };
+            let Ok(kept) = judge.verdict(print)? else { return Ok(Err(Full)) };
             if kept == (self.listed == Listed::Kept) {
                 run.push(position(rest))?;
             }
             Ok(Ok(()))
         };
-        Ok(self
-            .records::<FIRST_RECORD>(&part.first, verdict)?
-            .map(|()| run))
+        Ok(self.records::<FIRST_RECORD>(&part.first, verdict)?.map(|()| run))
     }
 
     /// Shows each record of a stream until there is no more room.
@@ -200,9 +187,7 @@ impl Resolver<'_> {
         let mut full = Ok(());
         stream.for_each_block(self.pad, |block| {
             for record in block.as_chunks::<SIZE>().0 {
-                let Some((print, rest)) = record.split_first_chunk() else {
-                    break;
-                };
+                let Some((print, rest)) = record.split_first_chunk() else { break };
                 full = full.and(look(Fingerprint::from_bytes(print), rest)?);
                 if full.is_err() {
                     break;
@@ -216,19 +201,11 @@ impl Resolver<'_> {
     fn split(&self, part: Part, digits: &Digits, memory: u64) -> Result<(Vec<Part>, Digits)> {
         let digits = digits.deeper(Spill::most_streams(memory).min(64));
         let first = self.deal::<FIRST_RECORD>(part.first, &digits, memory)?;
-        let mut parts: Vec<_> = first
-            .into_iter()
-            .map(|first| Part {
-                first,
-                others: Vec::new(),
-            })
-            .collect();
+        let mut parts: Vec<_> =
+            first.into_iter().map(|first| Part { first, others: Vec::new() }).collect();
         for other in part.others {
             let dealt = self.deal::<OTHER_RECORD>(other, &digits, memory)?;
-            parts
-                .iter_mut()
-                .zip(dealt)
-                .for_each(|(part, other)| part.others.push(other));
+            parts.iter_mut().zip(dealt).for_each(|(part, other)| part.others.push(other));
         }
         Ok((parts, digits))
     }
@@ -243,9 +220,7 @@ impl Resolver<'_> {
         let mut spill = Spill::new(self.pad, digits.parts(), memory / 2);
         stream.for_each_block(self.pad, |block| {
             block.as_chunks::<SIZE>().0.iter().try_for_each(|record| {
-                let Some(print) = record.first_chunk() else {
-                    return Ok(());
-                };
+                let Some(print) = record.first_chunk() else { return Ok(()) };
                 spill.push(digits.of(Fingerprint::from_bytes(print)), record)
             })
         })?;
@@ -256,8 +231,7 @@ impl Resolver<'_> {
 }
 
 fn position(rest: &[u8]) -> u64 {
-    rest.first_chunk()
-        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    rest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// What to seed a judge with, and about how many entries its table will have, given the number
@@ -288,10 +262,7 @@ mod tests {
             let x = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             x ^ x >> 29
         };
-        Fingerprint {
-            high: mix(line + 1),
-            low: mix(line + 1_000_003),
-        }
+        Fingerprint { high: mix(line + 1), low: mix(line + 1_000_003) }
     }
 
     /// Splitting must not change what is listed, whatever the memory.
@@ -302,20 +273,13 @@ mod tests {
             (0..count).map(move |i| print((i * 7 + seed).wrapping_mul(i + seed) % of))
         };
         let first: Vec<_> = lines(1, 9000, 5000).collect();
-        let others = [
-            lines(2, 7000, 4000).collect::<Vec<_>>(),
-            lines(3, 6000, 4500).collect(),
-        ];
+        let others = [lines(2, 7000, 4000).collect::<Vec<_>>(), lines(3, 6000, 4500).collect()];
         for verb in [Verb::Common, Verb::Diff, Verb::Dedup] {
             for listed in [Listed::Kept, Listed::Dropped] {
                 let mut answers = Vec::new();
-                for (memory, partitions, workers) in [
-                    (1 << 24, 1, 1),
-                    (1 << 24, 5, 2),
-                    (60_000, 3, 1),
-                    (9000, 1, 3),
-                    (20_000, 7, 2),
-                ] {
+                for (memory, partitions, workers) in
+                    [(1 << 24, 1, 1), (1 << 24, 5, 2), (60_000, 3, 1), (9000, 1, 3), (20_000, 7, 2)]
+                {
                     let pad = Scratchpad::new(&Temp::new(dir.path())).unwrap();
                     let digits = Digits::new(partitions);
                     let count = digits.parts();
@@ -325,31 +289,17 @@ mod tests {
                         spill.push(digits.of(print), &record).unwrap();
                     }
                     let streams = spill.finish().unwrap();
-                    let mut parts: Vec<_> = streams
-                        .into_iter()
-                        .map(|first| Part {
-                            first,
-                            others: vec![],
-                        })
-                        .collect();
+                    let mut parts: Vec<_> =
+                        streams.into_iter().map(|first| Part { first, others: vec![] }).collect();
                     for other in others.iter().filter(|_| verb != Verb::Dedup) {
                         let mut spill = Spill::new(&pad, count, memory / 4);
                         for &print in other {
                             spill.push(digits.of(print), &print.to_bytes()).unwrap();
                         }
                         let streams = spill.finish().unwrap();
-                        parts
-                            .iter_mut()
-                            .zip(streams)
-                            .for_each(|(p, s)| p.others.push(s));
+                        parts.iter_mut().zip(streams).for_each(|(p, s)| p.others.push(s));
                     }
-                    let resolver = Resolver {
-                        verb,
-                        listed,
-                        pad: &pad,
-                        memory,
-                        workers,
-                    };
+                    let resolver = Resolver { verb, listed, pad: &pad, memory, workers };
                     let (runs, found) = resolver.resolve(parts, &digits).unwrap();
                     let mut merge = Merge::new(&runs, &pad).unwrap();
                     let positions: Vec<_> =
@@ -358,10 +308,7 @@ mod tests {
                     answers.push(positions);
                 }
                 assert!(!answers[0].is_empty());
-                assert!(
-                    answers.windows(2).all(|pair| pair[0] == pair[1]),
-                    "{verb:?} {listed:?}"
-                );
+                assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{verb:?} {listed:?}");
             }
         }
     }

@@ -24,10 +24,7 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(pad: &'a Scratchpad) -> Self {
-        Self {
-            pad,
-            spill: Spill::new(pad, 1, ALLOWANCE),
-        }
+        Self { pad, spill: Spill::new(pad, 1, ALLOWANCE) }
     }
 
     #[inline]
@@ -82,8 +79,7 @@ impl Cursor<'_> {
             self.next = 0;
             if let Some(bytes) = self.reader.next_block(pad)? {
                 let (positions, _) = bytes.as_chunks();
-                self.block
-                    .extend(positions.iter().map(|p| u64::from_le_bytes(*p)));
+                self.block.extend(positions.iter().map(|p| u64::from_le_bytes(*p)));
             }
         }
         let position = self.block.get(self.next).copied();
@@ -94,16 +90,9 @@ impl Cursor<'_> {
 
 impl<'a> Merge<'a> {
     pub(crate) fn new(runs: &'a [Stream], pad: &'a Scratchpad) -> Result<Self> {
-        let cursor = |run| Cursor {
-            reader: Reader::new(run),
-            block: Vec::new(),
-            next: 0,
-        };
-        let mut merge = Self {
-            pad,
-            cursors: runs.iter().map(cursor).collect(),
-            heap: BinaryHeap::new(),
-        };
+        let cursor = |run| Cursor { reader: Reader::new(run), block: Vec::new(), next: 0 };
+        let mut merge =
+            Self { pad, cursors: runs.iter().map(cursor).collect(), heap: BinaryHeap::new() };
         for (run, cursor) in merge.cursors.iter_mut().enumerate() {
             if let Some(first) = cursor.next(pad)? {
                 merge.heap.push(Reverse((first, run)));
@@ -114,9 +103,7 @@ impl<'a> Merge<'a> {
 
     /// The next position, in ascending order over all runs.
     pub(crate) fn next_position(&mut self) -> Result<Option<u64>> {
-        let Some(mut least) = self.heap.peek_mut() else {
-            return Ok(None);
-        };
+        let Some(mut least) = self.heap.peek_mut() else { return Ok(None) };
         let Reverse((position, run)) = *least;
         match self.cursors[run].next(self.pad)? {
             Some(next) => *least = Reverse((next, run)),
@@ -139,9 +126,8 @@ mod tests {
             let mut expect = Vec::new();
             let mut runs = Vec::new();
             for run in 0..count as u64 {
-                let mut positions: Vec<_> = (0..run * 37)
-                    .map(|i| (i * 7919 + run).wrapping_mul(run) % 100_000)
-                    .collect();
+                let mut positions: Vec<_> =
+                    (0..run * 37).map(|i| (i * 7919 + run).wrapping_mul(run) % 100_000).collect();
                 positions.sort_unstable();
                 let mut out = Run::new(&pad);
                 positions.iter().for_each(|&p| out.push(p).unwrap());

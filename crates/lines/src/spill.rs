@@ -28,11 +28,7 @@ pub(crate) struct Scratchpad {
 
 impl Scratchpad {
     pub(crate) fn new(temp: &Temp) -> Result<Self> {
-        Ok(Self {
-            file: temp.file()?,
-            length: AtomicU64::new(0),
-            temp: temp.clone(),
-        })
+        Ok(Self { file: temp.file()?, length: AtomicU64::new(0), temp: temp.clone() })
     }
 
     /// Bytes written so far.
@@ -85,9 +81,7 @@ impl Stream {
     #[inline]
     fn push(&mut self, record: &[u8], block: usize) -> Result<Option<usize>> {
         if self.tail.capacity() == 0 {
-            self.tail
-                .try_reserve_exact(block)
-                .map_err(|_| Error::alloc(block as u64))?;
+            self.tail.try_reserve_exact(block).map_err(|_| Error::alloc(block as u64))?;
         }
         self.tail.extend_from_slice(record);
         self.bytes += record.len() as u64;
@@ -103,24 +97,15 @@ impl Stream {
     /// Writes out what is held, full blocks and, if asked, the one being filled.
     fn write_out(&mut self, pad: &Scratchpad, tail: bool) -> Result<()> {
         // What is held is always behind what is written.
-        let held = self
-            .blocks
-            .iter()
-            .rposition(|b| matches!(b, Block::Written { .. }));
+        let held = self.blocks.iter().rposition(|b| matches!(b, Block::Written { .. }));
         for block in &mut self.blocks[held.map_or(0, |at| at + 1)..] {
             if let Block::Held(bytes) = block {
-                *block = Block::Written {
-                    at: pad.append(bytes)?,
-                    length: bytes.len(),
-                };
+                *block = Block::Written { at: pad.append(bytes)?, length: bytes.len() };
             }
         }
         if tail && !self.tail.is_empty() {
             let at = pad.append(&self.tail)?;
-            self.blocks.push(Block::Written {
-                at,
-                length: self.tail.len(),
-            });
+            self.blocks.push(Block::Written { at, length: self.tail.len() });
             self.tail = Vec::new();
         }
         Ok(())
@@ -149,11 +134,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(stream: &'a Stream) -> Self {
-        Self {
-            stream,
-            next: 0,
-            buffer: Vec::new(),
-        }
+        Self { stream, next: 0, buffer: Vec::new() }
     }
 
     pub(crate) fn next_block(&mut self, pad: &Scratchpad) -> Result<Option<&[u8]>> {
@@ -191,9 +172,7 @@ impl<'a> Spill<'a> {
         let block = (allowance / 2 / streams.max(1) as u64) as usize / GRAIN * GRAIN;
         Self {
             pad,
-            streams: std::iter::repeat_with(Stream::default)
-                .take(streams)
-                .collect(),
+            streams: std::iter::repeat_with(Stream::default).take(streams).collect(),
             block: block.clamp(LEAST_BLOCK, MOST_BLOCK),
             allowance,
             full: 0,
@@ -208,9 +187,7 @@ impl<'a> Spill<'a> {
 
     #[inline]
     pub(crate) fn push(&mut self, stream: usize, record: &[u8]) -> Result<()> {
-        let Some(full) = self.streams[stream].push(record, self.block)? else {
-            return Ok(());
-        };
+        let Some(full) = self.streams[stream].push(record, self.block)? else { return Ok(()) };
         if self.spilling {
             return self.streams[stream].write_out(self.pad, false);
         }
@@ -248,9 +225,7 @@ pub(crate) fn held(streams: &[Stream]) -> u64 {
 
 /// Writes out all that streams hold in memory.
 pub(crate) fn write_out(streams: &mut [Stream], pad: &Scratchpad) -> Result<()> {
-    streams
-        .iter_mut()
-        .try_for_each(|stream| stream.write_out(pad, true))
+    streams.iter_mut().try_for_each(|stream| stream.write_out(pad, true))
 }
 
 #[cfg(test)]
@@ -281,11 +256,7 @@ mod tests {
             }
             assert_eq!(spill.bytes(), 24 * records as u64);
             let mut streams = spill.finish().unwrap();
-            assert_eq!(
-                pad.written() > 0,
-                24 * records as u64 > allowance,
-                "{allowance}"
-            );
+            assert_eq!(pad.written() > 0, 24 * records as u64 > allowance, "{allowance}");
             for _ in 0..2 {
                 for (s, stream) in streams.iter().enumerate() {
                     let expect: Vec<_> = (s as u64..records as u64).step_by(3).collect();

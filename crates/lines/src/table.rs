@@ -38,16 +38,9 @@ impl Table {
 
     /// An empty table that may take `allowance` bytes and starts out with room for `expected`.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
-        let wanted = expected
-            .saturating_add(expected / 6)
-            .saturating_add(LEAST_SLOTS);
+        let wanted = expected.saturating_add(expected / 6).saturating_add(LEAST_SLOTS);
         let slots = wanted.min((allowance / SLOT).max(8));
-        let mut table = Self {
-            prints: Vec::new(),
-            states: Vec::new(),
-            used: 0,
-            allowance,
-        };
+        let mut table = Self { prints: Vec::new(), states: Vec::new(), used: 0, allowance };
         (table.prints, table.states) = arrays(slots)?;
         Ok(table)
     }
@@ -90,9 +83,7 @@ impl Table {
     /// Every fingerprint with its state, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Fingerprint, u8)> + '_ {
         let entries = self.prints.iter().zip(&self.states);
-        entries
-            .filter(|(p, _)| **p != Fingerprint::default())
-            .map(|(&p, &s)| (p, s))
+        entries.filter(|(p, _)| **p != Fingerprint::default()).map(|(&p, &s)| (p, s))
     }
 
     /// Changes every state.
@@ -161,10 +152,7 @@ mod tests {
 
     fn print(i: u64) -> Fingerprint {
         // Few distinct low halves: long probe runs, wrap-around at the end of the arrays.
-        Fingerprint {
-            high: i,
-            low: (i % 7).wrapping_mul(0x2492_4924_9249_2492).wrapping_sub(1),
-        }
+        Fingerprint { high: i, low: (i % 7).wrapping_mul(0x2492_4924_9249_2492).wrapping_sub(1) }
     }
 
     #[test]
@@ -179,11 +167,7 @@ mod tests {
         }
         assert_eq!(table.len(), 3000);
         for i in 0..4000 {
-            assert_eq!(
-                table.get_mut(print(i)).copied(),
-                model.get(&i).copied(),
-                "{i}"
-            );
+            assert_eq!(table.get_mut(print(i)).copied(), model.get(&i).copied(), "{i}");
         }
         let found: HashMap<_, _> = table.iter().map(|(p, s)| (p.high, s)).collect();
         assert_eq!(found, model);
@@ -203,10 +187,7 @@ mod tests {
             }
             assert_eq!(table.len(), count);
             assert!(table.prints.capacity() as u64 * SLOT <= allowance.max(8 * SLOT));
-            assert!(
-                count * SLOT * 4 > allowance,
-                "{count} entries in {allowance} bytes"
-            );
+            assert!(count * SLOT * 4 > allowance, "{count} entries in {allowance} bytes");
             assert!((0..count).all(|i| table.get_mut(random(i)).is_some()));
         }
         // Room asked for at the start is all used.

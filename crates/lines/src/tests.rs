@@ -1,0 +1,232 @@
+//! Every strategy against the naive models, with budgets so small that everything spills,
+//! splits and overflows on inputs of a few kilobytes.
+
+use petal_testkit::model;
+use petal_testkit::nasty::{Recipe, related};
+use petal_testkit::rng::Rng;
+use petal_testkit::scratch::Scratch;
+
+use crate::approx::Approx;
+use crate::budget::Budget;
+use crate::exact::Exact;
+use crate::fingerprint::Hashes;
+use crate::input::{Input, Source, Temp};
+use crate::judge::Verb;
+use crate::plan::Strategy;
+use crate::print::Printer;
+use crate::report::Report;
+
+const VERBS: [Verb; 3] = [Verb::Common, Verb::Diff, Verb::Dedup];
+
+/// The answer of the naive model.
+fn expect(verb: Verb, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
+    let all: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    match verb {
+        Verb::Common => model::common(all[0], &all[1..], delimiter),
+        Verb::Diff => model::diff(all[0], &all[1..], delimiter),
+        Verb::Dedup => model::dedup(&all, delimiter),
+    }
+}
+
+fn budget(work: u64, workers: usize, chunk: usize) -> Budget {
+    Budget { cap: 4 * work, work, longest_line: 6000, workers, chunk }
+}
+
+/// Inputs for a verb: files, or streams where `streams` has a bit set.
+fn inputs(scratch: &Scratch, files: &[Vec<u8>], streams: u32) -> Vec<Input> {
+    let input = |(i, bytes): (usize, &Vec<u8>)| {
+        if streams >> i & 1 == 1 {
+            return Input::trickle(bytes.clone());
+        }
+        let path = scratch.write(&format!("{i}"), bytes);
+        Input::look_at(&[Source::from_arg(path)]).unwrap().swap_remove(0)
+    };
+    files.iter().enumerate().map(input).collect()
+}
+
+struct Setting {
+    verb: Verb,
+    budget: Budget,
+    strategy: Option<Strategy>,
+    delimiter: u8,
+    streams: u32,
+    print: bool,
+}
+
+fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
+    let scratch = Scratch::new();
+    let Setting { verb, budget, strategy, delimiter, streams, print } = *setting;
+    let mut first = inputs(&scratch, files, streams);
+    let others = if verb == Verb::Dedup { vec![] } else { first.split_off(1) };
+    let verb = verb.with_others(others.len());
+    let temp = Temp::new(scratch.path());
+    let hashes = Hashes::random().unwrap();
+    let job = Exact { verb, budget, delimiter, temp, progress: &(), strategy, hashes };
+    let mut out = Vec::new();
+    let sink: Option<&mut (dyn std::io::Write + Send)> = if print { Some(&mut out) } else { None };
+    let mut printer = Printer::new(sink, delimiter, budget.chunk);
+    let report = job.run(first, others, &mut printer).unwrap();
+    (out, report)
+}
+
+#[test]
+fn every_strategy_budget_and_worker_count_equals_the_model() {
+    let mut rng = Rng::new(1);
+    for seed in 0..400 {
+        let delimiter = if seed % 5 == 0 { 0 } else { b'\n' };
+        let files = 1 + (seed % 4) as usize;
+        let files = related(seed, Recipe { files, delimiter, ..Recipe::small() });
+        for verb in VERBS {
+            let expected = expect(verb, &files, delimiter);
+            let count = model::lines(&expected, delimiter).len() as u64;
+            for strategy in
+                [None, Some(Strategy::Memory), Some(Strategy::Narrow), Some(Strategy::Partition)]
+            {
+                let work = *rng.pick(&[2_000, 6_000, 20_000, 1 << 20]);
+                let workers = *rng.pick(&[1, 2, 4]);
+                let chunk = *rng.pick(&[64, 500, 4096, 1 << 16]);
+                let streams = if rng.one_in(2) { 0 } else { rng.next_u64() as u32 };
+                let print = !rng.one_in(4);
+                let budget = budget(work, workers, chunk);
+                let setting = Setting { verb, budget, strategy, delimiter, streams, print };
+                let (out, report) = run(&files, &setting);
+                let told = format!("seed {seed} {verb:?} {strategy:?} {budget:?} {streams:b}");
+                assert_eq!(report.kept, count, "{told}");
+                if print {
+                    assert!(out == expected, "{told}: {report:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Files of `lines` lines of which a share is in both.
+fn overlapping(lines: u64, shared: f64) -> Vec<Vec<u8>> {
+    let common = (lines as f64 * shared) as u64;
+    let text = |side: u64| {
+        let line = |i: u64| {
+            // A permutation, so that common lines are all over the file.
+            let i = (i * 7919 + side * 31) % lines;
+            if i < common { format!("c{i}\n") } else { format!("{side}-{i}\n") }
+        };
+        (0..lines).map(line).collect::<String>().into_bytes()
+    };
+    vec![text(1), text(2)]
+}
+
+#[test]
+fn every_overlap_with_every_strategy() {
+    for shared in [0.0, 0.01, 0.1, 0.9, 1.0] {
+        let files = overlapping(20_011, shared);
+        for verb in VERBS {
+            let expected = expect(verb, &files, b'\n');
+            for strategy in
+                [None, Some(Strategy::Memory), Some(Strategy::Narrow), Some(Strategy::Partition)]
+            {
+                for (work, workers) in [(30_000, 2), (100_000, 1), (4 << 20, 4)] {
+                    let budget = budget(work, workers, 4096);
+                    let (delimiter, streams, print) = (b'\n', 0, true);
+                    let setting = Setting { verb, budget, strategy, delimiter, streams, print };
+                    let (out, report) = run(&files, &setting);
+                    assert!(out == expected, "{shared} {verb:?} {strategy:?} {work}: {report:?}");
+                    if work < 1 << 20 && strategy == Some(Strategy::Partition) {
+                        assert!(report.spilled > 0, "{report:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_cost_model_narrows_at_low_overlap_and_partitions_at_high() {
+    let chosen = |shared: f64, work: u64| {
+        let (verb, budget) = (Verb::Common, budget(work, 2, 1 << 16));
+        let files = overlapping(400_009, shared);
+        let (delimiter, strategy, streams, print) = (b'\n', None, 0, false);
+        run(&files, &Setting { verb, budget, strategy, delimiter, streams, print }).1.strategy
+    };
+    assert_eq!(chosen(0.0, 400_000), "narrow");
+    assert_eq!(chosen(0.05, 400_000), "narrow");
+    assert_eq!(chosen(1.0, 400_000), "partition");
+    assert_eq!(chosen(0.05, 10_000), "partition", "a filter of 0.2 bits a key narrows nothing");
+    assert_eq!(chosen(0.05, 64 << 20), "memory");
+}
+
+#[test]
+fn copies_of_one_line_need_no_room() {
+    // Far more lines than fit, few distinct: partitions that cannot be split further.
+    let many = "same\n".repeat(300_000) + "other\n";
+    let files = vec![many.clone().into_bytes(), many.into_bytes()];
+    for verb in VERBS {
+        let expected = expect(verb, &files, b'\n');
+        for strategy in [None, Some(Strategy::Narrow), Some(Strategy::Partition)] {
+            let budget = budget(20_000, 2, 4096);
+            let (delimiter, streams, print) = (b'\n', 0, true);
+            let setting = Setting { verb, budget, strategy, delimiter, streams, print };
+            assert!(run(&files, &setting).0 == expected, "{verb:?} {strategy:?}");
+        }
+    }
+}
+
+#[test]
+fn a_line_over_the_limit_is_an_error_and_one_at_it_is_not() {
+    let scratch = Scratch::new();
+    for (over, streams) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        for (before, chunk, workers) in [(0, 4096, 1), (9000, 500, 4), (9000, 1 << 16, 2)] {
+            let long = [b"x".repeat(6000 + over), b"\nb\n".to_vec()].concat();
+            let file = [b"some line\n".repeat(before), long].concat();
+            let first = inputs(&scratch, &[file], streams);
+            let job = Exact {
+                verb: Verb::Dedup,
+                budget: budget(1 << 20, workers, chunk),
+                delimiter: b'\n',
+                temp: Temp::new(scratch.path()),
+                progress: &(),
+                strategy: None,
+                hashes: Hashes::random().unwrap(),
+            };
+            let result = job.run(first, vec![], &mut Printer::new(None, b'\n', 4096));
+            match result {
+                Ok(report) => assert!(over == 0 && report.kept == 2 + u64::from(before > 0)),
+                Err(error) => {
+                    assert!(over == 1 && error.is_line_too_long(), "{error}");
+                    assert!(error.to_string().contains(&format!("byte {}", before * 10)));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn approximate_common_loses_nothing_and_diff_invents_nothing() {
+    let scratch = Scratch::new();
+    for seed in 0..200 {
+        let files = related(seed, Recipe::small());
+        for verb in VERBS {
+            let streams = if seed % 3 == 0 { seed as u32 / 3 } else { 0 };
+            let mut first = inputs(&scratch, &files, streams);
+            let others = if verb == Verb::Dedup { vec![] } else { first.split_off(1) };
+            let budget = budget(*Rng::new(seed).pick(&[600, 4000, 1 << 18]), 2, 4096);
+            let (delimiter, hashes) = (b'\n', Hashes::random().unwrap());
+            let (keys, rate) = (Some(300), None);
+            let job = Approx { verb, budget, delimiter, progress: &(), hashes, keys, rate };
+            let mut out = Vec::new();
+            let mut printer = Printer::new(Some(&mut out), delimiter, 4096);
+            let report = job.run(&first, &others, &mut printer).unwrap();
+            let expected = expect(verb, &files, delimiter);
+            let expected: Vec<_> = model::lines(&expected, delimiter);
+            let lines: Vec<_> = model::lines(&out, delimiter);
+            let within = |few: &[&[u8]], many: &[&[u8]]| {
+                let mut many = many.iter();
+                few.iter().all(|line| many.any(|other| other == line))
+            };
+            if verb == Verb::Common {
+                assert!(report.repeats_possible || within(&expected, &lines), "{seed}");
+            } else {
+                assert!(within(&lines, &expected), "{seed} {verb:?}");
+            }
+            assert_eq!(report.kept, lines.len() as u64);
+        }
+    }
+}
