@@ -66,14 +66,6 @@ fn bench_headline(args: &[&str]) -> Result {
     if !args.contains(&"--help") && !args.contains(&"--petal") {
         Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
     }
-    let runner = [
-        "bench",
-        "--quiet",
-        "--package",
-        "petal-bench",
-        "--bench",
-        "headline",
-        "--",
-    ];
+    let runner = ["bench", "--quiet", "--package", "petal-bench", "--bench", "headline", "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

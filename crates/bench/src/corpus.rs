@@ -54,17 +54,8 @@ impl Corpus {
             return None;
         }
         let scatter = [mix(seed ^ 0xa), mix(seed ^ 0xb)].map(|seed| Permutation::new(count, seed));
-        let heads = (0..HEADS as u64)
-            .map(|number| head(mix(seed ^ 0xc) ^ number))
-            .collect();
-        Some(Self {
-            seed,
-            count,
-            common,
-            order,
-            scatter,
-            heads,
-        })
+        let heads = (0..HEADS as u64).map(|number| head(mix(seed ^ 0xc) ^ number)).collect();
+        Some(Self { seed, count, common, order, scatter, heads })
     }
 
     /// How many lines each file has.
@@ -179,24 +170,13 @@ pub struct Verdict {
 impl<'a> Judge<'a> {
     /// A judge who has seen nothing.
     pub fn new(corpus: &'a Corpus) -> Self {
-        Self {
-            corpus,
-            lines: 0,
-            checksum: 0,
-            wrong: 0,
-            last: None,
-            in_order: true,
-        }
+        Self { corpus, lines: 0, checksum: 0, wrong: 0, last: None, in_order: true }
     }
 
     /// Takes one line of the answer, without LF.
     pub fn see(&mut self, line: &[u8]) {
         self.lines += 1;
-        match self
-            .corpus
-            .index_of(line)
-            .filter(|&index| index < self.corpus.common)
-        {
+        match self.corpus.index_of(line).filter(|&index| index < self.corpus.common) {
             None => {
                 self.wrong += 1;
                 self.in_order = false;
@@ -246,9 +226,7 @@ mod tests {
 
     fn verdict(corpus: &Corpus, answer: &[u8]) -> Verdict {
         let mut judge = Judge::new(corpus);
-        model::lines(answer, b'\n')
-            .into_iter()
-            .for_each(|line| judge.see(line));
+        model::lines(answer, b'\n').into_iter().for_each(|line| judge.see(line));
         judge.verdict()
     }
 
@@ -258,22 +236,11 @@ mod tests {
             for (count, common) in [(1, 0), (1, 1), (1_000, 0), (1_000, 100), (1_000, 1_000)] {
                 let corpus = Corpus::new(1, count, common, order).unwrap();
                 let (a, b) = (file(&corpus, Side::A), file(&corpus, Side::B));
-                assert_eq!(
-                    model::dedup(&[&a], b'\n').len() as u64,
-                    count * LINE_BYTES as u64
-                );
-                assert_eq!(
-                    model::dedup(&[&b], b'\n').len() as u64,
-                    count * LINE_BYTES as u64
-                );
+                assert_eq!(model::dedup(&[&a], b'\n').len() as u64, count * LINE_BYTES as u64);
+                assert_eq!(model::dedup(&[&b], b'\n').len() as u64, count * LINE_BYTES as u64);
                 let answer = model::common(&a, &[&b], b'\n');
                 assert_eq!(answer.len() as u64, common * LINE_BYTES as u64);
-                let expected = Verdict {
-                    lines: common,
-                    wrong: 0,
-                    exact: true,
-                    in_order: true,
-                };
+                let expected = Verdict { lines: common, wrong: 0, exact: true, in_order: true };
                 assert_eq!(verdict(&corpus, &answer), expected);
             }
         }
@@ -313,10 +280,8 @@ mod tests {
                 "{line}"
             );
         }
-        let hosts: std::collections::HashSet<_> = text
-            .lines()
-            .filter_map(|line| line.split('/').nth(2))
-            .collect();
+        let hosts: std::collections::HashSet<_> =
+            text.lines().filter_map(|line| line.split('/').nth(2)).collect();
         assert!(hosts.len() > 300, "{}", hosts.len());
     }
 }

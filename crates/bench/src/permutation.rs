@@ -110,10 +110,7 @@ mod tests {
             let mut seen = vec![false; len as usize];
             for at in 0..len {
                 let to = order.apply(at);
-                assert!(
-                    !std::mem::replace(&mut seen[to as usize], true),
-                    "{len}: {to} twice"
-                );
+                assert!(!std::mem::replace(&mut seen[to as usize], true), "{len}: {to} twice");
                 assert_eq!(order.invert(to), at);
             }
         }
@@ -132,9 +129,7 @@ mod tests {
         let (a, b) = (Permutation::new(1_000, 1), Permutation::new(1_000, 2));
         let same = (0..1_000).filter(|&at| a.apply(at) == b.apply(at)).count();
         assert!(same < 20, "{same}");
-        let rising = (1..1_000)
-            .filter(|&at| a.apply(at) > a.apply(at - 1))
-            .count();
+        let rising = (1..1_000).filter(|&at| a.apply(at) > a.apply(at - 1)).count();
         assert!((400..600).contains(&rising), "{rising}");
     }
 

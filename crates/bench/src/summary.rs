@@ -14,10 +14,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// One CSV row (RFC 4180), LF included.
 pub fn csv_row<S: AsRef<str>>(fields: &[S]) -> String {
-    let quoted: Vec<String> = fields
-        .iter()
-        .map(|field| csv_field(field.as_ref()))
-        .collect();
+    let quoted: Vec<String> = fields.iter().map(|field| csv_field(field.as_ref())).collect();
     quoted.join(",") + "\n"
 }
 
@@ -39,11 +36,7 @@ pub fn date(unix_seconds: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}")
 }
@@ -61,10 +54,7 @@ mod tests {
 
     #[test]
     fn csv() {
-        assert_eq!(
-            csv_row(&["a", "b,c", "d \"e\""]),
-            "a,\"b,c\",\"d \"\"e\"\"\"\n"
-        );
+        assert_eq!(csv_row(&["a", "b,c", "d \"e\""]), "a,\"b,c\",\"d \"\"e\"\"\"\n");
     }
 
     #[test]

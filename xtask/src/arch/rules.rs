@@ -10,30 +10,12 @@ pub(super) struct CrateRule {
 /// The arrows between crates. A crate that is not here has no place in the house yet.
 /// Any crate may use [`DEV_ONLY`] in its tests and benches.
 pub(super) const CRATES: &[CrateRule] = &[
-    CrateRule {
-        name: "petal",
-        uses: &[],
-    },
-    CrateRule {
-        name: "petal-lines",
-        uses: &["petal"],
-    },
-    CrateRule {
-        name: "petal-cli",
-        uses: &["petal", "petal-lines"],
-    },
-    CrateRule {
-        name: "petal-testkit",
-        uses: &[],
-    },
-    CrateRule {
-        name: "petal-bench",
-        uses: &["petal"],
-    },
-    CrateRule {
-        name: "xtask",
-        uses: &[],
-    },
+    CrateRule { name: "petal", uses: &[] },
+    CrateRule { name: "petal-lines", uses: &["petal"] },
+    CrateRule { name: "petal-cli", uses: &["petal", "petal-lines"] },
+    CrateRule { name: "petal-testkit", uses: &[] },
+    CrateRule { name: "petal-bench", uses: &["petal"] },
+    CrateRule { name: "xtask", uses: &[] },
 ];
 
 /// Allowed as a dev-dependency of every crate but itself, never as a dependency.
@@ -62,51 +44,22 @@ pub(super) const HOUSES: &[House] = &[
         src: "crates/core/src/",
         everyone: &["error", "answers"],
         rooms: &[
-            Room {
-                name: "error",
-                uses: &[],
-            },
-            Room {
-                name: "answers",
-                uses: &[],
-            },
-            Room {
-                name: "rate",
-                uses: &[],
-            },
-            Room {
-                name: "hash",
-                uses: &[],
-            },
-            Room {
-                name: "key",
-                uses: &["hash"],
-            },
-            Room {
-                name: "shape",
-                uses: &["rate"],
-            },
-            Room {
-                name: "store",
-                uses: &["shape"],
-            },
-            Room {
-                name: "kernel",
-                uses: &["shape", "hash", "key", "store"],
-            },
-            Room {
-                name: "format",
-                uses: &["shape", "hash", "store"],
-            },
+            Room { name: "error", uses: &[] },
+            Room { name: "answers", uses: &[] },
+            Room { name: "rate", uses: &[] },
+            Room { name: "hash", uses: &[] },
+            Room { name: "key", uses: &["hash"] },
+            Room { name: "shape", uses: &["rate"] },
+            Room { name: "store", uses: &["shape"] },
+            Room { name: "kernel", uses: &["shape", "hash", "key", "store"] },
+            Room { name: "format", uses: &["shape", "hash", "store"] },
             Room {
                 name: "filter",
                 uses: &["rate", "shape", "hash", "key", "store", "kernel", "format"],
             },
             Room {
                 name: "any",
-                uses: &[
-                    "rate", "shape", "hash", "key", "store", "kernel", "format", "filter",
-                ],
+                uses: &["rate", "shape", "hash", "key", "store", "kernel", "format", "filter"],
             },
         ],
     },
@@ -114,62 +67,23 @@ pub(super) const HOUSES: &[House] = &[
         src: "crates/lines/src/",
         everyone: &["error", "progress"],
         rooms: &[
-            Room {
-                name: "error",
-                uses: &[],
-            },
-            Room {
-                name: "progress",
-                uses: &[],
-            },
-            Room {
-                name: "budget",
-                uses: &[],
-            },
-            Room {
-                name: "fingerprint",
-                uses: &[],
-            },
-            Room {
-                name: "table",
-                uses: &["fingerprint"],
-            },
-            Room {
-                name: "input",
-                uses: &[],
-            },
-            Room {
-                name: "spill",
-                uses: &["input"],
-            },
-            Room {
-                name: "runs",
-                uses: &["input", "spill"],
-            },
-            Room {
-                name: "pass",
-                uses: &["budget", "fingerprint", "input"],
-            },
-            Room {
-                name: "report",
-                uses: &["pass"],
-            },
-            Room {
-                name: "judge",
-                uses: &["fingerprint", "table"],
-            },
-            Room {
-                name: "plan",
-                uses: &["budget", "fingerprint", "input", "judge", "table"],
-            },
+            Room { name: "error", uses: &[] },
+            Room { name: "progress", uses: &[] },
+            Room { name: "budget", uses: &[] },
+            Room { name: "fingerprint", uses: &[] },
+            Room { name: "table", uses: &["fingerprint"] },
+            Room { name: "input", uses: &[] },
+            Room { name: "spill", uses: &["input"] },
+            Room { name: "runs", uses: &["input", "spill"] },
+            Room { name: "pass", uses: &["budget", "fingerprint", "input"] },
+            Room { name: "report", uses: &["pass"] },
+            Room { name: "judge", uses: &["fingerprint", "table"] },
+            Room { name: "plan", uses: &["budget", "fingerprint", "input", "judge", "table"] },
             Room {
                 name: "resolve",
                 uses: &["fingerprint", "input", "judge", "runs", "spill", "table"],
             },
-            Room {
-                name: "print",
-                uses: &["input", "resolve"],
-            },
+            Room { name: "print", uses: &["input", "resolve"] },
             Room {
                 name: "exact",
                 uses: &[
@@ -201,10 +115,7 @@ pub(super) const HOUSES: &[House] = &[
                     "table",
                 ],
             },
-            Room {
-                name: "filters",
-                uses: &["input", "pass", "print", DOOR],
-            },
+            Room { name: "filters", uses: &["input", "pass", "print", DOOR] },
         ],
     },
 ];
@@ -218,16 +129,8 @@ pub(super) struct UnsafeRoom {
 
 /// The rooms of unsafe code. Everything else is safe Rust.
 pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
-    UnsafeRoom {
-        prefix: "crates/core/src/store",
-        at_most: None,
-        why: "where the bits live",
-    },
-    UnsafeRoom {
-        prefix: "crates/core/src/kernel",
-        at_most: None,
-        why: "vector instructions",
-    },
+    UnsafeRoom { prefix: "crates/core/src/store", at_most: None, why: "where the bits live" },
+    UnsafeRoom { prefix: "crates/core/src/kernel", at_most: None, why: "vector instructions" },
     UnsafeRoom {
         prefix: "crates/cli/src/",
         at_most: Some(1),

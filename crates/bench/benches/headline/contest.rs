@@ -52,10 +52,8 @@ impl Tool {
     /// The program under test, with its memory cap.
     pub(crate) fn petal(program: &Path, cap_mib: u64) -> Result<Self, String> {
         let cap = format!("{cap_mib}M");
-        let args = [
-            "common", "a.txt", "b.txt", "-m", &cap, "-T", "tmp", "-o", "out.txt",
-        ]
-        .map(str::to_owned);
+        let args = ["common", "a.txt", "b.txt", "-m", &cap, "-T", "tmp", "-o", "out.txt"]
+            .map(str::to_owned);
         Ok(Self {
             name: "petal",
             version: version(program, &["--version".as_ref()])?,
@@ -116,14 +114,7 @@ pub(crate) struct Contest<'a> {
 
 impl<'a> Contest<'a> {
     pub(crate) fn new(corpus: &'a Corpus, folder: &'a Path, scale: u64, tools: Vec<Tool>) -> Self {
-        Self {
-            corpus,
-            folder,
-            scale,
-            tools,
-            runs: Vec::new(),
-            machine: Machine::read(),
-        }
+        Self { corpus, folder, scale, tools, runs: Vec::new(), machine: Machine::read() }
     }
 
     /// So many rounds over all tools. Every second round goes backwards, so that no tool always follows another.
@@ -143,10 +134,7 @@ impl<'a> Contest<'a> {
                 let run = self.run_once(tool, round + 1)?;
                 let Tool { name, config, .. } = &self.tools[tool];
                 let Run { wall, trouble, .. } = &run;
-                println!(
-                    "round {}: {name} {config}: {wall:.2} s {trouble}",
-                    round + 1
-                );
+                println!("round {}: {name} {config}: {wall:.2} s {trouble}", round + 1);
                 self.runs.push(run);
             }
         }
@@ -263,51 +251,33 @@ impl<'a> Contest<'a> {
             );
         }
         if let (Some(ours), Some(rival)) = (self.best("petal"), self.best("duckdb")) {
-            println!(
-                "\nwall time of duckdb at its best limit / petal: {:.2}",
-                rival / ours
-            );
+            println!("\nwall time of duckdb at its best limit / petal: {:.2}", rival / ours);
         }
     }
 
     /// The best median wall time among the configurations of a tool whose every run was right.
     fn best(&self, name: &str) -> Option<f64> {
-        let medians = self
-            .tools
-            .iter()
-            .enumerate()
-            .filter(|(_, tool)| tool.name == name)
-            .filter_map(|(number, _)| {
-                let runs: Vec<&Run> = self.runs.iter().filter(|run| run.tool == number).collect();
-                let right = runs
-                    .iter()
-                    .all(|run| run.verdict.exact && run.trouble.is_empty());
-                right
-                    .then(|| median(&runs.iter().map(|run| run.wall).collect::<Vec<_>>()))
-                    .flatten()
-            });
+        let medians =
+            self.tools.iter().enumerate().filter(|(_, tool)| tool.name == name).filter_map(
+                |(number, _)| {
+                    let runs: Vec<&Run> =
+                        self.runs.iter().filter(|run| run.tool == number).collect();
+                    let right = runs.iter().all(|run| run.verdict.exact && run.trouble.is_empty());
+                    right
+                        .then(|| median(&runs.iter().map(|run| run.wall).collect::<Vec<_>>()))
+                        .flatten()
+                },
+            );
         medians.min_by(f64::total_cmp)
     }
 
     /// An error unless every run of ours was exact, in order, and within its cap.
     pub(crate) fn judge_petal(&self, cap_mib: u64) -> Result<(), String> {
         let limit = (cap_mib + CAP_SLACK_MIB) << 20;
-        for run in self
-            .runs
-            .iter()
-            .filter(|run| self.tools[run.tool].name == "petal")
-        {
-            let Verdict {
-                exact,
-                in_order,
-                lines,
-                wrong,
-            } = run.verdict;
+        for run in self.runs.iter().filter(|run| self.tools[run.tool].name == "petal") {
+            let Verdict { exact, in_order, lines, wrong } = run.verdict;
             if !run.trouble.is_empty() {
-                return Err(format!(
-                    "petal failed in round {}: {}",
-                    run.round, run.trouble
-                ));
+                return Err(format!("petal failed in round {}: {}", run.round, run.trouble));
             }
             if !exact || !in_order {
                 return Err(format!(
@@ -337,11 +307,7 @@ fn complaint(stderr: &str) -> &str {
 }
 
 fn all(runs: &[&Run], fact: fn(&Run) -> bool) -> &'static str {
-    if runs.iter().all(|run| fact(run)) {
-        "yes"
-    } else {
-        "no"
-    }
+    if runs.iter().all(|run| fact(run)) { "yes" } else { "no" }
 }
 
 /// Judges the answer in a file; a file that is not there is an empty answer.

@@ -8,11 +8,7 @@
 //!
 //! DuckDB runs inside Python: its time and memory hold the start of the interpreter, a fraction of a second and
 //! some 60 MiB. A limit at which it gives up is a row with its error, not a missing row.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command-line tool"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod contest;
 mod machine;
@@ -49,10 +45,7 @@ struct Options {
 
 fn main() -> ExitCode {
     // `cargo bench` adds `--bench` to what it is given.
-    let args: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| arg != "--bench")
-        .collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     if args.iter().any(|arg| arg == "--help") {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
@@ -68,11 +61,7 @@ fn main() -> ExitCode {
 
 /// The root of the repository; cargo runs a bench in its crate's folder.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .unwrap_or(Path::new(""))
-        .to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("")).to_path_buf()
 }
 
 fn options(args: &[String]) -> Result<Options, String> {
@@ -91,9 +80,7 @@ fn options(args: &[String]) -> Result<Options, String> {
             options.duckdb = false;
             continue;
         }
-        let value = args
-            .next()
-            .ok_or_else(|| format!("{name} wants a value (see --help)"))?;
+        let value = args.next().ok_or_else(|| format!("{name} wants a value (see --help)"))?;
         let number = || {
             value
                 .parse()
@@ -116,9 +103,7 @@ fn options(args: &[String]) -> Result<Options, String> {
 
 fn headline(options: &Options) -> Result<(), String> {
     let lines = FULL_LINES / options.scale;
-    let cap_mib = FULL_MEMORY_MIB
-        .div_ceil(options.scale)
-        .max(SMALLEST_CAP_MIB);
+    let cap_mib = FULL_MEMORY_MIB.div_ceil(options.scale).max(SMALLEST_CAP_MIB);
     let corpus =
         Corpus::new(SEED, lines, lines / 10, Order::Shuffled).ok_or("this scale has no lines")?;
     if !options.petal.exists() {
@@ -143,10 +128,7 @@ fn headline(options: &Options) -> Result<(), String> {
     contest.run(options.runs)?;
     let file = contest.save(&root().join("results"))?;
     contest.print();
-    println!(
-        "\nraw rows: {}",
-        file.strip_prefix(root()).unwrap_or(&file).display()
-    );
+    println!("\nraw rows: {}", file.strip_prefix(root()).unwrap_or(&file).display());
     contest.judge_petal(cap_mib)
 }
 
@@ -157,29 +139,11 @@ fn make_file(folder: &Path, side: &str, corpus: &Corpus) -> Result<(), String> {
     if fs::metadata(&file).is_ok_and(|data| data.len() == length) {
         return Ok(());
     }
-    println!(
-        "making {}.txt: {} lines, {:.1} GB",
-        side,
-        corpus.count(),
-        length as f64 / 1e9
-    );
+    println!("making {}.txt: {} lines, {:.1} GB", side, corpus.count(), length as f64 / 1e9);
     let aside = folder.join(format!("{side}.part"));
     let status = Command::new(env!("CARGO_BIN_EXE_urls"))
-        .args([
-            "--count",
-            &corpus.count().to_string(),
-            "--common",
-            &corpus.common().to_string(),
-        ])
-        .args([
-            "--seed",
-            &SEED.to_string(),
-            "--order",
-            "shuffled",
-            "--side",
-            side,
-            "--out",
-        ])
+        .args(["--count", &corpus.count().to_string(), "--common", &corpus.common().to_string()])
+        .args(["--seed", &SEED.to_string(), "--order", "shuffled", "--side", side, "--out"])
         .arg(&aside)
         .status()
         .map_err(|e| format!("cannot start urls: {e}"))?;

@@ -1,11 +1,7 @@
 //! `urls`: writes one of two files of made-up URLs that share an exact, known number of lines.
 //!
 //! The same arguments give the same bytes on every machine. Exit code 0, or 2 with one line on standard error.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command-line tool"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -61,9 +57,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         (None, None, None, Order::Shuffled, 1, None);
     let mut args = args.iter();
     while let Some(name) = args.next() {
-        let value = args
-            .next()
-            .ok_or_else(|| format!("{name} wants a value (see --help)"))?;
+        let value = args.next().ok_or_else(|| format!("{name} wants a value (see --help)"))?;
         match (name.as_str(), value.as_str()) {
             ("--count", text) => count = Some(number(text)?),
             ("--common", text) => common = Some(number(text)?),
@@ -93,10 +87,7 @@ fn number(text: &str) -> Result<u64, String> {
     let (digits, exponent) = plain.split_once(['e', 'E']).unwrap_or((&plain, "0"));
     let digits: u64 = digits.parse().map_err(|_| wrong())?;
     let exponent: u32 = exponent.parse().map_err(|_| wrong())?;
-    10_u64
-        .checked_pow(exponent)
-        .and_then(|power| digits.checked_mul(power))
-        .ok_or_else(wrong)
+    10_u64.checked_pow(exponent).and_then(|power| digits.checked_mul(power)).ok_or_else(wrong)
 }
 
 /// Writes the lines in blocks that stay in the cache.
