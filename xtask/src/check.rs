@@ -10,18 +10,8 @@ pub(crate) fn check() -> Result {
         Step::cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
     }
     arch::arch()?;
-    Step::cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ])
-    .run()?;
-    Step::cargo(&["doc", "--workspace", "--no-deps"])
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .run()
+    Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
+    Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
 /// [`check`], then every test; ends with a count of what ran.
@@ -84,9 +74,6 @@ mod tests {
         tally.see("running 3 tests");
         tally.see("test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.03s");
         tally.see("test result: FAILED. 1 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.03s");
-        assert_eq!(
-            (tally.sets, tally.passed, tally.failed, tally.ignored),
-            (2, 13, 4, 2)
-        );
+        assert_eq!((tally.sets, tally.passed, tally.failed, tally.ignored), (2, 13, 4, 2));
     }
 }

@@ -61,28 +61,11 @@ fn usage(problem: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The program and the generator as release builds, then the runner, which does the rest.
+/// The program as a release build, then the runner, which does the rest.
 fn bench_headline(args: &[&str]) -> Result {
-    if !args.contains(&"--help") {
+    if !args.contains(&"--help") && !args.contains(&"--petal") {
         Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
-        Step::cargo(&[
-            "build",
-            "--release",
-            "--package",
-            "petal-bench",
-            "--bin",
-            "urls",
-        ])
-        .run()?;
     }
-    let runner = [
-        "bench",
-        "--quiet",
-        "--package",
-        "petal-bench",
-        "--bench",
-        "headline",
-        "--",
-    ];
+    let runner = ["bench", "--quiet", "--package", "petal-bench", "--bench", "headline", "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

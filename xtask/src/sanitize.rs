@@ -9,12 +9,7 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
         .map_err(|e| format!("no fuzz targets in {}: {e}", folder.display()))?;
     let mut targets: Vec<String> = files
         .filter_map(|file| {
-            file.ok()?
-                .file_name()
-                .into_string()
-                .ok()?
-                .strip_suffix(".rs")
-                .map(str::to_owned)
+            file.ok()?.file_name().into_string().ok()?.strip_suffix(".rs").map(str::to_owned)
         })
         .collect();
     targets.sort();
@@ -24,17 +19,14 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
     nightly_is_there()?;
     if Step::nightly(&["fuzz", "--version"]).output().is_none() {
         return Err(
-            "cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked".into(),
+            "cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked".into()
         );
     }
     let limit = format!("-max_total_time={seconds}");
     for target in &targets {
         Step::nightly(&["fuzz", "run", target, "--", &limit]).run()?;
     }
-    println!(
-        "\ncargo x fuzz: {} for {seconds} s each, no finding",
-        targets.join(", ")
-    );
+    println!("\ncargo x fuzz: {} for {seconds} s each, no finding", targets.join(", "));
     Ok(())
 }
 

@@ -41,10 +41,7 @@ impl Step {
     fn new(program: &OsStr, name: &str, args: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(args).current_dir(root()).stdin(Stdio::null());
-        Self {
-            command,
-            shown: format!("{name} {}", args.join(" ")),
-        }
+        Self { command, shown: format!("{name} {}", args.join(" ")) }
     }
 
     /// Adds an environment variable.
@@ -57,15 +54,9 @@ impl Step {
     /// Runs the step; its output is the developer's.
     pub(crate) fn run(mut self) -> Result {
         eprintln!("\n==> {}", self.shown);
-        let status = self
-            .command
-            .status()
-            .map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(format!("`{}` failed ({status})", self.shown))
-        }
+        let status =
+            self.command.status().map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
+        if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
     }
 
     /// Runs the step, shows its standard output and hands each line of it to `see` as well.
@@ -77,23 +68,14 @@ impl Step {
             .spawn()
             .map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
         if let Some(stdout) = child.stdout.take() {
-            for line in BufReader::new(stdout)
-                .split(b'\n')
-                .map_while(|line| line.ok())
-            {
+            for line in BufReader::new(stdout).split(b'\n').map_while(|line| line.ok()) {
                 let line = String::from_utf8_lossy(&line);
                 println!("{line}");
                 see(&line);
             }
         }
-        let status = child
-            .wait()
-            .map_err(|e| format!("lost `{}`: {e}", self.shown))?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(format!("`{}` failed ({status})", self.shown))
-        }
+        let status = child.wait().map_err(|e| format!("lost `{}`: {e}", self.shown))?;
+        if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
     }
 
     /// Runs the step silently and returns its standard output, if it succeeds.

@@ -78,11 +78,7 @@ pub fn normal_quantile(probability: f64) -> f64 {
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
-        if normal_cdf(middle) < probability {
-            low = middle
-        } else {
-            high = middle
-        }
+        if normal_cdf(middle) < probability { low = middle } else { high = middle }
     }
     (low + high) / 2.0
 }
@@ -115,10 +111,7 @@ mod tests {
             (0.9995, 3.290_527),
             (0.05, -1.644_854),
         ] {
-            assert!(
-                (normal_quantile(probability) - x).abs() < 1e-6,
-                "{probability}"
-            );
+            assert!((normal_quantile(probability) - x).abs() < 1e-6, "{probability}");
         }
     }
 
@@ -137,10 +130,7 @@ mod tests {
     fn a_large_binomial_is_nearly_normal() {
         let (trials, rate) = (1_000_000_000_u64, 0.01_f64);
         let (low, high) = binomial_range(trials, rate, 0.999);
-        let (mean, sd) = (
-            trials as f64 * rate,
-            (trials as f64 * rate * (1.0 - rate)).sqrt(),
-        );
+        let (mean, sd) = (trials as f64 * rate, (trials as f64 * rate * (1.0 - rate)).sqrt());
         let z = normal_quantile(0.9995);
         assert!((low as f64 - (mean - z * sd)).abs() < 5.0, "{low}");
         assert!((high as f64 - (mean + z * sd)).abs() < 5.0, "{high}");

@@ -16,9 +16,7 @@ pub fn bit_flips(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
 
 /// Copies with bytes added at the end: one zero, one 0xFF, and the whole content once more.
 pub fn extensions(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    [vec![0], vec![0xff], bytes.to_vec()]
-        .into_iter()
-        .map(move |tail| [bytes, &tail].concat())
+    [vec![0], vec![0xff], bytes.to_vec()].into_iter().map(move |tail| [bytes, &tail].concat())
 }
 
 #[cfg(test)]
@@ -27,10 +25,7 @@ mod tests {
 
     #[test]
     fn counts() {
-        assert_eq!(
-            truncations(b"abc").collect::<Vec<_>>(),
-            [&b""[..], b"a", b"ab"]
-        );
+        assert_eq!(truncations(b"abc").collect::<Vec<_>>(), [&b""[..], b"a", b"ab"]);
         let flips: Vec<_> = bit_flips(&[0, 0xff]).collect();
         assert_eq!(flips.len(), 16);
         assert_eq!(flips[3], (3, vec![8, 0xff]));

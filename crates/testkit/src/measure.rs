@@ -45,11 +45,8 @@ pub fn run_measured(command: Command) -> io::Result<Measured> {
 /// If it cannot be started or waited for.
 pub fn run_measured_with(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
     let start = Instant::now();
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let pid = child.id();
     // After the start, so that it is no less than what the child took over at `exec`.
     let inherited = high_water(std::process::id()).unwrap_or(u64::MAX);
@@ -72,18 +69,12 @@ pub fn run_measured_with(mut command: Command, input: Vec<u8>) -> io::Result<Mea
         over.store(true, Ordering::Relaxed);
         let sampled = samples.join().unwrap_or(0);
         let (status, usage) = waited?;
-        let (stdout, stderr) = (
-            stdout.join().unwrap_or_default(),
-            stderr.join().unwrap_or_default(),
-        );
+        let (stdout, stderr) =
+            (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
         let reported = usage.ru_maxrss.unsigned_abs() * 1024;
         let peak_is_exact = reported > inherited;
         Ok(Measured {
-            output: Output {
-                status,
-                stdout,
-                stderr,
-            },
+            output: Output { status, stdout, stderr },
             peak_rss: if peak_is_exact { reported } else { sampled },
             peak_is_exact,
             wall,
@@ -105,9 +96,7 @@ fn drain(pipe: Option<impl Read>) -> Vec<u8> {
 /// The largest resident memory a running process has had since `exec`, in bytes.
 fn high_water(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kib * 1024)
 }
@@ -128,12 +117,8 @@ fn wait4(pid: u32) -> io::Result<(ExitStatus, libc::rusage)> {
         // SAFETY: both pointers are valid for writes for the whole call, and a zeroed rusage is a valid one (it is
         // plain integers), so assume_init holds even when wait4 fails and writes nothing. The pid is that of a child
         // of ours that is dropped, never waited for, by its owner.
-        let (result, usage) = unsafe {
-            (
-                libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()),
-                usage.assume_init(),
-            )
-        };
+        let (result, usage) =
+            unsafe { (libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()), usage.assume_init()) };
         if result == pid {
             return Ok((ExitStatus::from_raw(status), usage));
         }
@@ -157,10 +142,7 @@ mod tests {
     #[test]
     fn output_status_and_input() {
         let ran = run_measured_with(sh("cat; echo no >&2; exit 3"), b"yes".to_vec()).unwrap();
-        assert_eq!(
-            (ran.output.stdout, ran.output.stderr),
-            (b"yes".to_vec(), b"no\n".to_vec())
-        );
+        assert_eq!((ran.output.stdout, ran.output.stderr), (b"yes".to_vec(), b"no\n".to_vec()));
         assert_eq!(ran.output.status.code(), Some(3));
         assert!(ran.wall > Duration::ZERO);
     }
@@ -168,34 +150,19 @@ mod tests {
     #[test]
     fn a_child_that_does_not_read_is_no_error() {
         assert!(
-            run_measured_with(sh("exit 0"), vec![b'x'; 1 << 20])
-                .unwrap()
-                .output
-                .status
-                .success()
+            run_measured_with(sh("exit 0"), vec![b'x'; 1 << 20]).unwrap().output.status.success()
         );
     }
 
     #[test]
     fn the_peak_is_the_childs_own() {
         // dd fills a block of 64 MiB; a small child must not inherit what this process holds.
-        let big = run_measured(sh(
-            "dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null",
-        ))
-        .unwrap();
-        assert!(
-            (64 << 20..80 << 20).contains(&big.peak_rss),
-            "{}",
-            big.peak_rss
-        );
+        let big =
+            run_measured(sh("dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null")).unwrap();
+        assert!((64 << 20..80 << 20).contains(&big.peak_rss), "{}", big.peak_rss);
         let ballast = vec![1_u8; 100 << 20];
         let small = run_measured(sh("sleep 0.05")).unwrap();
-        assert!(
-            small.peak_rss < 20 << 20,
-            "{} (exact: {})",
-            small.peak_rss,
-            small.peak_is_exact
-        );
+        assert!(small.peak_rss < 20 << 20, "{} (exact: {})", small.peak_rss, small.peak_is_exact);
         drop(std::hint::black_box(ballast));
     }
 }

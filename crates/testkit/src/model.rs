@@ -50,25 +50,16 @@ pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
 
 /// The distinct lines of all inputs, in order of first appearance.
 pub fn dedup(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
-    join(
-        distinct(inputs.iter().flat_map(|input| lines(input, delimiter))),
-        delimiter,
-    )
+    join(distinct(inputs.iter().flat_map(|input| lines(input, delimiter))), delimiter)
 }
 
 fn distinct<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let mut seen = HashSet::new();
-    lines
-        .into_iter()
-        .filter(|line| seen.insert(*line))
-        .collect()
+    lines.into_iter().filter(|line| seen.insert(*line)).collect()
 }
 
 fn sets<'a>(inputs: &[&'a [u8]], delimiter: u8) -> Vec<HashSet<&'a [u8]>> {
-    inputs
-        .iter()
-        .map(|input| lines(input, delimiter).into_iter().collect())
-        .collect()
+    inputs.iter().map(|input| lines(input, delimiter).into_iter().collect()).collect()
 }
 
 #[cfg(test)]

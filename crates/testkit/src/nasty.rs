@@ -18,12 +18,7 @@ pub struct Recipe {
 impl Recipe {
     /// Three small files with LF.
     pub fn small() -> Self {
-        Self {
-            files: 3,
-            max_lines: 300,
-            max_len: 5_000,
-            delimiter: b'\n',
-        }
+        Self { files: 3, max_lines: 300, max_len: 5_000, delimiter: b'\n' }
     }
 }
 
@@ -36,9 +31,7 @@ pub fn related(seed: u64, recipe: Recipe) -> Vec<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let size = 1 + rng.below(recipe.max_lines.max(1));
     let pool: Vec<Vec<u8>> = (0..size).map(|_| line(&mut rng, recipe)).collect();
-    (0..recipe.files)
-        .map(|_| file(&mut rng, &pool, recipe))
-        .collect()
+    (0..recipe.files).map(|_| file(&mut rng, &pool, recipe)).collect()
 }
 
 /// One nasty line, without a delimiter.
@@ -110,16 +103,10 @@ mod tests {
 
     #[test]
     fn every_nastiness_comes_up() {
-        let files: Vec<_> = (0..200)
-            .flat_map(|seed| related(seed, Recipe::small()))
-            .collect();
+        let files: Vec<_> = (0..200).flat_map(|seed| related(seed, Recipe::small())).collect();
         let lines: Vec<_> = files.iter().flat_map(|file| lines(file, b'\n')).collect();
         assert!(files.iter().any(|file| file.is_empty()));
-        assert!(
-            files
-                .iter()
-                .any(|file| !file.is_empty() && !file.ends_with(b"\n"))
-        );
+        assert!(files.iter().any(|file| !file.is_empty() && !file.ends_with(b"\n")));
         assert!(lines.iter().any(|line| line.is_empty()));
         assert!(lines.iter().any(|line| line.ends_with(b"\r")));
         assert!(lines.iter().any(|line| line.contains(&0)));
@@ -131,17 +118,10 @@ mod tests {
 
     #[test]
     fn the_delimiter_stays_outside_and_the_seed_decides() {
-        let recipe = Recipe {
-            delimiter: 0,
-            ..Recipe::small()
-        };
+        let recipe = Recipe { delimiter: 0, ..Recipe::small() };
         let files = related(7, recipe);
         assert_eq!(files, related(7, recipe));
-        assert!(
-            (0..50)
-                .flat_map(|seed| related(seed, recipe))
-                .any(|file| file.contains(&b'\n'))
-        );
+        assert!((0..50).flat_map(|seed| related(seed, recipe)).any(|file| file.contains(&b'\n')));
         let mut rng = Rng::new(3);
         assert!((0..2_000).all(|_| !line(&mut rng, recipe).contains(&0)));
     }

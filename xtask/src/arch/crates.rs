@@ -9,13 +9,8 @@ use crate::step::Result;
 pub(super) fn check(metadata: &str) -> Result<Vec<String>> {
     let metadata: Value =
         serde_json::from_str(metadata).map_err(|e| format!("cargo metadata: {e}"))?;
-    let packages = metadata["packages"]
-        .as_array()
-        .ok_or("cargo metadata: no packages")?;
-    let ours: Vec<&str> = packages
-        .iter()
-        .filter_map(|package| package["name"].as_str())
-        .collect();
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata: no packages")?;
+    let ours: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
     let mut findings = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();

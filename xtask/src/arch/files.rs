@@ -11,9 +11,7 @@ pub(super) fn unsafe_rooms(sources: &[SourceFile]) -> Vec<String> {
     let mut findings = Vec::new();
     let mut counts = vec![0; UNSAFE_ROOMS.len()];
     for file in sources {
-        let room = UNSAFE_ROOMS
-            .iter()
-            .position(|room| file.path.starts_with(room.prefix));
+        let room = UNSAFE_ROOMS.iter().position(|room| file.path.starts_with(room.prefix));
         for (number, line) in file.numbered() {
             let times = words(line).filter(|word| *word == "unsafe").count();
             match room {
@@ -37,20 +35,14 @@ pub(super) fn unsafe_rooms(sources: &[SourceFile]) -> Vec<String> {
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !u8::try_from(c).is_ok_and(is_word))
-        .filter(|word| !word.is_empty())
+    line.split(|c: char| !u8::try_from(c).is_ok_and(is_word)).filter(|word| !word.is_empty())
 }
 
 /// Files over the hard limit.
 pub(super) fn lengths(sources: &[SourceFile]) -> Vec<String> {
-    let over = sources
-        .iter()
-        .filter(|file| file.is_src() && file.lines > LINES_MAX);
+    let over = sources.iter().filter(|file| file.is_src() && file.lines > LINES_MAX);
     over.map(|file| {
-        format!(
-            "{}: {} lines without tests, the limit is {LINES_MAX}",
-            file.path, file.lines
-        )
+        format!("{}: {} lines without tests, the limit is {LINES_MAX}", file.path, file.lines)
     })
     .collect()
 }
@@ -61,10 +53,7 @@ pub(super) fn long_files(sources: &[SourceFile]) -> Vec<String> {
         .iter()
         .filter(|file| file.is_src() && (LINES_NOTED + 1..=LINES_MAX).contains(&file.lines));
     long.map(|file| {
-        format!(
-            "{}: {} lines without tests, a file wants at most 400",
-            file.path, file.lines
-        )
+        format!("{}: {} lines without tests, a file wants at most 400", file.path, file.lines)
     })
     .collect()
 }
@@ -82,12 +71,8 @@ pub(super) fn rooms_described(sources: &[SourceFile], architecture: &str) -> Vec
             }
         }
     }
-    let missing = names
-        .iter()
-        .filter(|name| !architecture.contains(&format!("`{name}`")));
-    missing
-        .map(|name| format!("ARCHITECTURE.md: `{name}` is not described"))
-        .collect()
+    let missing = names.iter().filter(|name| !architecture.contains(&format!("`{name}`")));
+    missing.map(|name| format!("ARCHITECTURE.md: `{name}` is not described")).collect()
 }
 
 #[cfg(test)]
@@ -101,18 +86,9 @@ mod tests {
     #[test]
     fn unsafe_has_its_rooms() {
         let ok = [
-            file(
-                "crates/core/src/store/owned.rs",
-                "unsafe { a() }\nunsafe { b() }",
-            ),
-            file(
-                "crates/cli/src/open.rs",
-                "#[allow(unsafe_code)]\nfn f() { unsafe { map() } }",
-            ),
-            file(
-                "crates/core/src/rate.rs",
-                "// unsafe\nlet x = \"unsafe\"; let unsafe_code = 1;",
-            ),
+            file("crates/core/src/store/owned.rs", "unsafe { a() }\nunsafe { b() }"),
+            file("crates/cli/src/open.rs", "#[allow(unsafe_code)]\nfn f() { unsafe { map() } }"),
+            file("crates/core/src/rate.rs", "// unsafe\nlet x = \"unsafe\"; let unsafe_code = 1;"),
         ];
         assert!(unsafe_rooms(&ok).is_empty());
         let bad = [
@@ -130,22 +106,13 @@ mod tests {
         let code = "fn a() {}\n".repeat(LINES_MAX);
         let with_tests = format!("{code}#[cfg(test)]\nmod tests {{\n{code}}}\n");
         assert!(lengths(&[file("crates/core/src/rate.rs", &with_tests)]).is_empty());
-        assert_eq!(
-            long_files(&[file("crates/core/src/rate.rs", &code)]).len(),
-            1
-        );
-        assert_eq!(
-            lengths(&[file("crates/core/src/rate.rs", &format!("{code}\n\n"))]).len(),
-            1
-        );
+        assert_eq!(long_files(&[file("crates/core/src/rate.rs", &code)]).len(), 1);
+        assert_eq!(lengths(&[file("crates/core/src/rate.rs", &format!("{code}\n\n"))]).len(), 1);
     }
 
     #[test]
     fn rooms_must_be_described() {
-        let sources = [
-            file("crates/core/src/rate.rs", ""),
-            file("crates/core/src/lib.rs", ""),
-        ];
+        let sources = [file("crates/core/src/rate.rs", ""), file("crates/core/src/lib.rs", "")];
         assert!(rooms_described(&sources, "`crates/core`: `rate`").is_empty());
         assert_eq!(rooms_described(&sources, "`crates/core`").len(), 1);
     }

@@ -64,11 +64,8 @@ fn sources(root: &Path) -> Result<Vec<SourceFile>> {
             } else if path.extension().is_some_and(|end| end == "rs") {
                 let text = fs::read_to_string(&path)
                     .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-                let short = path
-                    .strip_prefix(root)
-                    .unwrap_or(&path)
-                    .to_string_lossy()
-                    .replace('\\', "/");
+                let short =
+                    path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
                 found.push(SourceFile::new(short, &text));
             }
         }

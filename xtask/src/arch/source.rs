@@ -26,10 +26,7 @@ impl SourceFile {
 
     /// The code with line numbers from 1.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.code
-            .lines()
-            .enumerate()
-            .map(|(at, line)| (at + 1, line))
+        self.code.lines().enumerate().map(|(at, line)| (at + 1, line))
     }
 
     /// The line (from 1) of a byte offset into the code.
@@ -73,10 +70,7 @@ fn blank_quiet(text: &str) -> String {
 }
 
 fn find(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
-    bytes[from..]
-        .windows(what.len())
-        .position(|window| window == what)
-        .map(|at| from + at)
+    bytes[from..].windows(what.len()).position(|window| window == what).map(|at| from + at)
 }
 
 fn block_comment_end(bytes: &[u8], mut at: usize) -> usize {
@@ -111,10 +105,7 @@ fn quote_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// The end of `r"..."`, `r#"..."#` and so on; `None` if no raw string starts here.
 fn raw_string_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let hashes = bytes[at + 1..]
-        .iter()
-        .take_while(|&&byte| byte == b'#')
-        .count();
+    let hashes = bytes[at + 1..].iter().take_while(|&&byte| byte == b'#').count();
     if bytes.get(at + 1 + hashes) != Some(&b'"') {
         return None;
     }
