@@ -228,20 +228,26 @@ mod tests {
         }
     }
 
-    /// Brute force on a toy of the same law: every load, every start, weighed one by one.
+    /// Every choice of starts of a few keys in one block, weighed one by one.
     #[test]
-    fn neighbouring_lanes_are_not_independent() {
-        let (n, blocks, lanes, probes) = (400u64, 10u64, 8u32, 6u32);
-        // One probe has no neighbours: the mean over binomial loads of 1 - a^(load · 1/8).
-        let one = blocked(n, blocks, lanes, 1);
-        let touch = 1.0 / (blocks as f64 * 512.0);
-        close(one, 1.0 - (n as f64 * (-touch).ln_1p()).exp(), 1e-12);
-        // Six: more than if they were independent, given the load.
-        let p = f64::from(probes) / 512.0;
-        let independent =
-            by_load(n as f64, blocks as f64, |load| -(load * (-p).ln_1p()).exp_m1(), probes);
-        let exact = blocked(n, blocks, lanes, probes);
-        assert!(exact > independent && exact < independent * 1.1, "{exact} {independent}");
+    fn the_alternating_sum_is_the_mean_over_all_starts() {
+        for (lanes, keys) in [(8u32, 4u32), (16, 3)] {
+            for probes in 1..=lanes {
+                let mut mean = 0.0;
+                for starts in 0..lanes.pow(keys) {
+                    let start = |key: u32| starts / lanes.pow(key) % lanes;
+                    let touches =
+                        |lane: u32, key: u32| (lane + lanes - start(key)) % lanes < probes;
+                    let load =
+                        |lane: u32| (0..keys).filter(|&key| touches(lane, key)).count() as i32;
+                    let set = |lane: u32| 1.0 - (1.0 - 1.0 / LANE).powi(load(lane));
+                    mean += (0..probes).map(set).product::<f64>();
+                }
+                mean /= f64::from(lanes.pow(keys));
+                let rate = blocked(u64::from(keys), 1, lanes, probes);
+                assert!((rate - mean).abs() < 1e-11, "{lanes} {probes}: {rate} {mean}");
+            }
+        }
     }
 
     #[test]
