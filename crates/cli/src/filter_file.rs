@@ -16,7 +16,8 @@ pub(crate) fn open(path: &Path) -> Result<AnyFilter<Mapped>> {
     // SAFETY: the map is private to this process and read only. If another process cuts the file
     // short meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no memory harmed.
     // petal itself never changes a filter file in place: it moves a new one over it.
-    unsafe { AnyFilter::open_mapped(&file) }.map_err(Failure::of_file(path))
+    let map = unsafe { Mapped::open(&file) };
+    map.and_then(AnyFilter::open_mapped).map_err(Failure::of_file(path))
 }
 
 /// Reads a filter file and its metadata into memory, every byte examined.

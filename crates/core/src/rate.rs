@@ -120,9 +120,8 @@ struct Term {
 }
 
 fn terms(lanes: u32, probes: u32) -> &'static [Term] {
-    const NONE: OnceLock<Vec<Term>> = OnceLock::new();
-    static OF_8: [OnceLock<Vec<Term>>; 8] = [NONE; 8];
-    static OF_16: [OnceLock<Vec<Term>>; 16] = [NONE; 16];
+    static OF_8: [OnceLock<Vec<Term>>; 8] = [const { OnceLock::new() }; 8];
+    static OF_16: [OnceLock<Vec<Term>>; 16] = [const { OnceLock::new() }; 16];
     let cell = if lanes == 8 { &OF_8[probes as usize] } else { &OF_16[probes as usize] };
     cell.get_or_init(|| count_terms(lanes, probes))
 }
@@ -264,7 +263,9 @@ mod tests {
     fn extremes_stay_probabilities() {
         for lanes in [8, 16] {
             for probes in 1..=lanes {
-                for (n, blocks) in [(0, 1), (1, 1), (1, u64::MAX), (u64::MAX, 1), (1 << 40, 1 << 30)] {
+                for (n, blocks) in
+                    [(0, 1), (1, 1), (1, u64::MAX), (u64::MAX, 1), (1 << 40, 1 << 30)]
+                {
                     let rate = blocked(n, blocks, lanes, probes);
                     assert!((0.0..=1.0).contains(&rate), "{lanes} {probes} {n} {blocks} {rate}");
                 }
