@@ -15,6 +15,7 @@ mod text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    memory::give_back();
     let args = match args::parse() {
         Ok(args) => args,
         Err(code) => return code,

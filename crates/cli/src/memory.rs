@@ -1,7 +1,22 @@
-//! How much memory the process may use: the machine's, or less if a control group says so.
+//! How much memory the process may use: the machine's, or less if a control group says so; and
+//! seeing to it that what is freed goes back.
 
 use std::fs;
 use std::path::Path;
+
+/// Makes the C library's allocator give memory back when it is freed. By default it moves the
+/// size from which it does so up to 32 MiB as the program runs, and keeps a heap for each thread:
+/// what one phase has freed would stay beside what the next one needs, and the cap would not hold.
+pub(crate) fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[expect(unsafe_code, reason = "mallopt has no safe face")]
+    // SAFETY: called first thing in `main`, before there are other threads; any values are valid.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 64 << 10);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 10);
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
 
 /// Bytes this process may use, as far as the system tells.
 pub(crate) fn available() -> u64 {

@@ -25,9 +25,9 @@ pub const SLACK: u64 = 16 * MIB;
 /// Buffers that the slack pays for.
 const FREE_BUFFERS: u64 = 4 * MIB;
 
-/// A worker holds its chunk, the line ends, hashes and answers of it, and its output: about
-/// this many times the chunk's size.
-const PER_CHUNK: u64 = 4;
+/// A worker holds its chunk (up to three times the size when its last line is long), and line
+/// ends, hashes and answers of it: at most this many times the chunk's size.
+const PER_CHUNK: u64 = 6;
 
 const LEAST_CHUNK: u64 = 16 << 10;
 const MOST_CHUNK: u64 = MIB;

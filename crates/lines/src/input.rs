@@ -183,7 +183,7 @@ impl Input {
         }
     }
 
-    /// Checks, after the last pass, that a named file is still what it was.
+    /// Checks that a named file is still what it was.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.is_file().then(|| self.open()).transpose().map(|_| ())
     }

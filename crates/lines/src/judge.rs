@@ -48,6 +48,9 @@ pub(crate) enum Seed {
     First,
 }
 
+/// How many fingerprints a judge is told to expect at a time.
+pub(crate) const EXPECTED: usize = 32;
+
 /// In the answer unless already given: seen in every round so far. Rounds count 0, 1, 0, 1, …;
 /// what missed a round is struck out before the next, so two values suffice.
 const ALIVE: [u8; 2] = [0, 1];
@@ -80,6 +83,12 @@ impl Judge {
     pub(crate) fn markers(&self, others: usize) -> Vec<usize> {
         let seeders = self.seeders(others);
         (0..others).filter(|j| !seeders.contains(j)).collect()
+    }
+
+    /// Says that these fingerprints come next; only to be quicker. A few dozen at a time.
+    #[inline]
+    pub(crate) fn expect(&self, prints: &[Fingerprint]) {
+        self.table.touch(prints);
     }
 
     /// Shows a fingerprint of the seed.

@@ -153,6 +153,8 @@ impl Pass<'_> {
         }
         let turn = work.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
+        // A file that was written to meanwhile may have given half of this and half of that.
+        inputs.iter().try_for_each(|input| input.check_unchanged())?;
         Ok(Seen { lines: work.lines.into_inner(), bytes: work.bytes.into_inner() })
     }
 }
@@ -289,7 +291,7 @@ where
                     return self.turns.stop(turn, Err(error));
                 }
             }
-            if chunk.buffer.capacity() > 4 * self.pass.budget.chunk {
+            if chunk.buffer.capacity() > 3 * self.pass.budget.chunk {
                 chunk.buffer = Vec::new();
             }
         }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::judge::{Judge, Seed, Verb};
+use crate::judge::{EXPECTED, Judge, Seed, Verb};
 use crate::runs::Run;
 use crate::spill::{Scratchpad, Spill, Stream, write_out};
 use crate::table::{Full, Table};
@@ -146,51 +146,57 @@ impl Resolver<'_> {
         let others: Vec<_> = others.collect();
         let (seed, expected) = choose_seed(self.verb, first, &others, Table::capacity(memory));
         let mut judge = Judge::new(self.verb, seed, Table::new(memory, expected)?);
+        let seeding = |judge: &mut Judge, print, _: &[u8]| judge.seed(print);
         if seed == Seed::First
-            && self.records::<FIRST_RECORD>(&part.first, |print, _| judge.seed(print))?.is_err()
+            && self.show::<FIRST_RECORD>(&part.first, &mut judge, seeding)?.is_err()
         {
             return Ok(Err(Full));
         }
         for j in judge.seeders(others.len()) {
-            let seeding =
-                self.records::<OTHER_RECORD>(&part.others[j], |print, _| judge.seed(print))?;
-            if seeding.is_err() {
+            if self.show::<OTHER_RECORD>(&part.others[j], &mut judge, seeding)?.is_err() {
                 return Ok(Err(Full));
             }
         }
         for j in judge.markers(others.len()) {
-            let mark = |print, _: &[u8]| {
+            let marking = |judge: &mut Judge, print, _: &[u8]| {
                 judge.mark(print);
                 Ok(Ok(()))
             };
             // Marking needs no room.
-            let _ = self.records::<OTHER_RECORD>(&part.others[j], mark)?;
+            let _ = self.show::<OTHER_RECORD>(&part.others[j], &mut judge, marking)?;
             judge.end_round();
         }
         let mut run = Run::new(self.pad);
-        let verdict = |print, rest: &[u8]| {
+        let deciding = |judge: &mut Judge, print, rest: &[u8]| {
             let Ok(kept) = judge.verdict(print)? else { return Ok(Err(Full)) };
             if kept == (self.listed == Listed::Kept) {
                 run.push(position(rest))?;
             }
             Ok(Ok(()))
         };
-        Ok(self.records::<FIRST_RECORD>(&part.first, verdict)?.map(|()| run))
+        Ok(self.show::<FIRST_RECORD>(&part.first, &mut judge, deciding)?.map(|()| run))
     }
 
-    /// Shows each record of a stream until there is no more room.
-    fn records<const SIZE: usize>(
+    /// Shows a judge each record of a stream until it has no more room.
+    fn show<const SIZE: usize>(
         &self,
         stream: &Stream,
-        mut look: impl FnMut(Fingerprint, &[u8]) -> Result<Result<(), Full>>,
+        judge: &mut Judge,
+        mut each: impl FnMut(&mut Judge, Fingerprint, &[u8]) -> Result<Result<(), Full>>,
     ) -> Result<Result<(), Full>> {
         let mut full = Ok(());
         stream.for_each_block(self.pad, |block| {
-            for record in block.as_chunks::<SIZE>().0 {
-                let Some((print, rest)) = record.split_first_chunk() else { break };
-                full = full.and(look(Fingerprint::from_bytes(print), rest)?);
-                if full.is_err() {
-                    break;
+            for records in block.as_chunks::<SIZE>().0.chunks(EXPECTED) {
+                let mut prints = [Fingerprint::default(); EXPECTED];
+                for (print, record) in prints.iter_mut().zip(records) {
+                    *print = record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
+                }
+                let prints = &prints[..records.len()];
+                judge.expect(prints);
+                for (&print, record) in prints.iter().zip(records) {
+                    if full.is_ok() {
+                        full = each(judge, print, &record[Fingerprint::BYTES..])?;
+                    }
                 }
             }
             Ok(())

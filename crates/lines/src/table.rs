@@ -50,6 +50,17 @@ impl Table {
         self.used as u64
     }
 
+    /// Brings the slots of fingerprints into the cache: their misses overlap, those of look-ups
+    /// one after the other hardly do.
+    #[inline]
+    pub(crate) fn touch(&self, prints: &[Fingerprint]) {
+        let touch = |sum: u64, print: &Fingerprint| {
+            let at = self.slot(*print);
+            sum.wrapping_add(self.prints[at].low).wrapping_add(self.states[at].into())
+        };
+        std::hint::black_box(prints.iter().fold(0, touch));
+    }
+
     /// The state of a fingerprint, if it is in the table.
     #[inline]
     pub(crate) fn get_mut(&mut self, print: Fingerprint) -> Option<&mut u8> {
@@ -95,11 +106,17 @@ impl Table {
         }
     }
 
+    /// Where the search for a fingerprint begins.
+    #[inline]
+    fn slot(&self, print: Fingerprint) -> usize {
+        ((u128::from(print.low) * self.prints.len() as u128) >> 64) as usize
+    }
+
     /// Where the fingerprint is, or the free slot where it would go. There is always a free one.
     #[inline]
     fn find(&self, print: Fingerprint) -> usize {
         let slots = self.prints.len();
-        let mut at = ((u128::from(print.low) * slots as u128) >> 64) as usize;
+        let mut at = self.slot(print);
         loop {
             let there = self.prints[at];
             if there == print || there == Fingerprint::default() {

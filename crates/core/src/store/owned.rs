@@ -1,20 +1,29 @@
-//! Memory of our own: zeroed, aligned to pages, refused rather than aborted.
+//! Memory of our own: zeroed, aligned, refused rather than aborted.
+//!
+//! Small filters live on the heap. Large ones get pages of their own from the system: they are
+//! zero without being written to, come into memory as they are touched, and go back to the
+//! system the moment the filter is dropped, whatever the allocator likes to keep.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
 use std::ptr::NonNull;
 
+use memmap2::MmapMut;
+
 use super::{Line, Store, StoreMut};
 use crate::error::{Error, Result};
 
-/// Lines are aligned to pages, so that a pair of them lies in one 128-byte unit and huge pages
-/// can be used.
-const ALIGN: usize = 4096;
+/// From this many bytes on, memory is pages of its own.
+const PAGES_FROM: usize = 256 << 10;
+/// A pair of lines lies in one 128-byte unit.
+const ALIGN: usize = 128;
 
 /// Lines in memory of our own.
 pub struct Owned {
     lines: NonNull<Line>,
     len: usize,
+    /// The pages that the lines lie in; without them, they are on the heap.
+    pages: Option<MmapMut>,
 }
 
 // SAFETY: `Owned` owns its memory alone, as a `Box<[Line]>` would, and `Line` is plain data.
@@ -23,7 +32,7 @@ unsafe impl Send for Owned {}
 unsafe impl Sync for Owned {}
 
 impl Owned {
-    /// So many lines of zeros. The system gives the pages when they are first touched.
+    /// So many lines of zeros.
     ///
     /// # Errors
     /// If the memory is refused.
@@ -31,13 +40,18 @@ impl Owned {
         let refused = || Error::alloc(len.saturating_mul(Line::BYTES as u64));
         let len = usize::try_from(len).map_err(|_| refused())?;
         if len == 0 {
-            return Ok(Self { lines: NonNull::dangling(), len });
+            return Ok(Self { lines: NonNull::dangling(), len, pages: None });
         }
         let layout = Self::layout(len).ok_or_else(refused)?;
+        if layout.size() >= PAGES_FROM {
+            let mut pages = MmapMut::map_anon(layout.size()).map_err(|_| refused())?;
+            let lines = NonNull::new(pages.as_mut_ptr().cast()).ok_or_else(refused)?;
+            return Ok(Self { lines, len, pages: Some(pages) });
+        }
         // SAFETY: the layout is not empty: `len` is at least 1.
         let memory = unsafe { alloc_zeroed(layout) };
         let lines = NonNull::new(memory.cast()).ok_or_else(refused)?;
-        Ok(Self { lines, len })
+        Ok(Self { lines, len, pages: None })
     }
 
     /// A copy of lines.
@@ -54,9 +68,10 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if let Some(layout) = Self::layout(self.len).filter(|layout| layout.size() > 0) {
-            // SAFETY: `lines` came from `alloc_zeroed` with this very layout, in `zeroed`, for
-            // any length above 0; nobody else frees it.
+        let layout = Self::layout(self.len).filter(|layout| layout.size() > 0);
+        if let (None, Some(layout)) = (&self.pages, layout) {
+            // SAFETY: without pages, `lines` came from `alloc_zeroed` with this very layout, in
+            // `zeroed`, for any length above 0; nobody else frees it.
             unsafe { dealloc(self.lines.as_ptr().cast(), layout) }
         }
     }
@@ -65,8 +80,9 @@ impl Drop for Owned {
 impl Store for Owned {
     #[inline]
     fn lines(&self) -> &[Line] {
-        // SAFETY: `lines` points to `len` initialised lines (zeroed is initialised), aligned, or
-        // is dangling and aligned with `len` 0; they live as long as `self`.
+        // SAFETY: `lines` points to `len` initialised lines (zeroed is initialised), aligned to
+        // 128 on the heap and to a page in pages, or is dangling and aligned with `len` 0; heap
+        // and pages live as long as `self`, and nobody else has a pointer to them.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr(), self.len) }
     }
 }
@@ -91,11 +107,13 @@ mod tests {
 
     #[test]
     fn zeroed_aligned_and_refused() {
-        for len in [0, 1, 7, 1000] {
-            let store = Owned::zeroed(len).unwrap();
+        for len in [0, 1, 7, 1000, 10_000] {
+            let mut store = Owned::zeroed(len).unwrap();
             assert_eq!(store.lines().len() as u64, len);
             assert!(store.lines().iter().all(|line| *line == Line::ZERO));
             assert!(len == 0 || store.lines().as_ptr().addr().is_multiple_of(ALIGN));
+            store.lines_mut().fill(Line([7; 8]));
+            assert!(store.lines().iter().all(|line| line.0 == [7; 8]));
         }
         // More than the address space: refused by arithmetic.
         assert!(Owned::zeroed(u64::MAX).unwrap_err().is_alloc());
