@@ -223,6 +223,38 @@ fn the_numbers_in_the_text_of_the_example_are_true() {
     }
 }
 
+/// The table of hashes, of which each row is (hash, seed, key).
+#[test]
+fn the_hashes_in_the_document_are_true() {
+    let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
+    let rapid = |seed| Facts { seed: HashSpec::rapid(seed).seed(), ..Facts::none() };
+    let keyed = || Facts { hash: 2, seed: SIP_KEY, ..Facts::none() };
+    let letters: Vec<u8> = (0..200).map(|at| b'a' + at % 26).collect();
+    let alphabets = "200 bytes: `a` to `z` over and over";
+    for (facts, seed, shown, key) in [
+        (rapid(0), "0", "none", &b""[..]),
+        (rapid(0), "0", "`one`", b"one"),
+        (rapid(1), "1", "`one`", b"one"),
+        (rapid(1), "1", "`a` to `z`", &letters[..26]),
+        (rapid(1), "1", alphabets, &letters),
+        (keyed(), "`00 01 … 0f`", "none", b""),
+        (keyed(), "`00 01 … 0f`", "`00`", &[0]),
+        (keyed(), "`00 01 … 0f`", "`00 01`", &[0, 1]),
+        (keyed(), "`00 01 … 0f`", alphabets, &letters),
+    ] {
+        let name = if facts.hash == 1 { "rapidhash v3" } else { "SipHash-1-3" };
+        let hash = naive::hash::hash(&facts, key);
+        let row = format!("| {name} | {seed} | {shown} | `{hash:016x}` |");
+        assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
+        let spec = if facts.hash == 1 {
+            HashSpec::rapid(u64::from(seed == "1"))
+        } else {
+            HashSpec::keyed(SIP_KEY)
+        };
+        assert_eq!(spec.hash(key), hash);
+    }
+}
+
 /// `hexdump -C`.
 fn hex_dump(bytes: &[u8]) -> String {
     let mut text = String::new();
