@@ -77,7 +77,7 @@ impl AnyFilter<Mapped> {
     #[allow(unsafe_code)]
     pub unsafe fn open_mapped(file: &File) -> Result<Self> {
         // SAFETY: the caller promises that the file does not change.
-        let map = unsafe { Mapped::new(file) }?;
+        let map = unsafe { Mapped::whole(file) }?;
         let (header, _) = read::open(&map)?;
         check_any(&header)?;
         let (start, end) = (header.data_at() as usize, header.file_length() as usize);

@@ -120,9 +120,8 @@ struct Term {
 }
 
 fn terms(lanes: u32, probes: u32) -> &'static [Term] {
-    const NONE: OnceLock<Vec<Term>> = OnceLock::new();
-    static OF_8: [OnceLock<Vec<Term>>; 8] = [NONE; 8];
-    static OF_16: [OnceLock<Vec<Term>>; 16] = [NONE; 16];
+    static OF_8: [OnceLock<Vec<Term>>; 8] = [const { OnceLock::new() }; 8];
+    static OF_16: [OnceLock<Vec<Term>>; 16] = [const { OnceLock::new() }; 16];
     let cell = if lanes == 8 { &OF_8[probes as usize] } else { &OF_16[probes as usize] };
     cell.get_or_init(|| count_terms(lanes, probes))
 }

@@ -1,5 +1,6 @@
 //! The format as a contract: docs/format.md, files kept in testdata/native, and an independent
 //! reading of the document (`naive`) must all say the same as the library.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod naive;
 

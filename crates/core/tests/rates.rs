@@ -26,6 +26,7 @@
 //! of independent tries of unequal chances spreads less than one of equal chances (Hoeffding 1956).
 //!
 //! **The bound of 4** is Student's, on the seeds' shares.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod naive;
 
@@ -315,6 +316,7 @@ fn prove(mut cells: Vec<Cell>, work: u64, salt: u64) {
 }
 
 /// A row of CSV for each cell, if PETAL_RATES is set: for tables and for a second look.
+#[allow(clippy::print_stdout, reason = "rows are asked for by name")]
 fn report(cell: &Cell, sample: &Sample) {
     let (layout, lanes, probes, bits, predicted) = match cell.layout {
         Layout::Blocked(shape) => {
@@ -358,13 +360,13 @@ fn rates_of_real_keys_are_as_predicted() {
 #[test]
 #[ignore = "minutes: up to ten million keys"]
 fn rates_of_promised_shapes_up_to_ten_million_keys() {
-    prove(promised(10_000_000, &RATES, Source::Generator), 100_000_000, 4);
+    prove(promised(10_000_000, &RATES, Source::Generator), 30_000_000, 4);
 }
 
 #[test]
-#[ignore = "minutes: up to ten million keys"]
-fn rates_of_explicit_shapes_up_to_ten_million_keys() {
-    prove(explicit(10_000_000), 50_000_000, 5);
+#[ignore = "minutes: up to a million keys"]
+fn rates_of_explicit_shapes_up_to_a_million_keys() {
+    prove(explicit(1_000_000), 20_000_000, 5);
 }
 
 #[test]
@@ -372,7 +374,7 @@ fn rates_of_explicit_shapes_up_to_ten_million_keys() {
 fn rates_of_real_keys_up_to_a_million() {
     let mut cells = promised(1_000_000, &RATES, Source::Rapid);
     cells.extend(promised(1_000_000, &RATES, Source::Keyed));
-    prove(cells, 20_000_000, 6);
+    prove(cells, 10_000_000, 6);
 }
 
 /// The bounds must be able to say "wrong": rates that are off by a tenth are found out.

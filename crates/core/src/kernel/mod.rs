@@ -34,5 +34,5 @@ pub(crate) fn prefetch(line: &Line) {
 /// `range`. Source: Lemire 2019, "Fast random integer generation in an interval".
 #[inline(always)]
 pub(crate) fn scale(hash: u64, range: u64) -> u64 {
-    (u128::from(hash) * u128::from(range) >> 64) as u64
+    ((u128::from(hash) * u128::from(range)) >> 64) as u64
 }

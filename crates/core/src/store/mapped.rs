@@ -23,7 +23,7 @@ impl Mapped {
     /// While the map lives, no process may change the file: what is read would change underfoot,
     /// which Rust does not allow of a shared slice, and a file cut short ends the process with a
     /// signal.
-    pub(crate) unsafe fn new(file: &File) -> Result<Mmap> {
+    pub(crate) unsafe fn whole(file: &File) -> Result<Mmap> {
         // SAFETY: the caller promises that the file does not change.
         Ok(unsafe { Mmap::map(file) }?)
     }

@@ -34,7 +34,7 @@ fn half(bytes: &[u8], at: usize) -> u64 {
 
 /// Both halves of the 128-bit product, xored.
 fn mix(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) >> 64) as u64 ^ times(a, b)
+    ((u128::from(a) * u128::from(b)) >> 64) as u64 ^ times(a, b)
 }
 
 fn rapidhash(key: &[u8], seed: u64) -> u64 {
