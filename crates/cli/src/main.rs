@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod exit;
+mod filter_file;
 mod memory;
 mod output;
 mod progress;

@@ -52,6 +52,11 @@ impl Teller {
         Self { quiet: talk.quiet, bar, plain }
     }
 
+    /// Shows no progress, only says what is worth knowing.
+    pub(crate) fn silent(quiet: bool) -> Self {
+        Self { quiet, bar: None, plain: None }
+    }
+
     /// Says something worth knowing that is no error.
     pub(crate) fn say(&self, note: &str) {
         if self.quiet {

@@ -1,6 +1,5 @@
 //! Whatever filter a file holds.
 
-use std::fs::File;
 use std::io::{Read, Write};
 
 use crate::answers::Answers;
@@ -67,21 +66,15 @@ impl AnyFilter {
 }
 
 impl AnyFilter<Mapped> {
-    /// Opens a filter file to be queried where it lies; only the header is read.
+    /// A filter in a mapped file, queried where it lies; only the header is read.
     ///
     /// # Errors
     /// As [`Filter::open_mapped`](crate::Filter::open_mapped); also if the layout is not known.
-    ///
-    /// # Safety
-    /// No process may change the file while the filter lives.
-    #[allow(unsafe_code)]
-    pub unsafe fn open_mapped(file: &File) -> Result<Self> {
-        // SAFETY: the caller promises that the file does not change.
-        let map = unsafe { Mapped::whole(file) }?;
-        let (header, _) = read::open(&map)?;
+    pub fn open_mapped(file: Mapped) -> Result<Self> {
+        let (header, _) = read::open(file.file())?;
         check_any(&header)?;
         let (start, end) = (header.data_at() as usize, header.file_length() as usize);
-        Self::assemble(&header, Mapped::part(map, start, end)?)
+        Self::assemble(&header, file.between(start, end)?)
     }
 
     /// Examines every byte of the file.

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::fs::File;
 
 use naive::{Facts, Naive, mend};
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Error, Lent, verify_bytes};
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Error, Lent, Mapped, verify_bytes};
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::scratch::Scratch;
 
@@ -159,8 +159,8 @@ fn try_all(bytes: &[u8]) -> Outcome {
 fn map(scratch: &Scratch, bytes: &[u8]) -> (Result<(), Error>, Result<(), Error>) {
     let file = File::open(scratch.write("f.petal", bytes)).unwrap();
     // SAFETY: nobody else knows this file, and it is written anew only after the map is gone.
-    let mapped = unsafe { AnyFilter::open_mapped(&file) };
-    match mapped {
+    let mapped = unsafe { Mapped::open(&file) };
+    match mapped.and_then(AnyFilter::open_mapped) {
         Err(error) => (Err(error), Ok(())),
         Ok(filter) => {
             let _ = (filter.metadata().len(), filter.estimated_rate(), filter.estimated_len());

@@ -177,7 +177,8 @@ impl Approx<'_> {
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
         let (other_lines, first_lines) = (self.lines(&others)?, self.lines(first)?);
-        let keys = other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
+        let keys =
+            other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
         let mut filter = self.filter(keys, self.budget.work)?;
         if let (Some(keys), Some(lines)) = (keys, first_lines) {
             // The filter fills up while lines are tested: the mean rate over that time.

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use petal::{AnyFilter, HashSpec, Store};
 
-use crate::Settings;
 use crate::error::Result;
 use crate::input::{Input, Source};
 use crate::pass::{Batch, Flow, Scratch};
 use crate::print::Printer;
+use crate::settings::Settings;
 
 /// What went into a filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,11 +43,7 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<
 }
 
 /// Puts every line of the inputs into a filter.
-pub fn fill(
-    settings: &Settings<'_>,
-    filter: &mut AnyFilter,
-    inputs: &[Source],
-) -> Result<Filled> {
+pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) -> Result<Filled> {
     let inputs = Input::look_at(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();

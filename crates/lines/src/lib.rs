@@ -45,13 +45,13 @@ mod progress;
 mod report;
 mod resolve;
 mod runs;
+mod settings;
 mod spill;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use std::io::Write;
-use std::path::PathBuf;
 
 pub use budget::{LEAST_MEMORY, SLACK};
 pub use error::{Error, Result};
@@ -61,52 +61,13 @@ pub use judge::Verb;
 pub use plan::Strategy;
 pub use progress::{Note, Progress};
 pub use report::Report;
+pub use settings::Settings;
 
 use approx::Approx;
-use budget::Budget;
 use exact::Exact;
 use fingerprint::Hashes;
 use input::{Input, Temp};
-use pass::Pass;
 use print::Printer;
-
-/// What all jobs need to be told.
-#[derive(Clone)]
-pub struct Settings<'a> {
-    /// The cap on the memory of the whole process, in bytes; at least [`LEAST_MEMORY`].
-    pub memory: u64,
-    /// Threads to work with.
-    pub jobs: usize,
-    /// Where temporary files go.
-    pub temp_dir: PathBuf,
-    /// What ends a line.
-    pub delimiter: u8,
-    /// Who hears how it is getting on.
-    pub progress: &'a dyn Progress,
-}
-
-impl Settings<'_> {
-    /// A cap of so many bytes; all processors, the system's directory for temporary files,
-    /// lines that end in LF, and nobody listening.
-    #[must_use]
-    pub fn new(memory: u64) -> Self {
-        Self {
-            memory,
-            jobs: std::thread::available_parallelism().map_or(1, usize::from),
-            temp_dir: std::env::temp_dir(),
-            delimiter: b'\n',
-            progress: &(),
-        }
-    }
-
-    fn budget(&self) -> Result<Budget> {
-        Budget::new(self.memory, self.jobs)
-    }
-
-    fn pass(&self) -> Result<Pass<'_>> {
-        Ok(Pass { budget: self.budget()?, delimiter: self.delimiter, progress: self.progress })
-    }
-}
 
 /// Whether the answer must be exact.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -81,7 +81,8 @@ impl Sample {
         let mut at = (0, 0);
         while spot < spots {
             let size = if sample.bytes <= SMALL { SMALL } else { SPOT };
-            let mut position = (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
+            let mut position =
+                (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
             spot += 1;
             // Where that is; inputs are gone through once.
             while at.0 < inputs.len() && at.1 + lengths[at.0] <= position {
@@ -95,7 +96,12 @@ impl Sample {
                 left -= left.min(lengths[input] - position);
                 let end = (position + size).min(lengths[input]);
                 taken += sample.lines_in(
-                    inputs[input], position, end, delimiter, hashes, &mut buffer,
+                    inputs[input],
+                    position,
+                    end,
+                    delimiter,
+                    hashes,
+                    &mut buffer,
                 )?;
                 if sample.bytes > SMALL {
                     break;
@@ -266,7 +272,8 @@ impl Sizes {
     pub(crate) fn cost(&self, plan: Plan, budget: &Budget) -> f64 {
         let all = || self.others.iter().chain([&self.first]);
         let length = |sample: &Sample| sample.line_length();
-        let read = |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
+        let read =
+            |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
         let decide = |sample: &Sample, lines: f64| {
             lines * (cost::fingerprint(length(sample)) + cost::RECORD)
         };

@@ -50,17 +50,14 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "hash", uses: &[] },
             Room { name: "key", uses: &["hash"] },
             Room { name: "shape", uses: &["rate"] },
-            Room { name: "store", uses: &["shape"] },
-            Room { name: "kernel", uses: &["shape", "hash", "key", "store"] },
-            Room { name: "format", uses: &["shape", "hash", "store"] },
+            Room { name: "store", uses: &[] },
+            Room { name: "kernel", uses: &["store"] },
+            Room { name: "format", uses: &["hash", "store"] },
             Room {
                 name: "filter",
                 uses: &["rate", "shape", "hash", "key", "store", "kernel", "format"],
             },
-            Room {
-                name: "any",
-                uses: &["rate", "shape", "hash", "key", "store", "kernel", "format", "filter"],
-            },
+            Room { name: "any", uses: &["shape", "hash", "store", "format", "filter"] },
         ],
     },
     House {
@@ -115,7 +112,8 @@ pub(super) const HOUSES: &[House] = &[
                     "table",
                 ],
             },
-            Room { name: "filters", uses: &["input", "pass", "print", DOOR] },
+            Room { name: "settings", uses: &["budget", "pass"] },
+            Room { name: "filters", uses: &["input", "pass", "print", "settings"] },
         ],
     },
 ];

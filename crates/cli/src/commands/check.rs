@@ -1,23 +1,23 @@
 //! `check`: which lines a filter may hold.
 
-use petal_lines::{LEAST_MEMORY, check};
+use petal_lines::{LEAST_MEMORY, Source, check};
 
-use super::{add, print, settings};
+use super::{print, settings};
 use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
-use crate::mapped;
+use crate::filter_file;
 use crate::output::Output;
 use crate::progress::Teller;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk);
     let mut settings = settings(&args.engine, &teller);
-    add::fits(&args.filter, settings.memory)?;
+    filter_file::fits(&args.filter, settings.memory)?;
     settings.memory = settings.memory.max(LEAST_MEMORY);
-    let filter = mapped::open(&args.filter)?;
+    let filter = filter_file::open(&args.filter)?;
     let inputs = args.inputs.sources();
     let mut all = inputs.clone();
-    all.push(add::as_source(&args.filter));
+    all.push(Source::Path(args.filter.clone()));
     let (checked, output) = if args.count {
         (check(&settings, &filter, &inputs, args.invert, None), None)
     } else {

@@ -1,20 +1,22 @@
 //! `merge`: the union of filter files.
 
-use super::add;
+use petal_lines::Source;
+
+use super::bytes;
 use crate::args::MergeArgs;
 use crate::exit::{Failure, Outcome, Result};
-use crate::mapped;
+use crate::filter_file;
 use crate::output::Output;
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
-    let inputs: Vec<_> = args.filters.iter().map(|path| add::as_source(path)).collect();
+    let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let Some((first, rest)) = args.filters.split_first() else { return Ok(Outcome::Done) };
     // One filter in memory, and the pages of another as they are read.
-    add::fits(first, super::bytes(args.memory) / 2)?;
-    let (mut filter, metadata) = add::read(first)?;
+    filter_file::fits(first, bytes(args.memory) / 2)?;
+    let (mut filter, metadata) = filter_file::read(first)?;
     for path in rest {
-        let other = mapped::open(path)?;
+        let other = filter_file::open(path)?;
         other.verify().map_err(Failure::of_file(path))?;
         filter.union(&other).map_err(Failure::of_file(path))?;
     }

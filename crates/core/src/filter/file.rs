@@ -1,6 +1,5 @@
 //! Filters into files and back: the glue between [`Filter`] and the format.
 
-use std::fs::File;
 use std::io::{Read, Write};
 
 use super::geometry::Geometry;
@@ -75,23 +74,16 @@ impl<G: Geometry> Filter<G> {
 }
 
 impl<G: Geometry> Filter<G, Mapped> {
-    /// Opens a filter file to be queried where it lies. Only the header is read; call
+    /// A filter in a mapped file, queried where it lies. Only the header is read; call
     /// [`verify`](Self::verify) to have every byte examined.
     ///
     /// # Errors
-    /// If the file cannot be mapped, is no petal file of this layout, is cut short, or its header
-    /// is damaged.
-    ///
-    /// # Safety
-    /// No process may change the file while the filter lives.
-    #[allow(unsafe_code)]
-    pub unsafe fn open_mapped(file: &File) -> Result<Self> {
-        // SAFETY: the caller promises that the file does not change.
-        let map = unsafe { Mapped::whole(file) }?;
-        let (header, _) = read::open(&map)?;
+    /// If the file is no petal file of this layout, is cut short, or its header is damaged.
+    pub fn open_mapped(file: Mapped) -> Result<Self> {
+        let (header, _) = read::open(file.file())?;
         let (shape, facts) = parts(&header)?;
         let (start, end) = (header.data_at() as usize, header.file_length() as usize);
-        Ok(Self::over(shape, header.hash, facts, Mapped::part(map, start, end)?))
+        Ok(Self::over(shape, header.hash, facts, file.between(start, end)?))
     }
 
     /// Examines every byte of the file.

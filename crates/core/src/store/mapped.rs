@@ -8,7 +8,7 @@ use memmap2::Mmap;
 use super::{Line, Store, lines_of};
 use crate::error::{Error, Result};
 
-/// The lines of a mapped file.
+/// A file in memory, read only; within a filter, its lines.
 pub struct Mapped {
     map: Mmap,
     /// Where the lines begin and end in the map.
@@ -17,21 +17,27 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Maps a whole file.
+    /// Maps a whole file; nothing of it is read yet. Give it to
+    /// [`Filter::open_mapped`](crate::Filter::open_mapped).
+    ///
+    /// # Errors
+    /// If the file cannot be mapped.
     ///
     /// # Safety
     /// While the map lives, no process may change the file: what is read would change underfoot,
     /// which Rust does not allow of a shared slice, and a file cut short ends the process with a
     /// signal.
-    pub(crate) unsafe fn whole(file: &File) -> Result<Mmap> {
+    pub unsafe fn open(file: &File) -> Result<Self> {
         // SAFETY: the caller promises that the file does not change.
-        Ok(unsafe { Mmap::map(file) }?)
+        let map = unsafe { Mmap::map(file) }?;
+        let end = map.len();
+        Ok(Self { map, start: 0, end })
     }
 
-    /// The part of a map between two positions, as lines.
-    pub(crate) fn part(map: Mmap, start: usize, end: usize) -> Result<Self> {
-        map.get(start..end).and_then(lines_of).ok_or_else(Error::unaligned)?;
-        Ok(Self { map, start, end })
+    /// The same map, of which the lines are those between two positions.
+    pub(crate) fn between(self, start: usize, end: usize) -> Result<Self> {
+        self.map.get(start..end).and_then(lines_of).ok_or_else(Error::unaligned)?;
+        Ok(Self { start, end, ..self })
     }
 
     /// All bytes of the file.

@@ -28,7 +28,7 @@ impl Line {
 }
 
 /// Lends the lines of a filter. Sealed: [`Owned`], [`Mapped`], [`Lent`].
-pub trait Store: sealed::Sealed {
+pub trait Store: sealed::Sealed + Send + Sync {
     /// The lines.
     fn lines(&self) -> &[Line];
 }

@@ -1,0 +1,249 @@
+//! `plan`: sizing before any work.
+
+use petal::{ClassicShape, Shape};
+use serde_json::{Value, json};
+
+use super::{bytes, print};
+use crate::args::PlanArgs;
+use crate::exit::{Failure, Outcome, Result};
+use crate::text;
+
+pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
+    let asked = Asked {
+        keys: args.expected,
+        rate: args.fpr,
+        memory: args.memory.map(bytes),
+        probes: args.probes,
+    };
+    // petal's own layout must be possible; the classic one is shown where it is.
+    let plans = [Some(blocked(&asked)?), classic(&asked).ok()];
+    let plans: Vec<_> = plans.into_iter().flatten().collect();
+    let text = if args.json {
+        let plans: Vec<_> = plans.iter().map(Plan::to_json).collect();
+        format!("{:#}\n", json!({ "plans": plans }))
+    } else {
+        table(&plans)
+    };
+    print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// What is given.
+struct Asked {
+    keys: Option<u64>,
+    rate: Option<f64>,
+    memory: Option<u64>,
+    probes: Option<u32>,
+}
+
+/// A filter that answers it.
+struct Plan {
+    kind: &'static str,
+    layout: String,
+    keys: u64,
+    rate: f64,
+    rate_at_double: f64,
+    size: u64,
+    bits: u64,
+    probes: u32,
+}
+
+fn blocked(asked: &Asked) -> Result<Plan> {
+    let rate = |shape: &Shape, keys| shape.rate(keys);
+    let sizing = Sizing {
+        for_rate: Shape::for_rate,
+        for_memory: Shape::for_memory,
+        for_bits: Shape::for_bits,
+        rate,
+        keys_at_rate: |shape, rate| shape.keys_at_rate(rate),
+        size: |shape| shape.size_bytes(),
+    };
+    let (shape, keys) = sizing.solve(asked)?;
+    Ok(Plan {
+        kind: "bloom",
+        layout: format!("{} blocks of {} bits", text::count(shape.blocks()), shape.lanes() * 64),
+        keys,
+        rate: shape.rate(keys),
+        rate_at_double: shape.rate(keys.saturating_mul(2)),
+        size: shape.size_bytes(),
+        bits: shape.bits(),
+        probes: shape.probes(),
+    })
+}
+
+fn classic(asked: &Asked) -> Result<Plan> {
+    let sizing = Sizing {
+        for_rate: ClassicShape::for_rate,
+        for_memory: ClassicShape::for_memory,
+        for_bits: ClassicShape::for_bits,
+        rate: |shape, keys| shape.rate(keys),
+        keys_at_rate: |shape, rate| shape.keys_at_rate(rate),
+        size: |shape| shape.size_bytes(),
+    };
+    let (shape, keys) = sizing.solve(asked)?;
+    Ok(Plan {
+        kind: "classic",
+        layout: "positions anywhere".to_owned(),
+        keys,
+        rate: shape.rate(keys),
+        rate_at_double: shape.rate(keys.saturating_mul(2)),
+        size: shape.size_bytes(),
+        bits: shape.bits(),
+        probes: shape.probes(),
+    })
+}
+
+/// How a layout is sized: the same calls on both.
+struct Sizing<S> {
+    for_rate: fn(u64, f64) -> petal::Result<S>,
+    for_memory: fn(u64, u64) -> petal::Result<S>,
+    for_bits: fn(u64, u32) -> petal::Result<S>,
+    rate: fn(&S, u64) -> f64,
+    keys_at_rate: fn(&S, f64) -> u64,
+    size: fn(&S) -> u64,
+}
+
+impl<S> Sizing<S> {
+    /// The shape, and the keys it is for, from any two or three of keys, rate, memory, probes.
+    fn solve(&self, asked: &Asked) -> Result<(S, u64)> {
+        match *asked {
+            Asked { keys: Some(keys), rate: Some(rate), memory, probes } => {
+                let shape = match probes {
+                    Some(probes) => self.least_bits(keys, rate, probes)?,
+                    None => (self.for_rate)(keys, rate)?,
+                };
+                if let Some(most) = memory.filter(|most| (self.size)(&shape) > *most) {
+                    let best = (self.for_memory)(most, keys)?;
+                    return Err(Failure::Plain(format!(
+                        "{} keys at {} take {}, more than {}; with that memory the rate is {}",
+                        text::count(keys),
+                        text::rate(rate),
+                        text::size((self.size)(&shape)),
+                        text::size(most),
+                        text::rate((self.rate)(&best, keys)),
+                    )));
+                }
+                Ok((shape, keys))
+            }
+            Asked { keys: Some(keys), memory: Some(most), probes: None, .. } => {
+                Ok(((self.for_memory)(most, keys)?, keys))
+            }
+            Asked { keys: Some(keys), memory: Some(most), probes: Some(probes), .. } => {
+                Ok((self.fixed(most, probes)?, keys))
+            }
+            Asked { rate: Some(rate), memory: Some(most), probes: Some(probes), .. } => {
+                let shape = self.fixed(most, probes)?;
+                let keys = (self.keys_at_rate)(&shape, rate);
+                self.some(shape, keys, most, rate)
+            }
+            Asked { rate: Some(rate), memory: Some(most), probes: None, .. } => {
+                self.most_keys(most, rate)
+            }
+            // With half of the bits set a filter of k probes is at its best: n = m ln 2 / k.
+            Asked { memory: Some(most), probes: Some(probes), .. } => {
+                let shape = self.fixed(most, probes)?;
+                let bits = (self.size)(&shape) as f64 * 8.0;
+                Ok((shape, (bits * std::f64::consts::LN_2 / f64::from(probes)) as u64))
+            }
+            Asked { keys: Some(keys), probes: Some(probes), .. } => {
+                let bits = keys as f64 * f64::from(probes) / std::f64::consts::LN_2;
+                Ok(((self.for_bits)(bits.ceil() as u64, probes)?, keys))
+            }
+            _ => Err(Failure::Plain(
+                "too little to plan with: give two or three of -n keys, -p rate, -m memory, -k \
+                 probes, and keys or memory among them"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// The shape of so many probes that fills the memory.
+    fn fixed(&self, most: u64, probes: u32) -> Result<S> {
+        // Whole blocks of either layout.
+        Ok((self.for_bits)((most / 128).max(1) * 1024, probes)?)
+    }
+
+    /// The smallest shape of so many probes that keeps a rate.
+    fn least_bits(&self, keys: u64, rate: f64, probes: u32) -> Result<S> {
+        let keeps = |bits: u64| -> Result<bool> {
+            Ok((self.rate)(&(self.for_bits)(bits, probes)?, keys) <= rate)
+        };
+        let (mut low, mut high) = (0, 512);
+        while !keeps(high)? {
+            (low, high) = (high, high * 2);
+        }
+        while high - low > 512 {
+            let middle = low + (high - low) / 2;
+            if keeps(middle)? { high = middle } else { low = middle }
+        }
+        Ok((self.for_bits)(high, probes)?)
+    }
+
+    /// The most keys that a memory holds at a rate.
+    fn most_keys(&self, most: u64, rate: f64) -> Result<(S, u64)> {
+        let keeps = |keys: u64| -> Result<bool> {
+            Ok((self.rate)(&(self.for_memory)(most, keys)?, keys) <= rate)
+        };
+        let (mut low, mut high) = (0, 1);
+        while keeps(high)? {
+            (low, high) = (high, high * 2);
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if keeps(middle)? { low = middle } else { high = middle }
+        }
+        let shape = (self.for_memory)(most, low.max(1))?;
+        self.some(shape, low, most, rate)
+    }
+
+    fn some(&self, shape: S, keys: u64, most: u64, rate: f64) -> Result<(S, u64)> {
+        if keys == 0 {
+            return Err(Failure::Plain(format!(
+                "not one key fits {} at {}; give more memory or accept a higher rate",
+                text::size(most),
+                text::rate(rate),
+            )));
+        }
+        Ok((shape, keys))
+    }
+}
+
+impl Plan {
+    fn bits_per_key(&self) -> f64 {
+        self.bits as f64 / self.keys as f64
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "type": self.kind,
+            "keys": self.keys,
+            "rate": self.rate,
+            "rate_at_twice_the_keys": self.rate_at_double,
+            "size_bytes": self.size,
+            "bits": self.bits,
+            "bits_per_key": self.bits_per_key(),
+            "probes": self.probes,
+        })
+    }
+}
+
+/// A row for each fact, a column for each layout.
+fn table(plans: &[Plan]) -> String {
+    type Fact = fn(&Plan) -> String;
+    let facts: [(&str, Fact); 8] = [
+        ("type", |plan| plan.kind.to_owned()),
+        ("keys", |plan| text::count(plan.keys)),
+        ("rate", |plan| text::rate(plan.rate)),
+        ("at twice the keys", |plan| text::rate(plan.rate_at_double)),
+        ("memory", |plan| text::size(plan.size)),
+        ("bits per key", |plan| text::significant(plan.bits_per_key())),
+        ("probes", |plan| plan.probes.to_string()),
+        ("layout", |plan| plan.layout.clone()),
+    ];
+    let row = |(name, fact): &(&str, Fact)| {
+        let cells = plans.iter().map(|plan| format!("{:<28}", fact(plan)));
+        let line = format!("{name:<20}{}", cells.collect::<String>());
+        format!("{}\n", line.trim_end())
+    };
+    facts.iter().map(row).collect()
+}

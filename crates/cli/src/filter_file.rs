@@ -1,0 +1,54 @@
+//! Filter files: queried where they lie, or read into memory.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use petal::{AnyFilter, Mapped};
+
+use crate::exit::{Failure, Result, words};
+use crate::text;
+
+/// Maps a filter file into memory; nothing but its header is read.
+#[expect(unsafe_code, reason = "the one place where the program maps a file")]
+pub(crate) fn open(path: &Path) -> Result<AnyFilter<Mapped>> {
+    let file = open_file(path)?;
+    // SAFETY: the map is private to this process and read only. If another process cuts the file
+    // short meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no memory harmed.
+    // petal itself never changes a filter file in place: it moves a new one over it.
+    let map = unsafe { Mapped::open(&file) };
+    map.and_then(AnyFilter::open_mapped).map_err(Failure::of_file(path))
+}
+
+/// Reads a filter file and its metadata into memory, every byte examined.
+pub(crate) fn read(path: &Path) -> Result<(AnyFilter, String)> {
+    let file = io::BufReader::with_capacity(1 << 20, open_file(path)?);
+    AnyFilter::read_from(file).map_err(Failure::of_file(path))
+}
+
+fn open_file(path: &Path) -> Result<File> {
+    let failed = |error: io::Error| {
+        Failure::Plain(format!("{}: cannot read: {}", path.display(), words(&error)))
+    };
+    let file = File::open(path).map_err(failed)?;
+    let data = file.metadata().map_err(failed)?;
+    if data.is_dir() {
+        let path = path.display();
+        return Err(Failure::Plain(format!("{path}: is a directory, expected a filter file")));
+    }
+    Ok(file)
+}
+
+/// A filter that does not fit the memory is refused before it is read.
+pub(crate) fn fits(path: &Path, memory: u64) -> Result<()> {
+    let size = open_file(path)?.metadata().map_or(0, |data| data.len());
+    if size > memory {
+        return Err(Failure::Plain(format!(
+            "{}: the filter takes {}, more than the {} of -m; raise -m",
+            path.display(),
+            text::size(size),
+            text::size(memory),
+        )));
+    }
+    Ok(())
+}

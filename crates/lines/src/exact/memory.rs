@@ -1,0 +1,155 @@
+//! The strategy `Memory`: lines are judged as they are read, answers printed at once.
+
+use super::{Exact, Others};
+use crate::error::Result;
+use crate::input::{Input, Spool};
+use crate::judge::{Judge, Seed};
+use crate::pass::{Batch, Flow, Scratch};
+use crate::plan::{Plan, Sizes, Strategy};
+use crate::print::Printer;
+use crate::report::Report;
+use crate::resolve::choose_seed;
+use crate::table::Table;
+
+/// A judge whose table is full, and from where in the first input the lines are undecided.
+struct Overflow {
+    judge: Judge,
+    at: (usize, u64),
+    /// The undecided rest of inputs that cannot be read again.
+    spools: Vec<(usize, Spool)>,
+}
+
+impl Exact<'_> {
+    pub(super) fn in_memory(
+        &self,
+        first: Vec<Input>,
+        others: Vec<Input>,
+        sizes: &Sizes,
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+    ) -> Result<()> {
+        let Some(overflow) = self.judge_lines(&first, &others, sizes, printer, report)? else {
+            return Ok(());
+        };
+        report.strategy = "memory, then partition";
+        let plan = Plan { strategy: Strategy::Partition, first_begins: false };
+        let Some(Overflow { judge, at: (input, position), mut spools }) = overflow else {
+            // Nothing was printed yet.
+            let spool = |input: Input| input.spool(&self.temp, self.progress);
+            let first = first.into_iter().map(spool).collect::<Result<_>>()?;
+            return self.on_disk(plan, first, Others::new(others), sizes, printer, report);
+        };
+        let mut rest = Vec::new();
+        for (index, whole) in first.into_iter().enumerate().skip(input) {
+            let name = whole.name().to_owned();
+            rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
+                Some(at) => spools.swap_remove(at).1.into_input(name),
+                None if !whole.is_file() => Spool::new(&self.temp)?.into_input(name),
+                None if index == input => whole.from(position),
+                None => whole,
+            });
+        }
+        let others = Others { lines: Vec::new(), prior: Some(judge.into_table()) };
+        self.on_disk(plan, rest, others, sizes, printer, report)
+    }
+
+    /// Shows all lines to a judge and prints its answers. `None`: done. `Some(None)`: the seed
+    /// did not fit. `Some(Some(_))`: the table was full when so much was printed.
+    fn judge_lines(
+        &self,
+        first: &[Input],
+        others: &[Input],
+        sizes: &Sizes,
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Option<Overflow>>> {
+        let memory = self.budget.work;
+        let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
+        let repeatable = first.iter().all(Input::is_file);
+        let known = if repeatable { sizes.first.distinct } else { u64::MAX / 2 };
+        let (mut seed, mut expected) =
+            choose_seed(self.verb, known, &distinct, Table::capacity(memory) / 10 * 9);
+        if !repeatable && seed == Seed::First {
+            (seed, expected) = (Seed::Others(0), distinct.iter().sum());
+        }
+        let mut judge = Judge::new(self.verb, seed, Table::new(memory, expected)?);
+        let refs: Vec<_> = first.iter().collect();
+
+        // The seed and the marks.
+        let mut fits = true;
+        let mut seeders: Vec<Vec<&Input>> = Vec::new();
+        if seed == Seed::First {
+            seeders.push(refs.clone());
+        }
+        seeders.extend(judge.seeders(others.len()).into_iter().map(|j| vec![&others[j]]));
+        for inputs in seeders {
+            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+                for &print in &scratch.prints {
+                    if judge.seed(print)?.is_err() {
+                        fits = false;
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Go)
+            };
+            report.saw(self.pass().run("reading", &inputs, self.fingerprints(), fold)?);
+            if !fits {
+                return Ok(Some(None));
+            }
+        }
+        for j in judge.markers(others.len()) {
+            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+                scratch.prints.iter().for_each(|&print| judge.mark(print));
+                Ok(Flow::Go)
+            };
+            report.saw(self.pass().run("reading", &[&others[j]], self.fingerprints(), fold)?);
+            judge.end_round();
+        }
+
+        // The answer, line by line.
+        let live = !repeatable;
+        let mut full: Option<(usize, u64)> = None;
+        let mut spools: Vec<(usize, Spool)> = Vec::new();
+        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            let mut line = 0;
+            while full.is_none() && line < batch.len() {
+                match judge.verdict(scratch.prints[line])? {
+                    Ok(true) => printer.line(batch.line(line))?,
+                    Ok(false) => {}
+                    Err(_) => full = Some((batch.input, batch.offset(line))),
+                }
+                line += usize::from(full.is_none());
+            }
+            if full.is_some() {
+                // What streams have brought must be kept, whoever read it already.
+                if repeatable {
+                    return Ok(Flow::Stop);
+                }
+                if !first[batch.input].is_file() {
+                    if spools.last().is_none_or(|(input, _)| *input != batch.input) {
+                        spools.push((batch.input, Spool::new(&self.temp)?));
+                    }
+                    if let Some((_, spool)) = spools.last_mut() {
+                        spool.append(batch.tail(line))?;
+                    }
+                }
+            } else if live && !batch.more {
+                printer.flush()?;
+            }
+            Ok(Flow::Go)
+        };
+        report.saw(self.pass().run("comparing", &refs, self.fingerprints(), fold)?);
+        for input in first {
+            input.check_unchanged()?;
+        }
+        Ok(full.map(|at| Some(Overflow { judge, at, spools })))
+    }
+
+    /// Fingerprints every line of a batch.
+    fn fingerprints(&self) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync + '_ {
+        |batch, scratch| {
+            scratch.prints.clear();
+            scratch.prints.extend(batch.lines().map(|line| self.hashes.fingerprint(line)));
+        }
+    }
+}

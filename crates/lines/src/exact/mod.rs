@@ -1,0 +1,201 @@
+//! The set verbs, exactly. The phases, and how they follow from the strategy.
+//!
+//! * **Memory**: a judge is shown the lines as they are read, and answers are printed at once.
+//!   Should the table fill up under `diff` or `dedup` while lines are being printed, what was
+//!   printed stands: its fingerprints become one more "other" and the rest of the input goes on
+//!   as `Partition`.
+//! * **Partition**: every line becomes a record, records are resolved by partition, and a last
+//!   pass over the first input prints the positions kept.
+//! * **Narrow**, `common`: filter one side, keep the other side's hits, filter those, keep the
+//!   first side's hits; resolve and print as above.
+//! * **Narrow**, `diff` and `dedup`: put all lines through one filter; a line that it has not
+//!   seen is certainly new. The lines it has seen are *questioned*: filter their keys, collect
+//!   every line with such a key, resolve, and print all lines but those dropped.
+
+mod gather;
+mod memory;
+
+use std::time::Instant;
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::fingerprint::Hashes;
+use crate::input::{Input, Temp};
+use crate::judge::Verb;
+use crate::pass::Pass;
+use crate::plan::{Plan, Sample, Sizes, Strategy};
+use crate::print::{Printer, print_listed};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::resolve::{Digits, Listed, Resolver};
+use crate::runs::{Merge, narrow};
+use crate::spill::{Scratchpad, Spill};
+use crate::table::Table;
+
+use gather::Gather;
+
+/// Memory kept free for records beside a filter that could use all there is.
+fn least_records(work: u64) -> u64 {
+    (work / 16).min(256 << 20)
+}
+
+/// One exact job.
+pub(crate) struct Exact<'a> {
+    pub(crate) verb: Verb,
+    pub(crate) budget: Budget,
+    pub(crate) delimiter: u8,
+    pub(crate) temp: Temp,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) strategy: Option<Strategy>,
+    pub(crate) hashes: Hashes,
+}
+
+impl Exact<'_> {
+    fn pass(&self) -> Pass<'_> {
+        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
+    }
+
+    pub(crate) fn run(
+        &self,
+        first: Vec<Input>,
+        others: Vec<Input>,
+        printer: &mut Printer<'_>,
+    ) -> Result<Report> {
+        let begun = Instant::now();
+        let mut report = Report::default();
+        // Others are read twice by some strategies, and their sizes choose among them.
+        let spool = |input: Input| input.spool(&self.temp, self.progress);
+        let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
+        let streams = first.iter().any(|input| !input.is_file());
+        let sizes = self.sizes(&first, &others)?;
+        let plan = match self.strategy {
+            Some(strategy) => Plan { strategy, first_begins: false },
+            // Of unknown size: begin in memory, and see.
+            None if streams && self.begins_in_memory(&sizes) => {
+                Plan { strategy: Strategy::Memory, first_begins: false }
+            }
+            None if streams => {
+                let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
+                return self.run(first, others, printer);
+            }
+            None => sizes.choose(&self.budget),
+        };
+        report.strategy = plan.strategy.name();
+        if plan.strategy == Strategy::Memory {
+            self.in_memory(first, others, &sizes, printer, &mut report)?;
+        } else {
+            let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
+            self.on_disk(plan, first, Others::new(others), &sizes, printer, &mut report)?;
+        }
+        printer.flush()?;
+        report.kept = printer.lines;
+        report.seconds = begun.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    fn sizes(&self, first: &[Input], others: &[Input]) -> Result<Sizes> {
+        let sample =
+            |inputs: &[&Input]| Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work);
+        let files: Vec<_> = first.iter().filter(|input| input.is_file()).collect();
+        let first = sample(&files)?;
+        let others = others.iter().map(|other| sample(&[other])).collect::<Result<_>>()?;
+        Ok(Sizes { verb: self.verb, first, others })
+    }
+
+    /// Whether a first input of unknown size can be judged while it streams by.
+    fn begins_in_memory(&self, sizes: &Sizes) -> bool {
+        let capacity = Table::capacity(self.budget.work) / 10 * 9;
+        match self.verb {
+            Verb::Dedup => true,
+            Verb::Diff => sizes.others.iter().map(|o| o.distinct).sum::<u64>() <= capacity / 2,
+            Verb::Common => {
+                sizes.others.iter().map(|o| o.distinct).min().is_some_and(|d| d <= capacity)
+            }
+        }
+    }
+
+    fn on_disk(
+        &self,
+        plan: Plan,
+        first: Vec<Input>,
+        others: Others,
+        sizes: &Sizes,
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+    ) -> Result<()> {
+        let pad = Scratchpad::new(&self.temp)?;
+        let mut work = Gather {
+            job: self,
+            pad: &pad,
+            digits: self.digits(sizes, others.prior.as_ref()),
+            first: Vec::new(),
+            others: Vec::new(),
+            report,
+        };
+        let refs: Vec<_> = first.iter().collect();
+        let listed = match (plan.strategy, self.verb) {
+            (Strategy::Narrow, Verb::Common) if !others.lines.is_empty() => {
+                work.narrow_common(&refs, &others.lines, sizes, plan.first_begins)?;
+                Listed::Kept
+            }
+            (Strategy::Narrow, Verb::Diff | Verb::Dedup) => {
+                work.narrow_diff(&refs, &others.lines, sizes)?
+            }
+            _ => {
+                work.everything(&refs, others)?;
+                Listed::Kept
+            }
+        };
+        let (parts, held) = work.take_parts();
+        let (digits, report) = (work.digits, work.report);
+        self.progress.phase("deciding", None);
+        let resolver = Resolver {
+            verb: self.verb,
+            listed,
+            pad: &pad,
+            memory: self.budget.work - held.min(self.budget.work / 2),
+            workers: self.budget.workers,
+        };
+        let (runs, count) = resolver.resolve(parts, &digits)?;
+        report.spilled = pad.written();
+        if printer.counts_only() {
+            printer.lines += match listed {
+                Listed::Kept => count,
+                Listed::Dropped => report.first_lines - count,
+            };
+            return Ok(());
+        }
+        let before = printer.lines;
+        let runs = narrow(runs, self.budget.work, &pad)?;
+        let mut merge = Merge::new(&runs, &pad)?;
+        print_listed(&first, listed, || merge.next_position(), printer, self.progress)?;
+        if listed == Listed::Dropped {
+            printer.lines = before + report.first_lines - count;
+        }
+        report.passes += u64::from(listed == Listed::Dropped || count > 0);
+        report.spilled = pad.written();
+        Ok(())
+    }
+
+    /// Enough partitions that each is likely to fit one worker's share of memory.
+    fn digits(&self, sizes: &Sizes, prior: Option<&Table>) -> Digits {
+        let share = self.budget.work / self.budget.workers as u64 / 2;
+        let lines = sizes.lines() + prior.map_or(0, Table::len) * 8;
+        let wanted = (lines / Table::capacity(share).max(1) + 1) * 3 / 2;
+        let affordable = Spill::most_streams(least_records(self.budget.work));
+        Digits::new(wanted.clamp(1, affordable.min(1024)))
+    }
+}
+
+/// What the first input is compared with.
+struct Others {
+    lines: Vec<Input>,
+    /// Lines that were printed already.
+    prior: Option<Table>,
+}
+
+impl Others {
+    fn new(lines: Vec<Input>) -> Self {
+        Self { lines, prior: None }
+    }
+}

@@ -1,0 +1,46 @@
+//! What all jobs need to be told.
+
+use std::path::PathBuf;
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::pass::Pass;
+use crate::progress::Progress;
+
+/// What all jobs need to be told.
+#[derive(Clone)]
+pub struct Settings<'a> {
+    /// The cap on the memory of the whole process, in bytes; at least [`LEAST_MEMORY`].
+    pub memory: u64,
+    /// Threads to work with.
+    pub jobs: usize,
+    /// Where temporary files go.
+    pub temp_dir: PathBuf,
+    /// What ends a line.
+    pub delimiter: u8,
+    /// Who hears how it is getting on.
+    pub progress: &'a dyn Progress,
+}
+
+impl Settings<'_> {
+    /// A cap of so many bytes; all processors, the system's directory for temporary files,
+    /// lines that end in LF, and nobody listening.
+    #[must_use]
+    pub fn new(memory: u64) -> Self {
+        Self {
+            memory,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            temp_dir: std::env::temp_dir(),
+            delimiter: b'\n',
+            progress: &(),
+        }
+    }
+
+    pub(crate) fn budget(&self) -> Result<Budget> {
+        Budget::new(self.memory, self.jobs)
+    }
+
+    pub(crate) fn pass(&self) -> Result<Pass<'_>> {
+        Ok(Pass { budget: self.budget()?, delimiter: self.delimiter, progress: self.progress })
+    }
+}
