@@ -2,6 +2,12 @@
 
 use crate::step::{Result, Step, root};
 
+/// Sound inputs that a target starts from, besides what earlier runs found (`fuzz/corpus`).
+const SEEDS: &[(&str, &str)] = &[("read_native", "testdata/native")];
+
+/// No input may make a target ask for more than this at once.
+const MALLOC_LIMIT: &str = "-malloc_limit_mb=16";
+
 /// Runs each target in `fuzz/fuzz_targets` for `seconds`.
 pub(crate) fn fuzz(seconds: u32) -> Result {
     let folder = root().join("fuzz/fuzz_targets");
@@ -24,7 +30,16 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
     }
     let limit = format!("-max_total_time={seconds}");
     for target in &targets {
-        Step::nightly(&["fuzz", "run", target, "--", &limit]).run()?;
+        // The first folder is the one that new inputs are kept in.
+        let corpus = format!("fuzz/corpus/{target}");
+        let folder = root().join(&corpus);
+        std::fs::create_dir_all(&folder)
+            .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+        let seeds = SEEDS.iter().filter(|(of, _)| of == target).map(|(_, seeds)| *seeds);
+        let corpora: Vec<&str> = std::iter::once(corpus.as_str()).chain(seeds).collect();
+        let before = ["fuzz", "run", target];
+        let after = ["--", &limit, MALLOC_LIMIT, "-max_len=16384", "-print_final_stats=1"];
+        Step::nightly(&[&before[..], &corpora, &after].concat()).run()?;
     }
     println!("\ncargo x fuzz: {} for {seconds} s each, no finding", targets.join(", "));
     Ok(())

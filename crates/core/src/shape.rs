@@ -249,7 +249,7 @@ impl ClassicShape {
 /// A promise that can be kept: at least one key, a rate in (0, 1), the hash floor well below it.
 fn check_promise(keys: u64, rate: f64) -> Result<u64> {
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(Error::invalid("rate", "between 0 and 1", rate));
+        return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
     }
     let keys = keys.max(1);
     let floor = rate::hash_floor(keys);

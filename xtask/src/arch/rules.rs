@@ -139,6 +139,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         at_most: Some(1),
         why: "wait4, for the peak memory of a child",
     },
+    UnsafeRoom {
+        prefix: "crates/core/tests/hostile.rs",
+        at_most: None,
+        why: "an allocator that counts, and a mapped file",
+    },
 ];
 
 /// A file wants at most 400 lines; above this one `arch` says so.

@@ -198,8 +198,7 @@ impl Layout for ClassicShape {
     }
 
     fn rate_now(&self, lines: &[Line]) -> f64 {
-        let set = ones(lines) as f64 / self.bits() as f64;
-        set.powi(self.probes() as i32)
+        fill(self, lines).powi(self.probes() as i32)
     }
 
     fn describe(&self) -> String {
@@ -207,13 +206,15 @@ impl Layout for ClassicShape {
     }
 }
 
-/// Bits that are set.
-pub(crate) fn ones(lines: &[Line]) -> u64 {
-    lines.iter().flat_map(|line| line.0).map(|word| u64::from(word.count_ones())).sum()
+/// The share of bits that are set. Damaged data that nobody has verified may have bits set behind
+/// the last one, and shall not make a share above 1.
+pub(crate) fn fill<G: Geometry>(shape: &G, lines: &[Line]) -> f64 {
+    let words = lines.iter().flat_map(|line| line.0);
+    let ones: u64 = words.map(|word| u64::from(word.count_ones())).sum();
+    (ones as f64 / shape.bits() as f64).min(1.0)
 }
 
 /// Distinct keys, from bits that are set.
 pub(crate) fn cardinality<G: Geometry>(shape: &G, lines: &[Line]) -> f64 {
-    let zero = 1.0 - ones(lines) as f64 / shape.bits() as f64;
-    rate::cardinality(zero, shape.touch())
+    rate::cardinality(1.0 - fill(shape, lines), shape.touch())
 }

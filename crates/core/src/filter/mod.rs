@@ -20,7 +20,7 @@ use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, Owned, Store, StoreMut};
 
 use builder::Builder;
-use geometry::{Geometry, cardinality, ones};
+use geometry::{Geometry, cardinality, fill};
 
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of them for rates
 /// below 0.05 %.
@@ -219,7 +219,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// Cost: reads the whole filter.
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
-        ones(self.store.lines()) as f64 / self.shape.bits() as f64
+        fill(&self.shape, self.store.lines())
     }
 
     /// Whether two filters can be united or intersected: equal shape, equal hash.

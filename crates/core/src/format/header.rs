@@ -67,6 +67,11 @@ impl Header {
         self.data_at() + self.data_length
     }
 
+    /// The bits of the data that the layout uses; those behind them are zero.
+    pub(crate) fn used_bits(&self) -> u64 {
+        if self.kind == 2 { self.extent } else { self.data_length.saturating_mul(8) }
+    }
+
     /// The header's bytes, with the checksum over themselves and the metadata.
     pub(crate) fn to_bytes(self, metadata: &[u8]) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
@@ -127,7 +132,9 @@ impl Header {
             return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
         }
         if !(0.0..1.0).contains(&header.target) {
-            return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", header.target));
+            // As debug text: a hostile number may have 300 digits.
+            let found = format!("{:?}", header.target);
+            return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", found));
         }
         Ok(header)
     }

@@ -130,5 +130,19 @@ fn check_data(header: &Header, data: &[u8]) -> Result<()> {
         let (expected, found) = (format!("{expected:016x}"), format!("{found:016x}"));
         return Err(Error::corrupt("data checksum", header.data_at() as usize, expected, found));
     }
+    check_tail(header, data)
+}
+
+/// Bits behind the last one of the filter would count as set and never be asked for.
+fn check_tail(header: &Header, data: &[u8]) -> Result<()> {
+    let used = header.used_bits();
+    let first = usize::try_from(used / 8).unwrap_or(usize::MAX);
+    let Some((byte, rest)) = data.get(first..).and_then(<[u8]>::split_first) else {
+        return Ok(());
+    };
+    if byte >> (used % 8) != 0 || rest.iter().any(|byte| *byte != 0) {
+        let at = header.data_at() as usize + first;
+        return Err(Error::corrupt("bits behind the last one", at, 0, "some that are set"));
+    }
     Ok(())
 }

@@ -1,0 +1,385 @@
+//! Filters are sets: the laws of union and intersection, batches as single steps, and every
+//! operation against a naive model.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod naive;
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use naive::{Facts, Naive};
+use petal::{
+    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, Filter, Geometry, HashSpec, Key,
+    TypedBloomFilter,
+};
+use petal_testkit::rng::Rng;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// An empty filter of any shape, also one that no constructor gives.
+fn empty<G: Geometry>(naive: &Naive) -> Filter<G> {
+    Filter::read_from(&naive.to_file(&Facts::none())[..]).unwrap().0
+}
+
+fn filled<G: Geometry>(naive: &Naive, hashes: &[u64]) -> Filter<G> {
+    let mut filter = empty(naive);
+    insert_all(&mut filter, hashes);
+    filter
+}
+
+fn insert_all<G: Geometry>(filter: &mut Filter<G>, hashes: &[u64]) {
+    for &hash in hashes {
+        filter.insert_hash(hash);
+    }
+}
+
+fn copy<G: Geometry>(filter: &Filter<G>) -> Filter<G> {
+    filter.to_owned_filter().unwrap()
+}
+
+fn united<G: Geometry>(a: &Filter<G>, b: &Filter<G>) -> Filter<G> {
+    let mut both = copy(a);
+    both.union(b).unwrap();
+    both
+}
+
+fn common<G: Geometry>(a: &Filter<G>, b: &Filter<G>) -> Filter<G> {
+    let mut both = copy(a);
+    both.intersect(b).unwrap();
+    both
+}
+
+/// A small shape, so that bits meet.
+fn shapes() -> impl Strategy<Value = Naive> {
+    prop_oneof![
+        (1u64..40, 1u64..=8).prop_map(|(blocks, probes)| Naive::blocked(blocks, 8, probes)),
+        (1u64..20, 1u64..=16).prop_map(|(blocks, probes)| Naive::blocked(blocks, 16, probes)),
+        (1u64..10_000, 1u64..=64).prop_map(|(bits, probes)| Naive::classic(bits, probes)),
+    ]
+}
+
+/// Hashes of which many come up again.
+fn hashes() -> impl Strategy<Value = Vec<u64>> {
+    let few = (0u64..50).prop_map(|number| Rng::new(number).next_u64());
+    vec(prop_oneof![few, any::<u64>()], 0..200)
+}
+
+/// Runs a law that holds for either layout.
+macro_rules! for_layout {
+    ($law:ident($naive:expr $(, $argument:expr)*)) => {
+        if $naive.kind == 1 {
+            $law::<petal::Shape>($naive $(, $argument)*);
+        } else {
+            $law::<petal::ClassicShape>($naive $(, $argument)*);
+        }
+    };
+}
+
+proptest! {
+    #[test]
+    fn the_laws_of_sets(naive in shapes(), a in hashes(), b in hashes(), c in hashes()) {
+        for_layout!(laws(&naive, &a, &b, &c));
+    }
+
+    #[test]
+    fn a_batch_is_its_keys_one_by_one(naive in shapes(), first in hashes(), batch in hashes()) {
+        for_layout!(batches(&naive, &first, &batch));
+    }
+
+    #[test]
+    fn operations_equal_the_model(naive in shapes(), seed in any::<u64>()) {
+        for_layout!(operations(&naive, seed));
+    }
+
+    #[test]
+    fn through_a_file_and_back(naive in shapes(), a in hashes(), metadata in ".{0,40}") {
+        for_layout!(through_a_file(&naive, &a, &metadata));
+    }
+}
+
+fn laws<G: Geometry>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
+    let none = empty::<G>(naive);
+    let (fa, fb, fc) = (filled::<G>(naive, a), filled(naive, b), filled(naive, c));
+
+    // The union is the filter built from both, whatever the order.
+    assert!(united(&fa, &fb) == filled(naive, &[a, b].concat()));
+    assert!(united(&fa, &fb) == united(&fb, &fa));
+    assert!(united(&united(&fa, &fb), &fc) == united(&fa, &united(&fb, &fc)));
+    assert!(united(&fa, &fa) == fa && united(&fa, &none) == fa && united(&none, &fa) == fa);
+
+    // The intersection contains all that is in both, and nothing that is not in each.
+    let both = common(&fa, &fb);
+    let in_b: HashSet<_> = b.iter().collect();
+    assert!(a.iter().filter(|hash| in_b.contains(hash)).all(|&hash| both.contains_hash(hash)));
+    let mut rng = Rng::new(a.len() as u64);
+    for _ in 0..100 {
+        let hash = rng.next_u64();
+        let each = fa.contains_hash(hash) && fb.contains_hash(hash);
+        assert!(each || !both.contains_hash(hash));
+        assert!(united(&fa, &fb).contains_hash(hash) || !fa.contains_hash(hash));
+    }
+    assert!(both == common(&fb, &fa) && common(&fa, &fa) == fa && common(&fa, &none) == none);
+    assert!(common(&common(&fa, &fb), &fc) == common(&fa, &common(&fb, &fc)));
+
+    // Absorption and distribution hold for bits.
+    assert!(united(&fa, &both) == fa && common(&fa, &united(&fa, &fb)) == fa);
+    assert!(common(&fa, &united(&fb, &fc)) == united(&both, &common(&fa, &fc)));
+
+    // Facts: the count is exact until filters are put together, then an estimate.
+    assert_eq!(united(&none, &none).inserted(), 0);
+    let estimate = united(&fa, &fb).estimated_len();
+    assert_eq!(united(&fa, &fb).inserted(), estimate.round().min(1e18) as u64);
+
+    // Clear forgets everything, and nothing else.
+    let mut cleared = copy(&fa);
+    cleared.clear();
+    assert!(cleared == none && cleared.inserted() == 0 && cleared.estimated_len() == 0.0);
+    assert!(cleared.estimated_rate() == 0.0 && cleared.fill_ratio() == 0.0);
+    insert_all(&mut cleared, a);
+    assert!(cleared == fa && cleared.inserted() == fa.inserted());
+}
+
+fn batches<G: Geometry>(naive: &Naive, first: &[u64], batch: &[u64]) {
+    // Duplicates within the batch, near and far.
+    let batch = [batch, &batch[..batch.len() / 2], batch].concat();
+    let mut one_by_one = filled::<G>(naive, first);
+    let mut at_once = copy(&one_by_one);
+    let expect: Vec<usize> = batch
+        .iter()
+        .enumerate()
+        .filter(|(_, hash)| one_by_one.insert_hash(**hash))
+        .map(|(at, _)| at)
+        .collect();
+    let mut answers = Answers::new();
+    at_once.insert_hashes(&batch, &mut answers);
+    assert_eq!(answers.iter().collect::<Vec<_>>(), expect);
+    assert_eq!((answers.len(), answers.count_ones()), (batch.len(), expect.len() as u64));
+    assert!(at_once == one_by_one && at_once.inserted() == one_by_one.inserted());
+    for (at, word) in answers.as_words().iter().enumerate() {
+        let bits = (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| at * 64 + bit);
+        assert!(bits.into_iter().all(|at| answers.get(at)));
+    }
+
+    let mut asked = batch;
+    let mut rng = Rng::new(asked.len() as u64);
+    asked.extend((0..100).map(|_| rng.next_u64()));
+    at_once.contains_hashes(&asked, &mut answers);
+    assert_eq!(answers.len(), asked.len());
+    for (at, &hash) in asked.iter().enumerate() {
+        assert_eq!(answers.get(at), one_by_one.contains_hash(hash));
+    }
+    at_once.contains_hashes(&[], &mut answers);
+    assert!(answers.is_empty() && answers.iter().next().is_none());
+}
+
+/// A filter with what it must hold: no key is lost, and the naive filter says the same.
+fn operations<G: Geometry>(naive: &Naive, seed: u64) {
+    let mut rng = Rng::new(seed);
+    let (mut filter, mut model) = (empty::<G>(naive), naive.clone());
+    let mut members = HashSet::new();
+    for _ in 0..300 {
+        let hash =
+            if rng.one_in(3) { Rng::new(rng.next_u64() % 40).next_u64() } else { rng.next_u64() };
+        match rng.below(40) {
+            0 => {
+                filter.clear();
+                model.data.fill(0);
+                members.clear();
+            }
+            1 => {
+                let other: Vec<u64> = (0..rng.below(20)).map(|_| rng.next_u64()).collect();
+                filter.union(&filled(naive, &other)).unwrap();
+                other.iter().for_each(|&hash| {
+                    model.insert(hash);
+                });
+                members.extend(other);
+            }
+            2..20 => {
+                let before = filter.inserted();
+                let new = filter.insert_hash(hash);
+                assert_eq!(new, model.insert(hash));
+                assert_eq!(filter.inserted(), before + u64::from(new));
+                // Certainly new: it was not a member.
+                assert!(members.insert(hash) || !new);
+            }
+            _ => {
+                assert_eq!(filter.contains_hash(hash), model.contains(hash));
+                assert!(filter.contains_hash(hash) || !members.contains(&hash));
+            }
+        }
+    }
+    assert!(members.iter().all(|&hash| filter.contains_hash(hash)));
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").unwrap();
+    assert!(file[4096..] == model.data);
+}
+
+fn through_a_file<G: Geometry>(naive: &Naive, a: &[u64], metadata: &str) {
+    let filter = filled::<G>(naive, a);
+    let mut file = Vec::new();
+    filter.write_to(&mut file, metadata).unwrap();
+    let (again, text) = Filter::<G>::read_from(&file[..]).unwrap();
+    assert!(again == filter && text == metadata && again.inserted() == filter.inserted());
+    let (any, _) = AnyFilter::read_from(&file[..]).unwrap();
+    let (mut ours, mut theirs) = (Answers::new(), Answers::new());
+    any.contains_hashes(a, &mut theirs);
+    filter.contains_hashes(a, &mut ours);
+    assert!(ours == theirs && ours.count_ones() == a.len() as u64);
+    assert_eq!(any.estimated_len(), filter.estimated_len());
+    assert_eq!(any.estimated_rate(), filter.estimated_rate());
+    assert_eq!(any.inserted(), filter.inserted());
+}
+
+// ---- What does not go together ------------------------------------------------------------------
+
+/// Any difference in shape or hash is refused, and nothing has changed then.
+#[test]
+fn filters_that_differ_are_refused_and_left_alone() {
+    let blocked = |bits, probes| BloomFilter::builder().bits(bits).probes(probes);
+    let classic = |bits, probes| ClassicBloomFilter::builder().bits(bits).probes(probes);
+    let hashes: Vec<u64> = (0..50).map(|seed| Rng::new(seed).next_u64()).collect();
+    let key = HashSpec::keyed([1; 16]);
+    let filter = blocked(4096, 8);
+    let others = [
+        blocked(4608, 8),
+        blocked(4096, 7),
+        blocked(4096, 9), // pairs of lines
+        filter.seed(1),
+        filter.hash(key),
+    ];
+    for other in others {
+        refuse(filter.build().unwrap(), other.build().unwrap(), &hashes);
+    }
+    let mut other_key = [1; 16];
+    other_key[15] = 2;
+    refuse(
+        filter.hash(key).build().unwrap(),
+        filter.hash(HashSpec::keyed(other_key)).build().unwrap(),
+        &hashes,
+    );
+    let filter = classic(1000, 7);
+    // The same number of lines, another number of bits.
+    for other in [classic(1001, 7), classic(1000, 6), filter.seed(1), filter.hash(key)] {
+        refuse(filter.build().unwrap(), other.build().unwrap(), &hashes);
+    }
+    // What was planned is no part of the shape.
+    let mut planned = blocked(4096, 8).keys(100).build().unwrap();
+    planned.union(&blocked(4096, 8).build().unwrap()).unwrap();
+
+    let mut any = AnyFilter::from(blocked(512, 8).build().unwrap());
+    let other = AnyFilter::from(classic(512, 8).build().unwrap());
+    let error = any.union(&other).unwrap_err();
+    assert!(error.is_incompatible() && error.to_string().contains("layout"), "{error}");
+}
+
+fn refuse<G: Geometry>(mut filter: Filter<G>, mut other: Filter<G>, hashes: &[u64]) {
+    insert_all(&mut filter, &hashes[..20]);
+    insert_all(&mut other, hashes);
+    let before = (copy(&filter), filter.inserted());
+    let errors = [
+        filter.check_compatible(&other).unwrap_err(),
+        filter.union(&other).unwrap_err(),
+        filter.intersect(&other).unwrap_err(),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        assert!(error.is_incompatible() && !text.contains('\n'), "{text}");
+        // Keys are secrets.
+        assert!(!text.contains("01010101") && !text.contains("1, 1, 1"), "{text}");
+    }
+    assert!(filter == before.0 && filter.inserted() == before.1);
+    assert!(filter != other);
+}
+
+// ---- Keys ---------------------------------------------------------------------------------------
+
+fn keys_stay<K: Key + Hash + Eq + Clone>(keys: &[K], strangers: &[K]) {
+    for spec in [HashSpec::rapid(3), HashSpec::keyed([9; 16])] {
+        let mut filter =
+            BloomFilter::builder().keys(keys.len() as u64).rate(1e-4).hash(spec).build().unwrap();
+        let mut model = HashSet::new();
+        for key in keys {
+            let new = filter.insert(key);
+            assert!(model.insert(key.clone()) || !new);
+            assert!(filter.contains(key) && filter.contains_hash(key.hash_with(&spec)));
+        }
+        let mut batch = Answers::new();
+        filter.contains_batch(keys, &mut batch);
+        assert_eq!(batch.count_ones(), keys.len() as u64);
+        let mut again = BloomFilter::builder();
+        again = again.keys(keys.len() as u64).rate(1e-4).hash(spec);
+        let mut again = again.build().unwrap();
+        again.insert_batch(keys, &mut batch);
+        assert!(again == filter && again.inserted() == filter.inserted());
+        assert_eq!(batch.count_ones(), filter.inserted());
+        let wrong = strangers.iter().filter(|key| filter.contains(*key)).count();
+        // At 1e-4 nine false positives among a thousand have a chance of 3e-15.
+        assert!(strangers.len() <= 1000 && wrong < 9, "{wrong} of {}", strangers.len());
+    }
+}
+
+#[test]
+fn every_type_of_key() {
+    let numbers = || (0..1000u64).map(|at| at * at);
+    let others = || (0..1000u64).map(|at| u64::MAX - at);
+    let text = |number: u64| format!("https://example.org/{number}");
+    keys_stay(&numbers().collect::<Vec<_>>(), &others().collect::<Vec<_>>());
+    let wide = |number| u128::from(number) << 60;
+    keys_stay(&numbers().map(wide).collect::<Vec<_>>(), &others().map(wide).collect::<Vec<_>>());
+    keys_stay(&numbers().map(text).collect::<Vec<_>>(), &others().map(text).collect::<Vec<_>>());
+    let (a, b): (Vec<_>, Vec<_>) = (numbers().map(text).collect(), others().map(text).collect());
+    let borrowed =
+        |keys: &'_ [String]| keys.iter().map(|key| key.clone().into_bytes()).collect::<Vec<_>>();
+    keys_stay(&borrowed(&a), &borrowed(&b));
+    keys_stay(
+        &a.iter().map(String::as_str).collect::<Vec<_>>(),
+        &b.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    keys_stay(
+        &numbers().map(u64::to_le_bytes).collect::<Vec<_>>(),
+        &others().map(u64::to_le_bytes).collect::<Vec<_>>(),
+    );
+}
+
+/// A key is its bytes, whatever its type; nothing is cut off and nothing added.
+#[test]
+fn a_key_is_its_bytes() {
+    let mut filter = BloomFilter::with_rate(100, 1e-9).unwrap();
+    assert!(filter.insert("petal") && filter.insert(&7u64) && filter.insert(&7u128));
+    assert!(filter.contains(b"petal") && filter.contains(&b"petal"[..]));
+    assert!(filter.contains(&String::from("petal")) && filter.contains(&b"petal".to_vec()));
+    assert!(filter.contains(&[7, 0, 0, 0, 0, 0, 0, 0]) && filter.contains(&"\x07\0\0\0\0\0\0\0"));
+    for other in [&b""[..], b"p", b"peta", b"petal\0", b"Petal", &[7], &[7, 0, 0, 0], &[0, 0, 0, 7]]
+    {
+        assert!(!filter.contains(other), "{other:?}");
+    }
+    assert!(filter.insert("") && filter.contains(b""));
+}
+
+#[test]
+fn typed_filters_hold_what_hashes() {
+    let mut filter = TypedBloomFilter::<(u32, &str)>::with_rate(1000, 1e-4).unwrap();
+    let mut model = HashSet::new();
+    for number in 0..1000 {
+        let value = (number * number % 700, ["a", "b", "ab"][number as usize % 3]);
+        let new = filter.insert(&value);
+        assert!(model.insert(value) || !new);
+    }
+    assert!(model.iter().all(|value| filter.contains(value)));
+    let wrong = (0..1000).filter(|number| filter.contains(&(1000 + number, "a"))).count();
+    assert!(wrong < 9, "{wrong}"); // as above
+    assert!(filter.estimated_len() > 0.9 * model.len() as f64 && filter.estimated_rate() < 1e-3);
+    filter.clear();
+    assert!(!filter.contains(&(0, "a")) && filter.estimated_len() == 0.0);
+
+    // Other keys of the hash err on other values, and hold the same ones.
+    let full = |key| {
+        let mut filter = TypedBloomFilter::<u32>::with_rate(1000, 0.1).unwrap().with_key(key);
+        (0..1000).for_each(|value| {
+            filter.insert(&value);
+        });
+        assert!((0..1000).all(|value| filter.contains(&value)));
+        (1000..3000).filter(|value| filter.contains(value)).collect::<Vec<_>>()
+    };
+    assert_ne!(full([0, 0]), full([1, 2]));
+}

@@ -1,0 +1,116 @@
+//! The two hashes of docs/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
+//! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3.
+
+use super::{Facts, times};
+
+/// The hash of a key's bytes as a file asks for it.
+pub(crate) fn hash(facts: &Facts, key: &[u8]) -> u64 {
+    let [low, high] = [word(&facts.seed, 0), word(&facts.seed, 8)];
+    match facts.hash {
+        1 => rapidhash(key, low),
+        2 => siphash_1_3(key, low, high),
+        id => panic!("no hash {id}"),
+    }
+}
+
+const SECRET: [u64; 8] = [
+    0x2d35_8dcc_aa6c_78a5,
+    0x8bb8_4b93_962e_acc9,
+    0x4b33_a62e_d433_d4a3,
+    0x4d5a_2da5_1de1_aa47,
+    0xa076_1d64_78bd_642f,
+    0xe703_7ed1_a0b4_28db,
+    0x90ed_1765_281c_388c,
+    0xaaaa_aaaa_aaaa_aaaa,
+];
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    (0..8).map(|byte| u64::from(bytes[at + byte]) << (8 * byte)).sum()
+}
+
+fn half(bytes: &[u8], at: usize) -> u64 {
+    (0..4).map(|byte| u64::from(bytes[at + byte]) << (8 * byte)).sum()
+}
+
+/// Both halves of the 128-bit product, xored.
+fn mix(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64 ^ times(a, b)
+}
+
+fn rapidhash(key: &[u8], seed: u64) -> u64 {
+    let length = key.len();
+    let mut seed = seed ^ mix(seed ^ SECRET[2], SECRET[1]);
+    let (mut a, mut b, mut left) = (0, 0, length as u64);
+    if length <= 16 {
+        if length >= 8 {
+            seed ^= length as u64;
+            (a, b) = (word(key, 0), word(key, length - 8));
+        } else if length >= 4 {
+            seed ^= length as u64;
+            (a, b) = (half(key, 0), half(key, length - 4));
+        } else if length > 0 {
+            a = u64::from(key[0]) << 45 | u64::from(key[length - 1]);
+            b = u64::from(key[length / 2]);
+        }
+    } else {
+        let mut at = 0;
+        if length > 112 {
+            let mut see = [seed; 7];
+            while length - at > 112 {
+                for (lane, see) in see.iter_mut().enumerate() {
+                    let at = at + 16 * lane;
+                    *see = mix(word(key, at) ^ SECRET[lane], word(key, at + 8) ^ *see);
+                }
+                at += 112;
+            }
+            seed = see.into_iter().fold(0, |sum, see| sum ^ see);
+        }
+        // Of the last 17 to 112 bytes all but the last 16, 16 at a time.
+        let tail = at;
+        for secret in [SECRET[2], SECRET[2], SECRET[1], SECRET[1], SECRET[2], SECRET[1]] {
+            if length - tail > 16 + (at - tail) {
+                seed = mix(word(key, at) ^ secret, word(key, at + 8) ^ seed);
+                at += 16;
+            }
+        }
+        left = (length - tail) as u64;
+        (a, b) = (word(key, length - 16) ^ left, word(key, length - 8));
+    }
+    let product = u128::from(a ^ SECRET[1]) * u128::from(b ^ seed);
+    mix(product as u64 ^ SECRET[7], (product >> 64) as u64 ^ SECRET[1] ^ left)
+}
+
+fn siphash_1_3(key: &[u8], low: u64, high: u64) -> u64 {
+    let mut v = [
+        low ^ 0x736f_6d65_7073_6575,
+        high ^ 0x646f_7261_6e64_6f6d,
+        low ^ 0x6c79_6765_6e65_7261,
+        high ^ 0x7465_6462_7974_6573,
+    ];
+    // Whole words, then what is left with the length in the top byte.
+    let mut message = key.to_vec();
+    message.resize(key.len() / 8 * 8 + 7, 0);
+    message.push(key.len() as u8);
+    for at in (0..message.len()).step_by(8) {
+        let word = word(&message, at);
+        v[3] ^= word;
+        sip_round(&mut v);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xff;
+    (0..3).for_each(|_| sip_round(&mut v));
+    v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+fn sip_round(v: &mut [u64; 4]) {
+    v[0] = v[0].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(13) ^ v[0];
+    v[0] = v[0].rotate_left(32);
+    v[2] = v[2].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(16) ^ v[2];
+    v[0] = v[0].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(21) ^ v[0];
+    v[2] = v[2].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(17) ^ v[2];
+    v[2] = v[2].rotate_left(32);
+}
