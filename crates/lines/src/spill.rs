@@ -5,7 +5,11 @@
 //! together, one for each partition; it starts writing blocks out when what it holds exceeds its
 //! allowance. Blocks hold whole records, so streams are read block by block.
 //!
-//! Cost: each byte is written once and read once, in blocks; 32 bytes of memory for each block.
+//! Written blocks of a stream are a chain: behind each lies the place of the next, which is set
+//! aside beforehand. So a stream knows where it begins and ends, and no more: what it has written
+//! costs no memory, however much it is.
+//!
+//! Cost: each byte is written once and read once, in blocks; 8 bytes more for each block.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,28 +23,43 @@ const GRAIN: usize = 48;
 const LEAST_BLOCK: usize = 16 * GRAIN;
 const MOST_BLOCK: usize = 5000 * GRAIN;
 
-/// The temporary file of a job. Any thread may append.
+/// The place of the next block, behind a block that is written.
+const LINK: usize = 8;
+
+/// The temporary file of a job. Any thread may write to it.
 pub(crate) struct Scratchpad {
     file: File,
-    length: AtomicU64,
+    /// Where the room that was given away ends.
+    end: AtomicU64,
+    written: AtomicU64,
     temp: Temp,
 }
 
 impl Scratchpad {
     pub(crate) fn new(temp: &Temp) -> Result<Self> {
-        Ok(Self { file: temp.file()?, length: AtomicU64::new(0), temp: temp.clone() })
+        Ok(Self {
+            file: temp.file()?,
+            end: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            temp: temp.clone(),
+        })
     }
 
     /// Bytes written so far.
     pub(crate) fn written(&self) -> u64 {
-        self.length.load(Ordering::Relaxed)
+        self.written.load(Ordering::Relaxed)
     }
 
-    fn append(&self, bytes: &[u8]) -> Result<u64> {
-        let at = self.length.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    /// Room for so many bytes, for whoever asked.
+    fn set_aside(&self, bytes: usize) -> u64 {
+        self.end.fetch_add(bytes as u64, Ordering::Relaxed)
+    }
+
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         let spilling = |e| Error::temp(self.temp.dir(), "spilling records", e);
         self.file.write_all_at(bytes, at).map_err(spilling)?;
-        Ok(at)
+        self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
     }
 
     fn read(&self, at: u64, buffer: &mut [u8]) -> Result<()> {
@@ -49,16 +68,21 @@ impl Scratchpad {
     }
 }
 
-enum Block {
-    Held(Vec<u8>),
-    Written { at: u64, length: usize },
+/// The blocks of a stream that are written: all of one size, but the last may be shorter.
+#[derive(Clone, Copy)]
+struct Chain {
+    block: usize,
+    first: u64,
+    /// Set aside for the block after the last.
+    next: u64,
+    bytes: u64,
 }
 
-/// A sequence of records, in the order they came.
+/// A sequence of records, in the order they came: written blocks, held ones, the one being filled.
 #[derive(Default)]
 pub(crate) struct Stream {
-    blocks: Vec<Block>,
-    /// The block being filled.
+    chain: Option<Chain>,
+    blocks: Vec<Vec<u8>>,
     tail: Vec<u8>,
     bytes: u64,
 }
@@ -70,18 +94,15 @@ impl Stream {
     }
 
     fn held(&self) -> u64 {
-        let held = |block: &Block| match block {
-            Block::Held(bytes) => bytes.capacity(),
-            Block::Written { .. } => 0,
-        };
-        (self.blocks.iter().map(held).sum::<usize>() + self.tail.capacity()) as u64
+        (self.blocks.iter().map(Vec::capacity).sum::<usize>() + self.tail.capacity()) as u64
     }
 
     /// Adds a record; when that fills a block, the block's size.
     #[inline]
     fn push(&mut self, record: &[u8], block: usize) -> Result<Option<usize>> {
         if self.tail.capacity() == 0 {
-            self.tail.try_reserve_exact(block).map_err(|_| Error::alloc(block as u64))?;
+            let room = block + LINK;
+            self.tail.try_reserve_exact(room).map_err(|_| Error::alloc(room as u64))?;
         }
         self.tail.extend_from_slice(record);
         self.bytes += record.len() as u64;
@@ -90,23 +111,28 @@ impl Stream {
         }
         let full = std::mem::take(&mut self.tail);
         let held = full.capacity();
-        self.blocks.push(Block::Held(full));
+        self.blocks.push(full);
         Ok(Some(held))
     }
 
-    /// Writes out what is held, full blocks and, if asked, the one being filled.
+    /// Writes out what is held, full blocks and, if asked, the one being filled: nothing may be
+    /// added then.
     fn write_out(&mut self, pad: &Scratchpad, tail: bool) -> Result<()> {
-        // What is held is always behind what is written.
-        let held = self.blocks.iter().rposition(|b| matches!(b, Block::Written { .. }));
-        for block in &mut self.blocks[held.map_or(0, |at| at + 1)..] {
-            if let Block::Held(bytes) = block {
-                *block = Block::Written { at: pad.append(bytes)?, length: bytes.len() };
-            }
-        }
         if tail && !self.tail.is_empty() {
-            let at = pad.append(&self.tail)?;
-            self.blocks.push(Block::Written { at, length: self.tail.len() });
-            self.tail = Vec::new();
+            self.blocks.push(std::mem::take(&mut self.tail));
+        }
+        for mut bytes in std::mem::take(&mut self.blocks) {
+            let length = bytes.len();
+            let chain = self.chain.get_or_insert_with(|| {
+                let first = pad.set_aside(length + LINK);
+                Chain { block: length, first, next: first, bytes: 0 }
+            });
+            debug_assert!(chain.bytes.is_multiple_of(chain.block as u64) && length <= chain.block);
+            let at = chain.next;
+            chain.next = pad.set_aside(chain.block + LINK);
+            chain.bytes += length as u64;
+            bytes.extend_from_slice(&chain.next.to_le_bytes());
+            pad.write(at, &bytes)?;
         }
         Ok(())
     }
@@ -128,30 +154,40 @@ impl Stream {
 /// Goes through a stream block by block.
 pub(crate) struct Reader<'a> {
     stream: &'a Stream,
+    /// Of the written blocks: where the next one is, and how many bytes are left.
+    at: u64,
+    left: u64,
+    /// Of the held blocks.
     next: usize,
     buffer: Vec<u8>,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(stream: &'a Stream) -> Self {
-        Self { stream, next: 0, buffer: Vec::new() }
+        let (at, left) = stream.chain.map_or((0, 0), |chain| (chain.first, chain.bytes));
+        Self { stream, at, left, next: 0, buffer: Vec::new() }
     }
 
     pub(crate) fn next_block(&mut self, pad: &Scratchpad) -> Result<Option<&[u8]>> {
-        let at = self.next;
-        self.next += 1;
-        match self.stream.blocks.get(at) {
-            Some(Block::Held(bytes)) => Ok(Some(bytes)),
-            Some(Block::Written { at, length }) => {
-                self.buffer.resize(*length, 0);
-                pad.read(*at, &mut self.buffer)?;
-                Ok(Some(&self.buffer))
-            }
-            None if at == self.stream.blocks.len() && !self.stream.tail.is_empty() => {
-                Ok(Some(&self.stream.tail))
-            }
-            None => Ok(None),
+        if let Some(chain) = self.stream.chain
+            && self.left > 0
+        {
+            let length = self.left.min(chain.block as u64) as usize;
+            self.buffer.resize(length + LINK, 0);
+            pad.read(self.at, &mut self.buffer)?;
+            let (block, link) = self.buffer.split_at(length);
+            self.at = link.first_chunk().map_or(0, |link| u64::from_le_bytes(*link));
+            self.left -= length as u64;
+            return Ok(Some(block));
         }
+        // What is held is always behind what is written.
+        let block = match self.stream.blocks.get(self.next) {
+            None if self.next == self.stream.blocks.len() => &self.stream.tail,
+            None => return Ok(None),
+            Some(block) => block,
+        };
+        self.next += 1;
+        Ok((!block.is_empty()).then_some(block))
     }
 }
 
@@ -241,6 +277,21 @@ mod tests {
         };
         stream.for_each_block(pad, look).unwrap();
         found
+    }
+
+    /// The memory a stream takes must not grow with what it has written.
+    #[test]
+    fn what_is_written_costs_no_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let pad = Scratchpad::new(&Temp::new(dir.path())).unwrap();
+        let mut spill = Spill::new(&pad, 1, 0);
+        for i in 0..100_000u64 {
+            spill.push(0, &[i.to_le_bytes(); 3].concat()).unwrap();
+            assert!(spill.streams[0].blocks.capacity() <= 4);
+        }
+        let streams = spill.finish().unwrap();
+        assert_eq!((held(&streams), streams[0].blocks.capacity()), (0, 0));
+        assert_eq!(read(&streams[0], &pad), (0..100_000).collect::<Vec<_>>());
     }
 
     #[test]
