@@ -199,20 +199,25 @@ impl Sample {
     }
 }
 
-/// Nanoseconds of one core for one line, measured on 20 to 120-byte lines (docs/design.md).
+/// Nanoseconds of one core for one line, measured on lines of 20 to 120 bytes (docs/design.md).
+/// Only their proportions matter.
 mod cost {
     /// To read a line, find its end and take its filter key.
     pub(super) fn key(length: f64) -> f64 {
-        8.0 + 0.12 * length
+        14.0 + 0.2 * length
     }
     /// To fingerprint it.
     pub(super) fn fingerprint(length: f64) -> f64 {
         18.0 + 0.42 * length
     }
     /// To put a key into a filter, or ask for it.
-    pub(super) const FILTER: f64 = 8.0;
+    pub(super) const FILTER: f64 = 20.0;
     /// To write a record, read it and judge it.
-    pub(super) const RECORD: f64 = 60.0;
+    pub(super) const RECORD: f64 = 110.0;
+    /// To look a fingerprint up in a table of so many entries: in the cache, or far out of it.
+    pub(super) fn table(entries: f64) -> f64 {
+        if entries < 500_000.0 { 20.0 } else { 150.0 }
+    }
 }
 
 /// What is known of a job before it begins.
@@ -255,9 +260,7 @@ impl Sizes {
     /// The cheapest way that fits the memory.
     pub(crate) fn choose(&self, budget: &Budget) -> Plan {
         let plan = |strategy, first_begins| Plan { strategy, first_begins };
-        if self.fits(budget) {
-            return plan(Strategy::Memory, false);
-        }
+        let memory = self.fits(budget).then_some(plan(Strategy::Memory, false));
         let partition = plan(Strategy::Partition, false);
         let narrow = match self.verb {
             Verb::Common => vec![plan(Strategy::Narrow, false), plan(Strategy::Narrow, true)],
@@ -265,7 +268,7 @@ impl Sizes {
         };
         let cost = |plan: &Plan| self.cost(*plan, budget);
         let cheaper = |a: &Plan, b: &Plan| cost(a).total_cmp(&cost(b));
-        [partition].into_iter().chain(narrow).min_by(cheaper).unwrap_or(partition)
+        memory.into_iter().chain([partition]).chain(narrow).min_by(cheaper).unwrap_or(partition)
     }
 
     /// Estimated nanoseconds of one core.
@@ -278,7 +281,14 @@ impl Sizes {
             lines * (cost::fingerprint(length(sample)) + cost::RECORD)
         };
         match (plan.strategy, self.verb) {
-            (Strategy::Memory, _) => 0.0,
+            (Strategy::Memory, verb) => {
+                let entries = match verb {
+                    Verb::Common => all().map(|sample| sample.distinct).min().unwrap_or(0),
+                    Verb::Diff | Verb::Dedup => all().map(|sample| sample.distinct).sum(),
+                } as f64;
+                let judged = |s: &Sample| cost::fingerprint(length(s)) + cost::table(entries);
+                all().map(|s| s.lines as f64 * (cost::key(length(s)) + judged(s))).sum()
+            }
             (Strategy::Partition, _) => all()
                 .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s, s.lines as f64))
                 .sum(),

@@ -135,6 +135,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         why: "two named allows: to map a filter file, and to set up the C library's allocator",
     },
     UnsafeRoom {
+        prefix: "crates/bench/benches/layouts",
+        at_most: None,
+        why: "vector kernels tried out before their layout was chosen",
+    },
+    UnsafeRoom {
         prefix: "crates/testkit/src/measure.rs",
         at_most: Some(1),
         why: "wait4, for the peak memory of a child",
