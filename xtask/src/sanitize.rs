@@ -61,6 +61,8 @@ pub(crate) fn asan() -> Result {
         "target/asan",
     ])
     .env("RUSTFLAGS", flags)
+    // A test asks for more memory than there is, to see that it is refused like by the system.
+    .env("ASAN_OPTIONS", "allocator_may_return_null=1")
     .run()
 }
 
