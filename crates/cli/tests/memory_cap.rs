@@ -137,6 +137,20 @@ fn holds_for_pipes() {
 }
 
 #[test]
+fn a_short_pipe_takes_little_of_a_large_cap() {
+    let place = Place::new();
+    place.write("b", "y\n");
+    for words in ["dedup", "dedup -", "diff - b", "diff b -", "common - b", "common b -"] {
+        for cap in ["-m 2G", ""] {
+            let mut command = place.petal(&format!("{words} -q -o /dev/null {cap}"));
+            command.current_dir(place.files.path());
+            let ran = kit::ran_with(command, b"x\ny\n");
+            assert!(ran.code == Some(0) && ran.peak < SLACK, "{words}: {} {}", ran.peak, ran.err);
+        }
+    }
+}
+
+#[test]
 fn holds_for_many_inputs() {
     let place = Place::new();
     for number in 0..2000u64 {
