@@ -39,8 +39,7 @@ impl Output {
         };
         let shown = path.display().to_string();
         let failed = |error: io::Error| Failure::Plain(cannot_write(&shown, &error));
-        // Through links, so that the file and not the link is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = behind_links(path);
         match fs::metadata(&path) {
             Ok(data) if data.is_dir() => {
                 Err(Failure::Plain(format!("{shown}: is a directory, -o expects a file")))
@@ -147,6 +146,18 @@ pub(crate) fn remove_on_signal() {
     };
     // Without a handler a signal still ends the process; only a named file could stay behind.
     let _ = ctrlc::set_handler(end);
+}
+
+/// Through links, to nothing too, so that the file and not the link is replaced.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many as Linux follows; a loop is then an error of whoever opens it.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { break };
+        // An absolute target replaces all of the path.
+        path = dir_of(&path).join(target);
+    }
+    path
 }
 
 fn aside_name(dir: &Path) -> PathBuf {

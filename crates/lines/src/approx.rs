@@ -205,10 +205,17 @@ impl Approx<'_> {
                 new += 1;
                 printer.line(batch.line(line))?;
             }
-            lost += f64::from(new) * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
-            if filter.inserted() - rated > filter.inserted() / 64 {
-                (rate, rated) = (filter.expected_rate(filter.inserted()), filter.inserted());
-            }
+            // The rate rises while a batch goes in: its mean over that time, by Simpson's rule.
+            let now = filter.inserted();
+            let mean = if now - rated > now / 64 {
+                let middle = filter.expected_rate(rated + (now - rated) / 2);
+                let before = std::mem::replace(&mut rate, filter.expected_rate(now));
+                rated = now;
+                (before + 4.0 * middle + rate) / 6.0
+            } else {
+                rate
+            };
+            lost += f64::from(new) * mean / (1.0 - mean).max(f64::MIN_POSITIVE);
             if live && !batch.more {
                 printer.flush()?;
             }

@@ -107,9 +107,11 @@ impl Input {
                 if data.is_dir() {
                     return Err(Error::directory(&name));
                 }
-                if data.is_file() && data.len() > 0 {
-                    // Unreadable is better said now than after the first long pass.
-                    File::open(path).map_err(|e| Error::read(&name, e))?;
+                // Unreadable is better said now than after the first long pass.
+                let reading = |e| Error::read(&name, e);
+                if data.is_file()
+                    && has_true_size(&File::open(path).map_err(reading)?, &data).map_err(reading)?
+                {
                     Body::Named { path: path.clone(), mark: Mark::of(&data) }
                 } else {
                     let file = LazyFile { path: path.clone(), file: None };
@@ -212,6 +214,11 @@ impl Input {
     }
 }
 
+/// Whether a file is as long as it says: those of `/proc` claim to be empty and are not.
+fn has_true_size(file: &File, data: &Metadata) -> io::Result<bool> {
+    Ok(data.len() > 0 || file.read_at(&mut [0], 0)? == 0)
+}
+
 /// Standard input: a redirected file can be read by position and again, a pipe cannot.
 fn standard_input() -> io::Result<Body> {
     use std::os::fd::AsFd;
@@ -220,7 +227,7 @@ fn standard_input() -> io::Result<Body> {
     if data.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    if data.is_file() && data.len() > 0 {
+    if data.is_file() && has_true_size(&file, &data)? {
         let start = file.stream_position()?.min(data.len());
         return Ok(Body::Held { file: Arc::new(file), range: Range { start, end: data.len() } });
     }
@@ -310,6 +317,22 @@ mod tests {
         std::fs::write(&path, "a\nb\nc\n").unwrap();
         assert!(inputs[0].open().err().unwrap().to_string().contains("changed"));
         assert!(inputs[0].check_unchanged().unwrap_err().is_input());
+    }
+
+    #[test]
+    fn an_empty_file_is_a_file_and_one_that_hides_its_size_is_a_stream() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("empty");
+        std::fs::write(&path, "").unwrap();
+        let sources = [Source::from_arg(&path), Source::from_arg("/proc/self/status")];
+        let inputs = Input::look_at(&sources).unwrap();
+        assert_eq!(inputs[0].length(), Some(0));
+        assert!(!inputs[1].is_file());
+        // It is still all there to be read.
+        let Open::Stream(mut stream) = inputs[1].open().unwrap() else { panic!("not a stream") };
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("Name:"));
     }
 
     #[test]
