@@ -66,7 +66,8 @@ pub fn classic(keys: u64, bits: u64, probes: u32) -> f64 {
     (set.powf(k) + if probes > 1 { spread } else { 0.0 }).clamp(0.0, 1.0)
 }
 
-/// Up to here the second-order formula of [`classic`] can be off by more than that, and the distribution of the fill is cheap.
+/// Up to here the second-order formula of [`classic`] can be off by more than that, and the
+/// distribution of the fill costs milliseconds.
 const EXACT_BITS: u64 = 1024;
 
 /// [`classic`] from the distribution of the number of bits set, ball by ball.
