@@ -139,10 +139,10 @@ fn try_all(bytes: &[u8]) -> Outcome {
         let _ = classic.as_ref().is_ok_and(|filter| filter.contains_hash(hash));
     }
     if let Ok(filter) = &blocked {
-        let _ = (filter.estimated_len(), filter.estimated_rate(), filter.expected_rate(1000));
+        let _ = (filter.estimated_len(), filter.estimated_rate(), filter.expected_rate(1 << 40));
     }
     if let Ok(filter) = &classic {
-        let _ = (filter.estimated_len(), filter.estimated_rate(), filter.expected_rate(1000));
+        let _ = (filter.estimated_len(), filter.estimated_rate(), filter.expected_rate(1 << 40));
     }
     let opened = vec![blocked.map(drop), classic.map(drop)];
     let examined = vec![

@@ -127,6 +127,8 @@ struct Sample {
     rates: Vec<f64>,
     clear: Vec<f64>,
     said: Vec<f64>,
+    /// The filters' own estimates of how many keys they hold.
+    held: Vec<f64>,
 }
 
 /// A cell with about `work` hashes put in, and as many asked for.
@@ -146,7 +148,13 @@ fn measure(cell: &Cell, work: u64, salt: u64) -> Sample {
 fn measure_with<G: Geometry>(cell: &Cell, empty: &Naive, work: u64, salt: u64) -> Sample {
     let seeds = (work / cell.keys).clamp(32, 4096);
     let queries = work.div_ceil(seeds);
-    let mut sample = Sample { queries, rates: Vec::new(), clear: Vec::new(), said: Vec::new() };
+    let mut sample = Sample {
+        queries,
+        rates: Vec::new(),
+        clear: Vec::new(),
+        said: Vec::new(),
+        held: Vec::new(),
+    };
     let mut answers = Answers::new();
     for seed in 0..seeds {
         let seed = salt << 32 | seed;
@@ -168,6 +176,7 @@ fn measure_with<G: Geometry>(cell: &Cell, empty: &Naive, work: u64, salt: u64) -
         sample.rates.push(wrong as f64 / queries as f64);
         sample.clear.push(1.0 - filter.fill_ratio());
         sample.said.push(filter.estimated_rate());
+        sample.held.push(filter.estimated_len());
     }
     sample
 }
@@ -282,6 +291,11 @@ fn judge(cell: &Cell, sample: &Sample, confidence: f64) -> Vec<String> {
     let keys = |clear: f64| petal::rate::cardinality(clear, chance);
     let clear = mean(&sample.clear);
     check("number of keys", cell.keys as f64, (keys(clear + reach), keys(clear - reach)));
+    // The estimates are those of the shares: equal but for rounding in the last digits.
+    for (&clear, &held) in sample.clear.iter().zip(&sample.held) {
+        let rounding = held * 1e-9;
+        check("estimate of the keys", held, (keys(clear) - rounding, keys(clear) + rounding));
+    }
     wrong
 }
 
