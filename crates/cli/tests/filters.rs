@@ -1,5 +1,7 @@
 //! The filter verbs: make, extend, query, unite, describe, examine; and sizing.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod kit;
 
 use std::collections::HashSet;

@@ -3,6 +3,8 @@
 //!
 //! The matrix is covered sparsely here; the test marked `ignore` goes through all of it.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod kit;
 
 use std::fs::File;

@@ -1,5 +1,7 @@
 //! Trouble: exit code 2, one line on stderr that says what to do, and nothing left behind.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod kit;
 
 use std::fs;
@@ -51,7 +53,7 @@ fn a_file_one_may_not_read() {
     place.write("a", "x\n");
     place.write("b", "x\n");
     let secret = place.files.file("b");
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o0)).unwrap();
     let words = if fs::read(&secret).is_err() {
         "\"$petal\" common a b"
     } else if place.sh("setpriv --reuid 65534 --clear-groups \"$petal\" --version").code == Some(0)

@@ -62,13 +62,15 @@ impl Approx<'_> {
         Ok(report)
     }
 
-    /// Distinct lines to plan for, if anything is known of them.
+    /// Lines to plan for, if anything is known of them.
     fn lines(&self, inputs: &[&Input]) -> Result<Option<u64>> {
         if inputs.iter().any(|input| !input.is_file()) {
             return Ok(self.keys);
         }
-        let sample = Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work)?;
-        Ok(Some(self.keys.unwrap_or(sample.distinct).max(1)))
+        let sample = Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work, 1)?;
+        // Lines and not distinct ones: of those a sample can tell too few, and then the filter
+        // would not keep its rate.
+        Ok(Some(self.keys.unwrap_or(sample.lines).max(1)))
     }
 
     /// A filter for so many keys, or for who knows how many: then all of the memory.

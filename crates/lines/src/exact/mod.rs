@@ -67,7 +67,7 @@ impl Exact<'_> {
         let spool = |input: Input| input.spool(&self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let streams = first.iter().any(|input| !input.is_file());
-        let sizes = self.sizes(&first, &others)?;
+        let mut sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
             Some(strategy) => Plan { strategy, first_begins: false },
             // Of unknown size: begin in memory, and see.
@@ -80,6 +80,7 @@ impl Exact<'_> {
             }
             None => sizes.choose(&self.budget),
         };
+        sizes.forget_keys();
         report.strategy = plan.strategy.name();
         if plan.strategy == Strategy::Memory {
             self.in_memory(first, others, &sizes, printer, &mut report)?;
@@ -94,8 +95,9 @@ impl Exact<'_> {
     }
 
     fn sizes(&self, first: &[Input], others: &[Input]) -> Result<Sizes> {
+        let (memory, among) = (self.budget.work, others.len() + 1);
         let sample =
-            |inputs: &[&Input]| Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work);
+            |inputs: &[&Input]| Sample::of(inputs, &self.hashes, self.delimiter, memory, among);
         let files: Vec<_> = first.iter().filter(|input| input.is_file()).collect();
         let first = sample(&files)?;
         let others = others.iter().map(|other| sample(&[other])).collect::<Result<_>>()?;
