@@ -95,6 +95,7 @@ mod tests {
             file("crates/core/src/rate.rs", "\nunsafe { a() }"),
             file("crates/cli/src/open.rs", "unsafe { a() }"),
             file("crates/cli/src/main.rs", "unsafe { a() }"),
+            file("crates/cli/src/plan.rs", "unsafe { a() }"),
         ];
         let found = unsafe_rooms(&bad);
         assert_eq!(found.len(), 2, "{found:?}");

@@ -172,7 +172,7 @@ mod tests {
             ("crates/core/src/kernel/portable.rs", "use super::super::filter::View;"),
             (
                 "crates/core/src/kernel/portable.rs",
-                "use crate::{\n    shape::Shape,\n    filter::View,\n};",
+                "use crate::{\n    store::Line,\n    filter::View,\n};",
             ),
             ("crates/core/src/format/read.rs", "fn f() { crate::kernel::pick() }"),
         ] {
@@ -199,7 +199,13 @@ mod tests {
             ("crates/lines/src/filters.rs", "use crate::Settings;"),
             ("crates/lines/src/spill.rs", "use crate::Settings;"),
         ]);
-        assert_eq!(found, ["crates/lines/src/spill.rs:1: `spill` uses `lib`: no such arrow"]);
+        assert_eq!(
+            found,
+            [
+                "crates/lines/src/filters.rs:1: `filters` uses `lib`: no such arrow",
+                "crates/lines/src/spill.rs:1: `spill` uses `lib`: no such arrow"
+            ]
+        );
     }
 
     #[test]
