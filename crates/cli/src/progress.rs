@@ -130,9 +130,14 @@ impl Progress for Teller {
                     dir.display()
                 ));
             }
-            Note::Expecting { wrong, rate } => self.say(&format!(
+            Note::Expecting { wrong: Some(wrong), rate } => self.say(&format!(
                 "note: approximate: about {} wrong lines to expect, at most, at a rate of {}",
                 text::count(wrong.ceil() as u64),
+                text::rate(rate),
+            )),
+            Note::Expecting { wrong: None, rate } => self.say(&format!(
+                "note: approximate: how many wrong lines to expect depends on how many come (-n); \
+                 the rate is {}",
                 text::rate(rate),
             )),
             _ => {}

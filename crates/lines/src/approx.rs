@@ -104,6 +104,8 @@ impl Approx<'_> {
         // While chaining there are two filters; the last leaves room for what was printed.
         let share = self.budget.work / if others.len() > 1 { 8 } else { 4 } * 3;
         let mut chain: Option<BloomFilter> = None;
+        // The share of the last filter's keys that only seemed to be in the inputs before.
+        let mut strays = 0.0;
         for other in others {
             let mut filter = self.filter(self.lines(&[other])?, share)?;
             let before = chain.take();
@@ -118,18 +120,26 @@ impl Approx<'_> {
                     });
                 }
             };
+            let mut hits = 0;
             let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+                hits += scratch.keys.len() as u64;
                 filter.insert_hashes(&scratch.keys, &mut scratch.answers);
                 Ok(Flow::Go)
             };
-            report.saw(self.pass().run("filtering", &[other], map, fold)?);
+            let seen = self.pass().run("filtering", &[other], map, fold)?;
+            report.saw(seen);
+            if let Some(before) = before {
+                let wrong = false_hits(seen.lines - hits, before.estimated_rate());
+                let right = (hits as f64 - wrong).max(0.0);
+                strays = (wrong + right * strays) / (hits as f64).max(1.0);
+            }
             chain = Some(filter);
         }
         let Some(filter) = chain else { return Ok(()) };
         let rate = filter.estimated_rate();
-        if let Some(lines) = self.lines(first)? {
-            self.progress.note(Note::Expecting { wrong: rate * lines as f64, rate });
-        }
+        let most = |lines| rate * lines as f64 + strays * filter.inserted() as f64;
+        let wrong = self.lines(first)?.map(most);
+        self.progress.note(Note::Expecting { wrong, rate });
         let memory = self.budget.work.saturating_sub(filter.size_bytes());
         let mut printed = Table::new(memory, 0)?;
         let mut misses = 0;
@@ -165,8 +175,8 @@ impl Approx<'_> {
         let seen = self.pass().run("matching", first, map, fold)?;
         report.saw(seen);
         report.first_lines = seen.lines;
-        // Of lines that are not in the others, a share of 1 - rate missed.
-        report.wrong = misses as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+        let wrong = false_hits(misses, rate);
+        report.wrong = wrong + (printer.lines as f64 - wrong).max(0.0) * strays;
         Ok(())
     }
 
@@ -182,13 +192,15 @@ impl Approx<'_> {
         let keys =
             other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
         let mut filter = self.filter(keys, self.budget.work)?;
-        if let (Some(keys), Some(lines)) = (keys, first_lines) {
-            // The filter fills up while lines are tested: the mean rate over that time.
+        // The filter fills up while lines are tested: the mean rate over that time.
+        let wrong = keys.zip(first_lines).map(|(keys, lines)| {
             let before = keys - lines.min(keys);
             let at = |step: u64| filter.expected_rate(before + lines / 16 * step);
             let mean = (0..16).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / 16.0;
-            self.progress.note(Note::Expecting { wrong: mean * lines as f64, rate: at(16) });
-        }
+            mean * lines as f64
+        });
+        let rate = filter.expected_rate(keys.unwrap_or(filter.planned_keys()));
+        self.progress.note(Note::Expecting { wrong, rate });
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
             Ok(Flow::Go)
@@ -229,4 +241,10 @@ impl Approx<'_> {
         report.wrong = lost;
         Ok(())
     }
+}
+
+/// How many lines hit a filter by mistake, when so many missed it: of lines that it does not
+/// hold, a share of 1 - rate misses.
+fn false_hits(misses: u64, rate: f64) -> f64 {
+    misses as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)
 }

@@ -35,8 +35,8 @@ pub enum Note<'a> {
     },
     /// Approximate work begins: about so many wrong lines are to be expected.
     Expecting {
-        /// Wrong lines, as planned from sampled sizes.
-        wrong: f64,
+        /// Wrong lines at most, as planned from sampled sizes; unknown of inputs whose size is.
+        wrong: Option<f64>,
         /// The false-positive rate behind it.
         rate: f64,
     },

@@ -230,3 +230,32 @@ fn approximate_common_loses_nothing_and_diff_invents_nothing() {
         }
     }
 }
+
+/// Wrong lines come of every filter in the chain; the estimate must count those of the first,
+/// which the second takes for right.
+#[test]
+fn the_estimate_of_wrong_lines_knows_the_whole_chain() {
+    let scratch = Scratch::new();
+    let lines = |from: u32, to: u32| {
+        (from..to).map(|i| format!("line {i}\n")).collect::<String>().into_bytes()
+    };
+    // A = B2; B1 has only a tenth of them, and others.
+    let files =
+        [lines(0, 10_000), [lines(0, 1000), lines(20_000, 29_000)].concat(), lines(0, 10_000)];
+    let (mut wrong, mut told) = (0.0, 0.0);
+    let runs = 10;
+    for _ in 0..runs {
+        let mut first = inputs(&scratch, &files, 0);
+        let others = first.split_off(1);
+        let (budget, delimiter) = (budget(20_000, 1, 4096), b'\n');
+        let (hashes, keys, rate) = (Hashes::random().unwrap(), Some(10_000), None);
+        let verb = Verb::Common;
+        let job = Approx { verb, budget, delimiter, progress: &(), hashes, keys, rate };
+        let report = job.run(&first, &others, &mut Printer::new(None, delimiter, 4096)).unwrap();
+        wrong += report.kept as f64 - 1000.0;
+        told += report.wrong;
+    }
+    // The count of wrong lines is a sum of independent rare events: its spread is its root.
+    assert!(wrong > 1000.0, "the filters are too good to show anything: {wrong}");
+    assert!((wrong - told).abs() < 5.0 * wrong.sqrt(), "{wrong} wrong, {told} told");
+}
