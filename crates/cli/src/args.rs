@@ -439,7 +439,8 @@ mod tests {
         for verb in Petal::command().get_subcommands() {
             let help = verb.get_after_help().unwrap_or_else(|| panic!("{}", verb.get_name()));
             let help = help.to_string();
-            let lines = help.lines().filter_map(|line| line.split("petal ").nth(1));
+            let lines =
+                help.lines().filter_map(|line| line.split_once("petal ").map(|(_, rest)| rest));
             let mut seen = 0;
             for line in lines {
                 let line = line.split("  ").next().unwrap_or(line);

@@ -35,12 +35,20 @@ impl Failure {
         |error| Self::Filter { file: Some(file.display().to_string()), error }
     }
 
+    /// A filter file that cannot be written.
+    pub(crate) fn of_output(file: &Path) -> impl Fn(petal::Error) -> Self + '_ {
+        |error| match std::error::Error::source(&error).and_then(|source| source.downcast_ref()) {
+            Some(source) => Self::Plain(cannot_write(&file.display().to_string(), source)),
+            None => Self::of_file(file)(error),
+        }
+    }
+
     /// Writing to standard output failed.
     pub(crate) fn of_stdout(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
         }
-        Self::Plain(format!("standard output: cannot write: {}", words(&error)))
+        Self::Plain(cannot_write("standard output", &error))
     }
 }
 
@@ -59,8 +67,15 @@ impl From<petal_lines::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Filter { file: Some(file), error } => write!(f, "{file}: {error}"),
-            Self::Filter { file: None, error } => error.fmt(f),
+            Self::Filter { file, error } => {
+                if let Some(file) = file {
+                    write!(f, "{file}: ")?;
+                }
+                match std::error::Error::source(error).and_then(|source| source.downcast_ref()) {
+                    Some(source) => write!(f, "cannot read: {}", words(source)),
+                    None => error.fmt(f),
+                }
+            }
             Self::Lines(error) => error.fmt(f),
             Self::Plain(text) => f.write_str(text),
             Self::ClosedPipe => f.write_str("nobody reads the output"),
@@ -75,6 +90,13 @@ pub(crate) fn words(error: &io::Error) -> String {
         Some(at) => text[..at].to_lowercase(),
         None => text,
     }
+}
+
+/// Why an output could not be written, and a way out if there is one.
+pub(crate) fn cannot_write(output: &str, error: &io::Error) -> String {
+    let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let way_out = if full { "; free some or write elsewhere" } else { "" };
+    format!("{output}: cannot write: {}{way_out}", words(error))
 }
 
 /// Says on stderr what went wrong, if anything did, and gives the exit code.

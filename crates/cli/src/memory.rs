@@ -39,9 +39,7 @@ fn group_limit(root: &Path, line: &str) -> Option<u64> {
     let mount = root.join(mount);
     let group = mount.join(path.trim_start_matches('/'));
     let groups = group.ancestors().take_while(|group| group.starts_with(&mount));
-    groups
-        .filter_map(|group| fs::read_to_string(group.join(file)).ok()?.trim().parse().ok())
-        .min()
+    groups.filter_map(|group| fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()).min()
 }
 
 #[cfg(test)]

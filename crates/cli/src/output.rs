@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use petal_lines::Source;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use crate::exit::{Failure, Result, words};
+use crate::exit::{Failure, Result, cannot_write};
 
 /// Where results go.
 pub(crate) enum Output {
@@ -184,10 +184,4 @@ fn refuse_input(output: &str, data: &fs::Metadata, inputs: &[Source]) -> Result<
         }
     }
     Ok(())
-}
-
-fn cannot_write(path: &str, error: &io::Error) -> String {
-    let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-    let way_out = if full { "; free some space or write elsewhere" } else { "" };
-    format!("{path}: cannot write: {}{way_out}", words(error))
 }

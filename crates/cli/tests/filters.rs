@@ -33,7 +33,10 @@ fn check_prints_the_hits_and_exits_like_grep() {
         }
     }
     // Every line of the input, repeats too, in its order.
-    assert_eq!(place.run_with("check f", &[a.clone(), a.clone()].concat()).ok(), [a.clone(), a].concat());
+    assert_eq!(
+        place.run_with("check f", &[a.clone(), a.clone()].concat()).ok(),
+        [a.clone(), a].concat()
+    );
     // To a file, even when nothing was found: then it is empty.
     assert_eq!(place.run_with("check f -v -o out -", &all).code, Some(0));
     assert_eq!(place.read("out"), b);
@@ -110,7 +113,10 @@ fn add_puts_lines_in_and_warns_past_the_plan() {
     let ran = place.run("add g c");
     let warning = ran.err.clone();
     ran.ok();
-    assert!(warning.starts_with("petal: warning: the filter was planned for 2,000 keys"), "{warning}");
+    assert!(
+        warning.starts_with("petal: warning: the filter was planned for 2,000 keys"),
+        "{warning}"
+    );
     assert_eq!(warning.lines().count(), 1);
     let info = place.run("info g").text();
     let rate = info.lines().find_map(|line| line.strip_prefix("rate now")).unwrap().trim();
@@ -188,7 +194,8 @@ fn plan_from_each_pair_and_triple() {
         let json = run(["plan", "--json"].iter().chain(&flags)).text();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         for plan in json["plans"].as_array().unwrap() {
-            let number = |name: &str| plan[name].as_f64().unwrap_or_else(|| panic!("{names} {name}"));
+            let number =
+                |name: &str| plan[name].as_f64().unwrap_or_else(|| panic!("{names} {name}"));
             assert!(!names.contains('n') || number("keys") == 1e6, "{names} {plan}");
             // With memory and probes fixed the rate follows from the keys.
             let free = names.contains('p') && !(names.contains("nmk"));

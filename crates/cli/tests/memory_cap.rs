@@ -130,7 +130,8 @@ fn holds_for_pipes() {
         ("diff", "<(cat ends) b"),
     ] {
         for (way, jobs) in [("", 16), ("--approx", 2)] {
-            let script = format!("exec $petal {verb} {way} -q -m 8M -j {jobs} -o /dev/null {inputs}");
+            let script =
+                format!("exec $petal {verb} {way} -q -m 8M -j {jobs} -o /dev/null {inputs}");
             within(&place.sh(&script), 8, &script);
         }
     }
@@ -201,9 +202,8 @@ fn holds_for_the_whole_matrix() {
             for verb in VERBS {
                 for way in WAYS {
                     for jobs in [1, 2, 4, 16, 64] {
-                        let words = format!(
-                            "{verb} {way} -q -m {cap}M -j {jobs} -o /dev/null {files}"
-                        );
+                        let words =
+                            format!("{verb} {way} -q -m {cap}M -j {jobs} -o /dev/null {files}");
                         let ran = place.run(&words);
                         let over = ran.peak as i64 - (cap * MIB) as i64;
                         if ran.code != Some(0) || over > SLACK as i64 {

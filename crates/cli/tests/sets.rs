@@ -96,7 +96,8 @@ fn fifos_are_inputs() {
 #[test]
 fn every_overlap_spilled_or_not_gives_the_same_bytes() {
     let place = Place::new();
-    for (percent, lines) in [(0, 300_000), (1, 400_000), (10, 500_000), (90, 400_000), (100, 300_000)]
+    for (percent, lines) in
+        [(0, 300_000), (1, 400_000), (10, 500_000), (90, 400_000), (100, 300_000)]
     {
         let [a, b] = overlapping(lines, percent, percent + 1);
         write_lines(&place.files.file("a"), a);
@@ -219,7 +220,7 @@ fn approximate_diff_and_dedup_invent_no_line() {
         let text = ran.text();
         assert!(text.lines().all(|line| right.contains(line)));
         let count = text.lines().count();
-        assert!((all * 90 / 100..all).contains(&count), "{count}");
+        assert!((all * 90 / 100..all).contains(&count), "{verb}: {count} of {all}");
         let lost = lost.split("about ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "");
         let lost: f64 = lost.parse().unwrap();
         let truth = (all - count) as f64;

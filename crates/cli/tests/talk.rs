@@ -14,7 +14,10 @@ fn every_verb_has_help_with_examples() {
             let ran = run([verb, flag]);
             assert_eq!(ran.err, "");
             let text = ran.text();
-            assert!(text.contains("\nExamples:\n") && text.contains(&format!("petal {verb} ")), "{verb}");
+            assert!(
+                text.contains("\nExamples:\n") && text.contains(&format!("petal {verb} ")),
+                "{verb}"
+            );
             // The hidden flag stays hidden.
             assert!(!text.contains("--strategy"), "{verb}");
         }
@@ -38,7 +41,8 @@ fn alone_it_shows_the_way() {
 fn a_pipe_sees_progress_only_when_asked() {
     let place = Place::new();
     write_lines(&place.files.file("a"), 0..200_000);
-    for words in ["dedup a -o out", "common a a -o out --strategy partition -m 8M", "build -o f a"] {
+    for words in ["dedup a -o out", "common a a -o out --strategy partition -m 8M", "build -o f a"]
+    {
         assert_eq!(place.run(words).err, "", "{words}");
         let ran = place.run(&format!("{words} --progress always"));
         assert!(ran.err.lines().count() >= 1, "{words}");

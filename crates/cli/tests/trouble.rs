@@ -23,7 +23,11 @@ fn inputs_that_cannot_be_read() {
     place.write("a", "x\n");
     for verb in ["common a", "diff a", "dedup a"] {
         for output in ["", "-o out"] {
-            trouble(&place, &format!("{verb} missing {output}"), &["missing: cannot read: no such"]);
+            trouble(
+                &place,
+                &format!("{verb} missing {output}"),
+                &["missing: cannot read: no such"],
+            );
             trouble(&place, &format!("{verb} . {output}"), &[".: is a directory"]);
         }
     }
@@ -33,7 +37,9 @@ fn inputs_that_cannot_be_read() {
     trouble(&place, "common - -", &["standard input", "twice"]);
     trouble(&place, "dedup a -T missing --strategy partition", &["missing", "-T"]);
     place.run("build -o f a").ok();
-    for words in ["check f missing", "check f .", "add f missing", "check missing a", "info missing"] {
+    for words in
+        ["check f missing", "check f .", "add f missing", "check missing a", "info missing"]
+    {
         trouble(&place, words, &["petal: "]);
     }
     assert_eq!(place.files.names(), ["a", "f"]);
@@ -48,7 +54,8 @@ fn a_file_one_may_not_read() {
     fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
     let words = if fs::read(&secret).is_err() {
         "\"$petal\" common a b"
-    } else if place.sh("setpriv --reuid 65534 --clear-groups \"$petal\" --version").code == Some(0) {
+    } else if place.sh("setpriv --reuid 65534 --clear-groups \"$petal\" --version").code == Some(0)
+    {
         // Root may read anything: be nobody.
         "exec setpriv --reuid 65534 --clear-groups \"$petal\" common a b"
     } else {
@@ -64,11 +71,29 @@ fn words_that_are_wrong() {
     place.write("a", "x\n");
     // clap says these in several lines, with the usage; the code is what scripts see.
     for words in [
-        "common a", "common", "nonsense", "diff a", "build a", "common a a -m 4", "common a a -m x",
-        "common a a -m 0%", "common a a -m 101%", "common a a -j 0", "build -o f -n 0 a",
-        "build -o f -n 1.5 a", "build -o f -p 0 a", "build -o f -p 1 a", "build -o f -p x a",
-        "common a a --exact --approx", "common a a -p 0.1", "common a a -c -o f",
-        "common a a -v", "plan -k 0", "common a a --progress perhaps", "merge -o f", "info",
+        "common a",
+        "common",
+        "nonsense",
+        "diff a",
+        "build a",
+        "common a a -m 4",
+        "common a a -m x",
+        "common a a -m 0%",
+        "common a a -m 101%",
+        "common a a -j 0",
+        "build -o f -n 0 a",
+        "build -o f -n 1.5 a",
+        "build -o f -p 0 a",
+        "build -o f -p 1 a",
+        "build -o f -p x a",
+        "common a a --exact --approx",
+        "common a a -p 0.1",
+        "common a a -c -o f",
+        "common a a -v",
+        "plan -k 0",
+        "common a a --progress perhaps",
+        "merge -o f",
+        "info",
     ] {
         let ran = place.run(words);
         assert_eq!((ran.code, ran.out.len()), (Some(2), 0), "{words}");
@@ -254,8 +279,9 @@ fn a_full_disk() {
     // While spilling, in each way to spill.
     for way in ["--strategy narrow", "--strategy partition"] {
         for verb in ["common", "diff", "dedup"] {
-            let script =
-                format!("\"$petal\" {verb} {way} -m 8M -T full -o out a a b; r=$?; ls -A full; exit $r");
+            let script = format!(
+                "\"$petal\" {verb} {way} -m 8M -T full -o out a a b; r=$?; ls -A full; exit $r"
+            );
             let line = inside(&script).trouble();
             assert!(line.contains("full: no space left while"), "{script}: {line}");
             assert!(!place.files.file("out").exists());
@@ -264,7 +290,9 @@ fn a_full_disk() {
     let line = inside("cat a | \"$petal\" common -q -T full b -").trouble();
     assert!(line.contains("full: no space left while copying"), "{line}");
     // While writing the output: an old file stays as it was.
-    for words in ["dedup a", "common --strategy partition a a", "build -n 1e7 a", "diff --approx a b"] {
+    for words in
+        ["dedup a", "common --strategy partition a a", "build -n 1e7 a", "diff --approx a b"]
+    {
         let script = format!(
             "echo old > full/out; \"$petal\" {words} -q -o full/out; r=$?; \
              [ \"$(cat full/out)\" = old ] && [ \"$(ls -A full)\" = out ] || echo harm; exit $r"
@@ -280,8 +308,12 @@ fn nobody_reads_on() {
     write_lines(&place.files.file("a"), 0..200_000);
     place.run("build -q -o f a").ok();
     for words in [
-        "dedup a", "common a a", "common --strategy partition a a", "diff --strategy narrow a b",
-        "common --approx -q a a", "check f a",
+        "dedup a",
+        "common a a",
+        "common --strategy partition a a",
+        "diff --strategy narrow a b",
+        "common --approx -q a a",
+        "check f a",
     ] {
         place.write("b", "");
         let ran = place.sh(&format!("\"$petal\" {words} | head -n 1; exit ${{PIPESTATUS[0]}}"));
@@ -321,7 +353,8 @@ fn an_existing_output_keeps_permissions_and_link_until_success() {
     assert!(fs::symlink_metadata(place.files.file("link")).unwrap().is_symlink());
     assert_eq!(fs::metadata(&out).unwrap().mode() & 0o7777, 0o640);
     // A new one gets what the umask leaves, like a file made by the shell.
-    let ran = place.sh("umask 027; \"$petal\" dedup a -o new; \"$petal\" build -o f a; stat -c %a new f");
+    let ran =
+        place.sh("umask 027; \"$petal\" dedup a -o new; \"$petal\" build -o f a; stat -c %a new f");
     assert_eq!(ran.text(), "640\n640\n");
     // A link to nothing is followed too.
     std::os::unix::fs::symlink("target", place.files.file("dangling")).unwrap();

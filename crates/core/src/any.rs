@@ -198,9 +198,7 @@ impl<S: StoreMut> AnyFilter<S> {
         match (self, other) {
             (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.union(theirs),
             (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours.union(theirs),
-            (ours, theirs) => {
-                Err(Error::incompatible("layout", ours.shape(), theirs.shape()))
-            }
+            (ours, theirs) => Err(Error::incompatible("layout", ours.shape(), theirs.shape())),
         }
     }
 }

@@ -138,8 +138,7 @@ mod tests {
     #[test]
     fn rapidhash_is_what_its_own_crate_and_paper_say() {
         for (seed, bytes) in [(0, &b""[..]), (0, b"hello"), (7, b"https://example.org/a?b=c")] {
-            let expect =
-                rapidhash::v3::rapidhash_v3_seeded(bytes, &RapidSecrets::seed_cpp(seed));
+            let expect = rapidhash::v3::rapidhash_v3_seeded(bytes, &RapidSecrets::seed_cpp(seed));
             assert_eq!(HashSpec::rapid(seed).hash(bytes), expect);
         }
     }
@@ -148,7 +147,8 @@ mod tests {
     fn sip_is_the_reference_with_1_and_3_rounds() {
         // The first vectors of the standard library's SipHash-1-3 tests, key 00..0f.
         let key: [u8; 16] = std::array::from_fn(|i| i as u8);
-        let expect: [u64; 3] = [0xabac_0158_050f_c4dc, 0xc9f4_9bf3_7d57_ca93, 0x82cb_9b02_4dc7_d44d];
+        let expect: [u64; 3] =
+            [0xabac_0158_050f_c4dc, 0xc9f4_9bf3_7d57_ca93, 0x82cb_9b02_4dc7_d44d];
         for (length, expect) in expect.into_iter().enumerate() {
             let message: Vec<u8> = (0..length as u8).collect();
             assert_eq!(HashSpec::keyed(key).hash(&message), expect, "{length}");

@@ -264,7 +264,9 @@ mod tests {
     fn extremes_stay_probabilities() {
         for lanes in [8, 16] {
             for probes in 1..=lanes {
-                for (n, blocks) in [(0, 1), (1, 1), (1, u64::MAX), (u64::MAX, 1), (1 << 40, 1 << 30)] {
+                for (n, blocks) in
+                    [(0, 1), (1, 1), (1, u64::MAX), (u64::MAX, 1), (1 << 40, 1 << 30)]
+                {
                     let rate = blocked(n, blocks, lanes, probes);
                     assert!((0.0..=1.0).contains(&rate), "{lanes} {probes} {n} {blocks} {rate}");
                 }

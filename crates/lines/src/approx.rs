@@ -62,13 +62,15 @@ impl Approx<'_> {
         Ok(report)
     }
 
-    /// Distinct lines to plan for, if anything is known of them.
+    /// Lines to plan for, if anything is known of them.
     fn lines(&self, inputs: &[&Input]) -> Result<Option<u64>> {
         if inputs.iter().any(|input| !input.is_file()) {
             return Ok(self.keys);
         }
-        let sample = Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work)?;
-        Ok(Some(self.keys.unwrap_or(sample.distinct).max(1)))
+        let sample = Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work, 1)?;
+        // Lines and not distinct ones: of those a sample can tell too few, and then the filter
+        // would not keep its rate.
+        Ok(Some(self.keys.unwrap_or(sample.lines).max(1)))
     }
 
     /// A filter for so many keys, or for who knows how many: then all of the memory.
@@ -177,7 +179,8 @@ impl Approx<'_> {
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
         let (other_lines, first_lines) = (self.lines(&others)?, self.lines(first)?);
-        let keys = other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
+        let keys =
+            other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
         let mut filter = self.filter(keys, self.budget.work)?;
         if let (Some(keys), Some(lines)) = (keys, first_lines) {
             // The filter fills up while lines are tested: the mean rate over that time.

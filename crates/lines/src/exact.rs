@@ -64,7 +64,7 @@ impl Exact<'_> {
         let spool = |input: Input| input.spool(&self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let streams = first.iter().any(|input| !input.is_file());
-        let sizes = self.sizes(&first, &others)?;
+        let mut sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
             Some(strategy) => Plan { strategy, first_begins: false },
             // Of unknown size: begin in memory, and see.
@@ -77,6 +77,7 @@ impl Exact<'_> {
             }
             None => sizes.choose(&self.budget),
         };
+        sizes.forget_keys();
         report.strategy = plan.strategy.name();
         if plan.strategy == Strategy::Memory {
             self.in_memory(first, others, &sizes, printer, &mut report)?;
@@ -91,8 +92,9 @@ impl Exact<'_> {
     }
 
     fn sizes(&self, first: &[Input], others: &[Input]) -> Result<Sizes> {
+        let among = others.len() + 1;
         let sample = |inputs: &[&Input]| {
-            Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work)
+            Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work, among)
         };
         let files: Vec<_> = first.iter().filter(|input| input.is_file()).collect();
         let first = sample(&files)?;
@@ -430,12 +432,7 @@ impl<'a> Gather<'a, '_> {
         Ok(())
     }
 
-    fn narrow_diff(
-        &mut self,
-        first: &[&Input],
-        others: &[Input],
-        sizes: &Sizes,
-    ) -> Result<Listed> {
+    fn narrow_diff(&mut self, first: &[&Input], others: &[Input], sizes: &Sizes) -> Result<Listed> {
         let job = self.job;
         let memory = self.work() - least_records(self.work());
         let mut filter =
@@ -496,8 +493,7 @@ impl<'a> Gather<'a, '_> {
         lines: u64,
     ) -> Result<BloomFilter> {
         let memory = self.work() - least_records(self.work());
-        let mut filter =
-            BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
+        let mut filter = BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
         self.fill(what, inputs, &mut filter)?;
         Ok(filter)
     }

@@ -43,11 +43,7 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<
 }
 
 /// Puts every line of the inputs into a filter.
-pub fn fill(
-    settings: &Settings<'_>,
-    filter: &mut AnyFilter,
-    inputs: &[Source],
-) -> Result<Filled> {
+pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) -> Result<Filled> {
     let inputs = Input::look_at(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();

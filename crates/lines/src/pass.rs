@@ -223,9 +223,17 @@ struct Cursor {
 }
 
 enum At {
-    File { file: Arc<File>, range: Range, next: u64 },
+    File {
+        file: Arc<File>,
+        range: Range,
+        next: u64,
+    },
     /// What was read behind the last line end, and where in the stream that is.
-    Stream { stream: Box<dyn Read + Send>, carry: Vec<u8>, offset: u64 },
+    Stream {
+        stream: Box<dyn Read + Send>,
+        carry: Vec<u8>,
+        offset: u64,
+    },
 }
 
 /// A worker's buffer and what is in it.

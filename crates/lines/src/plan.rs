@@ -58,30 +58,38 @@ pub(crate) struct Sample {
 
 /// Bytes read at each place.
 const SPOT: u64 = 64 << 10;
+const FEW: u64 = 16;
 const MOST_SPOTS: u64 = 4096;
+/// The least that all samples of a job may hold together: 8 MiB, while nothing else is held.
+const LEAST_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are "sampled" whole.
 const SMALL: u64 = 4 << 20;
 
 impl Sample {
     /// Samples files evenly. Two samples of √(400·N) lines each share about 400 lines for an
-    /// overlap of 1 (the birthday bound), enough to tell a tenth from a half.
+    /// overlap of 1 (the birthday bound), enough to tell a tenth from a half. So many samples
+    /// share the memory `among` them.
     pub(crate) fn of(
         inputs: &[&Input],
         hashes: &Hashes,
         delimiter: u8,
         memory: u64,
+        among: usize,
     ) -> Result<Self> {
         let mut sample = Self::default();
         let lengths: Vec<_> = inputs.iter().map(|input| input.length().unwrap_or(0)).collect();
         sample.bytes = lengths.iter().sum();
-        let mut spots = if sample.bytes <= SMALL { 1 } else { 16 };
+        // So that short lines cost no more memory than long ones.
+        let affordable = ((memory / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
+        let mut spots = if sample.bytes <= SMALL { 1 } else { FEW };
         let mut taken = 0;
         let mut buffer = Vec::new();
         let mut spot = 0;
         let mut at = (0, 0);
         while spot < spots {
             let size = if sample.bytes <= SMALL { SMALL } else { SPOT };
-            let mut position = (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
+            let mut position =
+                (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
             spot += 1;
             // Where that is; inputs are gone through once.
             while at.0 < inputs.len() && at.1 + lengths[at.0] <= position {
@@ -94,22 +102,26 @@ impl Sample {
             while left > 0 && input < inputs.len() {
                 left -= left.min(lengths[input] - position);
                 let end = (position + size).min(lengths[input]);
-                taken += sample.lines_in(
-                    inputs[input], position, end, delimiter, hashes, &mut buffer,
-                )?;
+                let most = if sample.bytes <= SMALL {
+                    affordable - affordable.min(sample.keys.len() as u64)
+                } else {
+                    affordable / FEW
+                };
+                let span = (position, end, most);
+                taken += sample.lines_in(inputs[input], span, delimiter, hashes, &mut buffer)?;
                 if sample.bytes > SMALL {
                     break;
                 }
                 (input, position) = (input + 1, 0);
             }
             // The first spots tell how long lines are, hence how many spots are worth their time.
-            if spot == spots && spots == 16 {
+            if spot == spots && spots == FEW {
                 let lines = sample.estimate(taken) as f64;
                 let wanted = (400.0 * lines).sqrt() * taken as f64 / sample.sampled.max(1) as f64;
-                let affordable = (memory / 4 / 8).saturating_mul(taken) / sample.sampled.max(1);
-                let wanted = (wanted as u64).min(affordable) / SPOT;
-                spots = wanted.clamp(16, MOST_SPOTS);
-                if spots > 16 {
+                let affordable = affordable.saturating_mul(taken) / sample.sampled.max(1);
+                let wanted = (wanted as u64).min(affordable) / (taken / FEW).max(1);
+                spots = wanted.clamp(FEW, MOST_SPOTS);
+                if spots > FEW {
                     (spot, at, taken) = (0, (0, 0), 0);
                     sample.keys.clear();
                     sample.sampled = 0;
@@ -130,12 +142,11 @@ impl Sample {
         Ok(sample)
     }
 
-    /// Takes the whole lines between two positions; the bytes they cover.
+    /// Takes the whole lines between two positions, and so many at most; the bytes they cover.
     fn lines_in(
         &mut self,
         input: &Input,
-        start: u64,
-        end: u64,
+        (start, end, most): (u64, u64, u64),
         delimiter: u8,
         hashes: &Hashes,
         buffer: &mut Vec<u8>,
@@ -152,14 +163,17 @@ impl Sample {
             let last = memchr::memrchr(delimiter, lines).map_or(0, |at| at + 1);
             lines = &lines[..last];
         }
-        let covered = lines.len() as u64;
         let text = lines.strip_suffix(&[delimiter]).unwrap_or(lines);
-        if covered > 0 {
-            let before = self.keys.len();
-            self.keys.extend(text.split(|b| *b == delimiter).map(|line| hashes.key(line)));
-            self.sampled += (self.keys.len() - before) as u64;
+        if lines.is_empty() {
+            return Ok(0);
         }
-        Ok(covered)
+        let mut covered = 0;
+        for line in text.split(|b| *b == delimiter).take(most as usize) {
+            self.keys.push(hashes.key(line));
+            self.sampled += 1;
+            covered += line.len() + 1;
+        }
+        Ok(covered.min(lines.len()) as u64)
     }
 
     fn estimate(&self, taken: u64) -> u64 {
@@ -225,6 +239,13 @@ pub(crate) struct Plan {
 }
 
 impl Sizes {
+    /// Gives back the memory of the samples, when the choice is made.
+    pub(crate) fn forget_keys(&mut self) {
+        for sample in self.others.iter_mut().chain([&mut self.first]) {
+            sample.keys = Vec::new();
+        }
+    }
+
     /// The other input with the fewest lines.
     pub(crate) fn smallest_other(&self) -> usize {
         let by_lines = |j: &usize| self.others[*j].lines;
@@ -266,7 +287,8 @@ impl Sizes {
     pub(crate) fn cost(&self, plan: Plan, budget: &Budget) -> f64 {
         let all = || self.others.iter().chain([&self.first]);
         let length = |sample: &Sample| sample.line_length();
-        let read = |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
+        let read =
+            |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
         let decide = |sample: &Sample, lines: f64| {
             lines * (cost::fingerprint(length(sample)) + cost::RECORD)
         };
@@ -310,4 +332,25 @@ impl Sizes {
 fn rate(keys: u64, memory: u64) -> f64 {
     let keys = keys.max(1);
     Shape::for_memory(filter_bytes(keys, memory), keys).map_or(1.0, |shape| shape.rate(keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Source;
+
+    #[test]
+    fn a_sample_of_short_lines_takes_no_more_memory_than_its_share() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ends");
+        for bytes in [SMALL as usize, 3 * SMALL as usize] {
+            std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
+            let inputs = Input::look_at(&[Source::from_arg(&path)]).unwrap();
+            let hashes = Hashes::random().unwrap();
+            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', 6 << 20, 4).unwrap();
+            assert!(sample.keys.len() * 8 <= 2 << 20, "{}", sample.keys.len());
+            let exact = bytes as f64;
+            assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
+        }
+    }
 }

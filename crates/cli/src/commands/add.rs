@@ -21,7 +21,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     teller.finish();
     filled?;
     build::warn_if_overfull(&filter, &teller);
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_file(&args.filter))?;
+    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -28,7 +28,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     teller.finish();
     let filled = filled?;
     warn_if_overfull(&filter, &teller);
-    filter.write_to(output.file(), METADATA).map_err(Failure::of_file(&args.output))?;
+    filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filled.lines == 0 {
         teller.say("note: no lines came in; the filter is empty");

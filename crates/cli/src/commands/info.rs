@@ -56,7 +56,10 @@ fn table(filter: &AnyFilter<Mapped>) -> String {
         ("type", format!("{kind}, {layout}, {} probes", numbers["probes"])),
         ("size", text::size(filter.size_bytes())),
         ("plan", plan),
-        ("keys", format!("about {keys} distinct; {} inserts were new", text::count(filter.inserted()))),
+        (
+            "keys",
+            format!("about {keys} distinct; {} inserts were new", text::count(filter.inserted())),
+        ),
         ("fill", format!("{} %", text::significant(filter.fill_ratio() * 100.0))),
         ("rate now", text::rate(filter.estimated_rate())),
         ("hash", format!("{}{secret}", hash.name())),

@@ -22,7 +22,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
     }
     let teller = crate::progress::Teller::silent(args.quiet);
     super::build::warn_if_overfull(&filter, &teller);
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_file(&args.output))?;
+    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

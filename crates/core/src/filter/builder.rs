@@ -111,9 +111,11 @@ impl<G: Geometry> Builder<G> {
             && shape.lines().saturating_mul(64) > most
         {
             let needed = shape.lines().saturating_mul(64);
-            return Err(Error::invalid("memory", "enough for keys and rate", format!(
-                "{most} bytes where {needed} are needed"
-            )));
+            return Err(Error::invalid(
+                "memory",
+                "enough for keys and rate",
+                format!("{most} bytes where {needed} are needed"),
+            ));
         }
         let facts = Facts { planned: self.keys.unwrap_or(0), target, inserted: 0 };
         Filter::empty(shape, self.hash, facts)

@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::header::{HEADER, Header, PAGE, check_sum};
 use crate::error::{Error, Result};
-use crate::store::{Line, Owned, StoreMut as _, bytes_of, bytes_of_mut};
 use crate::store::Store as _;
+use crate::store::{Line, Owned, StoreMut as _, bytes_of, bytes_of_mut};
 
 /// A file's header and metadata, the lengths compared with the bytes that are there. The data
 /// lies in `file[header.data_at()..]` and has not been looked at.
