@@ -60,8 +60,8 @@ pub(crate) struct Sample {
 const SPOT: u64 = 64 << 10;
 const FEW: u64 = 16;
 const MOST_SPOTS: u64 = 4096;
-/// The least that all samples of a job may hold together: 4 MiB, while nothing else is held.
-const LEAST_KEYS: u64 = 1 << 19;
+/// The least that all samples of a job may hold together: 8 MiB, while nothing else is held.
+const LEAST_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are "sampled" whole.
 const SMALL: u64 = 4 << 20;
 
@@ -358,7 +358,7 @@ mod tests {
             let inputs = Input::look_at(&[Source::from_arg(&path)]).unwrap();
             let hashes = Hashes::random().unwrap();
             let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', 6 << 20, 4).unwrap();
-            assert!(sample.keys.len() * 8 <= 1 << 20, "{}", sample.keys.len());
+            assert!(sample.keys.len() * 8 <= 2 << 20, "{}", sample.keys.len());
             let exact = bytes as f64;
             assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
         }
