@@ -287,7 +287,7 @@ impl Exact<'_> {
                 Listed::Kept
             }
         };
-        let (runs, digits, report) = (work.into_parts(), work.digits, work.report);
+        let (runs, digits, report) = (work.take_parts(), work.digits, work.report);
         self.progress.phase("deciding", None);
         let resolver = Resolver {
             verb: self.verb,
@@ -612,7 +612,7 @@ impl<'a> Gather<'a, '_> {
     }
 
     /// The records by partition, and the memory they hold.
-    fn into_parts(&mut self) -> (Vec<Part>, u64) {
+    fn take_parts(&mut self) -> (Vec<Part>, u64) {
         let count = self.digits.parts();
         let all = self.others.iter().flatten().chain(&self.first);
         let taken = all.map(|stream| held(std::slice::from_ref(stream))).sum();

@@ -99,7 +99,7 @@ impl Table {
     #[inline]
     fn find(&self, print: Fingerprint) -> usize {
         let slots = self.prints.len();
-        let mut at = (u128::from(print.low) * slots as u128 >> 64) as usize;
+        let mut at = ((u128::from(print.low) * slots as u128) >> 64) as usize;
         loop {
             let there = self.prints[at];
             if there == print || there == Fingerprint::default() {

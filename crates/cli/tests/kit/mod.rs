@@ -78,11 +78,25 @@ pub(crate) fn run<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Ran {
 pub(crate) struct Place {
     pub(crate) files: Scratch,
     temp: Scratch,
+    one_arena: bool,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { files: Scratch::new(), temp: Scratch::new() }
+        Self { files: Scratch::new(), temp: Scratch::new(), one_arena: false }
+    }
+
+    /// A place where glibc's allocator has one arena for all threads: what a program takes is
+    /// then what it asked for.
+    pub(crate) fn with_one_arena() -> Self {
+        Self { one_arena: true, ..Self::new() }
+    }
+
+    fn settle(&self, command: &mut Command) {
+        command.current_dir(self.files.path()).env("TMPDIR", self.temp.path());
+        if self.one_arena {
+            command.env("MALLOC_ARENA_MAX", "1");
+        }
     }
 
     /// The folder for temporary data.
@@ -107,7 +121,7 @@ impl Place {
     /// The program, working in the folder, with temporary data in the other one.
     pub(crate) fn petal(&self, words: &str) -> Command {
         let mut command = petal();
-        command.current_dir(self.files.path()).env("TMPDIR", self.temp.path());
+        self.settle(&mut command);
         command.args(words.split_whitespace());
         command
     }
@@ -134,7 +148,7 @@ impl Place {
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         command.args(["-c", script]).stdin(Stdio::null());
-        command.current_dir(self.files.path()).env("TMPDIR", self.temp.path());
+        self.settle(&mut command);
         command.env("petal", env!("CARGO_BIN_EXE_petal"));
         command
     }
