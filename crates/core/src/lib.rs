@@ -66,3 +66,8 @@ pub use hash::HashSpec;
 pub use key::Key;
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

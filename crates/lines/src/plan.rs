@@ -58,6 +58,7 @@ pub(crate) struct Sample {
 
 /// Bytes read at each place.
 const SPOT: u64 = 64 << 10;
+/// Places that tell how long lines are, and the most there are.
 const FEW: u64 = 16;
 const MOST_SPOTS: u64 = 4096;
 /// The least that all samples of a job may hold together: 8 MiB, while nothing else is held.
@@ -76,115 +77,28 @@ impl Sample {
         memory: u64,
         among: usize,
     ) -> Result<Self> {
-        let mut sample = Self::default();
-        let lengths: Vec<_> = inputs.iter().map(|input| input.length().unwrap_or(0)).collect();
-        sample.bytes = lengths.iter().sum();
         // So that short lines cost no more memory than long ones.
-        let affordable = ((memory / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
-        let mut spots = if sample.bytes <= SMALL { 1 } else { FEW };
-        let mut taken = 0;
-        let mut buffer = Vec::new();
-        let mut spot = 0;
-        let mut at = (0, 0);
-        while spot < spots {
-            let size = if sample.bytes <= SMALL { SMALL } else { SPOT };
-            let mut position =
-                (u128::from(sample.bytes) * u128::from(spot) / u128::from(spots)) as u64;
-            spot += 1;
-            // Where that is; inputs are gone through once.
-            while at.0 < inputs.len() && at.1 + lengths[at.0] <= position {
-                at.1 += lengths[at.0];
-                at.0 += 1;
+        let most = ((memory / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
+        let mut taker = Taker { inputs, hashes, delimiter, keys: vec![], bytes: 0, buffer: vec![] };
+        let bytes = inputs.iter().filter_map(|input| input.length()).sum();
+        if bytes <= SMALL {
+            for input in inputs {
+                let left = most - most.min(taker.keys.len() as u64);
+                taker.take(input, 0, SMALL, left)?;
             }
-            let mut input = at.0;
-            position -= at.1;
-            let mut left = size;
-            while left > 0 && input < inputs.len() {
-                left -= left.min(lengths[input] - position);
-                let end = (position + size).min(lengths[input]);
-                let most = if sample.bytes <= SMALL {
-                    affordable - affordable.min(sample.keys.len() as u64)
-                } else {
-                    affordable / FEW
-                };
-                let span = (position, end, most);
-                taken += sample.lines_in(inputs[input], span, delimiter, hashes, &mut buffer)?;
-                if sample.bytes > SMALL {
-                    break;
-                }
-                (input, position) = (input + 1, 0);
-            }
-            // The first spots tell how long lines are, hence how many spots are worth their time.
-            if spot == spots && spots == FEW {
-                let lines = sample.estimate(taken) as f64;
-                let wanted = (400.0 * lines).sqrt() * taken as f64 / sample.sampled.max(1) as f64;
-                let affordable = affordable.saturating_mul(taken) / sample.sampled.max(1);
-                let wanted = (wanted as u64).min(affordable) / (taken / FEW).max(1);
-                spots = wanted.clamp(FEW, MOST_SPOTS);
-                if spots > FEW {
-                    (spot, at, taken) = (0, (0, 0), 0);
-                    sample.keys.clear();
-                    sample.sampled = 0;
-                }
-            }
-        }
-        sample.lines = sample.estimate(taken);
-        sample.keys.sort_unstable();
-        let pairs = sample.keys.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64;
-        let (sampled, lines) = (sample.sampled as f64, sample.lines as f64);
-        sample.distinct = if sample.sampled >= sample.lines {
-            sample.sampled - pairs as u64
         } else {
-            // A line with m copies meets another of them with probability (m-1)·s/N.
-            let copies = 1.0 + 2.0 * pairs * lines / (sampled * sampled).max(1.0);
-            (lines / copies).ceil() as u64
-        };
-        Ok(sample)
-    }
-
-    /// Takes the whole lines between two positions, and so many at most; the bytes they cover.
-    fn lines_in(
-        &mut self,
-        input: &Input,
-        (start, end, most): (u64, u64, u64),
-        delimiter: u8,
-        hashes: &Hashes,
-        buffer: &mut Vec<u8>,
-    ) -> Result<u64> {
-        let Open::File { file, range } = input.open()? else { return Ok(0) };
-        buffer.resize((end - start) as usize, 0);
-        read_at(&file, input.name(), buffer, range.start + start)?;
-        let mut lines = &buffer[..];
-        if start > 0 {
-            let first = memchr::memchr(delimiter, lines).map_or(lines.len(), |at| at + 1);
-            lines = &lines[first..];
+            taker.spots(bytes, FEW, most / FEW)?;
+            // Those tell how long lines are, hence how many places are worth their time.
+            let (sampled, taken) = (taker.keys.len().max(1) as u64, taker.bytes);
+            let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
+            let wanted = ((400.0 * lines).sqrt() as u64).min(most);
+            let spots = (wanted / (sampled / FEW).max(1)).min(MOST_SPOTS);
+            if spots > FEW {
+                (taker.keys, taker.bytes) = (vec![], 0);
+                taker.spots(bytes, spots, most / FEW)?;
+            }
         }
-        if range.start + end < range.end {
-            let last = memchr::memrchr(delimiter, lines).map_or(0, |at| at + 1);
-            lines = &lines[..last];
-        }
-        let text = lines.strip_suffix(&[delimiter]).unwrap_or(lines);
-        if lines.is_empty() {
-            return Ok(0);
-        }
-        let mut covered = 0;
-        for line in text.split(|b| *b == delimiter).take(most as usize) {
-            self.keys.push(hashes.key(line));
-            self.sampled += 1;
-            covered += line.len() + 1;
-        }
-        Ok(covered.min(lines.len()) as u64)
-    }
-
-    fn estimate(&self, taken: u64) -> u64 {
-        if self.sampled == 0 {
-            // Lines longer than a spot, or nothing at all.
-            return self.bytes / SPOT + u64::from(self.bytes > 0);
-        }
-        if taken >= self.bytes {
-            return self.sampled;
-        }
-        (self.bytes as f64 * self.sampled as f64 / taken as f64).ceil() as u64
+        Ok(taker.estimates(bytes))
     }
 
     /// Estimated fraction of this one's lines that the other has too.
@@ -204,6 +118,86 @@ impl Sample {
 
     fn line_length(&self) -> f64 {
         self.bytes as f64 / self.lines.max(1) as f64
+    }
+}
+
+/// Takes sampled lines out of inputs.
+struct Taker<'a> {
+    inputs: &'a [&'a Input],
+    hashes: &'a Hashes,
+    delimiter: u8,
+    keys: Vec<u64>,
+    /// What the sampled lines cover.
+    bytes: u64,
+    buffer: Vec<u8>,
+}
+
+impl Taker<'_> {
+    /// Takes up to `most` lines at each of so many places, evenly spread over `bytes` of input.
+    fn spots(&mut self, bytes: u64, spots: u64, most: u64) -> Result<()> {
+        let (mut inputs, mut begin) = (self.inputs.iter().peekable(), 0);
+        for spot in 0..spots {
+            let at = (u128::from(bytes) * u128::from(spot) / u128::from(spots)) as u64;
+            while let Some(length) = inputs.peek().map(|input| input.length().unwrap_or(0))
+                && begin + length <= at
+            {
+                begin += length;
+                inputs.next();
+            }
+            if let Some(input) = inputs.peek() {
+                self.take(input, at - begin, SPOT, most)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the whole lines within `size` bytes from a position on, `most` of them at the most.
+    fn take(&mut self, input: &Input, start: u64, size: u64, most: u64) -> Result<()> {
+        let Open::File { file, range } = input.open()? else { return Ok(()) };
+        let end = (start + size).min(range.end - range.start);
+        self.buffer.resize((end - start) as usize, 0);
+        read_at(&file, input.name(), &mut self.buffer, range.start + start)?;
+        let mut lines = &self.buffer[..];
+        if start > 0 {
+            let first = memchr::memchr(self.delimiter, lines).map_or(lines.len(), |at| at + 1);
+            lines = &lines[first..];
+        }
+        if range.start + end < range.end {
+            let last = memchr::memrchr(self.delimiter, lines).map_or(0, |at| at + 1);
+            lines = &lines[..last];
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let text = lines.strip_suffix(&[self.delimiter]).unwrap_or(lines);
+        let mut covered = 0;
+        for line in text.split(|byte| *byte == self.delimiter).take(most as usize) {
+            self.keys.push(self.hashes.key(line));
+            covered += line.len() + 1;
+        }
+        self.bytes += covered.min(lines.len()) as u64;
+        Ok(())
+    }
+
+    /// What that says of `bytes` of input.
+    fn estimates(mut self, bytes: u64) -> Sample {
+        self.keys.sort_unstable();
+        let sampled = self.keys.len() as u64;
+        let lines = match sampled {
+            // Lines longer than a spot, or nothing at all.
+            0 => bytes / SPOT + u64::from(bytes > 0),
+            _ if self.bytes >= bytes => sampled,
+            _ => (bytes as f64 * sampled as f64 / self.bytes as f64).ceil() as u64,
+        };
+        let pairs = self.keys.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        let distinct = if sampled >= lines {
+            sampled - pairs
+        } else {
+            // A line with m copies meets another of them with probability (m-1)·s/N.
+            let square = (sampled as f64).powi(2).max(1.0);
+            (lines as f64 / (1.0 + 2.0 * pairs as f64 * lines as f64 / square)).ceil() as u64
+        };
+        Sample { bytes, lines, distinct, keys: self.keys, sampled }
     }
 }
 
