@@ -1,5 +1,7 @@
 //! Numbers as people write and read them.
 
+pub(crate) use petal_lines::readable_size as size;
+
 /// Parses a size in bytes with its unit: `4G` is 4 GiB, `512M`, `1.5GiB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let expected = || format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K");
@@ -47,19 +49,6 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
         number(text)?
     };
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(expected()) }
-}
-
-/// Bytes in the unit a person would choose: `1.5 GiB`.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = if unit == 0 || value.fract() == 0.0 { 0 } else { 1 };
-    format!("{value:.digits$} {}", UNITS[unit])
 }
 
 /// A count with its thousands apart: `5,000,000`.

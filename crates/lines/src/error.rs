@@ -146,25 +146,25 @@ impl fmt::Display for Error {
                 f,
                 "{input}: the line at byte {offset} is longer than {}, a quarter of the memory \
                  cap; raise -m, or check that the file has the line ends you expect (-z for NUL)",
-                size(*limit)
+                readable_size(*limit)
             ),
             Kind::MemoryTooSmall { asked, least } => write!(
                 f,
                 "-m: {} is too little, at least {} is needed; raise -m",
-                size(*asked),
-                size(*least)
+                readable_size(*asked),
+                readable_size(*least)
             ),
             Kind::FilterTooLarge { keys, rate, needed, cap } => write!(
                 f,
                 "a filter for {keys} lines at a rate of {rate} takes {}, more than -m {} leaves; \
                  raise -m, or accept a higher rate with -p",
-                size(*needed),
-                size(*cap)
+                readable_size(*needed),
+                readable_size(*cap)
             ),
             Kind::Alloc { bytes } => write!(
                 f,
                 "out of memory: the system refused {}; lower -m below what is free",
-                size(*bytes)
+                readable_size(*bytes)
             ),
             Kind::Temp { dir, doing, source } if is_full(source) => write!(
                 f,
@@ -199,8 +199,9 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// Bytes in the unit a person would choose.
-pub(crate) fn size(bytes: u64) -> String {
+/// Bytes in the unit a person would choose: `1.5 GiB`, `700 bytes`.
+#[must_use]
+pub fn readable_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
     let mut unit = 0;

@@ -54,7 +54,7 @@ mod tests;
 use std::io::Write;
 
 pub use budget::{LEAST_MEMORY, SLACK};
-pub use error::{Error, Result};
+pub use error::{Error, Result, readable_size};
 pub use filters::{Checked, Filled, check, count_lines, fill};
 pub use input::Source;
 pub use judge::Verb;
