@@ -1,5 +1,7 @@
 //! The filter verbs: make, extend, query, unite, describe, examine; and sizing.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+
 mod kit;
 
 use std::collections::HashSet;
