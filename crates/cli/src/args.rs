@@ -47,7 +47,7 @@ Examples:
   petal common a.txt b.txt              lines of a.txt that are in b.txt too
   petal common a.txt b.txt -m 4G -o c   the same within 4 GiB of memory, into a file
   petal diff new.txt seen.txt           lines of new.txt that are not in seen.txt
-  sort-free: petal dedup logs/*.txt     distinct lines, in order of first appearance
+  petal dedup logs/*.txt                distinct lines, in order of first appearance
   petal build -o bad.petal hosts.txt    a filter of all lines, 1 % false positives
   petal check bad.petal requests.txt    lines that the filter may hold
   petal plan -n 5e9 -m 4G               what rate 4 GiB give for 5 billion keys
@@ -209,7 +209,8 @@ pub(crate) struct Answer {
     /// One pass over each input, filters decide; the wrong lines to expect are told on stderr
     #[arg(long)]
     pub(crate) approx: bool,
-    /// With --approx: distinct lines to expect of an input that is no file
+    /// With --approx: distinct lines to plan for [default: as many as files seem to have; of a
+    /// pipe nothing is known, and all of the memory is used]
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, requires = "approx")]
     pub(crate) expected: Option<u64>,
     /// With --approx: false-positive rate to plan for [default: the best the memory allows]

@@ -36,15 +36,20 @@ struct Phase {
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
 impl Teller {
-    pub(crate) fn new(talk: &Talk) -> Self {
+    /// `prints`: whether lines go to standard output. Where that is a terminal too, a bar would
+    /// be drawn between them.
+    pub(crate) fn new(talk: &Talk, prints: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
+        let crowded = prints && std::io::stdout().is_terminal();
         let show = match talk.progress {
             When::Always => !talk.quiet,
-            When::Auto => !talk.quiet && terminal,
+            When::Auto => !talk.quiet && terminal && !crowded,
             When::Never => false,
         };
         let bar = (show && terminal).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(style(false));
+            bar.set_message("looking");
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });

@@ -1,6 +1,6 @@
 //! The filter verbs: make, extend, query, unite, describe, examine; and sizing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
 mod kit;
 

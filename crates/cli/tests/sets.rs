@@ -1,7 +1,7 @@
 //! The set verbs print what the naive models print: the same bytes for any number of threads,
 //! any cap, any strategy, any kind of input.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
 mod kit;
 

@@ -1,10 +1,11 @@
 //! Trouble: exit code 2, one line on stderr that says what to do, and nothing left behind.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
 mod kit;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Stdio;
 
@@ -53,7 +54,7 @@ fn a_file_one_may_not_read() {
     place.write("a", "x\n");
     place.write("b", "x\n");
     let secret = place.files.file("b");
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0o0)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     let words = if fs::read(&secret).is_err() {
         "\"$petal\" common a b"
     } else if place.sh("setpriv --reuid 65534 --clear-groups \"$petal\" --version").code == Some(0)
@@ -373,15 +374,22 @@ fn a_signal_leaves_nothing_and_touches_nothing() {
     place.write("out", "old\n");
     let before = kit::look(&place.files.file("out"));
     for (signal, code) in [("KILL", None), ("INT", Some(130)), ("TERM", Some(130))] {
-        for (words, millis) in [
-            ("common --strategy partition -m 8M -j 2 a b -o out", 300),
-            ("diff --strategy narrow -m 8M -j 2 a b -o out", 200),
-            ("dedup --strategy partition -m 8M -j 1 a b -o out", 500),
-            ("build -j 1 -o out a b", 60),
+        for words in [
+            "common --strategy partition -m 8M -j 2 a b -o out",
+            "diff --strategy narrow -m 8M -j 2 a b -o out",
+            "dedup --strategy partition -m 8M -j 1 a b -o out",
+            "build -j 1 -o out a b",
+            // Copies standard input, which does not end, to the folder for temporary data.
+            "common --strategy partition a - -o out",
         ] {
             let mut command = place.petal(words);
-            let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(millis));
+            command.args(["--progress", "always"]).stderr(Stdio::piped()).stdin(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut endless = child.stdin.take().unwrap();
+            endless.write_all(&vec![b'\n'; 1 << 16]).ok();
+            // The first words come when the work has begun.
+            let mut stderr = BufReader::new(child.stderr.take().unwrap());
+            stderr.read_line(&mut String::new()).unwrap();
             let sent = std::process::Command::new("kill")
                 .args([format!("-{signal}"), child.id().to_string()])
                 .status();

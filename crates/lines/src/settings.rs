@@ -10,7 +10,8 @@ use crate::progress::Progress;
 /// What all jobs need to be told.
 #[derive(Clone)]
 pub struct Settings<'a> {
-    /// The cap on the memory of the whole process, in bytes; at least [`LEAST_MEMORY`].
+    /// The cap on the memory of the whole process, in bytes; at least
+    /// [`LEAST_MEMORY`](crate::LEAST_MEMORY).
     pub memory: u64,
     /// Threads to work with.
     pub jobs: usize,

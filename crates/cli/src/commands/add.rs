@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::progress::Teller;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.engine.talk);
+    let teller = Teller::new(&args.engine.talk, false);
     let mut settings = settings(&args.engine, &teller);
     let inputs = args.inputs.sources();
     let mut output = Output::open(Some(&args.filter), &inputs)?;

@@ -14,7 +14,7 @@ use crate::text;
 const RATE: f64 = 0.01;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.read.talk);
+    let teller = Teller::new(&args.read.talk, false);
     let settings = reading(&args.read, &teller);
     let inputs = args.inputs.sources();
     // Refused before any work is done.

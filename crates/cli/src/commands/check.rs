@@ -2,7 +2,7 @@
 
 use petal_lines::{LEAST_MEMORY, Source, check};
 
-use super::{print, settings};
+use super::{print, prints, settings};
 use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
 use crate::filter_file;
@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::progress::Teller;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.engine.talk);
+    let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
     let mut settings = settings(&args.engine, &teller);
     filter_file::fits(&args.filter, settings.memory)?;
     settings.memory = settings.memory.max(LEAST_MEMORY);

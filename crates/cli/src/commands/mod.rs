@@ -10,6 +10,7 @@ mod set;
 mod verify;
 
 use std::io::Write as _;
+use std::path::Path;
 
 use petal_lines::Settings;
 
@@ -57,6 +58,11 @@ fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
     }
     settings.progress = teller;
     settings
+}
+
+/// Whether lines will go to standard output.
+fn prints(count: bool, output: Option<&Path>) -> bool {
+    !count && output.is_none_or(|path| path == Path::new("-"))
 }
 
 /// Prints a result on standard output.

@@ -241,7 +241,7 @@ fn table(plans: &[Plan]) -> String {
         ("layout", |plan| plan.layout.clone()),
     ];
     let row = |(name, fact): &(&str, Fact)| {
-        let cells = plans.iter().map(|plan| format!("{:<28}", fact(plan)));
+        let cells = plans.iter().map(|plan| format!("{:<32}", fact(plan)));
         let line = format!("{name:<20}{}", cells.collect::<String>());
         format!("{}\n", line.trim_end())
     };

@@ -2,7 +2,7 @@
 
 use petal_lines::{Mode, Report, SetJob, Source, Verb};
 
-use super::{print, settings};
+use super::{print, prints, settings};
 use crate::args::{Answer, DedupArgs, Engine, SetArgs};
 use crate::exit::{Outcome, Result};
 use crate::output::Output;
@@ -25,7 +25,7 @@ fn run(
     answer: &Answer,
     engine: &Engine,
 ) -> Result<Outcome> {
-    let teller = Teller::new(&engine.talk);
+    let teller = Teller::new(&engine.talk, prints(answer.count, answer.output.as_deref()));
     let settings = settings(engine, &teller);
     let mode = if answer.approx {
         Mode::Approx { keys: answer.expected, rate: answer.fpr }

@@ -1,4 +1,6 @@
 //! Runs the real program and looks at everything it leaves: exit code, both streams, files.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![allow(dead_code, reason = "each test program uses its part of the kit")]
 
 use std::ffi::OsStr;
@@ -85,6 +87,10 @@ impl Place {
         Self { files: Scratch::new(), temp: Scratch::new() }
     }
 
+    fn settle(&self, command: &mut Command) {
+        command.current_dir(self.files.path()).env("TMPDIR", self.temp.path());
+    }
+
     /// The folder for temporary data.
     pub(crate) fn temp(&self) -> &Path {
         self.temp.path()
@@ -107,7 +113,7 @@ impl Place {
     /// The program, working in the folder, with temporary data in the other one.
     pub(crate) fn petal(&self, words: &str) -> Command {
         let mut command = petal();
-        command.current_dir(self.files.path()).env("TMPDIR", self.temp.path());
+        self.settle(&mut command);
         command.args(words.split_whitespace());
         command
     }
@@ -134,7 +140,7 @@ impl Place {
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         command.args(["-c", script]).stdin(Stdio::null());
-        command.current_dir(self.files.path()).env("TMPDIR", self.temp.path());
+        self.settle(&mut command);
         command.env("petal", env!("CARGO_BIN_EXE_petal"));
         command
     }
