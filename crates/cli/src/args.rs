@@ -418,7 +418,7 @@ pub(crate) struct PlanArgs {
     #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
     pub(crate) memory: Option<Memory>,
     /// Probes: bits set for a key
-    #[arg(short = 'k', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(short = 'k', long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) probes: Option<u32>,
     /// Print JSON
     #[arg(long)]

@@ -38,6 +38,9 @@ impl Failure {
     /// A filter file that cannot be written.
     pub(crate) fn of_output(file: &Path) -> impl Fn(petal::Error) -> Self + '_ {
         |error| match std::error::Error::source(&error).and_then(|source| source.downcast_ref()) {
+            Some(source) if io::Error::kind(source) == io::ErrorKind::BrokenPipe => {
+                Self::ClosedPipe
+            }
             Some(source) => Self::Plain(cannot_write(&file.display().to_string(), source)),
             None => Self::of_file(file)(error),
         }

@@ -30,13 +30,14 @@ fn open_file(path: &Path) -> Result<File> {
     let failed = |error: io::Error| {
         Failure::Plain(format!("{}: cannot read: {}", path.display(), words(&error)))
     };
-    let file = File::open(path).map_err(failed)?;
-    let data = file.metadata().map_err(failed)?;
-    if data.is_dir() {
+    // Looked at first: opening a FIFO would wait for its writer.
+    let data = std::fs::metadata(path).map_err(failed)?;
+    if !data.is_file() {
+        let what = if data.is_dir() { "a directory" } else { "no regular file" };
         let path = path.display();
-        return Err(Failure::Plain(format!("{path}: is a directory, expected a filter file")));
+        return Err(Failure::Plain(format!("{path}: is {what}, expected a filter file")));
     }
-    Ok(file)
+    File::open(path).map_err(failed)
 }
 
 /// A filter that does not fit the memory is refused before it is read.

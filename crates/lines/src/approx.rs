@@ -65,12 +65,15 @@ impl Approx<'_> {
     /// Lines to plan for, if anything is known of them.
     fn lines(&self, inputs: &[&Input]) -> Result<Option<u64>> {
         if inputs.iter().any(|input| !input.is_file()) {
+            if self.keys.is_none() && self.rate.is_some() {
+                return Err(Error::unknown_size());
+            }
             return Ok(self.keys);
         }
         let sample = Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work, 1)?;
         // Lines and not distinct ones: of those a sample can tell too few, and then the filter
         // would not keep its rate.
-        Ok(Some(self.keys.unwrap_or(sample.lines).max(1)))
+        Ok(Some(sample.lines.max(1)))
     }
 
     /// A filter for so many keys, or for who knows how many: then all of the memory.
@@ -238,7 +241,9 @@ impl Approx<'_> {
         let seen = self.pass().run("matching", first, map, fold)?;
         report.saw(seen);
         report.first_lines = seen.lines;
-        report.wrong = lost;
+        // Of a filter that says yes to most of what it never saw, nothing can be estimated.
+        let overfull = filter.expected_rate(filter.inserted()) > 0.5;
+        report.wrong = if overfull { f64::NAN } else { lost };
         Ok(())
     }
 }

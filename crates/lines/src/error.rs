@@ -23,6 +23,7 @@ enum Kind {
     LineTooLong { input: String, offset: u64, limit: u64 },
     MemoryTooSmall { asked: u64, least: u64 },
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
+    UnknownSize,
     Alloc { bytes: u64 },
     Temp { dir: PathBuf, doing: &'static str, source: io::Error },
     Write { source: io::Error },
@@ -64,6 +65,10 @@ impl Error {
 
     pub(crate) fn filter_too_large(keys: u64, rate: f64, needed: u64, cap: u64) -> Self {
         Self::new(Kind::FilterTooLarge { keys, rate, needed, cap })
+    }
+
+    pub(crate) fn unknown_size() -> Self {
+        Self::new(Kind::UnknownSize)
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {
@@ -160,6 +165,11 @@ impl fmt::Display for Error {
                  raise -m, or accept a higher rate with -p",
                 readable_size(*needed),
                 readable_size(*cap)
+            ),
+            Kind::UnknownSize => write!(
+                f,
+                "-p: a filter for an input that is no file cannot be sized; say with -n how many \
+                 lines to expect"
             ),
             Kind::Alloc { bytes } => write!(
                 f,

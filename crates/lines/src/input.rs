@@ -51,9 +51,9 @@ enum Body {
     /// A regular file, opened anew for each pass.
     Named { path: PathBuf, mark: Mark },
     /// A file kept open: redirected standard input, or a spooled stream.
-    Held { file: Arc<File>, range: Range },
+    Held { file: Arc<File>, range: Range, mark: Option<Mark> },
     /// Read once; `None` when that has happened.
-    Stream(Mutex<Option<Box<dyn Read + Send>>>),
+    Stream(Mutex<Option<Box<dyn Wait + Send>>>),
 }
 
 /// Which bytes of a file are the input.
@@ -86,7 +86,7 @@ impl Mark {
 /// An input opened for one pass.
 pub(crate) enum Open {
     File { file: Arc<File>, range: Range },
-    Stream(Box<dyn Read + Send>),
+    Stream(Box<dyn Wait + Send>),
 }
 
 impl Input {
@@ -133,6 +133,11 @@ impl Input {
                 self.0.read(&mut buffer[..few])
             }
         }
+        impl Wait for Trickle {
+            fn ready(&self) -> bool {
+                true
+            }
+        }
         let body = Body::Stream(Mutex::new(Some(Box::new(Trickle(io::Cursor::new(bytes))))));
         Self { name: "trickle".to_owned(), body, skip: 0 }
     }
@@ -173,7 +178,13 @@ impl Input {
                 let range = Range { start: self.skip, end: mark.length };
                 Ok(Open::File { file: Arc::new(file), range })
             }
-            Body::Held { file, range } => {
+            Body::Held { file, range, mark } => {
+                let now = || file.metadata().map_err(|e| Error::read(&self.name, e));
+                if let Some(mark) = mark
+                    && Mark::of(&now()?) != *mark
+                {
+                    return Err(Error::changed(&self.name));
+                }
                 let range = Range { start: range.start + self.skip, end: range.end };
                 Ok(Open::File { file: Arc::clone(file), range })
             }
@@ -229,9 +240,33 @@ fn standard_input() -> io::Result<Body> {
     }
     if data.is_file() && has_true_size(&file, &data)? {
         let start = file.stream_position()?.min(data.len());
-        return Ok(Body::Held { file: Arc::new(file), range: Range { start, end: data.len() } });
+        let (range, mark) = (Range { start, end: data.len() }, Some(Mark::of(&data)));
+        return Ok(Body::Held { file: Arc::new(file), range, mark });
     }
     Ok(Body::Stream(Mutex::new(Some(Box::new(file)))))
+}
+
+/// A stream that can be waited for, so that a reader may stop waiting when nobody wants more.
+pub(crate) trait Wait: Read {
+    /// Whether reading will not block, now or within a moment. Where that cannot be told, yes.
+    fn ready(&self) -> bool;
+}
+
+/// How long a moment is.
+const MOMENT: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+impl Wait for File {
+    fn ready(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let mut fds = [PollFd::new(self, PollFlags::IN)];
+        !matches!(poll(&mut fds, Some(&MOMENT)), Ok(0))
+    }
+}
+
+impl Wait for LazyFile {
+    fn ready(&self) -> bool {
+        self.file.as_ref().is_none_or(Wait::ready)
+    }
 }
 
 /// A stream that is opened when it is first read: a FIFO blocks until it has a writer.
@@ -299,7 +334,7 @@ impl Spool {
 
     pub(crate) fn into_input(self, name: String) -> Input {
         let range = Range { start: 0, end: self.length };
-        Input { name, body: Body::Held { file: Arc::new(self.file), range }, skip: 0 }
+        Input { name, body: Body::Held { file: Arc::new(self.file), range, mark: None }, skip: 0 }
     }
 }
 

@@ -15,7 +15,7 @@
 //! Cost: one read of the input; memory as in [`Budget`]; one lock for each chunk, none a line.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -24,7 +24,7 @@ use petal::Answers;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::input::{Input, Open, Range, read_at};
+use crate::input::{Input, Open, Range, Wait, read_at};
 use crate::progress::Progress;
 
 /// How much is asked of a stream at a time: what a pipe holds.
@@ -232,7 +232,7 @@ enum At {
     },
     /// What was read behind the last line end, and where in the stream that is.
     Stream {
-        stream: Box<dyn Read + Send>,
+        stream: Box<dyn Wait + Send>,
         carry: Vec<u8>,
         offset: u64,
     },
@@ -278,6 +278,10 @@ where
                 Ok(Some(Flow::Go)) => {
                     self.pass.progress.advance(chunk.advance);
                     self.bytes.fetch_add(chunk.advance, Ordering::Relaxed);
+                    // An over-long line goes before the next may come.
+                    if chunk.buffer.capacity() > 3 * self.pass.budget.chunk {
+                        chunk.buffer = Vec::new();
+                    }
                     if let Some(turn) = turn {
                         self.turns.end(turn);
                     }
@@ -290,9 +294,6 @@ where
                     let turn = turn.or_else(|| self.turns.wait(chunk.ticket));
                     return self.turns.stop(turn, Err(error));
                 }
-            }
-            if chunk.buffer.capacity() > 3 * self.pass.budget.chunk {
-                chunk.buffer = Vec::new();
             }
         }
     }
@@ -339,12 +340,15 @@ where
                 }
                 At::File { .. } => false,
                 At::Stream { stream, carry, offset } => {
-                    self.read_stream(stream, carry, offset, chunk, turn)?
+                    self.read_stream(stream.as_mut(), carry, offset, chunk, turn)?
                 }
             };
             if some {
                 cursor.ticket += 1;
                 return Ok(true);
+            }
+            if self.turns.over.load(Ordering::Relaxed) {
+                return Ok(false);
             }
             cursor.open = None;
             cursor.input += 1;
@@ -354,7 +358,7 @@ where
     /// Reads what a stream has, at least one line; `false` at its end.
     fn read_stream<'t>(
         &'t self,
-        stream: &mut dyn Read,
+        stream: &mut dyn Wait,
         carry: &mut Vec<u8>,
         offset: &mut u64,
         chunk: &mut Chunk,
@@ -382,6 +386,12 @@ where
             if searched >= size && turn.is_none() {
                 *turn = self.turns.wait(chunk.ticket);
                 if turn.is_none() {
+                    return Ok(false);
+                }
+            }
+            while !stream.ready() {
+                // Nobody wants more: do not wait for a writer that may never write.
+                if self.turns.over.load(Ordering::Relaxed) {
                     return Ok(false);
                 }
             }
@@ -529,7 +539,10 @@ struct Wake<'a, 'b, M, F>(&'a Work<'b, M, F>);
 impl<M, F> Drop for Wake<'_, '_, M, F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            // With the lock, or somebody between looking and waiting would miss it.
+            let turn = self.0.turns.state.lock();
             self.0.turns.over.store(true, Ordering::Relaxed);
+            drop(turn);
             self.0.turns.moved.notify_all();
         }
     }

@@ -92,10 +92,10 @@ impl Sample {
             let (sampled, taken) = (taker.keys.len().max(1) as u64, taker.bytes);
             let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
             let wanted = ((400.0 * lines).sqrt() as u64).min(most);
-            let spots = (wanted / (sampled / FEW).max(1)).min(MOST_SPOTS);
+            let spots = (wanted / (sampled / FEW).max(1)).min(MOST_SPOTS).min(bytes / SPOT);
             if spots > FEW {
                 (taker.keys, taker.bytes) = (vec![], 0);
-                taker.spots(bytes, spots, most / FEW)?;
+                taker.spots(bytes, spots, (most / spots).max(1))?;
             }
         }
         Ok(taker.estimates(bytes))
@@ -356,5 +356,22 @@ mod tests {
             let exact = bytes as f64;
             assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
         }
+    }
+
+    /// The first places show long lines, and hide how many short ones lie between them.
+    #[test]
+    fn a_sample_is_not_fooled_into_taking_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fool");
+        let step = 3 << 20;
+        let mut file = vec![b'\n'; 16 * step];
+        for place in 0..16 {
+            file[place * step..][..70_000].fill(b'x');
+        }
+        std::fs::write(&path, file).unwrap();
+        let inputs = Input::look_at(&[Source::from_arg(&path)]).unwrap();
+        let hashes = Hashes::random().unwrap();
+        let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', 6 << 20, 1).unwrap();
+        assert!(sample.keys.len() as u64 <= LEAST_KEYS, "{}", sample.keys.len());
     }
 }

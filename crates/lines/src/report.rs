@@ -23,7 +23,8 @@ pub struct Report {
     /// Lines in the first input.
     pub first_lines: u64,
     /// Of an approximate job, the best estimate of wrong lines: printed but not in the answer
-    /// (`common`), or in the answer but not printed (`diff`, `dedup`). Zero of an exact job.
+    /// (`common`), or in the answer but not printed (`diff`, `dedup`); not a number if the filter
+    /// was too full to tell. Zero of an exact job.
     pub wrong: f64,
     /// Of an approximate job: lines were repeated because memory for what was printed ran out.
     pub repeats_possible: bool,

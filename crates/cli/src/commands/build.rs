@@ -36,6 +36,9 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// A better rate than anybody asks for: with -m alone, the filter stops growing there.
+const BEST_RATE: f64 = 1e-9;
+
 /// What filters built from lines say of themselves. No time and no names: the same lines give
 /// the same file.
 const METADATA: &str = concat!(
@@ -74,6 +77,12 @@ fn sized(args: &BuildArgs, keys: u64) -> Result<AnyFilter> {
     let hash = if args.keyed { HashSpec::keyed(random_key()?) } else { HashSpec::default() };
     // Only -m: the best rate that fits. Else the rate decides, and -m is a limit.
     let by_memory = args.memory.is_some() && args.fpr.is_none();
+    // More than this rate takes would be memory for nothing.
+    let most = match args.kind {
+        Kind::Bloom => Shape::for_rate(keys, BEST_RATE).map(|shape| shape.size_bytes()),
+        Kind::Classic => ClassicShape::for_rate(keys, BEST_RATE).map(|shape| shape.size_bytes()),
+    };
+    let memory = cap.min(most.unwrap_or(cap));
     let rate = args.fpr.unwrap_or(RATE);
     if !by_memory {
         let needed = match args.kind {
@@ -81,36 +90,43 @@ fn sized(args: &BuildArgs, keys: u64) -> Result<AnyFilter> {
             Kind::Classic => ClassicShape::for_rate(keys, rate)?.size_bytes(),
         };
         if needed > cap {
-            return Err(too_large(args.kind, keys, rate, needed, cap));
+            return Err(too_large(args, keys, rate, needed, cap));
         }
     }
     Ok(match args.kind {
         Kind::Bloom => {
             let builder = BloomFilter::builder().hash(hash).keys(keys);
-            let builder = if by_memory { builder.memory(cap) } else { builder.rate(rate) };
+            let builder = if by_memory { builder.memory(memory) } else { builder.rate(rate) };
             AnyFilter::from(builder.build()?)
         }
         Kind::Classic => {
             let builder = ClassicBloomFilter::builder().hash(hash).keys(keys);
-            let builder = if by_memory { builder.memory(cap) } else { builder.rate(rate) };
+            let builder = if by_memory { builder.memory(memory) } else { builder.rate(rate) };
             AnyFilter::from(builder.build()?)
         }
     })
 }
 
-fn too_large(kind: Kind, keys: u64, rate: f64, needed: u64, cap: u64) -> Failure {
-    let best = match kind {
+fn too_large(args: &BuildArgs, keys: u64, rate: f64, needed: u64, cap: u64) -> Failure {
+    let best = match args.kind {
         Kind::Bloom => Shape::for_memory(cap, keys).map(|shape| shape.rate(keys)),
         Kind::Classic => ClassicShape::for_memory(cap, keys).map(|shape| shape.rate(keys)),
     };
-    let or = best.map(|best| format!(", or leave out -p to get {}", text::rate(best)));
+    let cap_is = if args.memory.is_some() { "-m" } else { "half of the memory there is" };
+    // A filter that says yes to most things is no way out.
+    let or = match best {
+        Ok(best) if best < 0.5 && args.memory.is_some() => {
+            format!(", or leave out -p to get {}", text::rate(best))
+        }
+        Ok(best) if best < 0.5 => format!(", or accept {} with -p", text::rate(best * 1.001)),
+        _ => ", or plan for fewer keys with -n".to_owned(),
+    };
     Failure::Plain(format!(
-        "{} keys at {} take {}, more than the {} of -m; raise -m to that{}",
+        "{} keys at {} take {}, more than {}, {cap_is}; raise -m{or}",
         text::count(keys),
         text::rate(rate),
         text::size(needed),
         text::size(cap),
-        or.unwrap_or_default(),
     ))
 }
 
@@ -124,14 +140,14 @@ fn random_key() -> Result<[u8; 16]> {
 /// Says so when a filter holds more than it was planned for, and what that costs.
 pub(super) fn warn_if_overfull(filter: &AnyFilter, teller: &Teller) {
     let planned = filter.planned_keys();
-    let held = filter.estimated_len();
-    // The estimate strays by a small part of a percent; one hundredth over is over.
-    if planned > 0 && held > planned as f64 * 1.01 {
+    let held = filter.inserted();
+    // Counted, and after a merge estimated, to a small part of a percent.
+    if planned > 0 && held as f64 > planned as f64 * 1.01 {
         teller.say(&format!(
             "warning: the filter was planned for {} keys and holds about {}; its false-positive \
              rate is {} now; build a larger one with -n",
             text::count(planned),
-            text::count(held as u64),
+            text::count(held),
             text::rate(filter.estimated_rate()),
         ));
     }

@@ -56,6 +56,10 @@ fn run(
 
 /// What an approximate answer is worth.
 fn tell_wrong(verb: Verb, report: &Report, teller: &Teller) {
+    if report.wrong.is_nan() {
+        teller.say("warning: the filter is over-full: more lines were lost than can be told; raise -n or -m");
+        return;
+    }
     let (kept, wrong) = (text::count(report.kept), text::significant(report.wrong));
     teller.say(&match verb {
         Verb::Common => format!("note: {kept} lines; about {wrong} of them are wrong"),

@@ -16,6 +16,7 @@ use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 use crate::key::Key;
+use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, Owned, Store, StoreMut};
 
@@ -202,7 +203,8 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// Cost: reads the whole filter.
     #[must_use]
     pub fn estimated_rate(&self) -> f64 {
-        self.shape.rate_now(self.store.lines())
+        let rate = self.shape.rate_now(self.store.lines());
+        rate::either(rate, rate::hash_floor(self.estimated_len() as u64))
     }
 
     /// An estimate of the distinct keys inserted, from the bits that are set; infinite if all

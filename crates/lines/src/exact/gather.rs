@@ -5,6 +5,7 @@ use petal::BloomFilter;
 use super::{Exact, Others, least_records};
 use crate::error::Result;
 use crate::input::Input;
+use crate::judge::Verb;
 use crate::pass::{Batch, Flow, Scratch, Seen};
 use crate::plan::{Sizes, filter_bytes};
 use crate::report::Report;
@@ -38,11 +39,25 @@ impl<'a> Gather<'a, '_> {
             write_out(&mut streams, self.pad)?;
             self.others.push(streams);
         }
-        for other in &others.lines {
-            let streams = self.gather("reading", &[other], Role::Other, None, None)?;
+        self.gather_others("reading", &others.lines, None)?;
+        self.first = self.gather("reading", first, Role::First, None, None)?;
+        Ok(())
+    }
+
+    /// Records of the others: of each its own for `common`, which must be in every one; together
+    /// for the other verbs, which only ask whether it is in any.
+    fn gather_others(
+        &mut self,
+        what: &'static str,
+        others: &[Input],
+        filter: Option<&BloomFilter>,
+    ) -> Result<()> {
+        let others: Vec<_> = others.iter().collect();
+        let roles = if self.job.verb == Verb::Common { 1 } else { others.len().max(1) };
+        for inputs in others.chunks(roles) {
+            let streams = self.gather(what, inputs, Role::Other, filter, None)?;
             self.others.push(streams);
         }
-        self.first = self.gather("reading", first, Role::First, None, None)?;
         Ok(())
     }
 
@@ -71,11 +86,10 @@ impl<'a> Gather<'a, '_> {
         // And back: whatever of `begin`, and of the others, the filter of those hits cannot.
         let filter = self.filter_keys(keys.finish()?.swap_remove(0), held(&hits))?;
         self.report.candidates = filter.as_ref().map_or(0, BloomFilter::inserted);
-        let mut set = |streams, index: Option<usize>| match index {
-            None => self.first = streams,
-            Some(_) => self.others.push(streams),
-        };
-        set(hits, first_begins.then_some(small));
+        match role {
+            Role::First => self.first = hits,
+            Role::Other => self.others.push(hits),
+        }
         let Some(filter) = filter else {
             // Nothing hit: nothing is common.
             return Ok(());
@@ -105,9 +119,7 @@ impl<'a> Gather<'a, '_> {
         let memory = self.work() - least_records(self.work());
         let mut filter =
             BloomFilter::with_memory(filter_bytes(sizes.lines(), memory), sizes.lines().max(1))?;
-        for other in others {
-            self.fill("filtering", &[other], &mut filter)?;
-        }
+        self.fill("filtering", &others.iter().collect::<Vec<_>>(), &mut filter)?;
         // A line the filter has not seen is new; the others are in question.
         let mut keys = self.key_log();
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
@@ -129,25 +141,16 @@ impl<'a> Gather<'a, '_> {
         drop(filter);
         self.report.candidates = keys.bytes() / 8;
         let questions = keys.finish()?.swap_remove(0);
-        let all = (seen.lines + sizes.lines()) / 2;
-        if questions.bytes() / 8 > all / 2 {
+        if questions.bytes() / 8 > seen.lines / 2 {
             // Most lines are in question: filters cannot narrow this.
             drop(questions);
             self.report.strategy = "narrow, then partition";
-            let others = others.iter().map(|other| vec![other]);
-            for other in others {
-                let streams = self.gather("reading", &other, Role::Other, None, None)?;
-                self.others.push(streams);
-            }
+            self.gather_others("reading", others, None)?;
             self.first = self.gather("reading", first, Role::First, None, None)?;
             return Ok(Listed::Kept);
         }
         if let Some(filter) = self.filter_keys(questions, 0)? {
-            for other in others {
-                let streams =
-                    self.gather("confirming", &[other], Role::Other, Some(&filter), None)?;
-                self.others.push(streams);
-            }
+            self.gather_others("confirming", others, Some(&filter))?;
             self.first = self.gather("confirming", first, Role::First, Some(&filter), None)?;
         }
         Ok(Listed::Dropped)

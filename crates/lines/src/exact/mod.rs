@@ -34,6 +34,9 @@ use crate::table::Table;
 
 use gather::Gather;
 
+/// Bytes that a stream of records takes when it is empty, twice while streams are put together.
+const STREAM_COST: u64 = 256;
+
 /// Memory kept free for records beside a filter that could use all there is.
 fn least_records(work: u64) -> u64 {
     (work / 16).min(256 << 20)
@@ -75,6 +78,7 @@ impl Exact<'_> {
                 Plan { strategy: Strategy::Memory, first_begins: false }
             }
             None if streams => {
+                drop(sizes);
                 let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
                 return self.run(first, others, printer);
             }
@@ -184,8 +188,11 @@ impl Exact<'_> {
         let share = self.budget.work / self.budget.workers as u64 / 2;
         let lines = sizes.lines() + prior.map_or(0, Table::len) * 8;
         let wanted = (lines / Table::capacity(share).max(1) + 1) * 3 / 2;
+        // Each partition costs a little for each of the others, whether it holds anything or not.
+        let each = STREAM_COST * (sizes.others.len() as u64 + 2);
         let affordable = Spill::most_streams(least_records(self.budget.work));
-        Digits::new(wanted.clamp(1, affordable.min(1024)))
+        let affordable = affordable.min(self.budget.work / 16 / each);
+        Digits::new(wanted.clamp(1, affordable.clamp(1, 1024)))
     }
 }
 
