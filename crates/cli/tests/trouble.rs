@@ -116,8 +116,13 @@ fn too_little_memory() {
         trouble(&place, &format!("{verb} -m 1K"), &["-m", "8 MiB"]);
     }
     // A filter larger than its cap: both ways out.
-    trouble(&place, "build -o f -n 1e7 -p 0.001 -m 1M a", &["raise -m", "leave out -p"]);
-    trouble(&place, "common --approx -n 1e9 -p 1e-6 -m 8M a a", &["-m", "-p"]);
+    trouble(&place, "build -o f -n 1e7 -p 0.001 -m 8M a", &["raise -m", "leave out -p"]);
+    // What fits there would say yes to most things: no way out.
+    trouble(&place, "build -o f -n 1e7 -p 0.001 -m 1M a", &["raise -m", "fewer keys with -n"]);
+    let line = place.run_with("common --approx -n 1e9 -p 1e-6 -m 8M a -", b"x\n").trouble();
+    assert!(line.contains("-m") && line.contains("-p"), "{line}");
+    let line = place.run_with("common --approx -p 1e-6 a -", b"x\n").trouble();
+    assert!(line.contains("say with -n"), "{line}");
     trouble(&place, "plan -n 1e7 -p 0.001 -m 1M", &["rate"]);
     place.run("build -o f -n 20_000_000 -p 0.01 a").ok();
     trouble(&place, "check -m 8M f a", &["f: the filter takes", "raise -m"]);
@@ -401,4 +406,29 @@ fn a_signal_leaves_nothing_and_touches_nothing() {
             assert_eq!(kit::look(&place.files.file("out")), before, "{signal}: {words}");
         }
     }
+}
+
+/// A worker that waits for a writer must not keep the program when nobody reads its output.
+#[test]
+fn a_reader_that_is_gone_ends_it_while_the_writer_still_thinks() {
+    let place = Place::new();
+    let mut petal = place.petal("dedup -j 4");
+    let mut petal = petal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    drop(petal.stdout.take());
+    let mut writer = petal.stdin.take().unwrap();
+    writer.write_all(b"a line\n").unwrap();
+    // The writer stays open: only the closed output can end it.
+    assert_eq!(kit::wait(&mut petal, 60).code(), Some(0));
+    drop(writer);
+}
+
+/// Redirected input is a file like any other: changed between passes it is an error.
+#[test]
+fn redirected_input_that_changes_is_an_error() {
+    let place = Place::new();
+    place.write("a", "1\n2\n3\n".repeat(200_000));
+    // The second input comes through a pipe whose writer changes the first one meanwhile.
+    let script = "\"$petal\" diff -q -m 8M --strategy partition - \
+                  <(sleep 1; printf 9 | dd of=a bs=1 seek=2 conv=notrunc 2>/dev/null; echo x) < a";
+    assert!(place.sh(script).trouble().contains("changed while"));
 }
