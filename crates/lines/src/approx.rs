@@ -93,8 +93,7 @@ impl Approx<'_> {
     }
 
     fn keys_of(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
-        scratch.keys.clear();
-        scratch.keys.extend(batch.lines().map(|line| self.hashes.key(line)));
+        scratch.take_keys(batch, |line| self.hashes.key(line));
     }
 
     fn common(

@@ -95,6 +95,15 @@ pub(crate) struct Scratch {
     pub(crate) picks: Vec<usize>,
 }
 
+impl Scratch {
+    /// The filter key of every line of a batch.
+    #[inline]
+    pub(crate) fn take_keys(&mut self, batch: &Batch<'_>, key: impl Fn(&[u8]) -> u64) {
+        self.keys.clear();
+        self.keys.extend(batch.lines().map(key));
+    }
+}
+
 /// How a pass is to be made.
 #[derive(Clone, Copy)]
 pub(crate) struct Pass<'a> {

@@ -123,8 +123,7 @@ impl<'a> Gather<'a, '_> {
         // A line the filter has not seen is new; the others are in question.
         let mut keys = self.key_log();
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.keys.clear();
-            scratch.keys.extend(batch.lines().map(|line| job.hashes.key(line)));
+            scratch.take_keys(batch, |line| job.hashes.key(line));
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
@@ -177,8 +176,7 @@ impl<'a> Gather<'a, '_> {
     ) -> Result<()> {
         let job = self.job;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.keys.clear();
-            scratch.keys.extend(batch.lines().map(|line| job.hashes.key(line)));
+            scratch.take_keys(batch, |line| job.hashes.key(line));
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
@@ -230,8 +228,7 @@ impl<'a> Gather<'a, '_> {
             match filter {
                 None => scratch.picks.extend(0..batch.len()),
                 Some(filter) => {
-                    scratch.keys.clear();
-                    scratch.keys.extend(batch.lines().map(|line| job.hashes.key(line)));
+                    scratch.take_keys(batch, |line| job.hashes.key(line));
                     filter.contains_hashes(&scratch.keys, &mut scratch.answers);
                     scratch.picks.extend(scratch.answers.iter());
                 }

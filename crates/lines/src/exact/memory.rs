@@ -11,6 +11,16 @@ use crate::report::Report;
 use crate::resolve::choose_seed;
 use crate::table::Table;
 
+/// How far a judge came.
+enum Judged {
+    /// All answers are printed.
+    All,
+    /// The seed did not fit: nothing is printed.
+    Nothing,
+    /// The table was full when so much was printed.
+    UpTo(Overflow),
+}
+
 /// A judge whose table is full, and from where in the first input the lines are undecided.
 struct Overflow {
     judge: Judge,
@@ -28,13 +38,13 @@ impl Exact<'_> {
         printer: &mut Printer<'_>,
         report: &mut Report,
     ) -> Result<()> {
-        let Some(overflow) = self.judge_lines(&first, &others, sizes, printer, report)? else {
+        let judged = self.judge_lines(&first, &others, sizes, printer, report)?;
+        if matches!(judged, Judged::All) {
             return Ok(());
-        };
+        }
         report.strategy = "memory, then partition";
         let plan = Plan { strategy: Strategy::Partition, first_begins: false };
-        let Some(Overflow { judge, at: (input, position), mut spools }) = overflow else {
-            // Nothing was printed yet.
+        let Judged::UpTo(Overflow { judge, at: (input, position), mut spools }) = judged else {
             let spool = |input: Input| input.spool(&self.temp, self.progress);
             let first = first.into_iter().map(spool).collect::<Result<_>>()?;
             return self.on_disk(plan, first, Others::new(others), sizes, printer, report);
@@ -53,8 +63,7 @@ impl Exact<'_> {
         self.on_disk(plan, rest, others, sizes, printer, report)
     }
 
-    /// Shows all lines to a judge and prints its answers. `None`: done. `Some(None)`: the seed
-    /// did not fit. `Some(Some(_))`: the table was full when so much was printed.
+    /// Shows all lines to a judge and prints its answers, as far as the table has room.
     fn judge_lines(
         &self,
         first: &[Input],
@@ -62,7 +71,7 @@ impl Exact<'_> {
         sizes: &Sizes,
         printer: &mut Printer<'_>,
         report: &mut Report,
-    ) -> Result<Option<Option<Overflow>>> {
+    ) -> Result<Judged> {
         let memory = self.budget.work;
         let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
         let repeatable = first.iter().all(Input::is_file);
@@ -101,7 +110,7 @@ impl Exact<'_> {
             };
             report.saw(self.pass().run("reading", &inputs, self.fingerprints(), fold)?);
             if !fits {
-                return Ok(Some(None));
+                return Ok(Judged::Nothing);
             }
         }
         for j in judge.markers(others.len()) {
@@ -153,7 +162,7 @@ impl Exact<'_> {
             Ok(Flow::Go)
         };
         report.saw(self.pass().run("comparing", &refs, self.fingerprints(), fold)?);
-        Ok(full.map(|at| Some(Overflow { judge, at, spools })))
+        Ok(full.map_or(Judged::All, |at| Judged::UpTo(Overflow { judge, at, spools })))
     }
 
     /// Fingerprints every line of a batch.
