@@ -64,13 +64,13 @@ impl Approx<'_> {
 
     /// Lines to plan for, if anything is known of them.
     fn lines(&self, inputs: &[&Input]) -> Result<Option<u64>> {
-        if inputs.iter().any(|input| !input.is_file()) {
+        if !inputs.iter().all(|input| input.is_repeatable()) {
             if self.keys.is_none() && self.rate.is_some() {
                 return Err(Error::unknown_size());
             }
             return Ok(self.keys);
         }
-        let sample = Sample::of(inputs, &self.hashes, self.delimiter, self.budget.work, 1)?;
+        let sample = Sample::of(inputs, &self.hashes, self.delimiter, &self.budget, 1)?;
         // Lines and not distinct ones: of those a sample can tell too few, and then the filter
         // would not keep its rate.
         Ok(Some(sample.lines.max(1)))
@@ -152,9 +152,9 @@ impl Approx<'_> {
             scratch.picks.extend(scratch.answers.iter());
             scratch.prints.clear();
             let picked = scratch.picks.iter().map(|&line| batch.line(line));
-            scratch.prints.extend(picked.map(|line| self.hashes.fingerprint(line)));
+            self.hashes.fingerprints(picked, &mut scratch.prints);
         };
-        let live = first.iter().any(|input| !input.is_file());
+        let live = !first.iter().all(|input| input.is_repeatable());
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             misses += (batch.len() - scratch.picks.len()) as u64;
             for (&line, &print) in scratch.picks.iter().zip(&scratch.prints) {
@@ -211,7 +211,7 @@ impl Approx<'_> {
         if !others.is_empty() {
             report.saw(self.pass().run("filtering", &others, map, fold)?);
         }
-        let live = first.iter().any(|input| !input.is_file());
+        let live = !first.iter().all(|input| input.is_repeatable());
         let (mut rate, mut rated) = (filter.expected_rate(filter.inserted()), filter.inserted());
         let mut lost = 0.0;
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -7,12 +7,14 @@
 //! |---|---|---|
 //! | lines | cap / 4 | one over-long line, held by the one worker whose turn it is |
 //! | work | the rest | filters, fingerprint tables, records on their way to disk |
+//! | decoder | cap / 8 and a little, out of the work share | the window of a zstd input, only if one may be packed |
 //! | buffers | 4 MiB, or cap / 32 up to 64 MiB | chunks, hashes and output of all workers |
 //!
 //! The first 4 MiB of buffers live in the slack, beside the program itself, its libraries and
 //! its thread stacks; what is above comes out of the work share.
 
 use crate::error::{Error, Result};
+use crate::input::decoder_memory;
 
 const MIB: u64 = 1 << 20;
 
@@ -45,6 +47,8 @@ pub(crate) struct Budget {
     pub(crate) workers: usize,
     /// How many bytes of lines a worker takes at a time.
     pub(crate) chunk: usize,
+    /// What one decoder of a packed input may hold; out of the work share if there is one.
+    pub(crate) decoder: u64,
 }
 
 impl Budget {
@@ -63,7 +67,13 @@ impl Budget {
             longest_line,
             workers: workers as usize,
             chunk: chunk as usize,
+            decoder: decoder_memory(cap),
         })
+    }
+
+    /// The same, with a decoder beside the work.
+    pub(crate) fn with_decoder(self) -> Self {
+        Self { work: self.work - self.decoder.min(self.work / 2), ..self }
     }
 
     /// Lines a worker takes at a time: bounds what it holds per line when lines are very short.

@@ -32,19 +32,19 @@ pub struct Checked {
 ///
 /// Cost: one pass, as fast as they can be read.
 pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<u64>> {
-    let inputs = Input::look_at(inputs)?;
-    if inputs.iter().any(|input| !input.is_file()) {
+    let (budget, inputs) = settings.open(inputs)?;
+    if !inputs.iter().all(Input::is_repeatable) {
         return Ok(None);
     }
     let inputs: Vec<_> = inputs.iter().collect();
     let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(Flow::Go);
-    let seen = settings.pass()?.run("counting", &inputs, |_, _| {}, fold)?;
+    let seen = settings.pass(budget).run("counting", &inputs, |_, _| {}, fold)?;
     Ok(Some(seen.lines))
 }
 
 /// Puts every line of the inputs into a filter.
 pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) -> Result<Filled> {
-    let inputs = Input::look_at(inputs)?;
+    let (budget, inputs) = settings.open(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let before = filter.inserted();
@@ -52,7 +52,7 @@ pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) 
         filter.insert_hashes(&scratch.keys, &mut scratch.answers);
         Ok(Flow::Go)
     };
-    let seen = settings.pass()?.run("filling", &inputs, hashing(hash), fold)?;
+    let seen = settings.pass(budget).run("filling", &inputs, hashing(hash), fold)?;
     Ok(Filled { lines: seen.lines, new: filter.inserted() - before })
 }
 
@@ -65,10 +65,10 @@ pub fn check<S: Store>(
     invert: bool,
     sink: Option<&mut (dyn Write + Send)>,
 ) -> Result<Checked> {
-    let inputs = Input::look_at(inputs)?;
-    let live = inputs.iter().any(|input| !input.is_file());
+    let (budget, inputs) = settings.open(inputs)?;
+    let live = !inputs.iter().all(Input::is_repeatable);
     let inputs: Vec<_> = inputs.iter().collect();
-    let pass = settings.pass()?;
+    let pass = settings.pass(budget);
     let mut printer = Printer::new(sink, settings.delimiter, pass.budget.chunk);
     let hash = hashing(filter.hash_spec());
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {

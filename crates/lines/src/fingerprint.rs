@@ -7,9 +7,9 @@
 //!   distinct lines the probability of any wrong answer is at most n² / 2¹²⁹ (10¹⁰ lines:
 //!   1.5·10⁻¹⁹).
 //!
-//! Cost on 64-byte lines, one core: key about 4 ns, fingerprint about 44 ns; keyed BLAKE3 took
-//! 54 ns (123 ns at 67 bytes, where it needs a second block), so SipHash it is. Only lines that
-//! a filter could not rule out are fingerprinted.
+//! Cost on 64-byte lines, one core: key about 4 ns, fingerprint about 44 ns, or 18 ns where eight
+//! go together in vector registers; keyed BLAKE3 took 54 ns (123 ns at 67 bytes, where it needs a
+//! second block), so SipHash it is. Only lines that a filter could not rule out are fingerprinted.
 //!
 //! Source: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012), the 128-bit form of
 //! the reference code.
@@ -20,6 +20,7 @@ use petal::HashSpec;
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
 use crate::error::{Error, Result};
+use crate::vector::{LANES, sip_2_4_128};
 
 /// 128 keyed bits that stand for a line. Never all zero: a table marks free slots with that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,6 +34,10 @@ pub(crate) struct Fingerprint {
 impl Fingerprint {
     /// Bytes of a fingerprint in a spilled record.
     pub(crate) const BYTES: usize = 16;
+
+    fn new(high: u64, low: u64) -> Self {
+        Self { high, low: if high | low == 0 { 1 } else { low } }
+    }
 
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -51,7 +56,7 @@ impl Fingerprint {
 /// The hashes of one run: made once, shared by every pass of it.
 #[derive(Clone)]
 pub(crate) struct Hashes {
-    sip: SipHasher24,
+    key: [u64; 2],
     keys: HashSpec,
 }
 
@@ -59,10 +64,7 @@ impl Hashes {
     /// Fresh random keys from the operating system.
     pub(crate) fn random() -> Result<Self> {
         let word = || getrandom::u64().map_err(|_| Error::random());
-        Ok(Self {
-            sip: SipHasher24::new_with_keys(word()?, word()?),
-            keys: HashSpec::rapid(word()?),
-        })
+        Ok(Self { key: [word()?, word()?], keys: HashSpec::rapid(word()?) })
     }
 
     /// The 64-bit filter key of a line.
@@ -74,17 +76,43 @@ impl Hashes {
     /// The 128-bit fingerprint of a line.
     #[inline]
     pub(crate) fn fingerprint(&self, line: &[u8]) -> Fingerprint {
-        let mut sip = self.sip;
+        let mut sip = SipHasher24::new_with_keys(self.key[0], self.key[1]);
         sip.write(line);
         let hash = sip.finish128();
-        let low = if hash.h1 | hash.h2 == 0 { 1 } else { hash.h2 };
-        Fingerprint { high: hash.h1, low }
+        Fingerprint::new(hash.h1, hash.h2)
+    }
+
+    /// The fingerprints of lines, put behind those in `prints`.
+    pub(crate) fn fingerprints<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a [u8]>,
+        prints: &mut Vec<Fingerprint>,
+    ) {
+        let mut group = [&[][..]; LANES];
+        let mut filled = 0;
+        for line in lines {
+            group[filled] = line;
+            filled += 1;
+            if filled < LANES {
+                continue;
+            }
+            filled = 0;
+            match sip_2_4_128(self.key, &group) {
+                Some([high, low]) => {
+                    let pairs = high.into_iter().zip(low);
+                    prints.extend(pairs.map(|(high, low)| Fingerprint::new(high, low)));
+                }
+                None => prints.extend(group.map(|line| self.fingerprint(line))),
+            }
+        }
+        prints.extend(group[..filled].iter().map(|line| self.fingerprint(line)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use petal_testkit::rng::Rng;
 
     #[test]
     fn bytes_round_trip() {
@@ -97,7 +125,7 @@ mod tests {
     fn fingerprints_are_siphash_2_4_128_of_the_reference() {
         // First vectors of the reference code: key 00..0f, messages "", 00, 00 01.
         let hashes = Hashes {
-            sip: SipHasher24::new_with_keys(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908),
+            key: [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908],
             keys: HashSpec::rapid(0),
         };
         let expect = [
@@ -107,6 +135,24 @@ mod tests {
         ];
         for (message, first) in expect {
             assert_eq!(hashes.fingerprint(message).to_bytes()[..8], first, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn many_together_are_as_one_by_one() {
+        let hashes = Hashes::random().unwrap();
+        let mut rng = Rng::new(3);
+        let text: Vec<u8> = (0..4000).map(|_| rng.next_u64() as u8).collect();
+        for (count, longest) in [(0, 9), (7, 9), (8, 70), (100, 1), (100, 17), (1000, 300)] {
+            let line = |_| {
+                let start = rng.below(3600) as usize;
+                &text[start..start + rng.below(longest) as usize]
+            };
+            let lines: Vec<&[u8]> = (0..count).map(line).collect();
+            let mut prints = Vec::new();
+            hashes.fingerprints(lines.iter().copied(), &mut prints);
+            let one_by_one: Vec<_> = lines.iter().map(|line| hashes.fingerprint(line)).collect();
+            assert_eq!(prints, one_by_one, "{count} lines of up to {longest} bytes");
         }
     }
 

@@ -32,22 +32,24 @@
 
 mod approx;
 mod budget;
+mod chunks;
 mod error;
 mod exact;
 mod filters;
 mod fingerprint;
 mod input;
 mod judge;
+mod marks;
 mod pass;
 mod plan;
 mod print;
 mod progress;
 mod report;
 mod resolve;
-mod runs;
 mod settings;
 mod spill;
 mod table;
+mod vector;
 #[cfg(test)]
 mod tests;
 
@@ -66,7 +68,7 @@ pub use settings::Settings;
 use approx::Approx;
 use exact::Exact;
 use fingerprint::Hashes;
-use input::{Input, Temp};
+use input::Temp;
 use print::Printer;
 
 /// Whether the answer must be exact.
@@ -112,10 +114,9 @@ impl SetJob {
         settings: &Settings<'_>,
         sink: Option<&mut (dyn Write + Send)>,
     ) -> Result<Report> {
-        let budget = settings.budget()?;
         let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
         let sources: Vec<_> = self.first.iter().chain(others).cloned().collect();
-        let mut first = Input::look_at(&sources)?;
+        let (budget, mut first) = settings.open(&sources)?;
         let others = first.split_off(self.first.len());
         let hashes = Hashes::random()?;
         let verb = self.verb.with_others(others.len());

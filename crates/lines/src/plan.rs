@@ -74,20 +74,21 @@ impl Sample {
         inputs: &[&Input],
         hashes: &Hashes,
         delimiter: u8,
-        memory: u64,
+        budget: &Budget,
         among: usize,
     ) -> Result<Self> {
         // So that short lines cost no more memory than long ones.
-        let most = ((memory / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
-        let mut taker = Taker { inputs, hashes, delimiter, keys: vec![], bytes: 0, buffer: vec![] };
-        let bytes = inputs.iter().filter_map(|input| input.length()).sum();
+        let most = ((budget.work / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
+        let (files, packed): (Vec<&Input>, Vec<&Input>) = inputs.iter().partition(|input| input.is_file());
+        let mut taker = Taker { hashes, delimiter, keys: vec![], bytes: 0, buffer: vec![] };
+        let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
-            for input in inputs {
+            for input in &files {
                 let left = most - most.min(taker.keys.len() as u64);
                 taker.take(input, 0, SMALL, left)?;
             }
         } else {
-            taker.spots(bytes, FEW, most / FEW)?;
+            taker.spots(&files, bytes, FEW, most / FEW)?;
             // Those tell how long lines are, hence how many places are worth their time.
             let (sampled, taken) = (taker.keys.len().max(1) as u64, taker.bytes);
             let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
@@ -95,7 +96,15 @@ impl Sample {
             let spots = (wanted / (sampled / FEW).max(1)).min(MOST_SPOTS).min(bytes / SPOT);
             if spots > FEW {
                 (taker.keys, taker.bytes) = (vec![], 0);
-                taker.spots(bytes, spots, (most / spots).max(1))?;
+                taker.spots(&files, bytes, spots, (most / spots).max(1))?;
+            }
+        }
+        for input in &packed {
+            // What lies behind the beginning can only be guessed at.
+            let left = most - most.min(taker.keys.len() as u64);
+            if let Some((text, length)) = input.unpacked_sample(SMALL, budget.decoder)? {
+                taker.lines(&text, true, text.len() as u64 == length, left);
+                bytes += length;
             }
         }
         Ok(taker.estimates(bytes))
@@ -123,7 +132,6 @@ impl Sample {
 
 /// Takes sampled lines out of inputs.
 struct Taker<'a> {
-    inputs: &'a [&'a Input],
     hashes: &'a Hashes,
     delimiter: u8,
     keys: Vec<u64>,
@@ -134,8 +142,8 @@ struct Taker<'a> {
 
 impl Taker<'_> {
     /// Takes up to `most` lines at each of so many places, evenly spread over `bytes` of input.
-    fn spots(&mut self, bytes: u64, spots: u64, most: u64) -> Result<()> {
-        let (mut inputs, mut begin) = (self.inputs.iter().peekable(), 0);
+    fn spots(&mut self, inputs: &[&Input], bytes: u64, spots: u64, most: u64) -> Result<()> {
+        let (mut inputs, mut begin) = (inputs.iter().peekable(), 0);
         for spot in 0..spots {
             let at = (u128::from(bytes) * u128::from(spot) / u128::from(spots)) as u64;
             while let Some(length) = inputs.peek().map(|input| input.length().unwrap_or(0))
@@ -153,21 +161,29 @@ impl Taker<'_> {
 
     /// Takes the whole lines within `size` bytes from a position on, `most` of them at the most.
     fn take(&mut self, input: &Input, start: u64, size: u64, most: u64) -> Result<()> {
-        let Open::File { file, range } = input.open()? else { return Ok(()) };
+        let Open::File { file, range } = input.open(0)? else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
-        self.buffer.resize((end - start) as usize, 0);
-        read_at(&file, input.name(), &mut self.buffer, range.start + start)?;
-        let mut lines = &self.buffer[..];
-        if start > 0 {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize((end - start) as usize, 0);
+        read_at(&file, input.name(), &mut buffer, range.start + start)?;
+        self.lines(&buffer, start == 0, range.start + end == range.end, most);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// Takes the whole lines of a text, `most` of them at the most.
+    fn lines(&mut self, text: &[u8], from_start: bool, to_end: bool, most: u64) {
+        let mut lines = text;
+        if !from_start {
             let first = memchr::memchr(self.delimiter, lines).map_or(lines.len(), |at| at + 1);
             lines = &lines[first..];
         }
-        if range.start + end < range.end {
+        if !to_end {
             let last = memchr::memrchr(self.delimiter, lines).map_or(0, |at| at + 1);
             lines = &lines[..last];
         }
         if lines.is_empty() {
-            return Ok(());
+            return;
         }
         let text = lines.strip_suffix(&[self.delimiter]).unwrap_or(lines);
         let mut covered = 0;
@@ -176,7 +192,6 @@ impl Taker<'_> {
             covered += line.len() + 1;
         }
         self.bytes += covered.min(lines.len()) as u64;
-        Ok(())
     }
 
     /// What that says of `bytes` of input.
@@ -349,9 +364,10 @@ mod tests {
         let path = dir.path().join("ends");
         for bytes in [SMALL as usize, 3 * SMALL as usize] {
             std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
-            let inputs = Input::look_at(&[Source::from_arg(&path)]).unwrap();
+            let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
             let hashes = Hashes::random().unwrap();
-            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', 6 << 20, 4).unwrap();
+            let budget = Budget::new(8 << 20, 1).unwrap();
+            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 4).unwrap();
             assert!(sample.keys.len() * 8 <= 2 << 20, "{}", sample.keys.len());
             let exact = bytes as f64;
             assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
@@ -369,9 +385,10 @@ mod tests {
             file[place * step..][..70_000].fill(b'x');
         }
         std::fs::write(&path, file).unwrap();
-        let inputs = Input::look_at(&[Source::from_arg(&path)]).unwrap();
+        let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
         let hashes = Hashes::random().unwrap();
-        let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', 6 << 20, 1).unwrap();
+        let budget = Budget::new(8 << 20, 1).unwrap();
+        let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 1).unwrap();
         assert!(sample.keys.len() as u64 <= LEAST_KEYS, "{}", sample.keys.len());
     }
 }

@@ -1,15 +1,21 @@
 //! Writing lines out, in the order of the first input.
 //!
-//! [`Printer`] takes lines as they are decided. [`print_listed`] makes the last sequential pass
-//! over the first input, when only positions are known: it reads what it needs and copies bytes,
-//! so that a line of any length costs no more memory than a short one.
+//! [`Printer`] takes lines as they are decided. [`print_marked`] makes the last pass over the
+//! first input, when only positions are known: it reads only chunks that hold something to print.
 
 use std::io::Write;
 
+use crate::chunks::{Chunks, Flow, Text, Ticket};
 use crate::error::{Error, Result};
-use crate::input::{Input, Open, read_at};
-use crate::progress::Progress;
-use crate::resolve::Listed;
+use crate::input::{Input, Range};
+use crate::marks::Marks;
+
+/// Which lines the marks stand for: those in the answer, or those that are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    Kept,
+    Dropped,
+}
 
 /// Where lines go; nowhere if they are only counted.
 pub(crate) struct Printer<'a> {
@@ -72,145 +78,91 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Prints the lines that start at the listed positions, or all lines but those. Positions are
-/// ascending and count through the inputs as if they were one.
-pub(crate) fn print_listed(
+/// Prints the lines that start at marked positions, or all lines but those. Positions count
+/// through the inputs as if they were one. The caller knows how many lines that is.
+pub(crate) fn print_marked(
+    chunks: &Chunks<'_>,
     inputs: &[Input],
     listed: Listed,
-    mut next: impl FnMut() -> Result<Option<u64>>,
+    marks: &Marks<'_>,
     printer: &mut Printer<'_>,
-    progress: &dyn Progress,
 ) -> Result<()> {
-    progress.phase("printing", inputs.iter().map(Input::length).sum());
-    let mut position = next()?;
-    let mut base = 0;
-    for input in inputs {
-        let length = input.length().unwrap_or(0);
-        let end = base + length;
-        if listed == Listed::Kept && position.is_none_or(|at| at >= end) {
-            progress.advance(length);
-            base = end;
-            continue;
-        }
-        let mut window = Window::open(input, printer.block)?;
-        let mut told = 0;
-        // In step: up to the next listed line one way, that line the other way.
-        while window.at < length {
-            let until = position.map_or(length, |at| at.min(end) - base);
-            match listed {
-                Listed::Kept => window.skip(until),
-                Listed::Dropped => window.copy(until, printer)?,
-            }
-            if until < length {
-                match listed {
-                    Listed::Kept => {
-                        printer.lines += 1;
-                        window.line(printer.delimiter, |bytes| printer.bytes(bytes))?;
-                        if window.last != Some(printer.delimiter) {
-                            printer.end_line()?;
-                        }
-                    }
-                    Listed::Dropped => {
-                        window.line(printer.delimiter, |_| Ok(()))?;
-                        // A dropped last line without an end leaves nothing to end.
-                        window.last = Some(printer.delimiter);
-                    }
-                }
-                position = next()?;
-                if listed == Listed::Kept && position.is_none_or(|at| at >= end) {
-                    break;
-                }
-            }
-            if window.at - told >= printer.block as u64 {
-                progress.advance(window.at - told);
-                told = window.at;
-            }
-        }
-        if listed == Listed::Dropped && window.last.is_some_and(|b| b != printer.delimiter) {
-            printer.end_line()?;
-        }
-        progress.advance(length - told);
-        input.check_unchanged()?;
-        base = end;
-    }
+    let starts = starts(inputs);
+    // What goes wrong while looking ahead is met again by whoever reads the chunk.
+    let wanted = |input: usize, range: Range| {
+        let (from, to) = (starts[input] + range.start, starts[input] + range.end);
+        listed == Listed::Dropped || marks.any(from, to).unwrap_or(true)
+    };
+    let each = |text: Text<'_>, pieces: &mut Pieces, ticket: &mut Ticket<'_, &mut Printer<'_>>| {
+        let begin = starts[text.input] + text.offset;
+        let marked = marks.within(begin, begin + text.bytes.len() as u64)?;
+        pieces.choose(text.bytes, chunks.delimiter, listed, marked.map(|at| (at - begin) as usize));
+        let Some(printer) = ticket.wait() else { return Ok(None) };
+        marks.forget(begin);
+        pieces.print(text.bytes, printer)?;
+        Ok(Some(Flow::Go))
+    };
+    let inputs: Vec<_> = inputs.iter().collect();
+    chunks.run("printing", &inputs, wanted, printer, each)?;
     Ok(())
 }
 
-/// A moving view of an input, read ahead in blocks.
-struct Window<'a> {
-    name: &'a str,
-    file: std::sync::Arc<std::fs::File>,
-    start: u64,
-    length: u64,
-    buffer: Vec<u8>,
-    block: usize,
-    /// Where in the input `buffer` begins, and where we are.
-    offset: u64,
-    at: u64,
-    /// The last byte gone over by `copy` or `line`.
-    last: Option<u8>,
+/// Where each input begins when they are taken as one.
+fn starts(inputs: &[Input]) -> Vec<u64> {
+    let mut next = 0;
+    let start = |input: &Input| {
+        let start = next;
+        next += input.length().unwrap_or(0);
+        start
+    };
+    inputs.iter().map(start).collect()
 }
 
-impl<'a> Window<'a> {
-    fn open(input: &'a Input, block: usize) -> Result<Self> {
-        let Open::File { file, range } = input.open()? else {
-            unreachable!("streams are spooled before they are read twice");
-        };
-        Ok(Self {
-            name: input.name(),
-            file,
-            start: range.start,
-            length: range.end - range.start,
-            buffer: Vec::new(),
-            block,
-            offset: 0,
-            at: 0,
-            last: None,
-        })
-    }
+/// What is to be printed of a text: whole lines, neighbours together.
+#[derive(Default)]
+struct Pieces {
+    pieces: Vec<std::ops::Range<usize>>,
+}
 
-    /// What is read already from here on, at least a byte of it unless at the end.
-    fn ahead(&mut self) -> Result<&[u8]> {
-        if self.at >= self.offset + self.buffer.len() as u64 && self.at < self.length {
-            let size = (self.length - self.at).min(self.block as u64) as usize;
-            self.buffer.resize(size, 0);
-            self.offset = self.at;
-            read_at(&self.file, self.name, &mut self.buffer, self.start + self.at)?;
-        }
-        Ok(&self.buffer[(self.at - self.offset).min(self.buffer.len() as u64) as usize..])
-    }
-
-    /// Goes on to a position without reading what lies between.
-    fn skip(&mut self, until: u64) {
-        self.at = self.at.max(until);
-    }
-
-    fn copy(&mut self, until: u64, printer: &mut Printer<'_>) -> Result<()> {
-        while self.at < until {
-            let most = until - self.at;
-            let ahead = self.ahead()?;
-            let bytes = &ahead[..ahead.len().min(most as usize)];
-            printer.bytes(bytes)?;
-            let (length, last) = (bytes.len() as u64, bytes.last().copied());
-            self.at += length;
-            self.last = last;
-        }
-        Ok(())
-    }
-
-    /// Goes over one line, its delimiter included, in as many pieces as it takes.
-    fn line(&mut self, delimiter: u8, mut piece: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        loop {
-            let ahead = self.ahead()?;
-            let end = memchr::memchr(delimiter, ahead);
-            let bytes = &ahead[..end.map_or(ahead.len(), |at| at + 1)];
-            piece(bytes)?;
-            let (length, last) = (bytes.len() as u64, bytes.last().copied());
-            self.at += length;
-            self.last = last;
-            if end.is_some() || self.at == self.length {
-                return Ok(());
+impl Pieces {
+    fn choose(
+        &mut self,
+        text: &[u8],
+        delimiter: u8,
+        listed: Listed,
+        marked: impl Iterator<Item = usize>,
+    ) {
+        self.pieces.clear();
+        let mut gap = 0;
+        for start in marked {
+            let end = memchr::memchr(delimiter, &text[start..]).map_or(text.len(), |e| start + e + 1);
+            match listed {
+                Listed::Kept => self.add(start, end),
+                Listed::Dropped => self.add(gap, start),
             }
+            gap = end;
+        }
+        if listed == Listed::Dropped {
+            self.add(gap, text.len());
+        }
+    }
+
+    fn add(&mut self, start: usize, end: usize) {
+        match self.pieces.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ if start < end => self.pieces.push(start..end),
+            _ => {}
+        }
+    }
+
+    fn print(&self, text: &[u8], printer: &mut Printer<'_>) -> Result<()> {
+        for piece in &self.pieces {
+            printer.bytes(&text[piece.clone()])?;
+        }
+        // Only the last line of an input may lack its end.
+        match self.pieces.last() {
+            Some(last) if text[..last.end].last() != Some(&printer.delimiter) => printer.end_line(),
+            _ => Ok(()),
         }
     }
 }
@@ -218,10 +170,13 @@ impl<'a> Window<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Source;
+    use crate::budget::Budget;
+    use crate::input::{Source, Temp};
+    use crate::marks::{Marker, Spans};
+    use crate::spill::Scratchpad;
 
     #[test]
-    fn kept_and_dropped_are_complements_for_any_block_size() {
+    fn kept_and_dropped_are_complements_for_any_chunk_size() {
         let dir = tempfile::tempdir().unwrap();
         let texts = ["alpha\n\nbeta\nlong line here\n", "x", "y\n\nzz", "last\n"];
         let paths: Vec<_> = (0..texts.len()).map(|i| dir.path().join(i.to_string())).collect();
@@ -229,7 +184,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let sources: Vec<_> = paths.iter().map(Source::from_arg).collect();
-        let inputs = Input::look_at(&sources).unwrap();
+        let inputs = Input::look_at(&sources, 0).unwrap();
         // Every line with its position in all of it.
         let (mut lines, mut base) = (Vec::new(), 0);
         for text in texts {
@@ -240,27 +195,30 @@ mod tests {
             }
             base += text.len() as u64;
         }
-        for block in [1, 2, 3, 7, 64] {
+        let pad = Scratchpad::new(&Temp::new(dir.path())).unwrap();
+        let spans = Spans::new(base, 4);
+        for chunk in [1, 2, 3, 7, 64] {
+            let budget = Budget { chunk, ..Budget::new(1 << 24, 2).unwrap() };
+            let chunks = Chunks { budget, delimiter: b'\n', progress: &() };
             for set in 0..1u32 << lines.len() {
                 let listed = |i: &usize| set >> i & 1 == 1;
                 for kind in [Listed::Kept, Listed::Dropped] {
-                    let (mut out, mut i) = (Vec::new(), 0);
-                    let mut printer = Printer::new(Some(&mut out), b'\n', block);
-                    let next = || {
-                        while i < lines.len() && !listed(&i) {
-                            i += 1;
-                        }
-                        i += 1;
-                        Ok(lines.get(i - 1).map(|line| line.0))
-                    };
-                    print_listed(&inputs, kind, next, &mut printer, &()).unwrap();
+                    let mut marker = Marker::new(spans, &pad, 1 << 16);
+                    for i in (0..lines.len()).filter(listed) {
+                        marker.mark(lines[i].0).unwrap();
+                    }
+                    let marks = vec![marker.finish().unwrap()];
+                    let marks = Marks::new(spans, marks, &pad, 1 << 16, 2);
+                    let mut out = Vec::new();
+                    let mut printer = Printer::new(Some(&mut out), b'\n', chunk);
+                    print_marked(&chunks, &inputs, kind, &marks, &mut printer).unwrap();
                     printer.flush().unwrap();
                     let keep = |i: &usize| listed(i) == (kind == Listed::Kept);
                     let expect: String = (0..lines.len())
                         .filter(keep)
                         .map(|i| format!("{}\n", lines[i].1))
                         .collect();
-                    assert_eq!(String::from_utf8(out).unwrap(), expect, "{block} {set:b} {kind:?}");
+                    assert_eq!(String::from_utf8(out).unwrap(), expect, "{chunk} {set:b} {kind:?}");
                 }
             }
         }

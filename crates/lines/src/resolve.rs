@@ -13,7 +13,8 @@ use std::sync::Mutex;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::judge::{EXPECTED, Judge, Seed, Verb};
-use crate::runs::Run;
+use crate::marks::{Marker, Spans};
+use crate::print::Listed;
 use crate::spill::{Scratchpad, Spill, Stream, write_out};
 use crate::table::{Full, Table};
 
@@ -27,13 +28,6 @@ pub(crate) fn first_record(print: Fingerprint, position: u64) -> [u8; FIRST_RECO
     record[..OTHER_RECORD].copy_from_slice(&print.to_bytes());
     record[OTHER_RECORD..].copy_from_slice(&position.to_le_bytes());
     record
-}
-
-/// Which positions are wanted: those in the answer, or those that are not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listed {
-    Kept,
-    Dropped,
 }
 
 /// How fingerprints are dealt to partitions, level by level.
@@ -80,6 +74,8 @@ pub(crate) struct Part {
 pub(crate) struct Resolver<'a> {
     pub(crate) verb: Verb,
     pub(crate) listed: Listed,
+    /// The positions of the first input; `None` if lines are only counted.
+    pub(crate) spans: Option<Spans>,
     pub(crate) pad: &'a Scratchpad,
     /// Bytes of memory for all workers together.
     pub(crate) memory: u64,
@@ -87,60 +83,63 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// The positions asked for, in ascending runs, and how many there are.
-    pub(crate) fn resolve(&self, parts: Vec<Part>, digits: &Digits) -> Result<(Vec<Stream>, u64)> {
-        let away = self.pad.written() > 0;
+    /// The positions asked for, in as many sets of streams as there were workers, and how many
+    /// there are.
+    pub(crate) fn resolve(
+        &self,
+        parts: Vec<Part>,
+        digits: &Digits,
+    ) -> Result<(Vec<Vec<Stream>>, u64)> {
         let workers = self.workers.min(parts.len()).max(1);
         let memory = self.memory / workers as u64;
         let parts = Mutex::new(parts.into_iter());
         let work = || {
-            let mut runs = Vec::new();
+            // An eighth is for the marks, as much for the block being read.
+            let marker = self.spans.map(|spans| Marker::new(spans, self.pad, memory / 8));
+            let mut found = Found { marker, count: 0 };
             loop {
                 let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
-                let Some(part) = part else { return Ok(runs) };
-                self.part(part, digits, memory, away, &mut runs)?;
+                let Some(part) = part else { break };
+                self.part(part, digits, memory / 4 * 3, &mut found)?;
             }
+            let marks = found.marker.map(Marker::finish).transpose()?.unwrap_or_default();
+            Ok((marks, found.count))
         };
-        let runs = if workers == 1 {
-            work()?
+        let results: Vec<Result<_>> = if workers == 1 {
+            vec![work()]
         } else {
             std::thread::scope(|scope| {
                 let work = &work;
                 let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-                let results = workers.into_iter().map(|w| w.join().expect("a worker panicked"));
-                results.collect::<Result<Vec<_>>>().map(|runs| runs.into_iter().flatten().collect())
-            })?
+                workers.into_iter().map(|w| w.join().expect("a worker panicked")).collect()
+            })
         };
-        let count = runs.iter().map(|run: &Stream| run.bytes() / 8).sum();
-        Ok((runs, count))
+        let results = results.into_iter().collect::<Result<Vec<_>>>()?;
+        let count = results.iter().map(|(_, count)| count).sum();
+        Ok((results.into_iter().map(|(marks, _)| marks).collect(), count))
     }
 
-    fn part(
-        &self,
-        part: Part,
-        digits: &Digits,
-        memory: u64,
-        away: bool,
-        runs: &mut Vec<Stream>,
-    ) -> Result<()> {
+    fn part(&self, part: Part, digits: &Digits, memory: u64, found: &mut Found<'_>) -> Result<()> {
         if part.first.bytes() == 0 {
             return Ok(());
         }
-        // A quarter is for the block being read and the run being written.
-        match self.judge(&part, memory / 4 * 3)? {
-            Ok(run) => {
-                runs.push(run.finish(away)?);
-                Ok(())
-            }
+        match self.judge(&part, memory, found)? {
+            Ok(()) => Ok(()),
             Err(Full) => {
                 let (parts, digits) = self.split(part, digits, memory)?;
-                let each = |part| self.part(part, &digits, memory, true, runs);
-                parts.into_iter().try_for_each(each)
+                parts.into_iter().try_for_each(|part| self.part(part, &digits, memory, found))
             }
         }
     }
 
-    fn judge(&self, part: &Part, memory: u64) -> Result<Result<Run<'_>, Full>> {
+    /// Judges a partition. If it does not fit, it must be judged again in parts: what was marked
+    /// by then is right, and will be marked again; only the count waits for the end.
+    fn judge(
+        &self,
+        part: &Part,
+        memory: u64,
+        found: &mut Found<'_>,
+    ) -> Result<Result<(), Full>> {
         let first = part.first.bytes() / FIRST_RECORD as u64;
         let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
         let others: Vec<_> = others.collect();
@@ -166,15 +165,18 @@ impl Resolver<'_> {
             let _ = self.show::<OTHER_RECORD>(&part.others[j], &mut judge, marking)?;
             judge.end_round();
         }
-        let mut run = Run::new(self.pad);
+        let mut count = 0;
         let deciding = |judge: &mut Judge, print, rest: &[u8]| {
             let Ok(kept) = judge.verdict(print)? else { return Ok(Err(Full)) };
             if kept == (self.listed == Listed::Kept) {
-                run.push(position(rest))?;
+                count += 1;
+                found.mark(rest)?;
             }
             Ok(Ok(()))
         };
-        Ok(self.show::<FIRST_RECORD>(&part.first, &mut judge, deciding)?.map(|()| run))
+        let judged = self.show::<FIRST_RECORD>(&part.first, &mut judge, deciding)?;
+        found.count += if judged.is_ok() { count } else { 0 };
+        Ok(judged)
     }
 
     /// Shows a judge each record of a stream until it has no more room.
@@ -236,8 +238,21 @@ impl Resolver<'_> {
     }
 }
 
-fn position(rest: &[u8]) -> u64 {
-    rest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+/// What a worker has found.
+struct Found<'a> {
+    marker: Option<Marker<'a>>,
+    count: u64,
+}
+
+impl Found<'_> {
+    /// Marks the position of a first record.
+    #[inline]
+    fn mark(&mut self, position: &[u8]) -> Result<()> {
+        match (&mut self.marker, position.first_chunk()) {
+            (Some(marker), Some(bytes)) => marker.mark(u64::from_le_bytes(*bytes)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What to seed a judge with, and about how many entries its table will have, given the number
@@ -260,7 +275,7 @@ pub(crate) fn choose_seed(verb: Verb, first: u64, others: &[u64], capacity: u64)
 mod tests {
     use super::*;
     use crate::input::Temp;
-    use crate::runs::Merge;
+    use crate::marks::Marks;
 
     fn print(line: u64) -> Fingerprint {
         // Even high halves, as keyed fingerprints have.
@@ -305,11 +320,12 @@ mod tests {
                         let streams = spill.finish().unwrap();
                         parts.iter_mut().zip(streams).for_each(|(p, s)| p.others.push(s));
                     }
-                    let resolver = Resolver { verb, listed, pad: &pad, memory, workers };
-                    let (runs, found) = resolver.resolve(parts, &digits).unwrap();
-                    let mut merge = Merge::new(&runs, &pad).unwrap();
-                    let positions: Vec<_> =
-                        std::iter::from_fn(|| merge.next_position().unwrap()).collect();
+                    let spans = Spans::new(first.len() as u64, 3);
+                    let resolver =
+                        Resolver { verb, listed, spans: Some(spans), pad: &pad, memory, workers };
+                    let (marks, found) = resolver.resolve(parts, &digits).unwrap();
+                    let marks = Marks::new(spans, marks, &pad, memory, workers);
+                    let positions: Vec<_> = marks.within(0, first.len() as u64).unwrap().collect();
                     assert_eq!(positions.len() as u64, found);
                     answers.push(positions);
                 }

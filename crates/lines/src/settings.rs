@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::budget::Budget;
 use crate::error::Result;
+use crate::input::{Input, Source};
 use crate::pass::Pass;
 use crate::progress::Progress;
 
@@ -37,11 +38,16 @@ impl Settings<'_> {
         }
     }
 
-    pub(crate) fn budget(&self) -> Result<Budget> {
-        Budget::new(self.memory, self.jobs)
+    /// Looks at inputs, and divides the memory for them.
+    pub(crate) fn open(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
+        let budget = Budget::new(self.memory, self.jobs)?;
+        let inputs = Input::look_at(sources, budget.decoder)?;
+        let packed = inputs.iter().any(Input::may_be_packed);
+        Ok((if packed { budget.with_decoder() } else { budget }, inputs))
     }
 
-    pub(crate) fn pass(&self) -> Result<Pass<'_>> {
-        Ok(Pass { budget: self.budget()?, delimiter: self.delimiter, progress: self.progress })
+    /// A way to go through inputs.
+    pub(crate) fn pass(&self, budget: Budget) -> Pass<'_> {
+        Pass { budget, delimiter: self.delimiter, progress: self.progress }
     }
 }

@@ -29,7 +29,7 @@ fn expect(verb: Verb, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
 }
 
 fn budget(work: u64, workers: usize, chunk: usize) -> Budget {
-    Budget { cap: 4 * work, work, longest_line: 6000, workers, chunk }
+    Budget { cap: 4 * work, work, longest_line: 6000, workers, chunk, decoder: 1 << 20 }
 }
 
 /// Inputs for a verb: files, or streams where `streams` has a bit set.
@@ -39,7 +39,7 @@ fn inputs(scratch: &Scratch, files: &[Vec<u8>], streams: u32) -> Vec<Input> {
             return Input::trickle(bytes.clone());
         }
         let path = scratch.write(&format!("{i}"), bytes);
-        Input::look_at(&[Source::from_arg(path)]).unwrap().swap_remove(0)
+        Input::look_at(&[Source::from_arg(path)], 0).unwrap().swap_remove(0)
     };
     files.iter().enumerate().map(input).collect()
 }

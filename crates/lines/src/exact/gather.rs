@@ -9,7 +9,8 @@ use crate::judge::Verb;
 use crate::pass::{Batch, Flow, Scratch, Seen};
 use crate::plan::{Sizes, filter_bytes};
 use crate::report::Report;
-use crate::resolve::{Digits, FIRST_RECORD, Listed, OTHER_RECORD, Part, first_record};
+use crate::print::Listed;
+use crate::resolve::{Digits, FIRST_RECORD, OTHER_RECORD, Part, first_record};
 use crate::spill::{Scratchpad, Spill, Stream, held, write_out};
 
 /// Collects the records of all inputs.
@@ -235,16 +236,22 @@ impl<'a> Gather<'a, '_> {
             }
             scratch.prints.clear();
             let picked = scratch.picks.iter().map(|&line| batch.line(line));
-            scratch.prints.extend(picked.map(|line| job.hashes.fingerprint(line)));
+            job.hashes.fingerprints(picked, &mut scratch.prints);
         };
-        let starts = starts(inputs);
+        // Where the input begins when all are taken as one; of a packed one that is known only
+        // when those before it have been read.
+        let (mut input, mut start) = (0, 0);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            while input < batch.input {
+                start += inputs[input].length().unwrap_or(0);
+                input += 1;
+            }
             for (&line, &print) in scratch.picks.iter().zip(&scratch.prints) {
                 let part = digits.of(print);
                 match role {
                     Role::Other => spill.push(part, &print.to_bytes())?,
                     Role::First => {
-                        let position = starts[batch.input] + batch.offset(line);
+                        let position = start + batch.offset(line);
                         spill.push(part, &first_record(print, position))?;
                     }
                 }
@@ -314,15 +321,4 @@ impl Role {
             Self::Other => OTHER_RECORD,
         }
     }
-}
-
-/// Where each input begins when they are taken as one.
-fn starts(inputs: &[&Input]) -> Vec<u64> {
-    let mut next = 0;
-    let start = |input: &&Input| {
-        let start = next;
-        next += input.length().unwrap_or(0);
-        start
-    };
-    inputs.iter().map(start).collect()
 }

@@ -53,8 +53,8 @@ impl Exact<'_> {
         for (index, whole) in first.into_iter().enumerate().skip(input) {
             let name = whole.name().to_owned();
             rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
-                Some(at) => spools.swap_remove(at).1.into_input(name),
-                None if !whole.is_file() => Spool::new(&self.temp)?.into_input(name),
+                Some(at) => Input::of_spool(spools.swap_remove(at).1, name),
+                None if !whole.is_repeatable() => Input::of_spool(Spool::new(&self.temp)?, name),
                 None if index == input => whole.from(position),
                 None => whole,
             });
@@ -74,7 +74,7 @@ impl Exact<'_> {
     ) -> Result<Judged> {
         let memory = self.budget.work;
         let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
-        let repeatable = first.iter().all(Input::is_file);
+        let repeatable = first.iter().all(Input::is_repeatable);
         let known = if repeatable { sizes.first.distinct } else { u64::MAX / 2 };
         let (mut seed, mut expected) =
             choose_seed(self.verb, known, &distinct, Table::capacity(memory) / 10 * 9);
@@ -148,7 +148,7 @@ impl Exact<'_> {
                 if repeatable {
                     return Ok(Flow::Stop);
                 }
-                if !first[batch.input].is_file() {
+                if !first[batch.input].is_repeatable() {
                     if spools.last().is_none_or(|(input, _)| *input != batch.input) {
                         spools.push((batch.input, Spool::new(&self.temp)?));
                     }
@@ -169,7 +169,7 @@ impl Exact<'_> {
     fn fingerprints(&self) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync + '_ {
         |batch, scratch| {
             scratch.prints.clear();
-            scratch.prints.extend(batch.lines().map(|line| self.hashes.fingerprint(line)));
+            self.hashes.fingerprints(batch.lines(), &mut scratch.prints);
         }
     }
 }

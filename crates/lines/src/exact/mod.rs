@@ -22,13 +22,13 @@ use crate::error::Result;
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
 use crate::judge::Verb;
+use crate::marks::{Marks, Spans};
 use crate::pass::Pass;
 use crate::plan::{Plan, Sample, Sizes, Strategy};
-use crate::print::{Printer, print_listed};
+use crate::print::{Listed, Printer, print_marked};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::resolve::{Digits, Listed, Resolver};
-use crate::runs::{Merge, narrow};
+use crate::resolve::{Digits, Resolver};
 use crate::spill::{Scratchpad, Spill};
 use crate::table::Table;
 
@@ -69,7 +69,7 @@ impl Exact<'_> {
         // Others are read twice by some strategies, and their sizes choose among them.
         let spool = |input: Input| input.spool(&self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
-        let streams = first.iter().any(|input| !input.is_file());
+        let streams = !first.iter().all(Input::is_repeatable);
         let mut sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
             Some(strategy) => Plan { strategy, first_begins: false },
@@ -99,10 +99,11 @@ impl Exact<'_> {
     }
 
     fn sizes(&self, first: &[Input], others: &[Input]) -> Result<Sizes> {
-        let (memory, among) = (self.budget.work, others.len() + 1);
-        let sample =
-            |inputs: &[&Input]| Sample::of(inputs, &self.hashes, self.delimiter, memory, among);
-        let files: Vec<_> = first.iter().filter(|input| input.is_file()).collect();
+        let among = others.len() + 1;
+        let sample = |inputs: &[&Input]| {
+            Sample::of(inputs, &self.hashes, self.delimiter, &self.budget, among)
+        };
+        let files: Vec<_> = first.iter().filter(|input| input.is_repeatable()).collect();
         let first = sample(&files)?;
         let others = others.iter().map(|other| sample(&[other])).collect::<Result<_>>()?;
         Ok(Sizes { verb: self.verb, first, others })
@@ -155,29 +156,31 @@ impl Exact<'_> {
         let (parts, held) = work.take_parts();
         let (digits, report) = (work.digits, work.report);
         self.progress.phase("deciding", None);
+        let memory = self.budget.work - held.min(self.budget.work / 2);
+        let length = first.iter().map(|input| input.length().unwrap_or(0)).sum();
+        let spans = Spans::new(length, Spill::most_streams(memory / 8 / self.budget.workers as u64));
         let resolver = Resolver {
             verb: self.verb,
             listed,
+            spans: (!printer.counts_only()).then_some(spans),
             pad: &pad,
-            memory: self.budget.work - held.min(self.budget.work / 2),
+            memory,
             workers: self.budget.workers,
         };
-        let (runs, count) = resolver.resolve(parts, &digits)?;
+        let (marks, count) = resolver.resolve(parts, &digits)?;
         report.spilled = pad.written();
+        let kept = match listed {
+            Listed::Kept => count,
+            Listed::Dropped => report.first_lines - count,
+        };
         if printer.counts_only() {
-            printer.lines += match listed {
-                Listed::Kept => count,
-                Listed::Dropped => report.first_lines - count,
-            };
+            printer.lines += kept;
             return Ok(());
         }
         let before = printer.lines;
-        let runs = narrow(runs, self.budget.work, &pad)?;
-        let mut merge = Merge::new(&runs, &pad)?;
-        print_listed(&first, listed, || merge.next_position(), printer, self.progress)?;
-        if listed == Listed::Dropped {
-            printer.lines = before + report.first_lines - count;
-        }
+        let marks = Marks::new(spans, marks, &pad, self.budget.work, self.budget.workers);
+        print_marked(&self.pass().chunks(), &first, listed, &marks, printer)?;
+        printer.lines = before + kept;
         report.passes += u64::from(listed == Listed::Dropped || count > 0);
         report.spilled = pad.written();
         Ok(())

@@ -1,0 +1,269 @@
+//! Compressed inputs: gzip and zstd, told by their first bytes, decompressed on a thread of their
+//! own while the lines before are worked on.
+//!
+//! Several members or frames one after the other are one stream, as `zcat` and `zstdcat` have it.
+//! Data that ends in the middle, or is damaged, is an error at that point, never a short answer.
+//!
+//! Memory: the blocks on their way, and of zstd the window that the file asks for. A window that
+//! does not fit the memory set aside is refused.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use super::stream::{MOMENT, Wait};
+
+/// How an input is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Codec {
+    Gzip,
+    Zstd,
+}
+
+/// What the first bytes of an input say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Magic {
+    Is(Codec),
+    No,
+    /// More bytes are needed to tell.
+    Maybe,
+}
+
+/// First bytes under their masks: RFC 1952 (with its one method, deflate), RFC 8878, and the
+/// frames that zstd skips, with which a file of `pzstd` begins.
+const MAGICS: [(Codec, &[(u8, u8)]); 3] = [
+    (Codec::Gzip, &[(0x1f, 0xff), (0x8b, 0xff), (8, 0xff)]),
+    (Codec::Zstd, &[(0x28, 0xff), (0xb5, 0xff), (0x2f, 0xff), (0xfd, 0xff)]),
+    (Codec::Zstd, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)]),
+];
+/// The most bytes it takes to tell.
+pub(super) const MAGIC_BYTES: usize = 4;
+
+impl Magic {
+    /// The codec of an input that begins like this.
+    pub(super) fn of(begin: &[u8]) -> Self {
+        let mut magic = Self::No;
+        for (codec, pattern) in MAGICS {
+            if begin.iter().zip(pattern).all(|(byte, (value, mask))| byte & mask == *value) {
+                if begin.len() >= pattern.len() {
+                    return Self::Is(codec);
+                }
+                magic = Self::Maybe;
+            }
+        }
+        magic
+    }
+}
+
+/// Bytes handed over at a time, and how many such blocks wait at the most.
+const BLOCK: usize = 128 << 10;
+const WAITING: usize = 4;
+
+/// Memory that a decoder takes beside its window: blocks waiting, being filled and being read,
+/// the compressed bytes read ahead, and what the codecs hold themselves.
+const OVERHEAD: u64 = ((WAITING + 3) * BLOCK) as u64 + (512 << 10);
+
+/// Memory to set aside for a decoder of a job with so much of it.
+pub(crate) fn memory(cap: u64) -> u64 {
+    OVERHEAD + cap / 8
+}
+
+/// The decompressed bytes of `packed`.
+fn reader<'a>(
+    codec: Codec,
+    packed: impl BufRead + Send + 'a,
+    memory: u64,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
+    Ok(match codec {
+        Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+        Codec::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
+            // At least what every decoder must accept, at most what the format knows.
+            let most = memory.saturating_sub(OVERHEAD).max(1 << 17).ilog2().min(31);
+            decoder.window_log_max(most)?;
+            Box::new(decoder)
+        }
+    })
+}
+
+/// What went wrong, in words that help.
+fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
+    let name = match codec {
+        Codec::Gzip => "gzip",
+        Codec::Zstd => "zstd",
+    };
+    let text = error.to_string();
+    let said = if error.kind() == io::ErrorKind::UnexpectedEof || text.contains("incomplete frame")
+    {
+        format!("its {name} data ends in the middle: the file was cut short; get it anew")
+    } else if text.contains("too much memory") {
+        let most = crate::error::readable_size(memory.saturating_sub(OVERHEAD));
+        format!(
+            "its zstd window is larger than {most}, an eighth of the memory cap; raise -m, or \
+             decompress it first"
+        )
+    } else if error.raw_os_error().is_some() {
+        return error;
+    } else {
+        format!("its {name} data is damaged ({text}); get it anew")
+    };
+    io::Error::new(error.kind(), said)
+}
+
+/// The first `most` bytes of a compressed input, and how many compressed bytes they took.
+pub(super) fn sample(
+    codec: Codec,
+    packed: impl Read + Send,
+    most: u64,
+    memory: u64,
+) -> io::Result<(Vec<u8>, u64)> {
+    struct Counted<R>(R, u64);
+    impl<R: Read> Read for Counted<R> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let got = self.0.read(buffer)?;
+            self.1 += got as u64;
+            Ok(got)
+        }
+    }
+    let mut counted = Counted(packed, 0);
+    let mut bytes = Vec::new();
+    let reader = reader(codec, BufReader::with_capacity(BLOCK, &mut counted), memory);
+    let read = reader.and_then(|reader| reader.take(most).read_to_end(&mut bytes));
+    read.map_err(|error| explained(codec, memory, error))?;
+    Ok((bytes, counted.1))
+}
+
+/// The stream of decompressed bytes; a thread is already at it.
+pub(super) fn decode(
+    codec: Codec,
+    packed: impl Read + Send + 'static,
+    memory: u64,
+) -> io::Result<Decoder> {
+    let (sender, receiver) = sync_channel(WAITING);
+    let work = move || {
+        let packed = BufReader::with_capacity(BLOCK, packed);
+        let done = reader(codec, packed, memory).and_then(|reader| send(reader, &sender));
+        if let Err(error) = done {
+            // If nobody listens any more, nobody needs to know.
+            let _ = sender.send(Err(explained(codec, memory, error)));
+        }
+    };
+    std::thread::Builder::new().name("decompress".to_owned()).spawn(work)?;
+    Ok(Decoder { receiver, block: Vec::new(), next: 0, pending: None })
+}
+
+/// Sends everything, block by block, until the end or until nobody takes it.
+fn send(mut reader: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) -> io::Result<()> {
+    loop {
+        let mut block = Vec::with_capacity(BLOCK);
+        reader.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
+        if block.is_empty() || sender.send(Ok(block)).is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// What a decompressing thread brings.
+pub(super) struct Decoder {
+    receiver: Receiver<io::Result<Vec<u8>>>,
+    block: Vec<u8>,
+    next: usize,
+    /// Came while it was only asked whether something would.
+    pending: Option<io::Result<Vec<u8>>>,
+}
+
+impl Read for Decoder {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.next == self.block.len() {
+            match self.pending.take().map_or_else(|| self.receiver.recv(), Ok) {
+                Ok(block) => (self.block, self.next) = (block?, 0),
+                // The thread is gone: that was all.
+                Err(_) => return Ok(0),
+            }
+        }
+        let got = (&self.block[self.next..]).read(buffer)?;
+        self.next += got;
+        Ok(got)
+    }
+}
+
+impl Wait for Decoder {
+    fn ready(&mut self) -> bool {
+        if self.next < self.block.len() || self.pending.is_some() {
+            return true;
+        }
+        match self.receiver.recv_timeout(MOMENT) {
+            Ok(came) => self.pending = Some(came),
+            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Disconnected) => {}
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn the_first_bytes_tell_as_soon_as_they_can() {
+        let zstd = [0x28, 0xb5, 0x2f, 0xfd, 1];
+        assert_eq!(Magic::of(&zstd), Magic::Is(Codec::Zstd));
+        assert_eq!(Magic::of(&zstd[..3]), Magic::Maybe);
+        assert_eq!(Magic::of(&[0x1f, 0x8b, 8, 0]), Magic::Is(Codec::Gzip));
+        assert_eq!(Magic::of(&[0x53, 0x2a, 0x4d, 0x18]), Magic::Is(Codec::Zstd));
+        assert_eq!(Magic::of(b""), Magic::Maybe);
+        for text in [&b"(a"[..], b"Pa", b"http", b"\n", b"\x1f\x8b\x07"] {
+            assert_eq!(Magic::of(text), Magic::No, "{text:?}");
+        }
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn read(codec: Codec, packed: Vec<u8>, memory: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        decode(codec, io::Cursor::new(packed), memory)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    #[test]
+    fn all_members_are_read_and_a_cut_anywhere_is_an_error() {
+        let text: Vec<u8> = (0..60_000u32).flat_map(|i| format!("{}\n", i * i).into_bytes()).collect();
+        let (one, two) = text.split_at(200_001);
+        let memory = memory(64 << 20);
+        let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+        for (codec, first, second) in
+            [(Codec::Gzip, gzip(one), gzip(two)), (Codec::Zstd, zstd(one), zstd(two))]
+        {
+            let both = [&first[..], &second].concat();
+            assert!(read(codec, both.clone(), memory).unwrap() == text);
+            let (some, took) = sample(codec, &both[..], 1000, memory).unwrap();
+            assert!(some == text[..1000] && took <= both.len() as u64);
+            for cut in (1..both.len()).step_by(both.len() / 97) {
+                if cut != first.len() {
+                    let error = read(codec, both[..cut].to_vec(), memory).unwrap_err();
+                    assert!(error.to_string().contains("cut short"), "{codec:?} {cut}: {error}");
+                }
+            }
+            let mut broken = both;
+            let middle = broken.len() / 3;
+            broken[middle..middle + 40].fill(0x55);
+            assert!(read(codec, broken, memory).is_err());
+        }
+    }
+
+    #[test]
+    fn a_window_that_does_not_fit_is_refused() {
+        let mut packer = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+        packer.window_log(24).unwrap();
+        packer.write_all(&vec![b'x'; 1 << 20]).unwrap();
+        let packed = packer.finish().unwrap();
+        assert!(read(Codec::Zstd, packed.clone(), memory(256 << 20)).is_ok());
+        let error = read(Codec::Zstd, packed, memory(64 << 20)).unwrap_err();
+        assert!(error.to_string().contains("larger than 8 MiB"), "{error}");
+    }
+}

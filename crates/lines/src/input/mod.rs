@@ -1,0 +1,440 @@
+//! Inputs: files that can be read again, and streams that cannot.
+//!
+//! | kind | what it is | passes | reading |
+//! |---|---|---|---|
+//! | file | a regular file, or one kept open (redirected standard input, a spooled stream) | any | by position, from many threads |
+//! | packed | such a file, compressed with gzip or zstd | any | in order, decompressed again for each pass |
+//! | stream | anything else: pipe, FIFO, terminal, a `/proc` file that claims no size; packed or not | one | in order |
+//!
+//! A file is opened by name at each pass; each time its identity, size and time of change are
+//! compared with those of the first opening, so that a file that is written to underneath a job is
+//! an error and not a wrong answer. [`Input::spool`] makes a file of a stream.
+
+mod codec;
+mod stream;
+mod temp;
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::error::{Error, Result};
+use crate::progress::{Note, Progress};
+use codec::{Codec, MAGIC_BYTES, Magic};
+use stream::{LazyFile, Unpacked};
+
+pub(crate) use codec::memory as decoder_memory;
+pub(crate) use stream::Wait;
+pub(crate) use temp::{Spool, Temp};
+
+/// Names an input: a path, or `-` for standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file (or FIFO, device, …) by name.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Source {
+    /// `-` is standard input, anything else a path.
+    pub fn from_arg(arg: impl Into<PathBuf>) -> Self {
+        let path = arg.into();
+        if path == Path::new("-") { Self::Stdin } else { Self::Path(path) }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Stdin => "-".to_owned(),
+        }
+    }
+}
+
+/// An input, looked at but not yet read.
+pub(crate) struct Input {
+    name: String,
+    body: Body,
+    /// Bytes at the start that are no longer part of it.
+    skip: u64,
+    /// How many bytes a packed file holds, once a pass has come to its end.
+    unpacked: AtomicU64,
+}
+
+enum Body {
+    /// A regular file, opened anew for each pass.
+    Named { path: PathBuf, mark: Mark, codec: Option<Codec> },
+    /// A file kept open: redirected standard input, or a spooled stream.
+    Held { file: Arc<File>, range: Range, mark: Option<Mark>, codec: Option<Codec> },
+    /// Read once; `None` when that has happened.
+    Stream(Mutex<Option<Box<dyn Wait + Send>>>),
+}
+
+/// Which bytes of a file are the input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// How a file is recognised when it is opened again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    device: u64,
+    inode: u64,
+    length: u64,
+    changed: (i64, i64),
+}
+
+impl Mark {
+    fn of(data: &Metadata) -> Self {
+        Self {
+            device: data.dev(),
+            inode: data.ino(),
+            length: data.len(),
+            changed: (data.mtime(), data.mtime_nsec()),
+        }
+    }
+}
+
+/// An input opened for one pass.
+pub(crate) enum Open {
+    File { file: Arc<File>, range: Range },
+    Stream(Box<dyn Wait + Send>),
+}
+
+/// Of [`Input::unpacked`]: not known yet.
+const UNKNOWN: u64 = u64::MAX;
+
+impl Input {
+    /// Looks at every input; a missing file, a directory or a second `-` is an error now.
+    /// A stream that turns out to be compressed may take `memory` bytes to decompress.
+    pub(crate) fn look_at(sources: &[Source], memory: u64) -> Result<Vec<Self>> {
+        if sources.iter().filter(|s| **s == Source::Stdin).count() > 1 {
+            return Err(Error::stdin_twice());
+        }
+        sources.iter().map(|source| Self::new(source, memory)).collect()
+    }
+
+    fn new(source: &Source, memory: u64) -> Result<Self> {
+        let name = source.name();
+        let body = match source {
+            Source::Path(path) => {
+                // Opening a FIFO waits for its writer: look before opening.
+                let data = std::fs::metadata(path).map_err(|e| Error::read(&name, e))?;
+                if data.is_dir() {
+                    return Err(Error::directory(&name));
+                }
+                Body::of_path(path, &data, memory).map_err(|e| Error::read(&name, e))?
+            }
+            Source::Stdin => Body::of_stdin(memory).map_err(|e| Error::read(&name, e))?,
+        };
+        Ok(Self::of_body(name, body))
+    }
+
+    fn of_body(name: String, body: Body) -> Self {
+        Self { name, body, skip: 0, unpacked: AtomicU64::new(UNKNOWN) }
+    }
+
+    /// A stream of these bytes, a few at a time.
+    #[cfg(test)]
+    pub(crate) fn trickle(bytes: Vec<u8>) -> Self {
+        struct Trickle(io::Cursor<Vec<u8>>);
+        impl Read for Trickle {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let few = buffer.len().min(1 + self.0.position() as usize % 777);
+                self.0.read(&mut buffer[..few])
+            }
+        }
+        impl Wait for Trickle {
+            fn ready(&mut self) -> bool {
+                true
+            }
+        }
+        Self::of_body("trickle".to_owned(), Body::stream(Trickle(io::Cursor::new(bytes)), 1 << 20))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn codec(&self) -> Option<Codec> {
+        match self.body {
+            Body::Named { codec, .. } | Body::Held { codec, .. } => codec,
+            Body::Stream(_) => None,
+        }
+    }
+
+    /// Whether it can be read by position.
+    pub(crate) fn is_file(&self) -> bool {
+        self.is_repeatable() && self.codec().is_none()
+    }
+
+    /// Whether it can be read again.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        !matches!(self.body, Body::Stream(_))
+    }
+
+    /// Whether reading it may take the memory of a decoder.
+    pub(crate) fn may_be_packed(&self) -> bool {
+        !self.is_file()
+    }
+
+    /// Bytes of lines in it, as far as that is known: of a packed file not before it was read.
+    pub(crate) fn length(&self) -> Option<u64> {
+        let whole = match &self.body {
+            Body::Stream(_) => None,
+            _ if self.codec().is_some() => {
+                Some(self.unpacked.load(Ordering::Relaxed)).filter(|length| *length != UNKNOWN)
+            }
+            Body::Named { mark, .. } => Some(mark.length),
+            Body::Held { range, .. } => Some(range.end - range.start),
+        };
+        whole.map(|whole| whole - self.skip)
+    }
+
+    /// A pass came to its end and has seen so many bytes.
+    pub(crate) fn has_length(&self, bytes: u64) {
+        self.unpacked.store(self.skip + bytes, Ordering::Relaxed);
+    }
+
+    /// The first bytes of a packed file, up to `most`, and an estimate of how many there are in
+    /// all; `None` of other inputs. A decoder may take `memory` bytes.
+    pub(crate) fn unpacked_sample(&self, most: u64, memory: u64) -> Result<Option<(Vec<u8>, u64)>> {
+        let Some(codec) = self.codec() else { return Ok(None) };
+        let (file, range) = self.file()?;
+        let packed = Section { file, at: range.start, end: range.end };
+        let (bytes, took) = codec::sample(codec, packed, most, memory)
+            .map_err(|error| Error::read(&self.name, error))?;
+        let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
+        let estimate = if (bytes.len() as u64) < most {
+            bytes.len() as u64
+        } else {
+            (bytes.len() as f64 / share) as u64
+        };
+        Ok(Some((bytes, estimate)))
+    }
+
+    /// The rest of it, from a position on.
+    pub(crate) fn from(mut self, position: u64) -> Self {
+        self.skip += position;
+        self
+    }
+
+    /// The file behind it, as it was when it was first looked at, and which bytes of it count.
+    fn file(&self) -> Result<(Arc<File>, Range)> {
+        let reading = |e| Error::read(&self.name, e);
+        let (file, range, mark) = match &self.body {
+            Body::Named { path, mark, .. } => {
+                let file = Arc::new(File::open(path).map_err(reading)?);
+                (file, Range { start: 0, end: mark.length }, Some(mark))
+            }
+            Body::Held { file, range, mark, .. } => (Arc::clone(file), *range, mark.as_ref()),
+            Body::Stream(_) => return Err(reading(io::Error::other("it is no file"))),
+        };
+        if let Some(mark) = mark
+            && Mark::of(&file.metadata().map_err(reading)?) != *mark
+        {
+            return Err(Error::changed(&self.name));
+        }
+        Ok((file, range))
+    }
+
+    /// Opens it for a pass. A stream can be opened once. A decoder may take `memory` bytes.
+    pub(crate) fn open(&self, memory: u64) -> Result<Open> {
+        let reading = |e| Error::read(&self.name, e);
+        if let Body::Stream(stream) = &self.body {
+            let stream = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
+            let gone = || reading(io::Error::other("it was read already"));
+            return Ok(Open::Stream(stream.ok_or_else(gone)?));
+        }
+        let (file, range) = self.file()?;
+        let Some(codec) = self.codec() else {
+            let range = Range { start: range.start + self.skip, end: range.end };
+            return Ok(Open::File { file, range });
+        };
+        let packed = Section { file, at: range.start, end: range.end };
+        let stream = codec::decode(codec, packed, memory).map_err(reading)?;
+        Ok(Open::Stream(Box::new(Skipping { stream, left: self.skip })))
+    }
+
+    /// Checks that a file is still what it was.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.is_repeatable().then(|| self.file()).transpose().map(|_| ())
+    }
+
+    /// Something that can be read again with the same bytes: itself, or a copy of the stream in
+    /// `temp`.
+    pub(crate) fn spool(self, temp: &Temp, progress: &dyn Progress) -> Result<Self> {
+        if self.is_repeatable() {
+            return Ok(self);
+        }
+        let Open::Stream(mut stream) = self.open(0)? else { return Ok(self) };
+        progress.note(Note::Spooling { input: &self.name, dir: temp.dir() });
+        progress.phase("spooling", None);
+        let mut spool = Spool::new(temp)?;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            let got = match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(got) => got,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(Error::read(&self.name, e)),
+            };
+            spool.append(&buffer[..got])?;
+            progress.advance(got as u64);
+        }
+        Ok(Self::of_spool(spool, self.name))
+    }
+
+    /// A spooled copy in place of what it is a copy of.
+    pub(crate) fn of_spool(spool: Spool, name: String) -> Self {
+        let (file, length) = spool.finish();
+        let range = Range { start: 0, end: length };
+        let body = Body::Held { file: Arc::new(file), range, mark: None, codec: None };
+        Self::of_body(name, body)
+    }
+}
+
+impl Body {
+    fn of_path(path: &Path, data: &Metadata, memory: u64) -> io::Result<Self> {
+        if data.is_file() {
+            // Unreadable is better said now than after the first long pass.
+            let file = File::open(path)?;
+            if has_true_size(&file, data)? {
+                let codec = codec_of(&file, 0)?;
+                return Ok(Self::Named { path: path.to_owned(), mark: Mark::of(data), codec });
+            }
+        }
+        Ok(Self::stream(LazyFile::new(path.to_owned()), memory))
+    }
+
+    /// Standard input: a redirected file can be read by position and again, a pipe cannot.
+    fn of_stdin(memory: u64) -> io::Result<Self> {
+        use std::os::fd::AsFd;
+        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let data = file.metadata()?;
+        if data.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if data.is_file() && has_true_size(&file, &data)? {
+            let start = file.stream_position()?.min(data.len());
+            let (range, mark) = (Range { start, end: data.len() }, Some(Mark::of(&data)));
+            let codec = codec_of(&file, start)?;
+            return Ok(Self::Held { file: Arc::new(file), range, mark, codec });
+        }
+        Ok(Self::stream(file, memory))
+    }
+
+    fn stream(stream: impl Wait + Send + 'static, memory: u64) -> Self {
+        Self::Stream(Mutex::new(Some(Box::new(Unpacked::new(Box::new(stream), memory)))))
+    }
+}
+
+/// Whether a file is as long as it says: those of `/proc` claim to be empty and are not.
+fn has_true_size(file: &File, data: &Metadata) -> io::Result<bool> {
+    Ok(data.len() > 0 || file.read_at(&mut [0], 0)? == 0)
+}
+
+fn codec_of(file: &File, start: u64) -> io::Result<Option<Codec>> {
+    let mut begin = [0; MAGIC_BYTES];
+    let got = file.read_at(&mut begin, start)?;
+    Ok(match Magic::of(&begin[..got]) {
+        Magic::Is(codec) => Some(codec),
+        Magic::No | Magic::Maybe => None,
+    })
+}
+
+/// Bytes of a file in order, whatever others do with it.
+struct Section {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = (self.end - self.at).min(buffer.len() as u64) as usize;
+        let got = self.file.read_at(&mut buffer[..most], self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+/// A stream without its first bytes.
+struct Skipping<S> {
+    stream: S,
+    left: u64,
+}
+
+impl<S: Read> Read for Skipping<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.left > 0 {
+            let most = self.left.min(buffer.len() as u64) as usize;
+            match self.stream.read(&mut buffer[..most])? {
+                0 => return Ok(0),
+                got => self.left -= got as u64,
+            }
+        }
+        self.stream.read(buffer)
+    }
+}
+
+impl<S: Wait> Wait for Skipping<S> {
+    fn ready(&mut self) -> bool {
+        self.stream.ready()
+    }
+}
+
+/// Reads exactly `buffer.len()` bytes at a position; a file that became shorter is an error.
+pub(crate) fn read_at(file: &File, name: &str, buffer: &mut [u8], at: u64) -> Result<()> {
+    file.read_exact_at(buffer, at).map_err(|e| match e.kind() {
+        io::ErrorKind::UnexpectedEof => Error::changed(name),
+        _ => Error::read(name, e),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_is_an_error_at_the_next_pass() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        std::fs::write(&path, "a\nb\n").unwrap();
+        let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
+        assert!(inputs[0].open(0).is_ok() && inputs[0].check_unchanged().is_ok());
+        std::fs::write(&path, "a\nb\nc\n").unwrap();
+        assert!(inputs[0].open(0).err().unwrap().to_string().contains("changed"));
+        assert!(inputs[0].check_unchanged().unwrap_err().is_input());
+    }
+
+    #[test]
+    fn an_empty_file_is_a_file_and_one_that_hides_its_size_is_a_stream() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("empty");
+        std::fs::write(&path, "").unwrap();
+        let sources = [Source::from_arg(&path), Source::from_arg("/proc/self/status")];
+        let inputs = Input::look_at(&sources, 0).unwrap();
+        assert_eq!(inputs[0].length(), Some(0));
+        assert!(!inputs[1].is_file());
+        // It is still all there to be read.
+        let Open::Stream(mut stream) = inputs[1].open(0).unwrap() else { panic!("not a stream") };
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("Name:"));
+    }
+
+    #[test]
+    fn missing_directory_and_double_stdin_are_errors_at_once() {
+        let path = Source::from_arg("/no/such/file");
+        assert!(Input::look_at(&[path], 0).err().unwrap().is_input());
+        let directory = Input::look_at(&[Source::from_arg("/")], 0).err().unwrap();
+        assert!(directory.to_string().contains("is a directory"));
+        assert!(Input::look_at(&[Source::Stdin, Source::Stdin], 0).is_err());
+    }
+}
