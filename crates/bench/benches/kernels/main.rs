@@ -87,8 +87,8 @@ fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
         clock.samples[0].push(timed(clock.kernel, insert));
     }
     for turn in 0..QUESTIONS {
-        for (at, clock) in (turn..).zip(&mut clocks) {
-            // Chunks far from the last ones, so that a filter out of cache is out of cache.
+        for (at, clock) in (turn * kernels..).zip(&mut clocks) {
+            // Keys of its own, lest a kernel find in cache what another fetched.
             let chunk = mix(at) % chunks;
             for (operation, odd) in [(1, true), (2, false)] {
                 let hashes = hashes(chunk, odd);

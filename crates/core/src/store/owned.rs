@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 
 /// From this many bytes on, memory is pages of its own.
 const PAGES_FROM: usize = 256 << 10;
+/// From this many bytes on, they are asked to be huge ones.
+const HUGE_FROM: usize = 4 << 20;
 /// A pair of lines lies in one 128-byte unit.
 const ALIGN: usize = 128;
 
@@ -45,6 +47,9 @@ impl Owned {
         let layout = Self::layout(len).ok_or_else(refused)?;
         if layout.size() >= PAGES_FROM {
             let mut pages = MmapMut::map_anon(layout.size()).map_err(|_| refused())?;
+            if layout.size() >= HUGE_FROM {
+                ask_for_huge_pages(&pages);
+            }
             let lines = NonNull::new(pages.as_mut_ptr().cast()).ok_or_else(refused)?;
             return Ok(Self { lines, len, pages: Some(pages) });
         }
@@ -64,6 +69,14 @@ impl Owned {
     fn layout(len: usize) -> Option<Layout> {
         Layout::from_size_align(len.checked_mul(Line::BYTES)?, ALIGN).ok()
     }
+}
+
+/// Where the system has no huge pages, small ones do: a refusal is no error.
+fn ask_for_huge_pages(pages: &MmapMut) {
+    #[cfg(target_os = "linux")]
+    let _ = pages.advise(memmap2::Advice::HugePage);
+    #[cfg(not(target_os = "linux"))]
+    let _ = pages;
 }
 
 impl Drop for Owned {
