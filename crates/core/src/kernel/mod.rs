@@ -137,15 +137,17 @@ fn batch<L>(
     ask: impl Fn(&L, u64),
     look: impl Fn(&mut L, u64) -> bool,
 ) {
+    let mut ahead = hashes.iter();
+    ahead.by_ref().take(group).for_each(|&hash| ask(&lines, hash));
     let words = answers.reset(hashes.len());
     for (hashes, word) in hashes.chunks(64).zip(words) {
         let mut answer = 0;
-        for hashes in hashes.chunks(group) {
-            hashes.iter().for_each(|&hash| ask(&lines, hash));
-            // In from the top: a shift by one is cheaper than a shift to a place that varies.
-            for &hash in hashes {
-                answer = answer >> 1 | u64::from(look(&mut lines, hash)) << 63;
+        for &hash in hashes {
+            if let Some(&hash) = ahead.next() {
+                ask(&lines, hash);
             }
+            // In from the top: a shift by one is cheaper than a shift to a place that varies.
+            answer = answer >> 1 | u64::from(look(&mut lines, hash)) << 63;
         }
         *word = answer >> (64 - hashes.len());
     }
