@@ -26,11 +26,20 @@ usage: cargo bench -p petal-bench --bench kernels -- [N ...]
 const CHUNK: u64 = 20_000;
 /// Keys that are inserted at least: a small filter is filled again and again.
 const WORK: u64 = 6_000_000;
-/// Rounds of questions, each kernel asking once for absent and once for present keys.
+/// Rounds of questions, each kernel asking once for absent, present and mixed keys.
 const QUESTIONS: u64 = 200;
 /// Bits per key, and probes. Some 1 % with 6 to 8 probes; 0.1 % with all lanes of a line; a pair of lines.
 const SIZES: [(u64, u32); 5] = [(10, 6), (10, 7), (10, 8), (16, 8), (16, 10)];
-const OPERATIONS: [&str; 3] = ["insert", "query absent", "query present"];
+const OPERATIONS: [&str; 4] = ["insert", "query absent", "query present", "query mixed"];
+
+/// Which keys of a chunk: even ones are inserted, odd ones never.
+#[derive(Clone, Copy, PartialEq)]
+enum Keys {
+    Odd,
+    Even,
+    /// Either, by chance: a branch on the answer cannot be foreseen.
+    Mixed,
+}
 
 fn main() -> ExitCode {
     // `cargo bench` adds `--bench` to what it is given.
@@ -64,7 +73,7 @@ fn main() -> ExitCode {
 /// One kernel: its samples, ns per key, for each of [`OPERATIONS`], and how many absent keys it found.
 struct Clock {
     kernel: Kernel,
-    samples: [Vec<f64>; 3],
+    samples: [Vec<f64>; 4],
     found: u64,
 }
 
@@ -81,7 +90,7 @@ fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
         if turn % chunks == 0 {
             filter.clear();
         }
-        let hashes = hashes(turn % chunks, false);
+        let hashes = hashes(turn % chunks, Keys::Even);
         let clock = &mut clocks[((turn + turn / chunks) % kernels) as usize];
         let insert = || filter.insert_hashes(&hashes, &mut answers);
         clock.samples[0].push(timed(clock.kernel, insert));
@@ -90,18 +99,18 @@ fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
         for (at, clock) in (turn * kernels..).zip(&mut clocks) {
             // Keys of its own, lest a kernel find in cache what another fetched.
             let chunk = mix(at) % chunks;
-            for (operation, odd) in [(1, true), (2, false)] {
-                let hashes = hashes(chunk, odd);
+            for (operation, which) in [(1, Keys::Odd), (2, Keys::Even), (3, Keys::Mixed)] {
+                let hashes = hashes(chunk, which);
                 let ask = || filter.contains_hashes(&hashes, &mut answers);
                 clock.samples[operation].push(timed(clock.kernel, ask));
-                if !odd && answers.count_ones() != CHUNK {
+                if which == Keys::Even && answers.count_ones() != CHUNK {
                     return Err(format!("{:?} lost a key", clock.kernel));
                 }
             }
         }
     }
     // All kernels, and the same absent keys.
-    let hashes = hashes(0, true);
+    let hashes = hashes(0, Keys::Odd);
     for clock in &mut clocks {
         timed(clock.kernel, || filter.contains_hashes(&hashes, &mut answers));
         clock.found = answers.count_ones();
@@ -130,9 +139,14 @@ fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// The hashes of a chunk of keys; odd ones are never inserted.
-fn hashes(chunk: u64, odd: bool) -> Vec<u64> {
-    (chunk * CHUNK..(chunk + 1) * CHUNK).map(|key| mix(2 * key + u64::from(odd))).collect()
+/// The hashes of a chunk of keys.
+fn hashes(chunk: u64, which: Keys) -> Vec<u64> {
+    let odd = |key: u64| match which {
+        Keys::Odd => 1,
+        Keys::Even => 0,
+        Keys::Mixed => mix(!key) & 1,
+    };
+    (chunk * CHUNK..(chunk + 1) * CHUNK).map(|key| mix(2 * key + odd(key))).collect()
 }
 
 /// ns per key.

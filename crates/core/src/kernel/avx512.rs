@@ -15,7 +15,7 @@ use crate::answers::Answers;
 use crate::store::Line;
 
 /// As [`Rule::insert_batch`].
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512dq,bmi2")]
 pub(super) fn insert_batch<const LANES: usize>(
     rule: &Rule<LANES>,
     lines: &mut [Line],
@@ -36,7 +36,7 @@ pub(super) fn insert_batch<const LANES: usize>(
 }
 
 /// As [`Rule::contains_batch`].
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512dq,bmi2")]
 pub(super) fn contains_batch<const LANES: usize>(
     rule: &Rule<LANES>,
     lines: &[Line],
@@ -70,7 +70,7 @@ impl<const LANES: usize> Marker<LANES> {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq,bmi2")]
     fn insert<const ALL: bool>(&self, block: &mut [Line], hash: u64) -> bool {
         let mut clear = 0;
         for (at, line) in block.iter_mut().enumerate() {
@@ -82,7 +82,7 @@ impl<const LANES: usize> Marker<LANES> {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq,bmi2")]
     fn contains<const ALL: bool>(&self, block: &[Line], hash: u64) -> bool {
         let mut clear = 0;
         for (at, line) in block.iter().enumerate() {
@@ -94,7 +94,7 @@ impl<const LANES: usize> Marker<LANES> {
 
     /// The lanes that a hash marks in a line of its block, and their bits.
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq,bmi2")]
     fn marks<const ALL: bool>(&self, line: usize, hash: u64) -> (u8, __m512i) {
         let low = hash.wrapping_mul(MIX_LOW);
         let mask: u16 = if ALL { !0 } else { self.masks[(low >> 12) as usize % LANES] };
@@ -107,14 +107,14 @@ impl<const LANES: usize> Marker<LANES> {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512dq,bmi2")]
 fn load(line: &Line) -> __m512i {
     // SAFETY: a line is 64 bytes, aligned to 64.
     unsafe { _mm512_load_si512(std::ptr::from_ref(line).cast()) }
 }
 
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512dq,bmi2")]
 fn store(line: &mut Line, words: __m512i) {
     // SAFETY: as in `load`, and borrowed exclusively.
     unsafe { _mm512_store_si512(std::ptr::from_mut(line).cast(), words) }

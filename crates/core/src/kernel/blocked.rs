@@ -97,7 +97,7 @@ impl<const LANES: usize> Rule<LANES> {
     #[inline(always)]
     pub(super) fn prefetch(&self, lines: &[Line], hash: u64) {
         let at = self.at(hash);
-        (at..at + Self::LINES).for_each(|at| prefetch(lines, at));
+        (0..Self::LINES).for_each(|line| prefetch(lines, at + line));
     }
 
     /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before

@@ -52,7 +52,11 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f"),
+            Self::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("bmi2")
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
         }
@@ -146,10 +150,10 @@ fn batch<L>(
             if let Some(&hash) = ahead.next() {
                 ask(&lines, hash);
             }
-            // In from the top: a shift by one is cheaper than a shift to a place that varies.
-            answer = answer >> 1 | u64::from(look(&mut lines, hash)) << 63;
+            // In from below, backwards: an answer in any other place becomes a branch on it.
+            answer = answer << 1 | u64::from(look(&mut lines, hash));
         }
-        *word = answer >> (64 - hashes.len());
+        *word = answer.reverse_bits() >> (64 - hashes.len());
     }
 }
 
