@@ -30,6 +30,8 @@ const WORK: u64 = 6_000_000;
 const QUESTIONS: u64 = 200;
 /// Bits per key, and probes. Some 1 % with 6 to 8 probes; 0.1 % with all lanes of a line; a pair of lines.
 const SIZES: [(u64, u32); 5] = [(10, 6), (10, 7), (10, 8), (16, 8), (16, 10)];
+const HEADER: [&str; 8] =
+    ["keys", "bits_per_key", "probes", "operation", "kernel", "ns_median", "ns_min", "samples"];
 const OPERATIONS: [&str; 4] = ["insert", "query absent", "query present", "query mixed"];
 
 /// Which keys of a chunk: even ones are inserted, odd ones never.
@@ -53,21 +55,36 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let Machine { description, rustc, commit, date, .. } = Machine::read();
-    println!("# {description}; rustc {rustc}; commit {commit}; {date}");
-    println!("# cargo bench -p petal-bench --bench kernels -- {}", args.join(" "));
-    let header =
-        ["keys", "bits_per_key", "probes", "operation", "kernel", "ns_median", "ns_min", "samples"];
-    print!("{}", csv_row(&header));
-    for keys in numbers {
-        for (bits_per_key, probes) in SIZES {
-            if let Err(problem) = measure(keys, bits_per_key, probes) {
-                eprintln!("kernels: {problem}");
-                return ExitCode::from(1);
-            }
+    match kernels(&numbers, &args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("kernels: {problem}");
+            ExitCode::from(1)
         }
     }
-    ExitCode::SUCCESS
+}
+
+/// Prints the rows as they come; those of a whole run are also kept in `results/`.
+fn kernels(numbers: &[u64], args: &[String]) -> Result<(), String> {
+    let Machine { slug, description, rustc, commit, date } = Machine::read();
+    let mut text = format!("# {description}; rustc {rustc}; commit {commit}; {date}\n");
+    text += &format!("# cargo bench -p petal-bench --bench kernels -- {}\n", args.join(" "));
+    text += &csv_row(&HEADER);
+    print!("{text}");
+    for &keys in numbers {
+        for (bits_per_key, probes) in SIZES {
+            let rows = measure(keys, bits_per_key, probes)?;
+            print!("{rows}");
+            text += &rows;
+        }
+    }
+    if args.is_empty() {
+        // Cargo runs a bench in its crate's folder.
+        let file = format!("../../results/{slug}/{date}-kernels.csv");
+        std::fs::write(&file, text).map_err(|e| format!("cannot write {file}: {e}"))?;
+        eprintln!("rows are in {file}");
+    }
+    Ok(())
 }
 
 /// One kernel: its samples, ns per key, for each of [`OPERATIONS`], and how many absent keys it found.
@@ -78,7 +95,7 @@ struct Clock {
 }
 
 /// Fills a filter and asks it, the kernels by turns.
-fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
+fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<String, String> {
     let filter = BloomFilter::with_bits(keys * bits_per_key, probes);
     let mut filter = filter.map_err(|problem| problem.to_string())?;
     let there = Kernel::ALL.into_iter().filter(|kernel| kernel.is_there());
@@ -97,10 +114,9 @@ fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
     }
     for turn in 0..QUESTIONS {
         for (at, clock) in (turn * kernels..).zip(&mut clocks) {
-            // Keys of its own, lest a kernel find in cache what another fetched.
-            let chunk = mix(at) % chunks;
             for (operation, which) in [(1, Keys::Odd), (2, Keys::Even), (3, Keys::Mixed)] {
-                let hashes = hashes(chunk, which);
+                // Keys of their own, lest one find in cache what another fetched.
+                let hashes = hashes(mix(4 * at + operation as u64) % chunks, which);
                 let ask = || filter.contains_hashes(&hashes, &mut answers);
                 clock.samples[operation].push(timed(clock.kernel, ask));
                 if which == Keys::Even && answers.count_ones() != CHUNK {
@@ -118,25 +134,23 @@ fn measure(keys: u64, bits_per_key: u64, probes: u32) -> Result<(), String> {
     if clocks.iter().any(|clock| clock.found != clocks[0].found) {
         return Err("kernels differ".into());
     }
+    let mut rows = String::new();
     for clock in &clocks {
         for (operation, samples) in OPERATIONS.iter().zip(&clock.samples) {
             let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
-            print!(
-                "{}",
-                csv_row(&[
-                    &keys.to_string(),
-                    &bits_per_key.to_string(),
-                    &probes.to_string(),
-                    *operation,
-                    &format!("{:?}", clock.kernel),
-                    &format!("{:.2}", median(samples).unwrap_or(f64::NAN)),
-                    &format!("{least:.2}"),
-                    &samples.len().to_string(),
-                ])
-            );
+            rows += &csv_row(&[
+                keys.to_string(),
+                bits_per_key.to_string(),
+                probes.to_string(),
+                (*operation).to_owned(),
+                format!("{:?}", clock.kernel),
+                format!("{:.2}", median(samples).unwrap_or(f64::NAN)),
+                format!("{least:.2}"),
+                samples.len().to_string(),
+            ]);
         }
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// The hashes of a chunk of keys.

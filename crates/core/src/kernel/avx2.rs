@@ -10,7 +10,7 @@
 use std::arch::x86_64::*;
 
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
-use super::{GROUP, batch};
+use super::{AHEAD, batch};
 use crate::answers::Answers;
 use crate::store::Line;
 
@@ -25,11 +25,11 @@ pub(super) fn insert_batch<const LANES: usize>(
     let blocks = Blocks::new(rule, lines);
     let marker = Marker::<LANES>::new(rule.probes);
     if rule.probes as usize == LANES {
-        batch(blocks, hashes, GROUP, new, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
             marker.insert::<true>(blocks.of_mut(hash), hash)
         });
     } else {
-        batch(blocks, hashes, GROUP, new, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
             marker.insert::<false>(blocks.of_mut(hash), hash)
         });
     }
@@ -46,11 +46,11 @@ pub(super) fn contains_batch<const LANES: usize>(
     let blocks = Blocks::new(rule, lines);
     let marker = Marker::<LANES>::new(rule.probes);
     if rule.probes as usize == LANES {
-        batch(blocks, hashes, GROUP, found, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
             marker.contains::<true>(blocks.of(hash), hash)
         });
     } else {
-        batch(blocks, hashes, GROUP, found, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
             marker.contains::<false>(blocks.of(hash), hash)
         });
     }
@@ -101,12 +101,8 @@ impl<const LANES: usize> Marker<LANES> {
     fn bits<const ALL: bool>(&self, half: usize, hash: u64) -> __m256i {
         let low = hash.wrapping_mul(MIX_LOW);
         let fields = if half < 2 { low } else { hash.wrapping_mul(MIX_HIGH) };
-        let shifts = if half % 2 == 0 {
-            _mm256_setr_epi64x(16, 22, 28, 34)
-        } else {
-            _mm256_setr_epi64x(40, 46, 52, 58)
-        };
-        let fields = _mm256_srlv_epi64(_mm256_set1_epi64x(fields as i64), shifts);
+        let shifts = [_mm256_setr_epi64x(16, 22, 28, 34), _mm256_setr_epi64x(40, 46, 52, 58)];
+        let fields = _mm256_srlv_epi64(_mm256_set1_epi64x(fields as i64), shifts[half % 2]);
         let ones = if ALL {
             _mm256_set1_epi64x(1)
         } else {

@@ -10,7 +10,7 @@
 use std::arch::x86_64::*;
 
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
-use super::{GROUP, batch};
+use super::{AHEAD, batch};
 use crate::answers::Answers;
 use crate::store::Line;
 
@@ -25,11 +25,11 @@ pub(super) fn insert_batch<const LANES: usize>(
     let blocks = Blocks::new(rule, lines);
     let marker = Marker::<LANES>::new(rule.probes);
     if rule.probes as usize == LANES {
-        batch(blocks, hashes, GROUP, new, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
             marker.insert::<true>(blocks.of_mut(hash), hash)
         });
     } else {
-        batch(blocks, hashes, GROUP, new, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
             marker.insert::<false>(blocks.of_mut(hash), hash)
         });
     }
@@ -46,11 +46,11 @@ pub(super) fn contains_batch<const LANES: usize>(
     let blocks = Blocks::new(rule, lines);
     let marker = Marker::<LANES>::new(rule.probes);
     if rule.probes as usize == LANES {
-        batch(blocks, hashes, GROUP, found, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
             marker.contains::<true>(blocks.of(hash), hash)
         });
     } else {
-        batch(blocks, hashes, GROUP, found, Blocks::prefetch, |blocks, hash| {
+        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
             marker.contains::<false>(blocks.of(hash), hash)
         });
     }

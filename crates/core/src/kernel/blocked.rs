@@ -17,7 +17,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{GROUP, batch, prefetch, scale};
+use super::{AHEAD, batch, prefetch, scale};
 use crate::answers::Answers;
 use crate::store::Line;
 
@@ -104,13 +104,13 @@ impl<const LANES: usize> Rule<LANES> {
     /// it in the batch included.
     pub(super) fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) {
         let ask = |lines: &&mut [Line], hash| self.prefetch(lines, hash);
-        batch(lines, hashes, GROUP, new, ask, |lines, hash| self.insert(lines, hash));
+        batch(lines, hashes, AHEAD, new, ask, |lines, hash| self.insert(lines, hash));
     }
 
     /// Looks for many hashes.
     pub(super) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
         let ask = |lines: &&[Line], hash| self.prefetch(lines, hash);
-        batch(lines, hashes, GROUP, found, ask, |lines, hash| self.contains(lines, hash));
+        batch(lines, hashes, AHEAD, found, ask, |lines, hash| self.contains(lines, hash));
     }
 
     /// The false-positive rate that the bits as they are now give: for each block the mean over

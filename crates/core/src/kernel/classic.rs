@@ -11,7 +11,7 @@
 //!
 //! Cost: up to k cache lines a key; a query of an absent key ends after two on average.
 
-use super::{GROUP, batch, prefetch, scale};
+use super::{AHEAD, batch, prefetch, scale};
 use crate::answers::Answers;
 use crate::store::Line;
 
@@ -76,10 +76,10 @@ impl Rule {
         hashes: &[u64],
         new: &mut Answers,
     ) -> u64 {
-        // A key asks for several lines: smaller groups fill the same buffers.
-        let size = (GROUP / self.probes as usize).max(4);
+        // A key asks for several lines: fewer keys fill the same buffers.
+        let distance = (AHEAD / self.probes as usize).max(4);
         let ask = |lines: &&mut [Line], hash| self.prefetch(lines, hash, usize::MAX);
-        batch(lines, hashes, size, new, ask, |lines, hash| self.insert(lines, hash));
+        batch(lines, hashes, distance, new, ask, |lines, hash| self.insert(lines, hash));
         new.count_ones()
     }
 
@@ -87,6 +87,6 @@ impl Rule {
     /// for ahead.
     pub(crate) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
         let ask = |lines: &&[Line], hash| self.prefetch(lines, hash, 2);
-        batch(lines, hashes, GROUP, found, ask, |lines, hash| self.contains(lines, hash));
+        batch(lines, hashes, AHEAD, found, ask, |lines, hash| self.contains(lines, hash));
     }
 }

@@ -4,10 +4,11 @@
 //! blocked layout set the same bits and give the same answers, and work through batches only;
 //! [`Kernel`] is the one place where one is chosen.
 //!
-//! Batches run in two steps over groups of [`GROUP`] hashes: ask for the lines of all of them,
-//! then look. The misses of a group overlap, which is what makes a filter out of cache fast.
+//! Batches ask for the line of a hash [`AHEAD`] hashes before they look at it. So many misses
+//! overlap at any time, which is what makes a filter out of cache fast.
 //!
-//! The other room in which `unsafe` is allowed: for the prefetch and for vectors.
+//! The other room in which `unsafe` is allowed: for the prefetch, for vectors, and for the lines
+//! that vectors look at. Cost and measurements: `docs/design.md`, "Kernels".
 
 #![allow(unsafe_code)]
 
@@ -25,8 +26,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::answers::Answers;
 use crate::store::Line;
 
-/// Hashes in flight at a time: enough to keep a core's line-fill buffers busy.
-pub(crate) const GROUP: usize = 32;
+/// Hashes in flight at a time: enough to keep a core's line-fill buffers busy. At 16 a filter out
+/// of cache is slower, at 48 no faster.
+const AHEAD: usize = 32;
 
 /// The code that works through batches of the blocked layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,21 +130,21 @@ impl Kernel {
 /// A place in [`Kernel::ALL`]; none until the first batch.
 static CHOSEN: AtomicU8 = AtomicU8::new(u8::MAX);
 
-/// Works through a batch in groups: asks for the lines of a group, then looks at them in turn.
-/// The answers of 64 hashes are put together before they are written.
+/// Works through a batch: looks at hashes in turn, and asks for lines so many hashes before. The
+/// answers of 64 hashes are put together before they are written.
 ///
 /// Inlined always, so that the loop is compiled for the instructions of whoever calls.
 #[inline(always)]
 fn batch<L>(
     mut lines: L,
     hashes: &[u64],
-    group: usize,
+    distance: usize,
     answers: &mut Answers,
     ask: impl Fn(&L, u64),
     look: impl Fn(&mut L, u64) -> bool,
 ) {
     let mut ahead = hashes.iter();
-    ahead.by_ref().take(group).for_each(|&hash| ask(&lines, hash));
+    ahead.by_ref().take(distance).for_each(|&hash| ask(&lines, hash));
     let words = answers.reset(hashes.len());
     for (hashes, word) in hashes.chunks(64).zip(words) {
         let mut answer = 0;
@@ -150,7 +152,8 @@ fn batch<L>(
             if let Some(&hash) = ahead.next() {
                 ask(&lines, hash);
             }
-            // In from below, backwards: an answer in any other place becomes a branch on it.
+            // In from below, and turned round later: put where it belongs, the answer becomes a
+            // branch on it, which nothing can foresee where present and absent keys come mixed.
             answer = answer << 1 | u64::from(look(&mut lines, hash));
         }
         *word = answer.reverse_bits() >> (64 - hashes.len());
