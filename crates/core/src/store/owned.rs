@@ -5,8 +5,8 @@
 //! system the moment the filter is dropped, whatever the allocator likes to keep.
 //!
 //! The largest ask for huge pages: a key then finds the address of its line in the processor's
-//! table of pages, which small pages overflow. At 25 MB that saves a sixth of the time of a key, at
-//! 125 MB a third (`docs/design.md`, "Kernels"). Nothing is rounded up: where the memory does not
+//! table of pages, which small pages overflow. From 25 MB on that saves a fifth to a third of the
+//! time of a key (`docs/design.md`, "Kernels"). Nothing is rounded up: where the memory does not
 //! begin or end with a huge page, small ones make up the rest.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
