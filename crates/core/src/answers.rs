@@ -70,17 +70,13 @@ impl Answers {
         &self.words
     }
 
-    /// Makes room for so many answers, all of them no.
-    pub(crate) fn reset(&mut self, len: usize) {
+    /// Makes room for so many answers, all of them no: the words to be filled, as in
+    /// [`as_words`](Self::as_words).
+    pub(crate) fn reset(&mut self, len: usize) -> &mut [u64] {
         self.words.clear();
         self.words.resize(len.div_ceil(64), 0);
         self.len = len;
-    }
-
-    /// Sets an answer that was no.
-    #[inline]
-    pub(crate) fn set(&mut self, at: usize, yes: bool) {
-        self.words[at / 64] |= u64::from(yes) << (at % 64);
+        &mut self.words
     }
 }
 
@@ -92,9 +88,9 @@ mod tests {
     fn bits_go_in_and_come_out() {
         let mut answers = Answers::new();
         for len in [0, 1, 63, 64, 65, 200] {
-            answers.reset(len);
+            let words = answers.reset(len);
             let yes: Vec<_> = (0..len).filter(|at| at % 7 == 3 || *at == 199).collect();
-            yes.iter().for_each(|&at| answers.set(at, true));
+            yes.iter().for_each(|&at| words[at / 64] |= 1 << (at % 64));
             assert_eq!(answers.iter().collect::<Vec<_>>(), yes);
             assert_eq!((answers.len(), answers.count_ones()), (len, yes.len() as u64));
             assert!((0..len).all(|at| answers.get(at) == yes.contains(&at)));

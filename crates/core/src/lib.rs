@@ -63,6 +63,8 @@ pub use filter::geometry::Geometry;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
 pub use hash::HashSpec;
+#[doc(hidden)] // For benches; no promise is made about it.
+pub use kernel::Kernel;
 pub use key::Key;
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};

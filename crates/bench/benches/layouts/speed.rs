@@ -76,6 +76,8 @@ impl Batch {
 
 /// Compares, then times.
 pub(crate) fn measure(quick: bool, large: u64, rows: &mut Rows) {
+    // The library would take the best there is.
+    petal::Kernel::Portable.force();
     for (rate, _, lanes, least) in LAYOUTS {
         compare(smallest(20_011, rate, lanes, least));
     }

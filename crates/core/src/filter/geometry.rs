@@ -2,7 +2,7 @@
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
-use crate::kernel::{blocked, classic};
+use crate::kernel::{Kernel, blocked, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::Line;
@@ -114,11 +114,11 @@ impl Layout for Shape {
     }
 
     fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64 {
-        kernel!(self, |rule| rule.insert_batch(lines, hashes, new))
+        kernel!(self, |rule| Kernel::chosen().insert_batch(&rule, lines, hashes, new))
     }
 
     fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
-        kernel!(self, |rule| rule.contains_batch(lines, hashes, found));
+        kernel!(self, |rule| Kernel::chosen().contains_batch(&rule, lines, hashes, found));
     }
 
     fn rate_now(&self, lines: &[Line]) -> f64 {

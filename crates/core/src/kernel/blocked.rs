@@ -15,7 +15,9 @@
 //!
 //! Cost: one or two cache lines a key.
 
-use super::{GROUP, prefetch, scale};
+use std::ops::{Deref, DerefMut};
+
+use super::{AHEAD, batch, prefetch, scale};
 use crate::answers::Answers;
 use crate::store::Line;
 
@@ -93,41 +95,22 @@ impl<const LANES: usize> Rule<LANES> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, lines: &[Line], hash: u64) {
+    pub(super) fn prefetch(&self, lines: &[Line], hash: u64) {
         let at = self.at(hash);
-        lines[at..at + Self::LINES].iter().for_each(prefetch);
+        (0..Self::LINES).for_each(|line| prefetch(lines, at + line));
     }
 
     /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
-    /// it in the batch included. How many were new.
-    pub(crate) fn insert_batch(
-        &self,
-        lines: &mut [Line],
-        hashes: &[u64],
-        new: &mut Answers,
-    ) -> u64 {
-        new.reset(hashes.len());
-        let mut count = 0;
-        for (group, hashes) in hashes.chunks(GROUP).enumerate() {
-            hashes.iter().for_each(|&hash| self.prefetch(lines, hash));
-            for (at, &hash) in hashes.iter().enumerate() {
-                let fresh = self.insert(lines, hash);
-                new.set(group * GROUP + at, fresh);
-                count += u64::from(fresh);
-            }
-        }
-        count
+    /// it in the batch included.
+    pub(super) fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) {
+        let ask = |lines: &&mut [Line], hash| self.prefetch(lines, hash);
+        batch(lines, hashes, AHEAD, new, ask, |lines, hash| self.insert(lines, hash));
     }
 
     /// Looks for many hashes.
-    pub(crate) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
-        found.reset(hashes.len());
-        for (group, hashes) in hashes.chunks(GROUP).enumerate() {
-            hashes.iter().for_each(|&hash| self.prefetch(lines, hash));
-            for (at, &hash) in hashes.iter().enumerate() {
-                found.set(group * GROUP + at, self.contains(lines, hash));
-            }
-        }
+    pub(super) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
+        let ask = |lines: &&[Line], hash| self.prefetch(lines, hash);
+        batch(lines, hashes, AHEAD, found, ask, |lines, hash| self.contains(lines, hash));
     }
 
     /// The false-positive rate that the bits as they are now give: for each block the mean over
@@ -146,5 +129,46 @@ impl<const LANES: usize> Rule<LANES> {
             }
         }
         sum / (self.blocks as f64 * LANES as f64)
+    }
+}
+
+/// Lines that hold all blocks of a rule, checked once: the vector kernels look into them without
+/// asking again.
+pub(super) struct Blocks<'a, const LANES: usize, L> {
+    rule: &'a Rule<LANES>,
+    lines: L,
+}
+
+impl<'a, const LANES: usize, L: Deref<Target = [Line]>> Blocks<'a, LANES, L> {
+    /// # Panics
+    /// If there are fewer lines than the blocks need, or no block.
+    pub(super) fn new(rule: &'a Rule<LANES>, lines: L) -> Self {
+        let there = (lines.len() / Rule::<LANES>::LINES) as u64;
+        assert!((1..=there).contains(&rule.blocks), "{} blocks, lines for {there}", rule.blocks);
+        Self { rule, lines }
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch(&self, hash: u64) {
+        self.rule.prefetch(&self.lines, hash);
+    }
+
+    /// The block of a hash.
+    #[inline(always)]
+    pub(super) fn of(&self, hash: u64) -> &[Line] {
+        let at = self.rule.at(hash);
+        // SAFETY: `scale` is below `blocks`, which is above 0, and so many blocks are there.
+        unsafe { self.lines.get_unchecked(at..at + Rule::<LANES>::LINES) }
+    }
+
+    /// The block of a hash, to be changed.
+    #[inline(always)]
+    pub(super) fn of_mut(&mut self, hash: u64) -> &mut [Line]
+    where
+        L: DerefMut,
+    {
+        let at = self.rule.at(hash);
+        // SAFETY: as in `of`.
+        unsafe { self.lines.get_unchecked_mut(at..at + Rule::<LANES>::LINES) }
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Cost: up to k cache lines a key; a query of an absent key ends after two on average.
 
-use super::{GROUP, prefetch, scale};
+use super::{AHEAD, batch, prefetch, scale};
 use crate::answers::Answers;
 use crate::store::Line;
 
@@ -64,7 +64,7 @@ impl Rule {
     #[inline(always)]
     fn prefetch(&self, lines: &[Line], hash: u64, most: usize) {
         for position in self.positions(hash).take(most) {
-            prefetch(&lines[place(position).0]);
+            prefetch(lines, place(position).0);
         }
     }
 
@@ -76,30 +76,17 @@ impl Rule {
         hashes: &[u64],
         new: &mut Answers,
     ) -> u64 {
-        new.reset(hashes.len());
-        let mut count = 0;
-        // A key asks for several lines: smaller groups fill the same buffers.
-        let size = (GROUP / self.probes as usize).max(4);
-        for (group, hashes) in hashes.chunks(size).enumerate() {
-            hashes.iter().for_each(|&hash| self.prefetch(lines, hash, usize::MAX));
-            for (at, &hash) in hashes.iter().enumerate() {
-                let fresh = self.insert(lines, hash);
-                new.set(group * size + at, fresh);
-                count += u64::from(fresh);
-            }
-        }
-        count
+        // A key asks for several lines: fewer keys fill the same buffers.
+        let distance = (AHEAD / self.probes as usize).max(4);
+        let ask = |lines: &&mut [Line], hash| self.prefetch(lines, hash, usize::MAX);
+        batch(lines, hashes, distance, new, ask, |lines, hash| self.insert(lines, hash));
+        new.count_ones()
     }
 
     /// Looks for many hashes. The first two positions, which settle most absent keys, are asked
     /// for ahead.
     pub(crate) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
-        found.reset(hashes.len());
-        for (group, hashes) in hashes.chunks(GROUP).enumerate() {
-            hashes.iter().for_each(|&hash| self.prefetch(lines, hash, 2));
-            for (at, &hash) in hashes.iter().enumerate() {
-                found.set(group * GROUP + at, self.contains(lines, hash));
-            }
-        }
+        let ask = |lines: &&[Line], hash| self.prefetch(lines, hash, 2);
+        batch(lines, hashes, AHEAD, found, ask, |lines, hash| self.contains(lines, hash));
     }
 }

@@ -1,0 +1,127 @@
+//! The blocked layout with AVX2: half a line, four lanes, is one vector.
+//!
+//! Per half of a key's lines: a shift brings each lane's field to the bottom, a one is shifted by
+//! it to become the lane's bit, and what the words miss of the bits is gathered over the block
+//! and tested once. An insertion stores the words with the bits. A lane that a key leaves alone
+//! has a zero in place of its one; where a key marks all lanes (`ALL`) they are all ones.
+//!
+//! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
+
+use std::arch::x86_64::*;
+
+use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
+use super::{AHEAD, batch};
+use crate::answers::Answers;
+use crate::store::Line;
+
+/// As [`Rule::insert_batch`].
+#[target_feature(enable = "avx2")]
+pub(super) fn insert_batch<const LANES: usize>(
+    rule: &Rule<LANES>,
+    lines: &mut [Line],
+    hashes: &[u64],
+    new: &mut Answers,
+) {
+    let blocks = Blocks::new(rule, lines);
+    let marker = Marker::<LANES>::new(rule.probes);
+    if rule.probes as usize == LANES {
+        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
+            marker.insert::<true>(blocks.of_mut(hash), hash)
+        });
+    } else {
+        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
+            marker.insert::<false>(blocks.of_mut(hash), hash)
+        });
+    }
+}
+
+/// As [`Rule::contains_batch`].
+#[target_feature(enable = "avx2")]
+pub(super) fn contains_batch<const LANES: usize>(
+    rule: &Rule<LANES>,
+    lines: &[Line],
+    hashes: &[u64],
+    found: &mut Answers,
+) {
+    let blocks = Blocks::new(rule, lines);
+    let marker = Marker::<LANES>::new(rule.probes);
+    if rule.probes as usize == LANES {
+        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
+            marker.contains::<true>(blocks.of(hash), hash)
+        });
+    } else {
+        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
+            marker.contains::<false>(blocks.of(hash), hash)
+        });
+    }
+}
+
+/// A one for each lane that is marked, from start 0, twice over and in one row: read from L-r on
+/// they are those of start r.
+struct Marker<const LANES: usize> {
+    ones: [[i64; LANES]; 2],
+}
+
+impl<const LANES: usize> Marker<LANES> {
+    fn new(probes: u32) -> Self {
+        let ones = std::array::from_fn(|lane| i64::from(lane < probes as usize));
+        Self { ones: [ones; 2] }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn insert<const ALL: bool>(&self, block: &mut [Line], hash: u64) -> bool {
+        let mut clear = _mm256_setzero_si256();
+        for (at, line) in block.iter_mut().enumerate() {
+            for (half, words_at) in halves_mut(line).iter_mut().enumerate() {
+                let bits = self.bits::<ALL>(2 * at + half, hash);
+                clear = _mm256_or_si256(clear, _mm256_andnot_si256(*words_at, bits));
+                *words_at = _mm256_or_si256(*words_at, bits);
+            }
+        }
+        _mm256_testz_si256(clear, clear) == 0
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn contains<const ALL: bool>(&self, block: &[Line], hash: u64) -> bool {
+        let mut clear = _mm256_setzero_si256();
+        for (at, line) in block.iter().enumerate() {
+            for (half, &words) in halves(line).iter().enumerate() {
+                let bits = self.bits::<ALL>(2 * at + half, hash);
+                clear = _mm256_or_si256(clear, _mm256_andnot_si256(words, bits));
+            }
+        }
+        _mm256_testz_si256(clear, clear) == 1
+    }
+
+    /// The bits of a hash in a half line of its block.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn bits<const ALL: bool>(&self, half: usize, hash: u64) -> __m256i {
+        let low = hash.wrapping_mul(MIX_LOW);
+        let fields = if half < 2 { low } else { hash.wrapping_mul(MIX_HIGH) };
+        let shifts = [_mm256_setr_epi64x(16, 22, 28, 34), _mm256_setr_epi64x(40, 46, 52, 58)];
+        let fields = _mm256_srlv_epi64(_mm256_set1_epi64x(fields as i64), shifts[half % 2]);
+        let ones = if ALL {
+            _mm256_set1_epi64x(1)
+        } else {
+            let from = LANES - (low >> 12) as usize % LANES + 4 * half;
+            // SAFETY: `from` is at most LANES + 4 * (LANES / 4 - 1), so four of 2 * LANES follow.
+            unsafe { _mm256_loadu_si256(self.ones.as_ptr().cast::<i64>().add(from).cast()) }
+        };
+        _mm256_sllv_epi64(ones, _mm256_and_si256(fields, _mm256_set1_epi64x(63)))
+    }
+}
+
+#[inline]
+fn halves(line: &Line) -> &[__m256i; 2] {
+    // SAFETY: a line is two vectors of 32 bytes, aligned to 64; any bits are a vector.
+    unsafe { &*std::ptr::from_ref(line).cast() }
+}
+
+#[inline]
+fn halves_mut(line: &mut Line) -> &mut [__m256i; 2] {
+    // SAFETY: as in `halves`; any bits are a line, too.
+    unsafe { &mut *std::ptr::from_mut(line).cast() }
+}
