@@ -50,7 +50,7 @@ impl Approx<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report { strategy: "approximate", ..Report::default() };
+        let mut report = Report { strategy: "approximate".into(), ..Report::default() };
         let first: Vec<_> = first.iter().collect();
         match self.verb {
             Verb::Common => self.common(&first, others, printer, &mut report)?,
@@ -157,6 +157,8 @@ impl Approx<'_> {
         let live = !first.iter().all(|input| input.is_repeatable());
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             misses += (batch.len() - scratch.picks.len()) as u64;
+            // Where the lines begin that come before the next one printed.
+            let mut gap = 0;
             for (&line, &print) in scratch.picks.iter().zip(&scratch.prints) {
                 let new = match printed.entry(print, 0)? {
                     Ok((new, _)) => new,
@@ -166,9 +168,12 @@ impl Approx<'_> {
                     }
                 };
                 if new {
+                    printer.rest(batch.range(gap..line))?;
                     printer.line(batch.line(line))?;
+                    gap = line + 1;
                 }
             }
+            printer.rest(batch.range(gap..batch.len()))?;
             if live && !batch.more {
                 printer.flush()?;
             }
@@ -216,11 +221,14 @@ impl Approx<'_> {
         let mut lost = 0.0;
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
-            let mut new = 0;
+            let (mut new, mut gap) = (0, 0);
             for line in scratch.answers.iter() {
                 new += 1;
+                printer.rest(batch.range(gap..line))?;
                 printer.line(batch.line(line))?;
+                gap = line + 1;
             }
+            printer.rest(batch.range(gap..batch.len()))?;
             // The rate rises while a batch goes in: its mean over that time, by Simpson's rule.
             let now = filter.inserted();
             let mean = if now - rated > now / 64 {

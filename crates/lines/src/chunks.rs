@@ -267,7 +267,8 @@ where
         let mut own = W::default();
         while !self.turns.is_over() {
             let mut ticket = Ticket { turns: &self.turns, number: 0, turn: None };
-            let done = self.one(&mut chunk, &mut ticket, |text, ticket| each(text, &mut own, ticket));
+            let done =
+                self.one(&mut chunk, &mut ticket, |text, ticket| each(text, &mut own, ticket));
             match done {
                 Ok(Some(Flow::Go)) => {
                     self.advance(chunk.advance);

@@ -26,6 +26,7 @@ enum Kind {
     UnknownSize,
     Alloc { bytes: u64 },
     Temp { dir: PathBuf, doing: &'static str, source: io::Error },
+    WorkDir { dir: PathBuf, problem: String },
     Write { source: io::Error },
     Filter(petal::Error),
     Random,
@@ -77,6 +78,10 @@ impl Error {
 
     pub(crate) fn temp(dir: &Path, doing: &'static str, source: io::Error) -> Self {
         Self::new(Kind::Temp { dir: dir.to_owned(), doing, source })
+    }
+
+    pub(crate) fn work_dir(dir: &Path, problem: &str) -> Self {
+        Self::new(Kind::WorkDir { dir: dir.to_owned(), problem: problem.to_owned() })
     }
 
     pub(crate) fn write(source: io::Error) -> Self {
@@ -188,6 +193,7 @@ impl fmt::Display for Error {
                 dir.display(),
                 plain(source)
             ),
+            Kind::WorkDir { dir, problem } => write!(f, "--work-dir {}: {problem}", dir.display()),
             Kind::Write { source } if is_full(source) => {
                 write!(f, "output: no space left; free some or write elsewhere with -o")
             }

@@ -7,7 +7,7 @@ use petal::{AnyFilter, HashSpec, Store};
 use crate::error::Result;
 use crate::input::{Input, Source};
 use crate::pass::{Batch, Flow, Scratch};
-use crate::print::Printer;
+use crate::print::{Printer, Sinks};
 use crate::settings::Settings;
 
 /// What went into a filter.
@@ -69,7 +69,8 @@ pub fn check<S: Store>(
     let live = !inputs.iter().all(Input::is_repeatable);
     let inputs: Vec<_> = inputs.iter().collect();
     let pass = settings.pass(budget);
-    let mut printer = Printer::new(sink, settings.delimiter, pass.budget.chunk);
+    let mut printer =
+        Printer::new(Sinks { kept: sink, rest: None }, settings.delimiter, pass.budget.chunk);
     let hash = hashing(filter.hash_spec());
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);

@@ -67,6 +67,18 @@ impl Hashes {
         Ok(Self { key: [word()?, word()?], keys: HashSpec::rapid(word()?) })
     }
 
+    /// The keys, to be kept as secret as the answer is to be right.
+    pub(crate) fn keys(&self) -> [u64; 3] {
+        let seed = self.keys.seed();
+        let seed = seed.first_chunk().map_or(0, |seed| u64::from_le_bytes(*seed));
+        [self.key[0], self.key[1], seed]
+    }
+
+    /// Hashes with the keys of another run.
+    pub(crate) fn with_keys([first, second, seed]: [u64; 3]) -> Self {
+        Self { key: [first, second], keys: HashSpec::rapid(seed) }
+    }
+
     /// The 64-bit filter key of a line.
     #[inline]
     pub(crate) fn key(&self, line: &[u8]) -> u64 {

@@ -54,8 +54,21 @@ pub(crate) const EXPECTED: usize = 32;
 /// In the answer unless already given: seen in every round so far. Rounds count 0, 1, 0, 1, …;
 /// what missed a round is struck out before the next, so two values suffice.
 const ALIVE: [u8; 2] = [0, 1];
-/// Not in the answer: struck out, or already given.
+/// Already given, or, of `diff` and `dedup`, in the others.
 const DONE: u8 = 2;
+/// Missed a round.
+const OUT: u8 = 3;
+
+/// What is said of a line of the first input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// In the answer.
+    Kept,
+    /// In the answer already; of `diff` and `dedup`, or in the others.
+    Repeated,
+    /// Of `common`: not in all of the others.
+    Refused,
+}
 
 /// Says which lines of the first input are in the answer.
 pub(crate) struct Judge {
@@ -101,16 +114,19 @@ impl Judge {
         Ok(self.table.entry(print, fresh)?.map(|_| ()))
     }
 
-    /// Shows a fingerprint of the input whose round it is.
+    /// Shows a fingerprint of the input whose round it is; whether the seed has it.
     #[inline]
-    pub(crate) fn mark(&mut self, print: Fingerprint) {
-        if let Some(state) = self.table.get_mut(print) {
+    pub(crate) fn mark(&mut self, print: Fingerprint) -> bool {
+        let state = self.table.get_mut(print);
+        let there = state.is_some();
+        if let Some(state) = state {
             match self.verb {
                 Verb::Common if *state == ALIVE[self.round] => *state = ALIVE[1 - self.round],
                 Verb::Common => {}
                 Verb::Diff | Verb::Dedup => *state = DONE,
             }
         }
+        there
     }
 
     /// Ends the round of one marking input.
@@ -120,7 +136,7 @@ impl Judge {
             self.round = 1 - self.round;
             self.table.for_each_state(|state| {
                 if *state == missed {
-                    *state = DONE;
+                    *state = OUT;
                 }
             });
         }
@@ -128,13 +144,27 @@ impl Judge {
 
     /// Says whether the next line of the first input is in the answer.
     #[inline]
-    pub(crate) fn verdict(&mut self, print: Fingerprint) -> Result<Result<bool, Full>> {
+    pub(crate) fn verdict(&mut self, print: Fingerprint) -> Result<Result<Verdict, Full>> {
         let alive = ALIVE[self.round];
-        let take = |state: &mut u8| std::mem::replace(state, DONE) == alive;
         if self.verb == Verb::Common || self.seed == Seed::First {
-            return Ok(Ok(self.table.get_mut(print).is_some_and(take)));
+            let state = self.table.get_mut(print);
+            return Ok(Ok(match state.map(|state| (*state, state)) {
+                Some((before, state)) if before == alive => {
+                    *state = DONE;
+                    Verdict::Kept
+                }
+                Some((DONE, _)) => Verdict::Repeated,
+                _ => Verdict::Refused,
+            }));
         }
-        Ok(self.table.entry(print, DONE)?.map(|(new, _)| new))
+        let new = self.table.entry(print, DONE)?;
+        Ok(new.map(|(new, _)| if new { Verdict::Kept } else { Verdict::Repeated }))
+    }
+
+    /// After the last verdict on a `common` seeded with an other: how many of its fingerprints
+    /// the first input does not have.
+    pub(crate) fn unclaimed(&self) -> u64 {
+        self.table.iter().filter(|(_, state)| *state != DONE).count() as u64
     }
 
     /// The fingerprints shown or given so far. Once verdicts have begun on a `diff` or `dedup`
@@ -165,11 +195,17 @@ mod tests {
             show(&mut judge, others[j]);
         }
         for j in judge.markers(others.len()) {
-            others[j].iter().for_each(|&i| judge.mark(print(i)));
+            others[j].iter().for_each(|&i| {
+                judge.mark(print(i));
+            });
             judge.end_round();
         }
         let verdicts = first.iter().map(|&i| judge.verdict(print(i)).unwrap().unwrap());
-        verdicts.enumerate().filter(|(_, keep)| *keep).map(|(at, _)| at).collect()
+        verdicts
+            .enumerate()
+            .filter(|(_, verdict)| *verdict == Verdict::Kept)
+            .map(|(at, _)| at)
+            .collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! other byte is. The last line may lack its delimiter; lines printed always have one.
 //!
 //! ```
-//! use petal_lines::{Mode, SetJob, Settings, Source, Verb};
+//! use petal_lines::{Mode, SetJob, Settings, Sinks, Source, Verb};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let (a, b) = (dir.path().join("a"), dir.path().join("b"));
@@ -19,7 +19,7 @@
 //!     others: vec![Source::from_arg(b)],
 //!     mode: Mode::Exact { strategy: None },
 //! };
-//! let report = job.run(&Settings::new(64 << 20), Some(&mut out))?;
+//! let report = job.run(&Settings::new(64 << 20), Sinks::to(&mut out))?;
 //! assert_eq!(out, b"cherry\napple\n");
 //! assert_eq!(report.kept, 2);
 //! # Ok::<_, Box<dyn std::error::Error>>(())
@@ -49,24 +49,24 @@ mod resolve;
 mod settings;
 mod spill;
 mod table;
-mod vector;
 #[cfg(test)]
 mod tests;
-
-use std::io::Write;
+mod vector;
 
 pub use budget::{LEAST_MEMORY, SLACK};
 pub use error::{Error, Result, readable_size};
+pub use exact::forget_work;
 pub use filters::{Checked, Filled, check, count_lines, fill};
 pub use input::Source;
 pub use judge::Verb;
 pub use plan::Strategy;
+pub use print::Sinks;
 pub use progress::{Note, Progress};
-pub use report::Report;
+pub use report::{Phase, Report};
 pub use settings::Settings;
 
 use approx::Approx;
-use exact::Exact;
+use exact::{Exact, Journal};
 use fingerprint::Hashes;
 use input::Temp;
 use print::Printer;
@@ -103,33 +103,49 @@ pub struct SetJob {
 }
 
 impl SetJob {
-    /// Does it. Lines go to `sink`; without one they are only counted.
+    /// Does it.
     ///
     /// # Errors
     /// When an input cannot be read, changes meanwhile, or has a line longer than a quarter of
     /// the memory; when the output or temporary files cannot be written; when the memory is too
-    /// small. What was written to the sink by then is right, but not all of it.
-    pub fn run(
-        &self,
-        settings: &Settings<'_>,
-        sink: Option<&mut (dyn Write + Send)>,
-    ) -> Result<Report> {
+    /// small; when the work directory holds another job. What was written to the sinks by then is
+    /// right, but not all of it.
+    pub fn run(&self, settings: &Settings<'_>, sinks: Sinks<'_>) -> Result<Report> {
         let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
         let sources: Vec<_> = self.first.iter().chain(others).cloned().collect();
-        let (budget, mut first) = settings.open(&sources)?;
-        let others = first.split_off(self.first.len());
-        let hashes = Hashes::random()?;
+        let (budget, inputs) = settings.open(&sources)?;
         let verb = self.verb.with_others(others.len());
-        let mut printer = Printer::new(sink, settings.delimiter, budget.chunk);
+        let mut printer = Printer::new(sinks, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
+        let split = |mut first: Vec<_>| {
+            let others = first.split_off(self.first.len());
+            (first, others)
+        };
         match self.mode {
             Mode::Exact { strategy } => {
-                let temp = Temp::new(&settings.temp_dir);
-                let job = Exact { verb, budget, delimiter, temp, progress, strategy, hashes };
+                let journal = |dir| {
+                    let first = self.first.len();
+                    Journal::open(dir, settings.resume, verb, delimiter, &inputs, first)
+                };
+                let journal = settings.work_dir.as_deref().map(journal).transpose()?;
+                let begun = journal.as_ref().and_then(Journal::hashes);
+                let job = Exact {
+                    verb,
+                    budget,
+                    delimiter,
+                    temp: Temp::new(&settings.temp_dir),
+                    progress,
+                    strategy,
+                    hashes: begun.map_or_else(Hashes::random, Ok)?,
+                    journal: journal.as_ref(),
+                };
+                let (first, others) = split(inputs);
                 job.run(first, others, &mut printer)
             }
             Mode::Approx { keys, rate } => {
+                let hashes = Hashes::random()?;
                 let job = Approx { verb, budget, delimiter, progress, hashes, keys, rate };
+                let (first, others) = split(inputs);
                 job.run(&first, &others, &mut printer)
             }
         }

@@ -6,6 +6,8 @@
 //!
 //! Cost: that of [`chunks`](crate::chunks), and finding the line ends.
 
+use std::time::Instant;
+
 use petal::Answers;
 
 use crate::budget::Budget;
@@ -58,6 +60,12 @@ impl<'a> Batch<'a> {
         (0..self.len()).map(|line| self.line(line))
     }
 
+    /// The bytes of lines next to each other, with their delimiters; the last may lack its own.
+    pub(crate) fn range(&self, lines: std::ops::Range<usize>) -> &'a [u8] {
+        let end = if lines.is_empty() { self.start(lines.start) } else { self.start(lines.end) };
+        &self.bytes[self.start(lines.start).min(self.bytes.len())..end.min(self.bytes.len())]
+    }
+
     /// All bytes from a line on, delimiters as they were.
     pub(crate) fn tail(&self, line: usize) -> &'a [u8] {
         self.bytes.get(self.start(line)..).unwrap_or_default()
@@ -92,10 +100,12 @@ pub(crate) struct Pass<'a> {
 }
 
 /// What a pass went through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
+    pub(crate) what: &'static str,
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
 }
 
 /// What all batches share.
@@ -129,12 +139,13 @@ impl Pass<'_> {
         M: Fn(&Batch<'_>, &mut Scratch) + Sync,
         F: FnMut(&Batch<'_>, &mut Scratch) -> Result<Flow> + Send,
     {
+        let begun = Instant::now();
         let each = |text: Text<'_>, own: &mut Own, ticket: &mut Ticket<'_, Folding<F>>| {
             self.lines(inputs, text, own, ticket, &map)
         };
         let folding = Folding { fold, lines: 0 };
         let (folding, bytes) = self.chunks().run(what, inputs, |_, _| true, folding, each)?;
-        Ok(Seen { lines: folding.lines, bytes })
+        Ok(Seen { what, lines: folding.lines, bytes, seconds: begun.elapsed().as_secs_f64() })
     }
 
     /// Maps and folds the lines of a chunk; `None` if the pass ended before its turn came.

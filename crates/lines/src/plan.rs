@@ -4,6 +4,7 @@
 //! here can make an answer wrong; a bad guess costs time.
 
 use petal::Shape;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::error::Result;
@@ -13,7 +14,7 @@ use crate::judge::Verb;
 use crate::table::Table;
 
 /// How the exact set verbs do their work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Strategy {
     /// Fingerprints of one side in memory; lines are printed as they are read.
     Memory,
@@ -79,7 +80,8 @@ impl Sample {
     ) -> Result<Self> {
         // So that short lines cost no more memory than long ones.
         let most = ((budget.work / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
-        let (files, packed): (Vec<&Input>, Vec<&Input>) = inputs.iter().partition(|input| input.is_file());
+        let (files, packed): (Vec<&Input>, Vec<&Input>) =
+            inputs.iter().partition(|input| input.is_file());
         let mut taker = Taker { hashes, delimiter, keys: vec![], bytes: 0, buffer: vec![] };
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
@@ -245,7 +247,7 @@ pub(crate) struct Sizes {
 }
 
 /// A strategy, and on which side to begin.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) strategy: Strategy,
     /// `Narrow` for `common`: the first filter holds the first input, not the smallest other.

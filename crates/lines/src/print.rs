@@ -4,79 +4,138 @@
 //! first input, when only positions are known: it reads only chunks that hold something to print.
 
 use std::io::Write;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
 
 use crate::chunks::{Chunks, Flow, Text, Ticket};
 use crate::error::{Error, Result};
 use crate::input::{Input, Range};
 use crate::marks::Marks;
+use crate::pass::Seen;
 
 /// Which lines the marks stand for: those in the answer, or those that are not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Listed {
+    #[default]
     Kept,
     Dropped,
 }
 
-/// Where lines go; nowhere if they are only counted.
+/// Where the lines of a job go.
+#[derive(Default)]
+pub struct Sinks<'a> {
+    /// The answer; without a sink its lines are only counted.
+    pub kept: Option<&'a mut (dyn Write + Send)>,
+    /// The lines of the first input that are not in the answer, repeated ones among them, in
+    /// order; nowhere without a sink.
+    pub rest: Option<&'a mut (dyn Write + Send)>,
+}
+
+impl<'a> Sinks<'a> {
+    /// The answer goes there, the rest nowhere.
+    pub fn to(kept: &'a mut (dyn Write + Send)) -> Self {
+        Self { kept: Some(kept), rest: None }
+    }
+}
+
+/// Writes lines to their sinks.
 pub(crate) struct Printer<'a> {
-    sink: Option<&'a mut (dyn Write + Send)>,
+    kept: Option<Out<'a>>,
+    rest: Option<Out<'a>>,
     delimiter: u8,
-    block: usize,
-    out: Vec<u8>,
     /// Lines printed, or counted.
     pub(crate) lines: u64,
 }
 
+/// A sink, and what waits to be written to it.
+struct Out<'a> {
+    sink: &'a mut (dyn Write + Send),
+    block: usize,
+    waiting: Vec<u8>,
+}
+
+impl Out<'_> {
+    /// Writes bytes that may be any part of lines.
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.waiting.len() + bytes.len() > self.block {
+            self.write()?;
+            if bytes.len() > self.block {
+                return self.sink.write_all(bytes).map_err(Error::write);
+            }
+        }
+        self.waiting.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.sink.write_all(&self.waiting).map_err(Error::write)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8], delimiter: u8) -> Result<()> {
+        self.bytes(line)?;
+        self.bytes(&[delimiter])
+    }
+
+    /// Whole lines of a text, of which the last may lack its end.
+    fn pieces(&mut self, text: &[u8], pieces: &[Span], delimiter: u8) -> Result<()> {
+        pieces.iter().try_for_each(|piece| self.bytes(&text[piece.clone()]))?;
+        match pieces.last() {
+            Some(last) if text[..last.end].last() != Some(&delimiter) => self.bytes(&[delimiter]),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl<'a> Printer<'a> {
-    pub(crate) fn new(
-        sink: Option<&'a mut (dyn Write + Send)>,
-        delimiter: u8,
-        block: usize,
-    ) -> Self {
-        Self { sink, delimiter, block, out: Vec::new(), lines: 0 }
+    /// Writes in blocks of so many bytes.
+    pub(crate) fn new(sinks: Sinks<'a>, delimiter: u8, block: usize) -> Self {
+        let out = |sink: Option<_>| sink.map(|sink| Out { sink, block, waiting: Vec::new() });
+        Self { kept: out(sinks.kept), rest: out(sinks.rest), delimiter, lines: 0 }
     }
 
     /// Whether lines are only counted.
     pub(crate) fn counts_only(&self) -> bool {
-        self.sink.is_none()
+        self.kept.is_none() && self.rest.is_none()
     }
 
-    /// Prints a line and its delimiter.
+    /// Whether lines that are not in the answer are wanted too.
+    pub(crate) fn takes_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Prints a line of the answer.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<()> {
         self.lines += 1;
-        self.bytes(line)?;
-        self.end_line()
+        let delimiter = self.delimiter;
+        self.kept.as_mut().map_or(Ok(()), |out| out.line(line, delimiter))
     }
 
-    fn end_line(&mut self) -> Result<()> {
-        let delimiter = [self.delimiter];
-        self.bytes(&delimiter)
-    }
-
-    /// Writes bytes that may be any part of lines.
+    /// Prints whole lines of the first input that are not in the answer; the last may lack its
+    /// end.
     #[inline]
-    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(sink) = &mut self.sink else { return Ok(()) };
-        if self.out.len() + bytes.len() > self.block {
-            sink.write_all(&self.out).map_err(Error::write)?;
-            self.out.clear();
-            if bytes.len() > self.block {
-                return sink.write_all(bytes).map_err(Error::write);
-            }
-        }
-        self.out.extend_from_slice(bytes);
-        Ok(())
+    pub(crate) fn rest(&mut self, lines: &[u8]) -> Result<()> {
+        let delimiter = self.delimiter;
+        let whole = 0..lines.len();
+        let pieces = if lines.is_empty() { &[][..] } else { std::slice::from_ref(&whole) };
+        self.rest.as_mut().map_or(Ok(()), |out| out.pieces(lines, pieces, delimiter))
     }
 
     /// Writes out what waits.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let Some(sink) = &mut self.sink else { return Ok(()) };
-        sink.write_all(&self.out).map_err(Error::write)?;
-        self.out.clear();
-        sink.flush().map_err(Error::write)
+        self.kept.iter_mut().chain(&mut self.rest).try_for_each(|out| {
+            out.write()?;
+            out.sink.flush().map_err(Error::write)
+        })
     }
 }
+
+/// Bytes of a text.
+type Span = std::ops::Range<usize>;
 
 /// Prints the lines that start at marked positions, or all lines but those. Positions count
 /// through the inputs as if they were one. The caller knows how many lines that is.
@@ -86,25 +145,36 @@ pub(crate) fn print_marked(
     listed: Listed,
     marks: &Marks<'_>,
     printer: &mut Printer<'_>,
-) -> Result<()> {
+) -> Result<Seen> {
+    let begun = Instant::now();
     let starts = starts(inputs);
+    let all = listed == Listed::Dropped || printer.takes_rest();
     // What goes wrong while looking ahead is met again by whoever reads the chunk.
     let wanted = |input: usize, range: Range| {
         let (from, to) = (starts[input] + range.start, starts[input] + range.end);
-        listed == Listed::Dropped || marks.any(from, to).unwrap_or(true)
+        all || marks.any(from, to).unwrap_or(true)
     };
     let each = |text: Text<'_>, pieces: &mut Pieces, ticket: &mut Ticket<'_, &mut Printer<'_>>| {
         let begin = starts[text.input] + text.offset;
         let marked = marks.within(begin, begin + text.bytes.len() as u64)?;
-        pieces.choose(text.bytes, chunks.delimiter, listed, marked.map(|at| (at - begin) as usize));
+        pieces.choose(text.bytes, chunks.delimiter, marked.map(|at| (at - begin) as usize), all);
         let Some(printer) = ticket.wait() else { return Ok(None) };
         marks.forget(begin);
-        pieces.print(text.bytes, printer)?;
+        let (kept, rest) = match listed {
+            Listed::Kept => (&pieces.marked, &pieces.others),
+            Listed::Dropped => (&pieces.others, &pieces.marked),
+        };
+        let Printer { kept: kept_out, rest: rest_out, delimiter, .. } = &mut **printer;
+        for (out, pieces) in [(kept_out, kept), (rest_out, rest)] {
+            if let Some(out) = out {
+                out.pieces(text.bytes, pieces, *delimiter)?;
+            }
+        }
         Ok(Some(Flow::Go))
     };
     let inputs: Vec<_> = inputs.iter().collect();
-    chunks.run("printing", &inputs, wanted, printer, each)?;
-    Ok(())
+    let (_, bytes) = chunks.run("printing", &inputs, wanted, printer, each)?;
+    Ok(Seen { what: "printing", lines: 0, bytes, seconds: begun.elapsed().as_secs_f64() })
 }
 
 /// Where each input begins when they are taken as one.
@@ -118,10 +188,12 @@ fn starts(inputs: &[Input]) -> Vec<u64> {
     inputs.iter().map(start).collect()
 }
 
-/// What is to be printed of a text: whole lines, neighbours together.
+/// Whole lines of a text, neighbours together.
 #[derive(Default)]
 struct Pieces {
-    pieces: Vec<std::ops::Range<usize>>,
+    marked: Vec<Span>,
+    /// The lines between; only if they are wanted.
+    others: Vec<Span>,
 }
 
 impl Pieces {
@@ -129,41 +201,32 @@ impl Pieces {
         &mut self,
         text: &[u8],
         delimiter: u8,
-        listed: Listed,
         marked: impl Iterator<Item = usize>,
+        others: bool,
     ) {
-        self.pieces.clear();
+        self.marked.clear();
+        self.others.clear();
         let mut gap = 0;
         for start in marked {
-            let end = memchr::memchr(delimiter, &text[start..]).map_or(text.len(), |e| start + e + 1);
-            match listed {
-                Listed::Kept => self.add(start, end),
-                Listed::Dropped => self.add(gap, start),
+            let end = memchr::memchr(delimiter, &text[start..]);
+            let end = end.map_or(text.len(), |end| start + end + 1);
+            add(&mut self.marked, start..end);
+            if others {
+                add(&mut self.others, gap..start);
             }
             gap = end;
         }
-        if listed == Listed::Dropped {
-            self.add(gap, text.len());
+        if others {
+            add(&mut self.others, gap..text.len());
         }
     }
+}
 
-    fn add(&mut self, start: usize, end: usize) {
-        match self.pieces.last_mut() {
-            Some(last) if last.end == start => last.end = end,
-            _ if start < end => self.pieces.push(start..end),
-            _ => {}
-        }
-    }
-
-    fn print(&self, text: &[u8], printer: &mut Printer<'_>) -> Result<()> {
-        for piece in &self.pieces {
-            printer.bytes(&text[piece.clone()])?;
-        }
-        // Only the last line of an input may lack its end.
-        match self.pieces.last() {
-            Some(last) if text[..last.end].last() != Some(&printer.delimiter) => printer.end_line(),
-            _ => Ok(()),
-        }
+fn add(pieces: &mut Vec<Span>, piece: Span) {
+    match pieces.last_mut() {
+        Some(last) if last.end == piece.start => last.end = piece.end,
+        _ if piece.is_empty() => {}
+        _ => pieces.push(piece),
     }
 }
 
@@ -209,16 +272,24 @@ mod tests {
                     }
                     let marks = vec![marker.finish().unwrap()];
                     let marks = Marks::new(spans, marks, &pad, 1 << 16, 2);
-                    let mut out = Vec::new();
-                    let mut printer = Printer::new(Some(&mut out), b'\n', chunk);
+                    let (mut kept, mut rest) = (Vec::new(), Vec::new());
+                    let both = set % 2 == 0;
+                    let sinks = Sinks {
+                        kept: Some(&mut kept),
+                        rest: if both { Some(&mut rest) } else { None },
+                    };
+                    let mut printer = Printer::new(sinks, b'\n', chunk);
                     print_marked(&chunks, &inputs, kind, &marks, &mut printer).unwrap();
                     printer.flush().unwrap();
                     let keep = |i: &usize| listed(i) == (kind == Listed::Kept);
-                    let expect: String = (0..lines.len())
-                        .filter(keep)
-                        .map(|i| format!("{}\n", lines[i].1))
-                        .collect();
-                    assert_eq!(String::from_utf8(out).unwrap(), expect, "{chunk} {set:b} {kind:?}");
+                    let text = |keep: &dyn Fn(&usize) -> bool| {
+                        let lines = (0..lines.len()).filter(keep).map(|i| lines[i].1);
+                        lines.map(|line| format!("{line}\n")).collect::<String>()
+                    };
+                    let told = format!("{chunk} {set:b} {kind:?}");
+                    assert_eq!(String::from_utf8(kept).unwrap(), text(&keep), "{told}");
+                    let expect = if both { text(&|i| !keep(i)) } else { String::new() };
+                    assert_eq!(String::from_utf8(rest).unwrap(), expect, "{told}");
                 }
             }
         }

@@ -10,9 +10,11 @@
 use std::num::NonZeroU64;
 use std::sync::Mutex;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::judge::{EXPECTED, Judge, Seed, Verb};
+use crate::judge::{EXPECTED, Judge, Seed, Verb, Verdict};
 use crate::marks::{Marker, Spans};
 use crate::print::Listed;
 use crate::spill::{Scratchpad, Spill, Stream, write_out};
@@ -31,7 +33,7 @@ pub(crate) fn first_record(print: Fingerprint, position: u64) -> [u8; FIRST_RECO
 }
 
 /// How fingerprints are dealt to partitions, level by level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Digits(Vec<NonZeroU64>);
 
 impl Digits {
@@ -70,6 +72,32 @@ pub(crate) struct Part {
     pub(crate) others: Vec<Stream>,
 }
 
+/// What the exact decision came to.
+#[derive(Default)]
+pub(crate) struct Resolved {
+    /// The marks for the positions listed, from each worker.
+    pub(crate) marks: Vec<Vec<Stream>>,
+    /// Lines listed.
+    pub(crate) count: u64,
+    /// Of `common`: records of the first input, and of another, that are not in both.
+    pub(crate) refused: u64,
+    pub(crate) unclaimed: u64,
+}
+
+impl Resolved {
+    fn and(mut self, other: Self) -> Self {
+        self.marks.extend(other.marks);
+        self.add(other.count, other.refused, other.unclaimed);
+        self
+    }
+
+    fn add(&mut self, count: u64, refused: u64, unclaimed: u64) {
+        self.count += count;
+        self.refused += refused;
+        self.unclaimed += unclaimed;
+    }
+}
+
 /// Judges partitions.
 pub(crate) struct Resolver<'a> {
     pub(crate) verb: Verb,
@@ -83,27 +111,22 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// The positions asked for, in as many sets of streams as there were workers, and how many
-    /// there are.
-    pub(crate) fn resolve(
-        &self,
-        parts: Vec<Part>,
-        digits: &Digits,
-    ) -> Result<(Vec<Vec<Stream>>, u64)> {
+    /// Decides everything.
+    pub(crate) fn resolve(&self, parts: Vec<Part>, digits: &Digits) -> Result<Resolved> {
         let workers = self.workers.min(parts.len()).max(1);
         let memory = self.memory / workers as u64;
         let parts = Mutex::new(parts.into_iter());
         let work = || {
             // An eighth is for the marks, as much for the block being read.
             let marker = self.spans.map(|spans| Marker::new(spans, self.pad, memory / 8));
-            let mut found = Found { marker, count: 0 };
+            let mut found = Found { marker, resolved: Resolved::default() };
             loop {
                 let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
                 let Some(part) = part else { break };
                 self.part(part, digits, memory / 4 * 3, &mut found)?;
             }
-            let marks = found.marker.map(Marker::finish).transpose()?.unwrap_or_default();
-            Ok((marks, found.count))
+            let marks = found.marker.map(Marker::finish).transpose()?;
+            Ok(Resolved { marks: marks.into_iter().collect(), ..found.resolved })
         };
         let results: Vec<Result<_>> = if workers == 1 {
             vec![work()]
@@ -114,13 +137,13 @@ impl Resolver<'_> {
                 workers.into_iter().map(|w| w.join().expect("a worker panicked")).collect()
             })
         };
-        let results = results.into_iter().collect::<Result<Vec<_>>>()?;
-        let count = results.iter().map(|(_, count)| count).sum();
-        Ok((results.into_iter().map(|(marks, _)| marks).collect(), count))
+        results.into_iter().try_fold(Resolved::default(), |all, one| Ok(all.and(one?)))
     }
 
     fn part(&self, part: Part, digits: &Digits, memory: u64, found: &mut Found<'_>) -> Result<()> {
         if part.first.bytes() == 0 {
+            let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
+            found.resolved.unclaimed += others.sum::<u64>();
             return Ok(());
         }
         match self.judge(&part, memory, found)? {
@@ -134,17 +157,13 @@ impl Resolver<'_> {
 
     /// Judges a partition. If it does not fit, it must be judged again in parts: what was marked
     /// by then is right, and will be marked again; only the count waits for the end.
-    fn judge(
-        &self,
-        part: &Part,
-        memory: u64,
-        found: &mut Found<'_>,
-    ) -> Result<Result<(), Full>> {
+    fn judge(&self, part: &Part, memory: u64, found: &mut Found<'_>) -> Result<Result<(), Full>> {
         let first = part.first.bytes() / FIRST_RECORD as u64;
         let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
         let others: Vec<_> = others.collect();
         let (seed, expected) = choose_seed(self.verb, first, &others, Table::capacity(memory));
         let mut judge = Judge::new(self.verb, seed, Table::new(memory, expected)?);
+        let (mut count, mut refused, mut unclaimed) = (0, 0, 0);
         let seeding = |judge: &mut Judge, print, _: &[u8]| judge.seed(print);
         if seed == Seed::First
             && self.show::<FIRST_RECORD>(&part.first, &mut judge, seeding)?.is_err()
@@ -158,24 +177,29 @@ impl Resolver<'_> {
         }
         for j in judge.markers(others.len()) {
             let marking = |judge: &mut Judge, print, _: &[u8]| {
-                judge.mark(print);
+                unclaimed += u64::from(!judge.mark(print));
                 Ok(Ok(()))
             };
             // Marking needs no room.
             let _ = self.show::<OTHER_RECORD>(&part.others[j], &mut judge, marking)?;
             judge.end_round();
         }
-        let mut count = 0;
         let deciding = |judge: &mut Judge, print, rest: &[u8]| {
-            let Ok(kept) = judge.verdict(print)? else { return Ok(Err(Full)) };
-            if kept == (self.listed == Listed::Kept) {
+            let Ok(verdict) = judge.verdict(print)? else { return Ok(Err(Full)) };
+            refused += u64::from(verdict == Verdict::Refused);
+            if (verdict == Verdict::Kept) == (self.listed == Listed::Kept) {
                 count += 1;
                 found.mark(rest)?;
             }
             Ok(Ok(()))
         };
         let judged = self.show::<FIRST_RECORD>(&part.first, &mut judge, deciding)?;
-        found.count += if judged.is_ok() { count } else { 0 };
+        if judged.is_ok() {
+            if self.verb == Verb::Common && seed != Seed::First {
+                unclaimed = judge.unclaimed();
+            }
+            found.resolved.add(count, refused, unclaimed);
+        }
         Ok(judged)
     }
 
@@ -241,7 +265,7 @@ impl Resolver<'_> {
 /// What a worker has found.
 struct Found<'a> {
     marker: Option<Marker<'a>>,
-    count: u64,
+    resolved: Resolved,
 }
 
 impl Found<'_> {
@@ -323,8 +347,9 @@ mod tests {
                     let spans = Spans::new(first.len() as u64, 3);
                     let resolver =
                         Resolver { verb, listed, spans: Some(spans), pad: &pad, memory, workers };
-                    let (marks, found) = resolver.resolve(parts, &digits).unwrap();
-                    let marks = Marks::new(spans, marks, &pad, memory, workers);
+                    let resolved = resolver.resolve(parts, &digits).unwrap();
+                    let found = resolved.count;
+                    let marks = Marks::new(spans, resolved.marks, &pad, memory, workers);
                     let positions: Vec<_> = marks.within(0, first.len() as u64).unwrap().collect();
                     assert_eq!(positions.len() as u64, found);
                     answers.push(positions);

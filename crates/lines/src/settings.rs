@@ -18,6 +18,12 @@ pub struct Settings<'a> {
     pub jobs: usize,
     /// Where temporary files go.
     pub temp_dir: PathBuf,
+    /// Where an exact job keeps what its finished phases have brought, so that it can be resumed
+    /// after a kill; without it nothing is kept. To be removed with
+    /// [`forget_work`](crate::forget_work) when the answer is safe.
+    pub work_dir: Option<PathBuf>,
+    /// Whether to go on from what is in `work_dir`; otherwise an unfinished job there is an error.
+    pub resume: bool,
     /// What ends a line.
     pub delimiter: u8,
     /// Who hears how it is getting on.
@@ -33,6 +39,8 @@ impl Settings<'_> {
             memory,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             temp_dir: std::env::temp_dir(),
+            work_dir: None,
+            resume: false,
             delimiter: b'\n',
             progress: &(),
         }

@@ -15,6 +15,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::input::Temp;
 
@@ -31,18 +33,37 @@ pub(crate) struct Scratchpad {
     file: File,
     /// Where the room that was given away ends.
     end: AtomicU64,
+    /// Where the last byte written lies.
+    length: AtomicU64,
     written: AtomicU64,
     temp: Temp,
 }
 
 impl Scratchpad {
     pub(crate) fn new(temp: &Temp) -> Result<Self> {
-        Ok(Self {
-            file: temp.file()?,
-            end: AtomicU64::new(0),
-            written: AtomicU64::new(0),
-            temp: temp.clone(),
-        })
+        Ok(Self::of_file(temp.file()?, 0, temp))
+    }
+
+    /// A file whose first bytes, up to `end`, are in use already.
+    pub(crate) fn of_file(file: File, end: u64, temp: &Temp) -> Self {
+        let [end, length, written] = [end, end, 0].map(AtomicU64::new);
+        Self { file, end, length, written, temp: temp.clone() }
+    }
+
+    /// Bytes that its file must have.
+    pub(crate) fn length(&self) -> u64 {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Where the room that was given away ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// Makes durable what was written.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let syncing = |e| Error::temp(self.temp.dir(), "spilling records", e);
+        self.file.sync_data().map_err(syncing)
     }
 
     /// Bytes written so far.
@@ -58,6 +79,7 @@ impl Scratchpad {
     fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         let spilling = |e| Error::temp(self.temp.dir(), "spilling records", e);
         self.file.write_all_at(bytes, at).map_err(spilling)?;
+        self.length.fetch_max(at + bytes.len() as u64, Ordering::Relaxed);
         self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
@@ -69,8 +91,8 @@ impl Scratchpad {
 }
 
 /// The blocks of a stream that are written: all of one size, but the last may be shorter.
-#[derive(Clone, Copy)]
-struct Chain {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Chain {
     block: usize,
     first: u64,
     /// Set aside for the block after the last.
@@ -91,6 +113,20 @@ impl Stream {
     /// Bytes in it.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Where it lies, when all of it is written; `None` if it is empty.
+    pub(crate) fn written(&self) -> Option<Chain> {
+        debug_assert!(self.blocks.is_empty() && self.tail.is_empty());
+        self.chain
+    }
+
+    /// The stream that lies there, if a file of `end` bytes can hold it.
+    pub(crate) fn of_written(chain: Option<Chain>, end: u64) -> Option<Self> {
+        let Some(Chain { block, first, bytes, .. }) = chain else { return Some(Self::default()) };
+        let possible =
+            (1..=MOST_BLOCK).contains(&block) && first < end && (1..end).contains(&bytes);
+        possible.then_some(Self { chain, bytes, ..Self::default() })
     }
 
     fn held(&self) -> u64 {

@@ -1,6 +1,8 @@
 //! Every strategy against the naive models, with budgets so small that everything spills,
 //! splits and overflows on inputs of a few kilobytes.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use petal_testkit::model;
 use petal_testkit::nasty::{Recipe, related};
 use petal_testkit::rng::Rng;
@@ -8,12 +10,13 @@ use petal_testkit::scratch::Scratch;
 
 use crate::approx::Approx;
 use crate::budget::Budget;
-use crate::exact::Exact;
+use crate::exact::{Exact, Journal};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Source, Temp};
 use crate::judge::Verb;
 use crate::plan::Strategy;
-use crate::print::Printer;
+use crate::print::{Printer, Sinks};
+use crate::progress::Progress;
 use crate::report::Report;
 
 const VERBS: [Verb; 3] = [Verb::Common, Verb::Diff, Verb::Dedup];
@@ -61,10 +64,11 @@ fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
     let verb = verb.with_others(others.len());
     let temp = Temp::new(scratch.path());
     let hashes = Hashes::random().unwrap();
-    let job = Exact { verb, budget, delimiter, temp, progress: &(), strategy, hashes };
+    let job =
+        Exact { verb, budget, delimiter, temp, progress: &(), strategy, hashes, journal: None };
     let mut out = Vec::new();
-    let sink: Option<&mut (dyn std::io::Write + Send)> = if print { Some(&mut out) } else { None };
-    let mut printer = Printer::new(sink, delimiter, budget.chunk);
+    let sinks = if print { Sinks::to(&mut out) } else { Sinks::default() };
+    let mut printer = Printer::new(sinks, delimiter, budget.chunk);
     let report = job.run(first, others, &mut printer).unwrap();
     (out, report)
 }
@@ -185,8 +189,9 @@ fn a_line_over_the_limit_is_an_error_and_one_at_it_is_not() {
                 progress: &(),
                 strategy: None,
                 hashes: Hashes::random().unwrap(),
+                journal: None,
             };
-            let result = job.run(first, vec![], &mut Printer::new(None, b'\n', 4096));
+            let result = job.run(first, vec![], &mut Printer::new(Sinks::default(), b'\n', 4096));
             match result {
                 Ok(report) => assert!(over == 0 && report.kept == 2 + u64::from(before > 0)),
                 Err(error) => {
@@ -212,7 +217,7 @@ fn approximate_common_loses_nothing_and_diff_invents_nothing() {
             let (keys, rate) = (Some(300), None);
             let job = Approx { verb, budget, delimiter, progress: &(), hashes, keys, rate };
             let mut out = Vec::new();
-            let mut printer = Printer::new(Some(&mut out), delimiter, 4096);
+            let mut printer = Printer::new(Sinks::to(&mut out), delimiter, 4096);
             let report = job.run(&first, &others, &mut printer).unwrap();
             let expected = expect(verb, &files, delimiter);
             let expected: Vec<_> = model::lines(&expected, delimiter);
@@ -251,11 +256,100 @@ fn the_estimate_of_wrong_lines_knows_the_whole_chain() {
         let (hashes, keys, rate) = (Hashes::random().unwrap(), Some(10_000), None);
         let verb = Verb::Common;
         let job = Approx { verb, budget, delimiter, progress: &(), hashes, keys, rate };
-        let report = job.run(&first, &others, &mut Printer::new(None, delimiter, 4096)).unwrap();
+        let report =
+            job.run(&first, &others, &mut Printer::new(Sinks::default(), delimiter, 4096)).unwrap();
         wrong += report.kept as f64 - 1000.0;
         told += report.wrong;
     }
     // The count of wrong lines is a sum of independent rare events: its spread is its root.
     assert!(wrong > 1000.0, "the filters are too good to show anything: {wrong}");
     assert!((wrong - told).abs() < 5.0 * wrong.sqrt(), "{wrong} wrong, {told} told");
+}
+
+/// Ends a job, as a kill would, when its phase of this number begins.
+struct KillAt(AtomicU64);
+
+impl Progress for KillAt {
+    fn phase(&self, _: &'static str, _: Option<u64>) {
+        if self.0.fetch_sub(1, Ordering::Relaxed) == 0 {
+            panic!("killed");
+        }
+    }
+}
+
+#[test]
+fn a_job_killed_in_any_phase_goes_on_from_there_with_the_same_output() {
+    std::panic::set_hook(Box::new(|info| {
+        if info.payload_as_str() != Some("killed") {
+            eprintln!("{info}");
+        }
+    }));
+    let mut rng = Rng::new(11);
+    let mut most = 0;
+    for seed in 0..60 {
+        let files = related(seed, Recipe { files: 1 + (seed % 4) as usize, ..Recipe::small() });
+        for verb in VERBS {
+            let expected = expect(verb, &files, b'\n');
+            let strategy = *rng.pick(&[Strategy::Narrow, Strategy::Partition]);
+            let budget = budget(*rng.pick(&[2_000, 20_000, 1 << 20]), 2, 500);
+            let scratch = Scratch::new();
+            let dir = scratch.path().join("work");
+            let sources: Vec<_> = (0..files.len())
+                .map(|i| Source::from_arg(scratch.write(&i.to_string(), &files[i])))
+                .collect();
+            let attempt = |kill: u64, resume: bool| {
+                let all = Input::look_at(&sources, 0)?;
+                let journal = Journal::open(&dir, resume, verb, b'\n', &all, 1)?;
+                let mut first = all;
+                let others = first.split_off(1);
+                let others = if verb == Verb::Dedup {
+                    first.extend(others);
+                    vec![]
+                } else {
+                    others
+                };
+                let job = Exact {
+                    verb: verb.with_others(others.len()),
+                    budget,
+                    delimiter: b'\n',
+                    temp: Temp::new(scratch.path()),
+                    progress: &KillAt(AtomicU64::new(kill)),
+                    strategy: Some(strategy),
+                    hashes: journal.hashes().map_or_else(Hashes::random, Ok)?,
+                    journal: Some(&journal),
+                };
+                let mut out = Vec::new();
+                let mut printer = Printer::new(Sinks::to(&mut out), b'\n', budget.chunk);
+                let report = job.run(first, others, &mut printer)?;
+                Ok::<_, crate::Error>((out, report))
+            };
+            let told = format!("seed {seed} {verb:?} {strategy:?} {budget:?}");
+            // Each attempt gets one phase further than the one before, and then one more.
+            let mut resumed = 0;
+            for kill in 0..40 {
+                let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    attempt(kill % 2, kill > 0)
+                }));
+                if let Ok(result) = ended {
+                    let (out, report) = result.unwrap_or_else(|e| panic!("{told}: {e}"));
+                    assert!(out == expected, "{told} after {kill} kills: {report:?}");
+                    assert!(report.resumed >= resumed, "{told}");
+                    resumed = report.resumed;
+                    break;
+                }
+                assert!(kill < 39, "{told}: it never ends");
+            }
+            if resumed > 0 {
+                let error = attempt(99, false).unwrap_err();
+                assert!(error.to_string().contains("--resume"), "{error}");
+                scratch.write("0", b"another\nfile\n");
+                let error = attempt(99, true).unwrap_err();
+                assert!(error.to_string().contains("changed since"), "{error}");
+            }
+            most = most.max(resumed);
+            crate::forget_work(&dir);
+            assert!(!dir.exists());
+        }
+    }
+    assert!(most >= 5, "{most}");
 }

@@ -1,48 +1,70 @@
 //! The strategies `Narrow` and `Partition`: which lines become records.
 
+use std::time::Instant;
+
 use petal::BloomFilter;
 
-use super::{Exact, Others, least_records};
+use super::{Exact, Journal, State, least_records};
 use crate::error::Result;
 use crate::input::Input;
 use crate::judge::Verb;
+use crate::marks::Spans;
 use crate::pass::{Batch, Flow, Scratch, Seen};
-use crate::plan::{Sizes, filter_bytes};
-use crate::report::Report;
+use crate::plan::{Plan, Sizes, filter_bytes};
 use crate::print::Listed;
-use crate::resolve::{Digits, FIRST_RECORD, OTHER_RECORD, Part, first_record};
+use crate::resolve::{FIRST_RECORD, OTHER_RECORD, Part, Resolver, first_record};
 use crate::spill::{Scratchpad, Spill, Stream, held, write_out};
+use crate::table::Table;
 
-/// Collects the records of all inputs.
-pub(super) struct Gather<'a, 'r> {
+/// Collects the records of all inputs, phase by phase.
+pub(super) struct Gather<'a> {
     pub(super) job: &'a Exact<'a>,
+    pub(super) journal: Option<&'a Journal>,
+    pub(super) plan: Plan,
+    pub(super) first: &'a [&'a Input],
     pub(super) pad: &'a Scratchpad,
-    pub(super) digits: Digits,
-    pub(super) first: Vec<Stream>,
-    pub(super) others: Vec<Vec<Stream>>,
-    pub(super) report: &'r mut Report,
+    pub(super) state: State,
+    /// Phases gone through, in this run or an earlier one.
+    pub(super) step: usize,
 }
 
-impl<'a> Gather<'a, '_> {
+impl<'a> Gather<'a> {
     fn work(&self) -> u64 {
         self.job.budget.work
     }
 
+    /// Does a phase, unless an earlier run of this job has done it. What it brings is in the
+    /// state, and nowhere else.
+    fn phase(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.step += 1;
+        if self.step <= self.state.done {
+            return Ok(());
+        }
+        work(self)?;
+        self.state.done = self.step;
+        let Some(journal) = self.journal else { return Ok(()) };
+        journal.save(&self.job.hashes, self.plan, self.first, &mut self.state, self.pad)
+    }
+
     /// All lines of all inputs.
-    pub(super) fn everything(&mut self, first: &[&Input], others: Others) -> Result<()> {
-        if let Some(table) = others.prior {
+    /// `prior` are lines of the first input that were printed already.
+    pub(super) fn everything(&mut self, others: &[Input], prior: Option<Table>) -> Result<()> {
+        if let Some(table) = prior {
             // The table still fills the memory: go to disk through a small window.
-            let mut spill = Spill::new(self.pad, self.digits.parts(), 0);
+            let digits = &self.state.digits;
+            let mut spill = Spill::new(self.pad, digits.parts(), 0);
             for (print, _) in table.iter() {
-                spill.push(self.digits.of(print), &print.to_bytes())?;
+                spill.push(digits.of(print), &print.to_bytes())?;
             }
             let mut streams = spill.finish()?;
             write_out(&mut streams, self.pad)?;
-            self.others.push(streams);
+            self.state.others.push(streams);
         }
-        self.gather_others("reading", &others.lines, None)?;
-        self.first = self.gather("reading", first, Role::First, None, None)?;
-        Ok(())
+        self.gather_others("reading", others, &mut None)?;
+        self.phase(|work| {
+            work.state.first = work.gather("reading", work.first, Role::First, None, false)?;
+            Ok(())
+        })
     }
 
     /// Records of the others: of each its own for `common`, which must be in every one; together
@@ -51,122 +73,187 @@ impl<'a> Gather<'a, '_> {
         &mut self,
         what: &'static str,
         others: &[Input],
-        filter: Option<&BloomFilter>,
+        filter: &mut Option<BloomFilter>,
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
         let roles = if self.job.verb == Verb::Common { 1 } else { others.len().max(1) };
         for inputs in others.chunks(roles) {
-            let streams = self.gather(what, inputs, Role::Other, filter, None)?;
-            self.others.push(streams);
+            self.phase(|work| {
+                let filter = work.filter_keys(filter)?;
+                let streams = work.gather(what, inputs, Role::Other, filter, false)?;
+                work.state.others.push(streams);
+                Ok(())
+            })?;
         }
         Ok(())
     }
 
-    pub(super) fn narrow_common(
-        &mut self,
-        first: &[&Input],
-        others: &[Input],
-        sizes: &Sizes,
-        first_begins: bool,
-    ) -> Result<()> {
+    pub(super) fn narrow_common(&mut self, others: &[Input], sizes: &Sizes) -> Result<()> {
         let small = sizes.smallest_other();
-        let smallest = &[&others[small]][..];
-        let (begin, next, lines) = if first_begins {
+        let (first, smallest) = (self.first, &[&others[small]][..]);
+        let (begin, next, lines) = if self.plan.first_begins {
             (first, smallest, sizes.first.lines)
         } else {
             (smallest, first, sizes.others[small].lines)
         };
-        let (role, back) =
-            if first_begins { (Role::Other, Role::First) } else { (Role::First, Role::Other) };
+        let (back, there) = if self.plan.first_begins {
+            (Role::First, Role::Other)
+        } else {
+            (Role::Other, Role::First)
+        };
+        self.state.listed = Listed::Kept;
 
         // There: whatever of `next` the filter of `begin` cannot rule out.
-        let filter = self.filter_lines("filtering", begin, lines)?;
-        let mut keys = self.key_log();
-        let hits = self.gather("matching", next, role, Some(&filter), Some(&mut keys))?;
-        drop(filter);
-        // And back: whatever of `begin`, and of the others, the filter of those hits cannot.
-        let filter = self.filter_keys(keys.finish()?.swap_remove(0), held(&hits))?;
-        self.report.candidates = filter.as_ref().map_or(0, BloomFilter::inserted);
-        match role {
-            Role::First => self.first = hits,
-            Role::Other => self.others.push(hits),
-        }
-        let Some(filter) = filter else {
+        self.phase(|work| {
+            let memory = work.work() - least_records(work.work());
+            let mut filter = BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
+            work.fill("filtering", begin, &mut filter)?;
+            work.state.filter = Some(filter);
+            Ok(())
+        })?;
+        self.phase(|work| {
+            let filter = work.state.filter.take();
+            let hits = work.gather("matching", next, there, filter.as_ref(), true)?;
+            work.state.report.candidates = work.state.keys.bytes() / 8;
+            let asked = work.state.report.phases.last().map_or(0, |phase| phase.lines);
+            let misses = (asked - work.state.report.candidates) as f64;
+            // Of lines that are not in the filter, a share of 1 - rate misses it.
+            let rate = filter.map_or(0.0, |filter| filter.expected_rate(filter.inserted()));
+            let promised = misses * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+            work.state.report.false_promised = Some(promised);
+            work.put(there, hits);
+            Ok(())
+        })?;
+        if self.state.keys.bytes() == 0 {
             // Nothing hit: nothing is common.
             return Ok(());
-        };
-        let streams = self.gather("confirming", begin, back, Some(&filter), None)?;
-        match back {
-            Role::First => self.first = streams,
-            Role::Other => self.others.push(streams),
         }
+        // And back: whatever of `begin`, and of the others, the filter of those hits cannot.
+        let mut filter = None;
+        self.phase(|work| {
+            let filter = work.filter_keys(&mut filter)?;
+            let streams = work.gather("confirming", begin, back, filter, false)?;
+            work.put(back, streams);
+            Ok(())
+        })?;
         for (j, other) in others.iter().enumerate() {
             if j != small {
-                let streams =
-                    self.gather("confirming", &[other], Role::Other, Some(&filter), None)?;
-                self.others.push(streams);
+                self.phase(|work| {
+                    let filter = work.filter_keys(&mut filter)?;
+                    let streams =
+                        work.gather("confirming", &[other], Role::Other, filter, false)?;
+                    work.put(Role::Other, streams);
+                    Ok(())
+                })?;
             }
         }
         Ok(())
     }
 
-    pub(super) fn narrow_diff(
-        &mut self,
-        first: &[&Input],
-        others: &[Input],
-        sizes: &Sizes,
-    ) -> Result<Listed> {
-        let job = self.job;
-        let memory = self.work() - least_records(self.work());
-        let mut filter =
-            BloomFilter::with_memory(filter_bytes(sizes.lines(), memory), sizes.lines().max(1))?;
-        self.fill("filtering", &others.iter().collect::<Vec<_>>(), &mut filter)?;
-        // A line the filter has not seen is new; the others are in question.
-        let mut keys = self.key_log();
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.take_keys(batch, |line| job.hashes.key(line));
-        };
-        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-            filter.insert_hashes(&scratch.keys, &mut scratch.answers);
-            for (at, key) in scratch.keys.iter().enumerate() {
-                if !scratch.answers.get(at) {
-                    keys.push(0, &key.to_le_bytes())?;
-                }
-            }
-            Ok(Flow::Go)
-        };
-        let seen = job.pass().run("filtering", first, map, fold)?;
-        self.report.saw(seen);
-        self.report.first_lines = seen.lines;
-        drop(filter);
-        self.report.candidates = keys.bytes() / 8;
-        let questions = keys.finish()?.swap_remove(0);
-        if questions.bytes() / 8 > seen.lines / 2 {
-            // Most lines are in question: filters cannot narrow this.
-            drop(questions);
-            self.report.strategy = "narrow, then partition";
-            self.gather_others("reading", others, None)?;
-            self.first = self.gather("reading", first, Role::First, None, None)?;
-            return Ok(Listed::Kept);
+    fn put(&mut self, role: Role, streams: Vec<Stream>) {
+        match role {
+            Role::First => self.state.first = streams,
+            Role::Other => self.state.others.push(streams),
         }
-        if let Some(filter) = self.filter_keys(questions, 0)? {
-            self.gather_others("confirming", others, Some(&filter))?;
-            self.first = self.gather("confirming", first, Role::First, Some(&filter), None)?;
-        }
-        Ok(Listed::Dropped)
     }
 
-    /// A filter of all lines of the inputs, as large as the memory allows.
-    fn filter_lines(
-        &mut self,
-        what: &'static str,
-        inputs: &[&Input],
-        lines: u64,
-    ) -> Result<BloomFilter> {
+    pub(super) fn narrow_diff(&mut self, others: &[Input], sizes: &Sizes) -> Result<()> {
+        let job = self.job;
+        self.state.listed = Listed::Dropped;
+        if !others.is_empty() {
+            self.phase(|work| {
+                let mut filter = work.filter_all(sizes)?;
+                work.fill("filtering", &others.iter().collect::<Vec<_>>(), &mut filter)?;
+                work.state.filter = Some(filter);
+                Ok(())
+            })?;
+        }
+        // A line the filter has not seen is new; the others are in question.
+        self.phase(|work| {
+            let mut filter = match work.state.filter.take() {
+                Some(filter) => filter,
+                None => work.filter_all(sizes)?,
+            };
+            let before = filter.inserted();
+            let mut keys = work.key_log();
+            let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+                scratch.take_keys(batch, |line| job.hashes.key(line));
+            };
+            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+                filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+                for (at, key) in scratch.keys.iter().enumerate() {
+                    if !scratch.answers.get(at) {
+                        keys.push(0, &key.to_le_bytes())?;
+                    }
+                }
+                Ok(Flow::Go)
+            };
+            let seen = job.pass().run("filtering", work.first, map, fold)?;
+            let report = &mut work.state.report;
+            report.saw(seen);
+            report.first_lines = seen.lines;
+            report.candidates = keys.bytes() / 8;
+            report.false_promised = Some(misled(&filter, before));
+            work.state.keys = keys.finish()?.swap_remove(0);
+            Ok(())
+        })?;
+        let questions = self.state.keys.bytes() / 8;
+        let report = &mut self.state.report;
+        if questions > report.first_lines / 2 {
+            // Most lines are in question: filters cannot narrow this.
+            self.state.listed = Listed::Kept;
+            report.strategy = "narrow, then partition".into();
+            (report.candidates, report.false_promised) = (0, None);
+            return self.everything(others, None);
+        }
+        if questions > 0 {
+            let mut filter = None;
+            self.gather_others("confirming", others, &mut filter)?;
+            self.phase(|work| {
+                let filter = work.filter_keys(&mut filter)?;
+                work.state.first =
+                    work.gather("confirming", work.first, Role::First, filter, false)?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Decides which lines are listed, and marks them in `spans` unless lines are only counted.
+    pub(super) fn decide(&mut self, spans: Option<Spans>) -> Result<()> {
+        self.phase(|work| {
+            let begun = Instant::now();
+            work.job.progress.phase("deciding", None);
+            let inputs = work.state.others.len();
+            let (parts, held) = work.take_parts();
+            let resolver = Resolver {
+                verb: work.job.verb,
+                listed: work.state.listed,
+                spans,
+                pad: work.pad,
+                memory: work.work() - held.min(work.work() / 2),
+                workers: work.job.budget.workers,
+            };
+            let resolved = resolver.resolve(parts, &work.state.digits)?;
+            (work.state.marks, work.state.count) = (resolved.marks, resolved.count);
+            let report = &mut work.state.report;
+            report.false_found = match (report.candidates, work.job.verb) {
+                (0, _) => None,
+                (_, Verb::Common) if inputs > 1 => None,
+                (_, Verb::Common) if work.plan.first_begins => Some(resolved.unclaimed),
+                (_, Verb::Common) => Some(resolved.refused),
+                (candidates, _) => Some(candidates - resolved.count),
+            };
+            report.did("deciding", begun.elapsed().as_secs_f64());
+            Ok(())
+        })
+    }
+
+    /// An empty filter for all lines of all inputs.
+    fn filter_all(&self, sizes: &Sizes) -> Result<BloomFilter> {
         let memory = self.work() - least_records(self.work());
-        let mut filter = BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
-        self.fill(what, inputs, &mut filter)?;
-        Ok(filter)
+        let lines = sizes.lines();
+        Ok(BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?)
     }
 
     fn fill(
@@ -183,7 +270,7 @@ impl<'a> Gather<'a, '_> {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
             Ok(Flow::Go)
         };
-        self.report.saw(job.pass().run(what, inputs, map, fold)?);
+        self.state.report.saw(job.pass().run(what, inputs, map, fold)?);
         Ok(())
     }
 
@@ -192,38 +279,52 @@ impl<'a> Gather<'a, '_> {
         Spill::new(self.pad, 1, 256 << 10)
     }
 
-    /// A filter of logged keys, beside records that take `held` bytes; `None` of no keys.
-    fn filter_keys(&self, keys: Stream, held: u64) -> Result<Option<BloomFilter>> {
+    /// The filter of the logged keys, made when it is first needed; `None` of no keys.
+    fn filter_keys<'f>(
+        &self,
+        filter: &'f mut Option<BloomFilter>,
+    ) -> Result<Option<&'f BloomFilter>> {
+        let keys = &self.state.keys;
         let count = keys.bytes() / 8;
-        if count == 0 {
+        if count == 0 || self.state.listed == Listed::Kept && self.job.verb != Verb::Common {
             return Ok(None);
         }
-        let memory = self.work() - least_records(self.work());
-        let memory = memory.saturating_sub(held).max(self.work() / 4);
-        let mut filter = BloomFilter::with_memory(filter_bytes(count, memory), count)?;
-        let (mut hashes, mut new) = (Vec::new(), petal::Answers::default());
-        keys.for_each_block(self.pad, |block| {
-            hashes.clear();
-            hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-            filter.insert_hashes(&hashes, &mut new);
-            Ok(())
-        })?;
-        Ok(Some(filter))
+        if filter.is_none() {
+            let memory = self.work() - least_records(self.work());
+            let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
+            let mut new = BloomFilter::with_memory(filter_bytes(count, memory), count)?;
+            let (mut hashes, mut answers) = (Vec::new(), petal::Answers::default());
+            keys.for_each_block(self.pad, |block| {
+                hashes.clear();
+                hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
+                new.insert_hashes(&hashes, &mut answers);
+                Ok(())
+            })?;
+            *filter = Some(new);
+        }
+        Ok(filter.as_ref())
     }
 
-    /// Records of the lines that the filter cannot rule out, or of all lines.
+    /// Memory that records hold.
+    fn held(&self) -> u64 {
+        held(&self.state.first) + self.state.others.iter().map(|other| held(other)).sum::<u64>()
+    }
+
+    /// Records of the lines that the filter cannot rule out, or of all lines. If `log`, their
+    /// keys are kept for the next filter.
     fn gather(
         &mut self,
         what: &'static str,
         inputs: &[&Input],
         role: Role,
         filter: Option<&BloomFilter>,
-        mut keys: Option<&mut Spill<'a>>,
+        log: bool,
     ) -> Result<Vec<Stream>> {
         let job = self.job;
         let allowance = self.make_room(filter.map_or(0, BloomFilter::size_bytes))?;
-        let mut spill = Spill::new(self.pad, self.digits.parts(), allowance);
-        let digits = &self.digits;
+        let mut spill = Spill::new(self.pad, self.state.digits.parts(), allowance);
+        let mut keys = log.then(|| self.key_log());
+        let digits = &self.state.digits;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.picks.clear();
             match filter {
@@ -262,11 +363,15 @@ impl<'a> Gather<'a, '_> {
             Ok(Flow::Go)
         };
         let seen: Seen = job.pass().run(what, inputs, map, fold)?;
-        self.report.saw(seen);
+        let report = &mut self.state.report;
+        report.saw(seen);
         if role == Role::First {
-            self.report.first_lines = seen.lines;
+            report.first_lines = seen.lines;
         }
-        self.report.records += spill.bytes() / role.record() as u64;
+        report.records += spill.bytes() / role.record() as u64;
+        if let Some(keys) = keys {
+            self.state.keys = keys.finish()?.swap_remove(0);
+        }
         spill.finish()
     }
 
@@ -275,24 +380,22 @@ impl<'a> Gather<'a, '_> {
     fn make_room(&mut self, filter: u64) -> Result<u64> {
         let free = self.work().saturating_sub(filter);
         let least = least_records(self.work()).min(free);
-        let all = || self.others.iter().flatten().chain(&self.first);
-        let taken: u64 = all().map(|stream| held(std::slice::from_ref(stream))).sum();
+        let taken = self.held();
         if free.saturating_sub(taken) >= least.max(free / 2) {
             return Ok(free - taken);
         }
-        for streams in self.others.iter_mut().chain([&mut self.first]) {
+        for streams in self.state.others.iter_mut().chain([&mut self.state.first]) {
             write_out(streams, self.pad)?;
         }
         Ok(free)
     }
 
     /// The records by partition, and the memory they hold.
-    pub(super) fn take_parts(&mut self) -> (Vec<Part>, u64) {
-        let count = self.digits.parts();
-        let all = self.others.iter().flatten().chain(&self.first);
-        let taken = all.map(|stream| held(std::slice::from_ref(stream))).sum();
-        let first = std::mem::take(&mut self.first);
-        let others = std::mem::take(&mut self.others);
+    fn take_parts(&mut self) -> (Vec<Part>, u64) {
+        let count = self.state.digits.parts();
+        let taken = self.held();
+        let first = std::mem::take(&mut self.state.first);
+        let others = std::mem::take(&mut self.state.others);
         let mut parts: Vec<_> = first
             .into_iter()
             .chain(std::iter::repeat_with(Stream::default))
@@ -321,4 +424,18 @@ impl Role {
             Self::Other => OTHER_RECORD,
         }
     }
+}
+
+/// How many new lines a filter is expected to have seemed to know while it filled up from
+/// `before` keys to what it holds: of new lines at a rate p, p/(1 - p) go unseen for each that
+/// is seen. By the trapezoidal rule.
+fn misled(filter: &BloomFilter, before: u64) -> f64 {
+    const STEPS: u64 = 32;
+    let new = filter.inserted() - before;
+    let odds = |step: u64| {
+        let rate = filter.expected_rate(before + new / STEPS * step);
+        rate / (1.0 - rate).max(f64::MIN_POSITIVE)
+    };
+    let pieces = (0..STEPS).map(|step| (odds(step) + odds(step + 1)) / 2.0);
+    pieces.sum::<f64>() / STEPS as f64 * new as f64
 }

@@ -3,7 +3,7 @@
 use super::{Exact, Others};
 use crate::error::Result;
 use crate::input::{Input, Spool};
-use crate::judge::{EXPECTED, Judge, Seed};
+use crate::judge::{EXPECTED, Judge, Seed, Verdict};
 use crate::pass::{Batch, Flow, Scratch};
 use crate::plan::{Plan, Sizes, Strategy};
 use crate::print::Printer;
@@ -42,12 +42,12 @@ impl Exact<'_> {
         if matches!(judged, Judged::All) {
             return Ok(());
         }
-        report.strategy = "memory, then partition";
+        report.strategy = "memory, then partition".into();
         let plan = Plan { strategy: Strategy::Partition, first_begins: false };
         let Judged::UpTo(Overflow { judge, at: (input, position), mut spools }) = judged else {
             let spool = |input: Input| input.spool(&self.temp, self.progress);
             let first = first.into_iter().map(spool).collect::<Result<_>>()?;
-            return self.on_disk(plan, first, Others::new(others), sizes, printer, report);
+            return self.on_disk(plan, first, Others::new(others), sizes, printer, report, None);
         };
         let mut rest = Vec::new();
         for (index, whole) in first.into_iter().enumerate().skip(input) {
@@ -60,7 +60,7 @@ impl Exact<'_> {
             });
         }
         let others = Others { lines: Vec::new(), prior: Some(judge.into_table()) };
-        self.on_disk(plan, rest, others, sizes, printer, report)
+        self.on_disk(plan, rest, others, sizes, printer, report, None)
     }
 
     /// Shows all lines to a judge and prints its answers, as far as the table has room.
@@ -117,7 +117,9 @@ impl Exact<'_> {
             let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
                 for prints in scratch.prints.chunks(EXPECTED) {
                     judge.expect(prints);
-                    prints.iter().for_each(|&print| judge.mark(print));
+                    prints.iter().for_each(|&print| {
+                        judge.mark(print);
+                    });
                 }
                 Ok(Flow::Go)
             };
@@ -137,8 +139,8 @@ impl Exact<'_> {
                     judge.expect(&scratch.prints[line..next]);
                 }
                 match judge.verdict(scratch.prints[line])? {
-                    Ok(true) => printer.line(batch.line(line))?,
-                    Ok(false) => {}
+                    Ok(Verdict::Kept) => printer.line(batch.line(line))?,
+                    Ok(_) => printer.rest(batch.range(line..line + 1))?,
                     Err(_) => full = Some((batch.input, batch.offset(line))),
                 }
                 line += usize::from(full.is_none());

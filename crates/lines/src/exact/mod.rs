@@ -13,9 +13,12 @@
 //!   every line with such a key, resolve, and print all lines but those dropped.
 
 mod gather;
+mod journal;
 mod memory;
 
 use std::time::Instant;
+
+use petal::BloomFilter;
 
 use crate::budget::Budget;
 use crate::error::Result;
@@ -28,11 +31,13 @@ use crate::plan::{Plan, Sample, Sizes, Strategy};
 use crate::print::{Listed, Printer, print_marked};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::resolve::{Digits, Resolver};
-use crate::spill::{Scratchpad, Spill};
+use crate::resolve::Digits;
+use crate::spill::{Scratchpad, Spill, Stream};
 use crate::table::Table;
 
 use gather::Gather;
+pub(crate) use journal::Journal;
+pub use journal::forget_work;
 
 /// Bytes that a stream of records takes when it is empty, twice while streams are put together.
 const STREAM_COST: u64 = 256;
@@ -51,6 +56,27 @@ pub(crate) struct Exact<'a> {
     pub(crate) progress: &'a dyn Progress,
     pub(crate) strategy: Option<Strategy>,
     pub(crate) hashes: Hashes,
+    /// Where finished phases are written down.
+    pub(crate) journal: Option<&'a Journal>,
+}
+
+/// What the phases so far have brought: all that later ones need.
+#[derive(Default)]
+struct State {
+    /// Phases that are done.
+    done: usize,
+    digits: Digits,
+    listed: Listed,
+    /// Records of the first input, by partition, and of each other.
+    first: Vec<Stream>,
+    others: Vec<Vec<Stream>>,
+    /// Keys of lines that hit, for the next filter.
+    keys: Stream,
+    filter: Option<BloomFilter>,
+    /// Which lines are listed, and how many.
+    marks: Vec<Vec<Stream>>,
+    count: u64,
+    report: Report,
 }
 
 impl Exact<'_> {
@@ -72,6 +98,7 @@ impl Exact<'_> {
         let streams = !first.iter().all(Input::is_repeatable);
         let mut sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
+            _ if let Some(begun) = self.journal.and_then(Journal::plan) => begun,
             Some(strategy) => Plan { strategy, first_begins: false },
             // Of unknown size: begin in memory, and see.
             None if streams && self.begins_in_memory(&sizes) => {
@@ -85,12 +112,14 @@ impl Exact<'_> {
             None => sizes.choose(&self.budget),
         };
         sizes.forget_keys();
-        report.strategy = plan.strategy.name();
+        report.strategy = plan.strategy.name().into();
+        report.did("sampling", begun.elapsed().as_secs_f64());
         if plan.strategy == Strategy::Memory {
             self.in_memory(first, others, &sizes, printer, &mut report)?;
         } else {
             let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
-            self.on_disk(plan, first, Others::new(others), &sizes, printer, &mut report)?;
+            let others = Others::new(others);
+            self.on_disk(plan, first, others, &sizes, printer, &mut report, self.journal)?;
         }
         printer.flush()?;
         report.kept = printer.lines;
@@ -121,6 +150,7 @@ impl Exact<'_> {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what a job has, each of another kind")]
     fn on_disk(
         &self,
         plan: Plan,
@@ -129,60 +159,46 @@ impl Exact<'_> {
         sizes: &Sizes,
         printer: &mut Printer<'_>,
         report: &mut Report,
+        journal: Option<&Journal>,
     ) -> Result<()> {
-        let pad = Scratchpad::new(&self.temp)?;
-        let mut work = Gather {
-            job: self,
-            pad: &pad,
+        let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
+        let state = resumed.unwrap_or_else(|| State {
             digits: self.digits(sizes, others.prior.as_ref()),
-            first: Vec::new(),
-            others: Vec::new(),
-            report,
+            report: std::mem::take(report),
+            ..State::default()
+        });
+        let pad = match journal {
+            Some(journal) => journal.pad()?,
+            None => Scratchpad::new(&self.temp)?,
         };
         let refs: Vec<_> = first.iter().collect();
-        let listed = match (plan.strategy, self.verb) {
+        let mut work = Gather { job: self, journal, plan, first: &refs, pad: &pad, state, step: 0 };
+        match (plan.strategy, self.verb) {
             (Strategy::Narrow, Verb::Common) if !others.lines.is_empty() => {
-                work.narrow_common(&refs, &others.lines, sizes, plan.first_begins)?;
-                Listed::Kept
+                work.narrow_common(&others.lines, sizes)?;
             }
             (Strategy::Narrow, Verb::Diff | Verb::Dedup) => {
-                work.narrow_diff(&refs, &others.lines, sizes)?
+                work.narrow_diff(&others.lines, sizes)?
             }
-            _ => {
-                work.everything(&refs, others)?;
-                Listed::Kept
-            }
-        };
-        let (parts, held) = work.take_parts();
-        let (digits, report) = (work.digits, work.report);
-        self.progress.phase("deciding", None);
-        let memory = self.budget.work - held.min(self.budget.work / 2);
+            _ => work.everything(&others.lines, others.prior)?,
+        }
         let length = first.iter().map(|input| input.length().unwrap_or(0)).sum();
-        let spans = Spans::new(length, Spill::most_streams(memory / 8 / self.budget.workers as u64));
-        let resolver = Resolver {
-            verb: self.verb,
-            listed,
-            spans: (!printer.counts_only()).then_some(spans),
-            pad: &pad,
-            memory,
-            workers: self.budget.workers,
-        };
-        let (marks, count) = resolver.resolve(parts, &digits)?;
-        report.spilled = pad.written();
+        let share = self.budget.work / 8 / self.budget.workers as u64;
+        let spans = Spans::new(length, Spill::most_streams(share));
+        work.decide((!printer.counts_only()).then_some(spans))?;
+        *report = work.state.report;
+        let State { listed, count, marks, .. } = work.state;
         let kept = match listed {
             Listed::Kept => count,
             Listed::Dropped => report.first_lines - count,
         };
-        if printer.counts_only() {
-            printer.lines += kept;
-            return Ok(());
-        }
         let before = printer.lines;
-        let marks = Marks::new(spans, marks, &pad, self.budget.work, self.budget.workers);
-        print_marked(&self.pass().chunks(), &first, listed, &marks, printer)?;
+        if !printer.counts_only() && (kept > 0 || printer.takes_rest()) {
+            let marks = Marks::new(spans, marks, &pad, self.budget.work, self.budget.workers);
+            report.saw(print_marked(&self.pass().chunks(), &first, listed, &marks, printer)?);
+        }
         printer.lines = before + kept;
-        report.passes += u64::from(listed == Listed::Dropped || count > 0);
-        report.spilled = pad.written();
+        report.spilled += pad.written();
         Ok(())
     }
 

@@ -232,7 +232,8 @@ mod tests {
 
     #[test]
     fn all_members_are_read_and_a_cut_anywhere_is_an_error() {
-        let text: Vec<u8> = (0..60_000u32).flat_map(|i| format!("{}\n", i * i).into_bytes()).collect();
+        let text: Vec<u8> =
+            (0..60_000u32).flat_map(|i| format!("{}\n", i * i).into_bytes()).collect();
         let (one, two) = text.split_at(200_001);
         let memory = memory(64 << 20);
         let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();

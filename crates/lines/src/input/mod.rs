@@ -168,6 +168,19 @@ impl Input {
         }
     }
 
+    /// What tells it from any other file, and from itself after a change; `None` of what cannot
+    /// be read again, and of copies.
+    pub(crate) fn mark(&self) -> Option<String> {
+        let mark = match &self.body {
+            Body::Named { mark, .. } => Some(mark),
+            Body::Held { mark, .. } => mark.as_ref(),
+            Body::Stream(_) => None,
+        };
+        mark.map(|Mark { device, inode, length, changed: (seconds, nanoseconds) }| {
+            format!("{length} bytes, {device}:{inode}, {seconds}.{nanoseconds:09}")
+        })
+    }
+
     /// Whether it can be read by position.
     pub(crate) fn is_file(&self) -> bool {
         self.is_repeatable() && self.codec().is_none()
