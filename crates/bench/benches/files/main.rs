@@ -6,9 +6,9 @@
 //! The raw rows go to `results/<arch>-<cpu>/<date>-files.csv`.
 //!
 //! DuckDB runs inside Python: its time and memory hold the start of the interpreter, a fraction of a second and
-//! some 60 MiB. huniq and runiq keep 64-bit hashes of lines and trust them; all others compare lines or at least 128
-//! bits. A tool that gives up is a row with its error, not a missing row. The memory of `sort` is that of its
-//! larger process.
+//! some 60 MiB. huniq and runiq keep short hashes of lines and trust them; the others compare lines, or 128 bits of
+//! them. A tool that gives up is a row with its error, not a missing row. The memory of `sort` is that of its larger
+//! process.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod contest;
