@@ -25,7 +25,9 @@ usage: cargo x COMMAND
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
-  bench headline   the main job at scale; `cargo x bench headline --help` tells its options
+  bench files      petal and its rivals on line files, and the targets
+  bench full       the headline at full size, approximate, through pipes
+  bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
 ";
 
 fn main() -> ExitCode {
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
         },
         ["asan"] => sanitize::asan(),
-        ["bench", "headline", rest @ ..] => bench_headline(rest),
+        ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -62,10 +64,10 @@ fn usage(problem: &str) -> ExitCode {
 }
 
 /// The program as a release build, then the runner, which does the rest.
-fn bench_headline(args: &[&str]) -> Result {
+fn bench(name: &str, args: &[&str]) -> Result {
     if !args.contains(&"--help") && !args.contains(&"--petal") {
         Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
     }
-    let runner = ["bench", "--quiet", "--package", "petal-bench", "--bench", "headline", "--"];
+    let runner = ["bench", "--quiet", "--package", "petal-bench", "--bench", name, "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

@@ -18,7 +18,7 @@ pub struct Measured {
     /// Exit status, standard output and standard error.
     pub output: Output,
     /// Peak resident memory in bytes. Exact if [`Measured::peak_is_exact`], else the largest sample (every
-    /// millisecond) of the child's own high-water mark.
+    /// millisecond at first) of the child's own high-water mark.
     pub peak_rss: u64,
     /// Whether `peak_rss` is the kernel's own final figure.
     pub peak_is_exact: bool,
@@ -44,9 +44,29 @@ pub fn run_measured(command: Command) -> io::Result<Measured> {
 /// # Errors
 /// If it cannot be started or waited for.
 pub fn run_measured_with(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    run(command, input)
+}
+
+/// Runs a command to its end with the standard input and output that it has been given, and measures it: nothing
+/// stands between the child and its files or pipes. Of its output only standard error comes back.
+///
+/// # Errors
+/// If it cannot be started or waited for.
+pub fn run_measured_redirected(
+    mut command: Command,
+    input: impl Into<Stdio>,
+    output: impl Into<Stdio>,
+) -> io::Result<Measured> {
+    command.stdin(input).stdout(output);
+    run(command, Vec::new())
+}
+
+fn run(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
     let start = Instant::now();
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command.stderr(Stdio::piped()).spawn()?;
+    // The command holds its own copies of files and pipes: a reader that ends must be seen by who writes to it.
+    drop(command);
     let pid = child.id();
     // After the start, so that it is no less than what the child took over at `exec`.
     let inherited = high_water(std::process::id()).unwrap_or(u64::MAX);
@@ -60,7 +80,9 @@ pub fn run_measured_with(mut command: Command, input: Vec<u8>) -> io::Result<Mea
             let mut peak = 0;
             while !over.load(Ordering::Relaxed) {
                 peak = peak.max(high_water(pid).unwrap_or(0));
-                thread::sleep(Duration::from_millis(1));
+                // A long run can do with fewer samples, and shall not be slowed by them.
+                let pause = start.elapsed() / 50;
+                thread::sleep(pause.clamp(Duration::from_millis(1), Duration::from_millis(50)));
             }
             peak
         });
@@ -145,6 +167,16 @@ mod tests {
         assert_eq!((ran.output.stdout, ran.output.stderr), (b"yes".to_vec(), b"no\n".to_vec()));
         assert_eq!(ran.output.status.code(), Some(3));
         assert!(ran.wall > Duration::ZERO);
+    }
+
+    #[test]
+    fn files_for_input_and_output() {
+        let scratch = crate::scratch::Scratch::new();
+        let input = fs::File::open(scratch.write("in", b"yes")).unwrap();
+        let output = fs::File::create(scratch.file("out")).unwrap();
+        let ran = run_measured_redirected(sh("cat; echo no >&2"), input, output).unwrap();
+        assert_eq!((ran.output.stdout, ran.output.stderr), (Vec::new(), b"no\n".to_vec()));
+        assert_eq!(scratch.read("out"), b"yes");
     }
 
     #[test]

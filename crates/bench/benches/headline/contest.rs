@@ -1,15 +1,15 @@
 //! The tools, their runs, and what comes out of them.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use petal_bench::corpus::{Corpus, Judge, Verdict};
-use petal_bench::summary::{csv_row, median};
+use petal_bench::machine::Machine;
+use petal_bench::rivals::{complaint, duckdb_script, version};
+use petal_bench::summary::median;
 use petal_testkit::measure::run_measured;
-
-use crate::machine::Machine;
 
 /// What the promise of the memory cap allows above the cap.
 const CAP_SLACK_MIB: u64 = 16;
@@ -65,28 +65,21 @@ impl Tool {
     }
 
     /// The rival, with its memory limit, on both cores of the machine the figures are from.
-    pub(crate) fn duckdb(python: &Path, script: &Path, limit: &str) -> Result<Self, String> {
-        let rest = ["a.txt", "b.txt", "out.txt", limit, "2", "tmp"].map(str::to_owned);
-        let shown = format!("python duckdb_semi_join.py {}", rest.join(" "));
+    pub(crate) fn duckdb(python: &Path, limit: &str) -> Result<Self, String> {
+        let script = duckdb_script();
+        let rest = [limit, "2", "tmp", "out.txt", "a.txt", "b.txt"].map(str::to_owned);
+        let shown = format!("python duckdb_lines.py {}", rest.join(" "));
         let mut args = vec![script.to_string_lossy().into_owned()];
         args.extend(rest);
         Ok(Self {
             name: "duckdb",
-            version: version(python, &[script, "--version".as_ref()])?,
+            version: version(python, &[&script, "--version".as_ref()])?,
             config: format!("memory_limit {limit}, 2 threads"),
             program: python.to_owned(),
             args,
             shown,
         })
     }
-}
-
-fn version(program: &Path, args: &[&Path]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(args)
-        .output()
-        .map_err(|e| format!("{}: {e}", program.display()))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// One run of one tool.
@@ -151,10 +144,9 @@ impl<'a> Contest<'a> {
         command.args(&tool.args).current_dir(self.folder);
         let measured =
             run_measured(command).map_err(|e| format!("cannot run {}: {e}", tool.name))?;
-        let stderr = String::from_utf8_lossy(&measured.output.stderr).into_owned();
         let trouble = match measured.output.status {
             status if status.success() => String::new(),
-            status => format!("{status}: {}", complaint(&stderr)),
+            status => format!("{status}: {}", complaint(&measured.output.stderr)),
         };
         let verdict = judge(self.corpus, &out)?;
         let _ = fs::remove_file(&out);
@@ -170,22 +162,10 @@ impl<'a> Contest<'a> {
         })
     }
 
-    /// Adds the raw rows to today's file of this machine.
-    pub(crate) fn save(&self, results: &Path) -> Result<PathBuf, String> {
-        let folder = results.join(&self.machine.slug);
-        let file = folder.join(format!("{}-headline.csv", self.machine.date));
-        let mut text = String::new();
-        if !file.exists() {
-            text += &csv_row(&HEADER);
-        }
-        for run in &self.runs {
-            text += &csv_row(&self.row(run));
-        }
-        fs::create_dir_all(&folder)
-            .and_then(|()| File::options().create(true).append(true).open(&file))
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-        Ok(file)
+    /// Keeps the raw rows.
+    pub(crate) fn save(&self) -> Result<PathBuf, String> {
+        let rows: Vec<_> = self.runs.iter().map(|run| self.row(run)).collect();
+        self.machine.save("headline", &HEADER, &rows)
     }
 
     fn row(&self, run: &Run) -> [String; HEADER.len()] {
@@ -195,7 +175,7 @@ impl<'a> Contest<'a> {
             self.scale.to_string(),
             self.corpus.count().to_string(),
             self.corpus.common().to_string(),
-            petal_bench::corpus::LINE_BYTES.to_string(),
+            self.corpus.line_bytes().to_string(),
             tool.name.to_owned(),
             tool.version.clone(),
             tool.config.clone(),
@@ -217,15 +197,12 @@ impl<'a> Contest<'a> {
 
     /// Medians of each tool, and how far the rival's best is from the first tool.
     pub(crate) fn print(&self) {
-        println!(
-            "\n{} | rustc {} | commit {}",
-            self.machine.description, self.machine.rustc, self.machine.commit
-        );
+        println!("\n{}", self.machine.line());
         println!(
             "two files of {} lines, {} in common, {} bytes a line, page cache warm as far as it reaches\n",
             self.corpus.count(),
             self.corpus.common(),
-            petal_bench::corpus::LINE_BYTES
+            self.corpus.line_bytes()
         );
         println!(
             "{:<8} {:<32} {:>5} {:>9} {:>9} {:>8} {:>10}  {:<6} {:<8}",
@@ -300,19 +277,13 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// The line of a tool's last words that says most: the one that names an error, or the last.
-fn complaint(stderr: &str) -> &str {
-    let error = stderr.lines().find(|line| line.contains("Error: "));
-    error.or(stderr.lines().next_back()).unwrap_or_default()
-}
-
 fn all(runs: &[&Run], fact: fn(&Run) -> bool) -> &'static str {
     if runs.iter().all(|run| fact(run)) { "yes" } else { "no" }
 }
 
 /// Judges the answer in a file; a file that is not there is an empty answer.
 fn judge(corpus: &Corpus, file: &Path) -> Result<Verdict, String> {
-    let mut judge = Judge::new(corpus);
+    let mut judge = Judge::of_common(corpus);
     if let Ok(file) = File::open(file) {
         let mut reader = BufReader::with_capacity(1 << 20, file);
         let mut line = Vec::new();

@@ -11,14 +11,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod contest;
-mod machine;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use contest::{Contest, Tool};
-use petal_bench::corpus::{Corpus, LINE_BYTES, Order};
+use petal_bench::corpus::{Corpus, Order, Side};
+use petal_bench::place::{self, make_file, root};
+use petal_bench::rivals;
 
 const USAGE: &str = "\
 usage: cargo x bench headline [--scale 100|20] [--dir DIR] [--runs N] [--petal FILE] [--no-duckdb]
@@ -59,19 +60,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository; cargo runs a bench in its crate's folder.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("")).to_path_buf()
-}
-
 fn options(args: &[String]) -> Result<Options, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
     let mut runs = None;
     let mut options = Options {
         scale: 100,
         folder: root().join("bench-data"),
         runs: 0,
-        petal: root().join(target).join("release/petal"),
+        petal: place::petal(),
         duckdb: true,
     };
     let mut args = args.iter();
@@ -112,73 +107,23 @@ fn headline(options: &Options) -> Result<(), String> {
     let folder = options.folder.join(format!("scale-{}", options.scale));
     fs::create_dir_all(folder.join("tmp"))
         .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    for side in ["a", "b"] {
-        make_file(&folder, side, &corpus)?;
+    println!("two files of {lines} lines in {}, made if they are not there", folder.display());
+    for (name, side) in [("a.txt", Side::A), ("b.txt", Side::B)] {
+        make_file(&folder.join(name), &corpus, side)?;
     }
 
     let mut tools = vec![Tool::petal(&options.petal, cap_mib)?];
     if options.duckdb {
-        let python = duckdb_python(&options.folder)?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("duckdb_semi_join.py");
+        let python = rivals::python_with_duckdb(&options.folder)
+            .map_err(|e| format!("{e} (--no-duckdb leaves it out)"))?;
         for limit in ["256MB", "512MB"] {
-            tools.push(Tool::duckdb(&python, &script, limit)?);
+            tools.push(Tool::duckdb(&python, limit)?);
         }
     }
     let mut contest = Contest::new(&corpus, &folder, options.scale, tools);
     contest.run(options.runs)?;
-    let file = contest.save(&root().join("results"))?;
+    let file = contest.save()?;
     contest.print();
-    println!("\nraw rows: {}", file.strip_prefix(root()).unwrap_or(&file).display());
+    println!("\nraw rows: {}", file.display());
     contest.judge_petal(cap_mib)
-}
-
-/// Makes one of the two files, aside and then under its name, unless it is there in its full length.
-fn make_file(folder: &Path, side: &str, corpus: &Corpus) -> Result<(), String> {
-    let file = folder.join(format!("{side}.txt"));
-    let length = corpus.count() * LINE_BYTES as u64;
-    if fs::metadata(&file).is_ok_and(|data| data.len() == length) {
-        return Ok(());
-    }
-    println!("making {}.txt: {} lines, {:.1} GB", side, corpus.count(), length as f64 / 1e9);
-    let aside = folder.join(format!("{side}.part"));
-    let status = Command::new(env!("CARGO_BIN_EXE_urls"))
-        .args(["--count", &corpus.count().to_string(), "--common", &corpus.common().to_string()])
-        .args(["--seed", &SEED.to_string(), "--order", "shuffled", "--side", side, "--out"])
-        .arg(&aside)
-        .status()
-        .map_err(|e| format!("cannot start urls: {e}"))?;
-    if !status.success() {
-        return Err("the files could not be made".into());
-    }
-    fs::rename(&aside, &file).map_err(|e| format!("cannot name {}: {e}", file.display()))
-}
-
-/// A Python with DuckDB in a virtual environment of the bench folder, made when absent.
-fn duckdb_python(folder: &Path) -> Result<PathBuf, String> {
-    let venv = folder.join("venv");
-    let python = venv.join("bin/python");
-    let works = |python: &Path| {
-        let check = Command::new(python).args(["-c", "import duckdb"]).output();
-        check.is_ok_and(|output| output.status.success())
-    };
-    if !works(&python) {
-        println!("making a Python environment with DuckDB");
-        let run = |command: &mut Command| match command.output() {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(e) => Err(e.to_string()),
-        };
-        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))
-            .and_then(|()| {
-                run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "duckdb"]))
-            })
-            .map_err(|e| {
-                format!("no DuckDB (python3 with venv and pip is needed, or --no-duckdb): {e}")
-            })?;
-    }
-    if works(&python) {
-        Ok(python)
-    } else {
-        Err("DuckDB was installed but cannot be imported".into())
-    }
 }

@@ -9,8 +9,6 @@
 //! inserted key may be missing, kernels must agree, and the false positives must be those predicted.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
-#[path = "../headline/machine.rs"]
-mod machine;
 #[cfg(target_arch = "x86_64")]
 mod memory;
 mod space;
@@ -22,7 +20,8 @@ mod vector;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use machine::Machine;
+use petal_bench::machine::Machine;
+use petal_bench::place::root;
 use petal_bench::summary::csv_row;
 
 const USAGE: &str = "\
@@ -75,11 +74,6 @@ fn options(args: &[String]) -> Result<Options, String> {
         }
     }
     Ok(options)
-}
-
-/// The root of the repository; cargo runs a bench in its crate's folder.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("")).to_path_buf()
 }
 
 fn layouts(options: &Options, args: &[String]) -> Result<(), String> {

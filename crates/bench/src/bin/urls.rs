@@ -4,15 +4,16 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use petal_bench::corpus::{Corpus, LINE_BYTES, Order, Side};
+use petal_bench::corpus::{Corpus, Order, Side, URL_BYTES, WIDTHS};
 
 const USAGE: &str = "\
-usage: urls --count N --common N --side a|b [--order shuffled|plain] [--seed N] [--out FILE]
+usage: urls --count N --common N --side a|b [--order shuffled|plain] [--seed N] [--bytes N] [--out FILE]
 
-Writes N distinct lines of 64 bytes that look like URLs. The two sides of one seed share exactly --common lines.
+Writes N distinct lines of 64 bytes (or --bytes, LF not counted) that look like URLs. The two sides of one seed share exactly --common lines.
 N may be written 50000000, 50_000_000 or 50e6. Without --out, or with --out -, the lines go to standard output.
 ";
 
@@ -40,12 +41,10 @@ struct Options {
 fn run(args: &[String]) -> Result<(), String> {
     let options = parse(args)?;
     let written = match &options.out {
-        None => write(&options, &mut io::stdout().lock()),
-        Some(path) => {
-            let mut file = File::create(path).map_err(|e| format!("cannot create {path}: {e}"))?;
-            write(&options, &mut file)
-        }
-    };
+        None => standard_output(),
+        Some(path) => Ok(File::create(path).map_err(|e| format!("cannot create {path}: {e}"))?),
+    }
+    .and_then(|mut out| options.corpus.write(options.side, &mut out));
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|e| format!("cannot write: {e}")),
@@ -53,8 +52,8 @@ fn run(args: &[String]) -> Result<(), String> {
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let (mut count, mut common, mut side, mut order, mut seed, mut out) =
-        (None, None, None, Order::Shuffled, 1, None);
+    let (mut count, mut common, mut side, mut out) = (None, None, None, None);
+    let (mut order, mut seed, mut bytes) = (Order::Shuffled, 1, URL_BYTES as u64);
     let mut args = args.iter();
     while let Some(name) = args.next() {
         let value = args.next().ok_or_else(|| format!("{name} wants a value (see --help)"))?;
@@ -62,6 +61,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
             ("--count", text) => count = Some(number(text)?),
             ("--common", text) => common = Some(number(text)?),
             ("--seed", text) => seed = number(text)?,
+            ("--bytes", text) => bytes = number(text)?,
             ("--side", "a") => side = Some(Side::A),
             ("--side", "b") => side = Some(Side::B),
             ("--order", "shuffled") => order = Order::Shuffled,
@@ -77,6 +77,10 @@ fn parse(args: &[String]) -> Result<Options, String> {
     let corpus = Corpus::new(seed, count, common, order).ok_or_else(|| {
         format!("--common {common} must be at most --count {count}, and that below 2^40")
     })?;
+    let corpus = usize::try_from(bytes).ok().and_then(|bytes| corpus.with_url_bytes(bytes));
+    let corpus = corpus.ok_or_else(|| {
+        format!("--bytes {bytes} must be from {} to {}", WIDTHS.start(), WIDTHS.end())
+    })?;
     Ok(Options { corpus, side, out })
 }
 
@@ -90,22 +94,17 @@ fn number(text: &str) -> Result<u64, String> {
     10_u64.checked_pow(exponent).and_then(|power| digits.checked_mul(power)).ok_or_else(wrong)
 }
 
-/// Writes the lines in blocks that stay in the cache.
-fn write(options: &Options, out: &mut impl Write) -> io::Result<()> {
-    const LINES: u64 = 4_096;
-    let Options { corpus, side, .. } = options;
-    let mut block = vec![[0_u8; LINE_BYTES]; LINES as usize];
-    let mut position = 0;
-    while position < corpus.count() {
-        let lines = LINES.min(corpus.count() - position);
-        let block = &mut block[..lines as usize];
-        for (line, at) in block.iter_mut().zip(position..) {
-            corpus.write_line(corpus.index_at(*side, at), line);
-        }
-        out.write_all(block.as_flattened())?;
-        position += lines;
+/// Standard output without std's buffer, which looks for the last LF of everything that goes through it. A pipe is
+/// made as large as one without privileges may be, so that its two ends seldom wait for each other.
+fn standard_output() -> io::Result<File> {
+    let out = io::stdout().as_fd().try_clone_to_owned()?;
+    #[cfg(target_os = "linux")]
+    {
+        const PIPE_BYTES: usize = 1 << 20;
+        // Not a pipe, or not allowed: slower, not wrong.
+        let _ = rustix::pipe::fcntl_setpipe_size(&out, PIPE_BYTES);
     }
-    out.flush()
+    Ok(File::from(out))
 }
 
 #[cfg(test)]

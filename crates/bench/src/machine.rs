@@ -1,26 +1,32 @@
-//! Where and when the figures are from.
+//! Where and when the figures are from, and where they go.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use petal_bench::summary::date;
+use crate::place::root;
+use crate::summary::{csv_row, date};
 
 /// The facts that go into every row.
-pub(crate) struct Machine {
+#[derive(Clone, Debug)]
+pub struct Machine {
     /// Folder name: architecture and processor.
-    pub(crate) slug: String,
+    pub slug: String,
     /// Processor, cores, memory, kernel.
-    pub(crate) description: String,
-    pub(crate) rustc: String,
+    pub description: String,
+    /// Version of the compiler.
+    pub rustc: String,
     /// Short hash, with `+` if the work tree differs from it.
-    pub(crate) commit: String,
-    pub(crate) date: String,
+    pub commit: String,
+    /// Today (UTC).
+    pub date: String,
 }
 
 impl Machine {
     /// Asks the system; what it does not tell is `unknown`.
-    pub(crate) fn read() -> Self {
+    pub fn read() -> Self {
         let cpu = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
         let memory_kib: u64 = field("/proc/meminfo", "MemTotal")
             .and_then(|text| text.trim_end_matches("kB").trim().parse().ok())
@@ -44,6 +50,35 @@ impl Machine {
             commit: if changed { commit + "+" } else { commit },
             date: date(seconds),
         }
+    }
+
+    /// The facts in one line.
+    pub fn line(&self) -> String {
+        format!("{} | rustc {} | commit {}", self.description, self.rustc, self.commit)
+    }
+
+    /// Adds raw rows to today's file of this machine, `results/<arch>-<cpu>/<date>-<bench>.csv`, and returns its path
+    /// below the root. A new file gets the header.
+    ///
+    /// # Errors
+    /// A sentence, if the file cannot be written.
+    pub fn save<const N: usize>(
+        &self,
+        bench: &str,
+        header: &[&str; N],
+        rows: &[[String; N]],
+    ) -> Result<PathBuf, String> {
+        let folder = PathBuf::from("results").join(&self.slug);
+        let file = folder.join(format!("{}-{bench}.csv", self.date));
+        let full = root().join(&file);
+        let first = if full.exists() { String::new() } else { csv_row(header) };
+        let text: String =
+            std::iter::once(first).chain(rows.iter().map(|row| csv_row(row))).collect();
+        fs::create_dir_all(root().join(folder))
+            .and_then(|()| File::options().create(true).append(true).open(&full))
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+        Ok(file)
     }
 }
 

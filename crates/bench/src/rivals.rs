@@ -1,0 +1,93 @@
+//! Programs that petal is measured against, installed once into the bench folder and nowhere else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A Python with DuckDB, in a virtual environment.
+///
+/// # Errors
+/// A sentence, if it is not there and cannot be had.
+pub fn python_with_duckdb(folder: &Path) -> Result<PathBuf, String> {
+    let venv = folder.join("venv");
+    let python = venv.join("bin/python");
+    let works = || run(Command::new(&python).args(["-c", "import duckdb"]));
+    if works().is_err() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))
+            .and_then(|()| {
+                run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "duckdb"]))
+            })
+            .and_then(|()| works())
+            .map_err(|e| format!("no DuckDB (python3 with venv and pip is needed): {e}"))?;
+    }
+    Ok(python)
+}
+
+/// The SQL that DuckDB is given, as a script for [`python_with_duckdb`].
+pub fn duckdb_script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("duckdb_lines.py")
+}
+
+/// A program from crates.io.
+///
+/// # Errors
+/// A sentence, if it is not there and cannot be built.
+pub fn crates_io(folder: &Path, name: &str) -> Result<PathBuf, String> {
+    let home = folder.join("rivals").join(name);
+    let program = home.join("bin").join(name);
+    if !program.exists() {
+        run(Command::new("cargo")
+            .args(["install", "--quiet", "--locked", name, "--root"])
+            .arg(&home))
+        .map_err(|e| format!("no {name} (cargo install failed): {e}"))?;
+    }
+    Ok(program)
+}
+
+/// A program from a package of Debian, unpacked rather than installed.
+///
+/// # Errors
+/// A sentence, if it is not there and cannot be had.
+pub fn debian(folder: &Path, package: &str, name: &str) -> Result<PathBuf, String> {
+    let home = folder.join("rivals").join(name);
+    let program = home.join("usr/bin").join(name);
+    if !program.exists() {
+        let unpack = format!(
+            "apt-get download {package} && dpkg -x {package}_*.deb . && rm {package}_*.deb"
+        );
+        fs::create_dir_all(&home)
+            .map_err(|e| e.to_string())
+            .and_then(|()| run(Command::new("sh").args(["-c", &unpack]).current_dir(&home)))
+            .map_err(|e| format!("no {name} (Debian's {package} is needed): {e}"))?;
+    }
+    Ok(program)
+}
+
+/// What a program says of its version: the first line.
+///
+/// # Errors
+/// A sentence, if it cannot be started.
+pub fn version(program: &Path, args: &[&Path]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(args)
+        .output()
+        .map_err(|e| format!("{}: {e}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// The line of a program's last words that says most: the one that names an error, or the last.
+pub fn complaint(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let error = text.lines().find(|line| line.contains("Error: "));
+    error.or(text.lines().next_back()).unwrap_or_default().to_owned()
+}
+
+/// Runs a command that must succeed; the error is what it said.
+fn run(command: &mut Command) -> Result<(), String> {
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(complaint(&output.stderr)),
+        Err(e) => Err(e.to_string()),
+    }
+}
