@@ -50,9 +50,11 @@ Examples:
   petal dedup logs/*.txt                distinct lines, in order of first appearance
   petal build -o bad.petal hosts.txt    a filter of all lines, 1 % false positives
   petal check bad.petal requests.txt    lines that the filter may hold
+  petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
   petal plan -n 5e9 -m 4G               what rate 4 GiB give for 5 billion keys
 
-Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble."
+Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble,
+130 ended by a signal."
 )]
 pub(crate) struct Petal {
     #[command(subcommand)]
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     /// Print the lines that a filter may hold (-v: those it certainly does not)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Print the lines never seen before, and remember them in a filter file across runs
+    #[command(alias = "anew", after_help = SEEN_EXAMPLES)]
+    Seen(SeenArgs),
     /// Unite filter files of the same shape and hash
     #[command(alias = "join", after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
@@ -124,6 +129,17 @@ Examples:
   petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
   petal check -v seen.petal urls.txt       lines that are certainly new
   petal check -c seen.petal urls.txt       just how many hit";
+const SEEN_EXAMPLES: &str = "\
+Examples:
+  petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all
+  petal seen urls.petal tomorrow.txt >> new.txt   what no run has printed yet
+  tail -f log | petal seen -n 1e8 log.petal       prints and remembers as lines come
+  petal seen --exact -n 1e6 ids.petal ids.txt     withholds no line, at 16 bytes a line on disk
+
+A new line is withheld with the filter's false-positive rate (-p) unless --exact. After a crash a
+line may be printed again; none is lost.
+
+Exit codes: 0 done, 2 trouble, 130 ended by Ctrl-C or SIGTERM, with what was printed saved.";
 const MERGE_EXAMPLES: &str = "\
 Examples:
   petal merge -o week.petal mon.petal tue.petal wed.petal";
@@ -368,6 +384,39 @@ pub(crate) struct CheckArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SeenArgs {
+    /// The filter file that remembers; made by the first run
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Lines to plan for, of all runs together; the first run needs it
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub(crate) expected: Option<u64>,
+    /// Share of new lines that may be withheld when so many are in [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// Withhold no line: keep exact fingerprints in FILTER.exact, 16 bytes for each line
+    /// [default: as the first run did]
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Print only the number of new lines
+    #[arg(short, long)]
+    pub(crate) count: bool,
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) save_every: f64,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("'{text}' is no number of seconds")),
+    }
 }
 
 #[derive(Args, Debug)]

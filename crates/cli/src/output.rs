@@ -135,21 +135,15 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// On Ctrl-C, SIGTERM or SIGHUP: removes what is half written and ends, as shells expect.
-pub(crate) fn remove_on_signal() {
-    #[expect(clippy::exit, reason = "a signal ends the process, from the handler's own thread")]
-    let end = || {
-        if let Some(name) = lock(&NAMED).take() {
-            let _ = fs::remove_file(name);
-        }
-        std::process::exit(130);
-    };
-    // Without a handler a signal still ends the process; only a named file could stay behind.
-    let _ = ctrlc::set_handler(end);
+/// Removes the named file written aside, if there is one: for whoever ends the process.
+pub(crate) fn remove_half_written() {
+    if let Some(name) = lock(&NAMED).take() {
+        let _ = fs::remove_file(name);
+    }
 }
 
 /// Through links, to nothing too, so that the file and not the link is replaced.
-fn behind_links(path: &Path) -> PathBuf {
+pub(crate) fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     // As many as Linux follows; a loop is then an error of whoever opens it.
     for _ in 0..40 {

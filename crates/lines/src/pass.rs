@@ -400,7 +400,7 @@ where
             }
             while !stream.ready() {
                 // Nobody wants more: do not wait for a writer that may never write.
-                if self.turns.over.load(Ordering::Relaxed) {
+                if self.turns.over.load(Ordering::Relaxed) || self.pass.progress.stopped() {
                     return Ok(false);
                 }
             }

@@ -6,6 +6,7 @@ mod check;
 mod info;
 mod merge;
 mod plan;
+mod seen;
 mod set;
 mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Seen(args) => seen::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
