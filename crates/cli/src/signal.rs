@@ -12,8 +12,8 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn handle() {
     #[expect(clippy::exit, reason = "a signal ends the process, from the handler's own thread")]
     let end = || {
-        let asked_before = STOPPED.swap(true, Ordering::Relaxed);
-        if GENTLE.load(Ordering::Relaxed) && !asked_before {
+        // Only then: other work must not take half of its input for all of it.
+        if GENTLE.load(Ordering::Relaxed) && !STOPPED.swap(true, Ordering::Relaxed) {
             return;
         }
         output::remove_half_written();

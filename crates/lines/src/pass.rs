@@ -331,6 +331,9 @@ where
         turn: &mut Option<MutexGuard<'t, Turn<F>>>,
     ) -> Result<bool> {
         loop {
+            if self.pass.progress.stopped() {
+                return Ok(false);
+            }
             let Some(input) = self.inputs.get(cursor.input) else { return Ok(false) };
             (chunk.ticket, chunk.input) = (cursor.ticket, cursor.input);
             let at = match &mut cursor.open {

@@ -13,8 +13,8 @@ pub trait Progress: Sync {
         let _ = bytes;
     }
 
-    /// Whether the work should end here, as it is: asked between lines, and while an input is
-    /// waited for. Only jobs that can end well anywhere heed it.
+    /// Whether nothing more should be read: a pass then ends well with what it has read. For jobs
+    /// that can end anywhere; others must not say so.
     fn stopped(&self) -> bool {
         false
     }

@@ -108,7 +108,7 @@ pub fn seen(
             told = Instant::now();
             run.tell(lines, settings.progress);
         }
-        Ok(if settings.progress.stopped() { Flow::Stop } else { Flow::Go })
+        Ok(Flow::Go)
     };
     let passed = pass.run("looking", &inputs, map, fold);
     if passed.as_ref().is_err_and(|error| !error.is_of_inputs()) {

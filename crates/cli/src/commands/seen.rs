@@ -46,7 +46,10 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     if novel.new > 0 || keeper.fresh {
         keeper.save(&mut memory)?;
     }
-    build::warn_if_overfull(&memory.filter, &teller);
+    match &memory.ledger {
+        None => build::warn_if_overfull(&memory.filter, &teller),
+        Some(ledger) => note_if_overfull(&memory.filter, ledger.len(), &teller),
+    }
     Ok(if signal::stopped() { Outcome::Interrupted } else { Outcome::Done })
 }
 
@@ -192,6 +195,19 @@ impl Keeper {
             ledger.settle(self.open_exact()?, count)?;
         }
         Ok(())
+    }
+}
+
+/// With fingerprints an overfull filter costs time only.
+fn note_if_overfull(filter: &AnyFilter, held: u64, teller: &Teller) {
+    let planned = filter.planned_keys();
+    if held as f64 > planned as f64 * 1.01 {
+        teller.say(&format!(
+            "note: the filter was planned for {} lines and {} are in: every answer is exact, but \
+             looking up gets slow; begin another file with a larger -n",
+            text::count(planned),
+            text::count(held),
+        ));
     }
 }
 
