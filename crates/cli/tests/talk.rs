@@ -6,8 +6,21 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 11] =
-    ["common", "diff", "dedup", "build", "add", "check", "seen", "merge", "info", "verify", "plan"];
+const EVERY_VERB: [&str; 13] = [
+    "common",
+    "diff",
+    "dedup",
+    "build",
+    "add",
+    "check",
+    "seen",
+    "merge",
+    "info",
+    "verify",
+    "plan",
+    "completions",
+    "man",
+];
 
 #[test]
 fn every_verb_has_help_with_examples() {

@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod info;
 mod merge;
+mod pages;
 mod plan;
 mod seen;
 mod set;
@@ -35,6 +36,8 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Completions(args) => pages::complete(&args),
+        Command::Man(args) => pages::man(&args),
     }
 }
 
@@ -69,6 +72,10 @@ fn prints(count: bool, output: Option<&Path>) -> bool {
 
 /// Prints a result on standard output.
 fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::of_stdout)
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::of_stdout)
 }
