@@ -393,6 +393,28 @@ mod tests {
         }
     }
 
+    /// docs/format.md, with the first vector of SipHash's reference code: key 00..0f, no bytes.
+    #[test]
+    fn the_file_is_what_the_document_says() {
+        let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
+        let mut ledger = Ledger::with(0x1122, key, None).unwrap();
+        ledger.allow(1 << 20).unwrap();
+        assert!(ledger.put(ledger.fingerprints()(b"")).unwrap());
+        let mut file = io::Cursor::new(Vec::new());
+        assert_eq!(ledger.write_to(&mut file).unwrap(), 1);
+        let print = [
+            0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6, 0x6d, 0xf6, 0x72, 0x14, 0xc7, 0x55,
+            0x02, 0x93,
+        ];
+        let mut expected = b"\x89PSEEN\r\n\x01\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
+        expected.extend(0..16);
+        expected.extend(b"\x01\0\0\0\0\0\0\0");
+        expected.extend(xxh3_64(&print).to_le_bytes());
+        expected.extend(xxh3_64(&expected).to_le_bytes());
+        expected.extend(print);
+        assert_eq!(file.into_inner(), expected);
+    }
+
     #[test]
     fn any_damage_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
