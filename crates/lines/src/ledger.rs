@@ -10,8 +10,9 @@
 //! * The file is never changed in place. [`Ledger::write_to`] merges it with the table into a
 //!   new one; only when that has its name does [`Ledger::settle`] forget the table.
 //!
-//! Cost: opening reads the file once; a question costs a few reads of 4 KiB, by interpolation;
-//! saving reads and writes the file once. Memory: the table's allowance and as much to sort it.
+//! Cost: opening reads the file once; a question costs a few looks at 4 KiB, by interpolation,
+//! in memory if the file fits half of the allowance, else in the file; saving reads and writes
+//! the file once. The other half of the allowance is for the table and to sort it.
 
 use std::fs::File;
 use std::hash::Hasher as _;
@@ -70,7 +71,7 @@ impl Ledger {
         if u128::from(length) != whole {
             return Err(Error::damaged(name, "its length is not what its header says"));
         }
-        let sorted = Sorted { file, count: header.count };
+        let sorted = Sorted { file, count: header.count, held: Vec::new() };
         sorted.verify(name, header.sum)?;
         Self::with(header.pair, header.key, Some(sorted))
     }
@@ -98,11 +99,19 @@ impl Ledger {
         self.len() == 0
     }
 
-    /// Gives the fingerprints of this run so much memory, of which sorting takes one half.
+    /// Gives it so much memory.
     pub(crate) fn allow(&mut self, bytes: u64) -> Result<()> {
-        self.allowance = bytes / 2;
-        self.fresh = Table::new(self.allowance, 0)?;
-        Ok(())
+        self.allowance = bytes;
+        self.renew()
+    }
+
+    /// Begins with an empty table, and with the file in memory if it fits.
+    fn renew(&mut self) -> Result<()> {
+        // The old table goes first: there may not be room for both.
+        self.fresh = Table::new(0, 0)?;
+        self.fresh = Table::new(self.allowance / 4, 0)?;
+        let Some(saved) = &mut self.saved else { return Ok(()) };
+        saved.hold(self.allowance / 2).map_err(Error::ledger)
     }
 
     /// What stands for a line, made by any thread.
@@ -177,13 +186,10 @@ impl Ledger {
     /// Takes the file that [`write_to`](Self::write_to) wrote for its own, and empties the table.
     ///
     /// # Errors
-    /// If memory for a new table is refused.
+    /// If memory for a new table is refused, or the file cannot be read.
     pub fn settle(&mut self, file: File, count: u64) -> Result<()> {
-        self.saved = Some(Sorted { file, count });
-        // The old table goes first: there may not be room for both.
-        self.fresh = Table::new(0, 0)?;
-        self.fresh = Table::new(self.allowance, 0)?;
-        Ok(())
+        self.saved = Some(Sorted { file, count, held: Vec::new() });
+        self.renew()
     }
 }
 
@@ -234,6 +240,8 @@ impl Header {
 struct Sorted {
     file: File,
     count: u64,
+    /// All of them, if there is room.
+    held: Vec<u8>,
 }
 
 impl Sorted {
@@ -249,6 +257,33 @@ impl Sorted {
             page(bytes.as_chunks().0)?;
         }
         Ok(())
+    }
+
+    /// Reads all of it into memory, unless that takes more than the allowance.
+    fn hold(&mut self, allowance: u64) -> io::Result<()> {
+        let Some(bytes) = self.count.checked_mul(PRINT as u64).filter(|all| *all <= allowance)
+        else {
+            return Ok(());
+        };
+        self.held.try_reserve_exact(bytes as usize)?;
+        self.held.resize(bytes as usize, 0);
+        self.file.read_exact_at(&mut self.held, HEADER as u64)
+    }
+
+    /// So many fingerprints from one on, from memory or through the buffer.
+    fn page<'a>(
+        &'a self,
+        start: u64,
+        length: u64,
+        buffer: &'a mut [u8; PAGE as usize * PRINT],
+    ) -> io::Result<&'a [[u8; PRINT]]> {
+        let (at, bytes) = (start as usize * PRINT, length as usize * PRINT);
+        if let Some(page) = self.held.get(at..at + bytes) {
+            return Ok(page.as_chunks().0);
+        }
+        let page = &mut buffer[..bytes];
+        self.file.read_exact_at(page, HEADER as u64 + start * PRINT as u64)?;
+        Ok(page.as_chunks().0)
     }
 
     fn verify(&self, name: &str, expected: u64) -> Result<()> {
@@ -291,9 +326,7 @@ impl Sorted {
             };
             let length = room.min(PAGE);
             let start = low + guess.saturating_sub(length / 2).min(room - length);
-            let bytes = &mut buffer[..length as usize * PRINT];
-            self.file.read_exact_at(bytes, HEADER as u64 + start * PRINT as u64)?;
-            let page = bytes.as_chunks().0;
+            let page = self.page(start, length, &mut buffer)?;
             let at = |i: usize| Fingerprint::from_bytes(&page[i]);
             let (first, last) = (at(0), at(page.len() - 1));
             if want < wide(first) {
@@ -386,6 +419,12 @@ mod tests {
             saved(&mut ledger, &path);
             ledger = open(&path).unwrap();
             assert_eq!(ledger.len(), 4000 * (round + 1));
+            let held = &mut ledger.saved.as_mut().unwrap().held;
+            assert!(!held.is_empty());
+            if round % 2 == 0 {
+                // As if there were no room for it.
+                *held = Vec::new();
+            }
             for i in 0..20_000 {
                 let known = ledger.knows(print(line(i).as_bytes())).unwrap();
                 assert_eq!(known, i % 5 <= round, "{round} {i}");
@@ -449,7 +488,7 @@ mod tests {
     #[test]
     fn a_full_table_says_so() {
         let mut ledger = Ledger::new().unwrap();
-        ledger.allow(64 << 10).unwrap();
+        ledger.allow(128 << 10).unwrap();
         let print = ledger.fingerprints();
         let mut count = 0u64;
         while ledger.put(print(&count.to_le_bytes())).unwrap() {
