@@ -60,9 +60,9 @@ impl Settings<'_> {
 }
 
 /// Prints the lines that the memory does not know, and remembers them; without a sink they are
-/// only counted. `save` makes durable what was printed and then the memory of it: now and then, at intervals of at least `every`, and when the ledger's
-/// memory is full. **The last save is the caller's**: a count must be out before it is
-/// remembered that it was.
+/// only counted. `save` makes durable what was printed and then the memory of it: now and then,
+/// at intervals of at least `every`, and when the ledger's memory is full. **The last save is the
+/// caller's**: a count must be out before it is remembered that it was.
 ///
 /// Ends early, and well, when [`Progress::stopped`].
 ///

@@ -473,6 +473,7 @@ mod tests {
                 let line = line.split("  ").next().unwrap_or(line);
                 let line = line.split(" | ").next().unwrap_or(line);
                 let line = line.split(" && ").next().unwrap_or(line);
+                let line = line.split(" >").next().unwrap_or(line);
                 let words = ["petal"].into_iter().chain(line.split_whitespace());
                 let parsed = Petal::try_parse_from(words);
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
