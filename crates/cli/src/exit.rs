@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     Done,
     /// Exit code 1: `check` found nothing.
     NoneFound,
+    /// Exit code 130: a signal ended it, in good order.
+    Interrupted,
 }
 
 /// Why a command could not do its work: exit code 2, or 0 if only nobody reads on.
@@ -107,6 +109,7 @@ pub(crate) fn code(result: Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Done) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Ok(Outcome::NoneFound) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(failure) => {
             say(&format!("petal: {failure}"));
             ExitCode::from(2)

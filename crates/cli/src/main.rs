@@ -7,9 +7,11 @@ mod args;
 mod commands;
 mod exit;
 mod filter_file;
+mod lock;
 mod memory;
 mod output;
 mod progress;
+mod signal;
 mod text;
 
 use std::process::ExitCode;
@@ -20,6 +22,6 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(code) => return code,
     };
-    output::remove_on_signal();
+    signal::handle();
     exit::code(commands::run(args))
 }

@@ -23,6 +23,13 @@ pub(crate) fn available() -> u64 {
     limit(Path::new("/"))
 }
 
+/// The most memory this process has had resident so far, in bytes; 0 where the system does not
+/// tell.
+pub(crate) fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find_map(|line| kibibytes(line, "VmHWM:")).unwrap_or(0)
+}
+
 /// What is assumed where the system tells nothing.
 const UNKNOWN: u64 = 1 << 30;
 
@@ -33,10 +40,14 @@ fn limit(root: &Path) -> u64 {
     machine.into_iter().chain(limits).min().unwrap_or(UNKNOWN)
 }
 
-/// `MemTotal:       24575996 kB`
 fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    meminfo.lines().find_map(|line| kibibytes(line, "MemTotal:"))
+}
+
+/// `MemTotal:       24575996 kB`
+fn kibibytes(line: &str, name: &str) -> Option<u64> {
+    let rest = line.strip_prefix(name)?;
+    rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The least limit of a control group and those above it: `0::/path` for version 2,
@@ -86,6 +97,6 @@ mod tests {
 
     #[test]
     fn this_machine_has_some() {
-        assert!(available() > 1 << 20);
+        assert!(available() > 1 << 20 && peak() > 1 << 20);
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use petal_lines::Source;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -63,7 +64,7 @@ impl Output {
         }
         let named = aside_name(dir);
         let file = File::options().write(true).create_new(true).open(&named)?;
-        *lock(&NAMED) = Some(named.clone());
+        lock(&NAMED).push(named.clone());
         Ok(Self::Aside { file, path, name: Some(named) })
     }
 
@@ -95,7 +96,7 @@ fn settle(file: &mut File, path: &Path, name: &mut Option<PathBuf>) -> io::Resul
         Some(named) => named.clone(),
         None => {
             let named = aside_name(dir_of(path));
-            *lock(&NAMED) = Some(named.clone());
+            lock(&NAMED).push(named.clone());
             let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
             rustix::fs::linkat(CWD, nameless, CWD, &named, AtFlags::SYMLINK_FOLLOW)?;
             *name = Some(named.clone());
@@ -104,7 +105,7 @@ fn settle(file: &mut File, path: &Path, name: &mut Option<PathBuf>) -> io::Resul
     };
     fs::rename(&named, path)?;
     *name = None;
-    *lock(&NAMED) = None;
+    lock(&NAMED).retain(|other| *other != named);
     // The new name is durable when its directory is.
     File::open(dir_of(path))?.sync_all()
 }
@@ -112,8 +113,8 @@ fn settle(file: &mut File, path: &Path, name: &mut Option<PathBuf>) -> io::Resul
 impl Drop for Output {
     fn drop(&mut self) {
         if let Self::Aside { name: Some(name), .. } = self {
-            let _ = fs::remove_file(name);
-            *lock(&NAMED) = None;
+            let _ = fs::remove_file(&name);
+            lock(&NAMED).retain(|other| other != name);
         }
     }
 }
@@ -128,28 +129,22 @@ impl Write for Output {
     }
 }
 
-/// The named file written aside at this moment, if there is one.
-static NAMED: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The named files written aside at this moment.
+static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// On Ctrl-C, SIGTERM or SIGHUP: removes what is half written and ends, as shells expect.
-pub(crate) fn remove_on_signal() {
-    #[expect(clippy::exit, reason = "a signal ends the process, from the handler's own thread")]
-    let end = || {
-        if let Some(name) = lock(&NAMED).take() {
-            let _ = fs::remove_file(name);
-        }
-        std::process::exit(130);
-    };
-    // Without a handler a signal still ends the process; only a named file could stay behind.
-    let _ = ctrlc::set_handler(end);
+/// Removes the named files written aside: for whoever ends the process.
+pub(crate) fn remove_half_written() {
+    for name in lock(&NAMED).drain(..) {
+        let _ = fs::remove_file(name);
+    }
 }
 
 /// Through links, to nothing too, so that the file and not the link is replaced.
-fn behind_links(path: &Path) -> PathBuf {
+pub(crate) fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     // As many as Linux follows; a loop is then an error of whoever opens it.
     for _ in 0..40 {
@@ -161,7 +156,9 @@ fn behind_links(path: &Path) -> PathBuf {
 }
 
 fn aside_name(dir: &Path) -> PathBuf {
-    dir.join(format!(".petal-{}.tmp", std::process::id()))
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    dir.join(format!(".petal-{}-{count}.tmp", std::process::id()))
 }
 
 fn dir_of(path: &Path) -> &Path {

@@ -10,7 +10,7 @@ use petal_lines::{Note, Progress};
 
 use crate::args::{Talk, When};
 use crate::exit::say;
-use crate::text;
+use crate::{signal, text};
 
 /// Tells a person how the work is getting on.
 pub(crate) struct Teller {
@@ -85,9 +85,9 @@ impl Teller {
 /// With a known end, and without.
 fn style(known: bool) -> ProgressStyle {
     let template = if known {
-        "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left"
+        "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left{prefix}"
     } else {
-        "{msg:>10} {spinner} {bytes}, {bytes_per_sec}"
+        "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{prefix}"
     };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -126,6 +126,10 @@ impl Progress for Teller {
         say(&format!("petal: {}: {}{of}", phase.what, text::size(done)));
     }
 
+    fn stopped(&self) -> bool {
+        signal::stopped()
+    }
+
     fn note(&self, note: Note<'_>) {
         match note {
             Note::Spooling { input, dir } => {
@@ -145,6 +149,16 @@ impl Progress for Teller {
                  the rate is {}",
                 text::rate(rate),
             )),
+            Note::Tally { lines, new, rate } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_prefix(format!(
+                        ", {} lines, {} new, {} of the next withheld",
+                        text::count(lines),
+                        text::count(new),
+                        text::rate(rate),
+                    ));
+                }
+            }
             _ => {}
         }
     }

@@ -6,8 +6,21 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 10] =
-    ["common", "diff", "dedup", "build", "add", "check", "merge", "info", "verify", "plan"];
+const EVERY_VERB: [&str; 13] = [
+    "common",
+    "diff",
+    "dedup",
+    "build",
+    "add",
+    "check",
+    "seen",
+    "merge",
+    "info",
+    "verify",
+    "plan",
+    "completions",
+    "man",
+];
 
 #[test]
 fn every_verb_has_help_with_examples() {
@@ -20,8 +33,8 @@ fn every_verb_has_help_with_examples() {
                 text.contains("\nExamples:\n") && text.contains(&format!("petal {verb} ")),
                 "{verb}"
             );
-            // The hidden flag stays hidden.
-            assert!(!text.contains("--strategy"), "{verb}");
+            // The hidden flags stay hidden.
+            assert!(!text.contains("--strategy") && !text.contains("--save-every"), "{verb}");
         }
     }
 }

@@ -334,6 +334,9 @@ where
     ) -> Result<bool> {
         let budget = &self.chunks.budget;
         loop {
+            if self.chunks.progress.stopped() {
+                return Ok(false);
+            }
             let Some(input) = self.inputs.get(cursor.input) else { return Ok(false) };
             (ticket.number, chunk.input) = (cursor.ticket, cursor.input);
             let at = match &mut cursor.open {
@@ -362,7 +365,7 @@ where
                 }
                 At::Stream { stream, carry, offset } => {
                     let some = self.read_stream(stream.as_mut(), carry, offset, chunk, ticket)?;
-                    if !some && !self.turns.is_over() {
+                    if !some && !self.turns.is_over() && !self.chunks.progress.stopped() {
                         input.has_length(*offset);
                     }
                     some
@@ -414,7 +417,7 @@ where
             }
             while !stream.ready() {
                 // Nobody wants more: do not wait for a writer that may never write.
-                if self.turns.is_over() {
+                if self.turns.is_over() || self.chunks.progress.stopped() {
                     return Ok(false);
                 }
             }

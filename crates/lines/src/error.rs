@@ -28,6 +28,9 @@ enum Kind {
     Temp { dir: PathBuf, doing: &'static str, source: io::Error },
     WorkDir { dir: PathBuf, problem: String },
     Write { source: io::Error },
+    Damaged { file: String, what: &'static str },
+    Ledger { source: io::Error },
+    Save { source: io::Error },
     Filter(petal::Error),
     Random,
 }
@@ -88,6 +91,18 @@ impl Error {
         Self::new(Kind::Write { source })
     }
 
+    pub(crate) fn damaged(file: &str, what: &'static str) -> Self {
+        Self::new(Kind::Damaged { file: file.to_owned(), what })
+    }
+
+    pub(crate) fn ledger(source: io::Error) -> Self {
+        Self::new(Kind::Ledger { source })
+    }
+
+    pub(crate) fn save(source: io::Error) -> Self {
+        Self::new(Kind::Save { source })
+    }
+
     pub(crate) fn random() -> Self {
         Self::new(Kind::Random)
     }
@@ -117,6 +132,11 @@ impl Error {
             Kind::Temp { source, .. } | Kind::Write { source } => is_full(source),
             _ => false,
         }
+    }
+
+    /// Something is wrong with an input, and not with what was made of the lines before.
+    pub(crate) fn is_of_inputs(&self) -> bool {
+        self.is_input() || self.is_line_too_long()
     }
 
     /// An input could not be opened or read.
@@ -198,6 +218,14 @@ impl fmt::Display for Error {
                 write!(f, "output: no space left; free some or write elsewhere with -o")
             }
             Kind::Write { source } => write!(f, "output: cannot write: {}", plain(source)),
+            Kind::Damaged { file, what } => {
+                write!(f, "{file}: {what}; restore it, or remove it and its filter to begin anew")
+            }
+            Kind::Ledger { source } => {
+                write!(f, "the file of exact fingerprints: cannot read: {}", plain(source))
+            }
+            // Whoever saves says what could not be saved where.
+            Kind::Save { source } => write!(f, "{}", plain(source)),
             Kind::Filter(error) => error.fmt(f),
             Kind::Random => {
                 write!(f, "the system gave no random bytes for the fingerprint key; try again")
@@ -235,9 +263,11 @@ pub fn readable_size(bytes: u64) -> String {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &*self.0 {
-            Kind::Read { source, .. } | Kind::Temp { source, .. } | Kind::Write { source } => {
-                Some(source)
-            }
+            Kind::Read { source, .. }
+            | Kind::Temp { source, .. }
+            | Kind::Write { source }
+            | Kind::Ledger { source }
+            | Kind::Save { source } => Some(source),
             Kind::Filter(error) => Some(error),
             _ => None,
         }

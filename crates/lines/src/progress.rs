@@ -13,6 +13,12 @@ pub trait Progress: Sync {
         let _ = bytes;
     }
 
+    /// Whether nothing more should be read: a pass then ends well with what it has read. For jobs
+    /// that can end anywhere; others must not say so.
+    fn stopped(&self) -> bool {
+        false
+    }
+
     /// Something a person may want to know.
     fn note(&self, note: Note<'_>) {
         let _ = note;
@@ -38,6 +44,15 @@ pub enum Note<'a> {
         /// Wrong lines at most, as planned from sampled sizes; unknown of inputs whose size is.
         wrong: Option<f64>,
         /// The false-positive rate behind it.
+        rate: f64,
+    },
+    /// How much of what came in was new, from time to time.
+    Tally {
+        /// Lines read.
+        lines: u64,
+        /// Lines that were new.
+        new: u64,
+        /// The share of new lines that the filter takes for known, now.
         rate: f64,
     },
 }

@@ -114,6 +114,11 @@ pub(super) const HOUSES: &[House] = &[
             },
             Room { name: "settings", uses: &["budget", "pass"] },
             Room { name: "filters", uses: &["input", "pass", "print", "settings"] },
+            Room { name: "ledger", uses: &["fingerprint", "table"] },
+            Room {
+                name: "seen",
+                uses: &["fingerprint", "input", "ledger", "pass", "print", "settings"],
+            },
         ],
     },
 ];

@@ -2,20 +2,28 @@
 
 use petal_lines::{LEAST_MEMORY, fill};
 
-use super::{build, settings};
+use super::{build, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::filter_file;
-use crate::output::Output;
+use crate::lock::Lock;
+use crate::output::{Output, behind_links};
 use crate::progress::Teller;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, false);
     let mut settings = settings(&args.engine, &teller);
     let inputs = args.inputs.sources();
+    let _lock = Lock::take(&behind_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     filter_file::fits(&args.filter, settings.memory)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
+    if seen::pair(&metadata).is_some() {
+        return Err(Failure::Plain(format!(
+            "{}: keeps exact fingerprints beside it, which add cannot; use petal seen -c",
+            args.filter.display()
+        )));
+    }
     settings.memory = settings.memory.max(LEAST_MEMORY);
     let filled = fill(&settings, &mut filter, &inputs);
     teller.finish();

@@ -11,7 +11,7 @@ use crate::progress::Teller;
 use crate::text;
 
 /// The rate when nothing is said of it.
-const RATE: f64 = 0.01;
+pub(super) const RATE: f64 = 0.01;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.read.talk, false);
@@ -41,7 +41,7 @@ const BEST_RATE: f64 = 1e-9;
 
 /// What filters built from lines say of themselves. No time and no names: the same lines give
 /// the same file.
-const METADATA: &str = concat!(
+pub(super) const METADATA: &str = concat!(
     r#"{"producer":"petal "#,
     env!("CARGO_PKG_VERSION"),
     r#"","keys":"lines as bytes, without their delimiter"}"#

@@ -5,7 +5,9 @@ mod build;
 mod check;
 mod info;
 mod merge;
+mod pages;
 mod plan;
+mod seen;
 mod set;
 mod verify;
 
@@ -29,10 +31,13 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Seen(args) => seen::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Completions(args) => pages::complete(&args),
+        Command::Man(args) => pages::man(&args),
     }
 }
 
@@ -67,6 +72,10 @@ fn prints(count: bool, output: Option<&Path>) -> bool {
 
 /// Prints a result on standard output.
 fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::of_stdout)
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::of_stdout)
 }

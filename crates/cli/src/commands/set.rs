@@ -1,57 +1,98 @@
 //! `common`, `diff` and `dedup`.
 
-use petal_lines::{Mode, Report, SetJob, Source, Verb};
+use std::io::Write as _;
+use std::path::Path;
+
+use petal_lines::{Mode, Report, SetJob, Settings, Sinks, Source, Verb, forget_work};
+use serde_json::json;
 
 use super::{print, prints, settings};
 use crate::args::{Answer, DedupArgs, Engine, SetArgs};
-use crate::exit::{Outcome, Result};
+use crate::exit::{Failure, Outcome, Result, cannot_write};
+use crate::memory;
 use crate::output::Output;
 use crate::progress::Teller;
 use crate::text;
 
 pub(super) fn compare(verb: Verb, args: &SetArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
-    run(verb, first, others, &args.answer, &args.engine)
+    Run { verb, first, others, dupes: None, answer: &args.answer, engine: &args.engine }.run()
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
-    run(Verb::Dedup, args.inputs.sources(), Vec::new(), &args.answer, &args.engine)
+    let (answer, engine) = (&args.answer, &args.engine);
+    let (first, dupes) = (args.inputs.sources(), args.dupes_output.as_deref());
+    Run { verb: Verb::Dedup, first, others: Vec::new(), dupes, answer, engine }.run()
 }
 
-fn run(
+struct Run<'a> {
     verb: Verb,
     first: Vec<Source>,
     others: Vec<Source>,
-    answer: &Answer,
-    engine: &Engine,
-) -> Result<Outcome> {
-    let teller = Teller::new(&engine.talk, prints(answer.count, answer.output.as_deref()));
-    let settings = settings(engine, &teller);
-    let mode = if answer.approx {
-        Mode::Approx { keys: answer.expected, rate: answer.fpr }
-    } else {
-        Mode::Exact { strategy: answer.strategy.map(Into::into) }
-    };
-    let all: Vec<_> = first.iter().chain(&others).cloned().collect();
-    let job = SetJob { verb, first, others, mode };
-    let report = if answer.count {
-        let report = job.run(&settings, None);
+    /// Where lines of the first input go that are not in the answer.
+    dupes: Option<&'a Path>,
+    answer: &'a Answer,
+    engine: &'a Engine,
+}
+
+impl Run<'_> {
+    fn run(self) -> Result<Outcome> {
+        let Self { verb, first, others, dupes, answer, engine } = self;
+        let teller = Teller::new(&engine.talk, prints(answer.count, answer.output.as_deref()));
+        let mut settings = settings(engine, &teller);
+        settings.work_dir.clone_from(&answer.work_dir);
+        settings.resume = answer.resume;
+        let mode = if answer.approx {
+            Mode::Approx { keys: answer.expected, rate: answer.fpr }
+        } else {
+            Mode::Exact { strategy: answer.strategy.map(Into::into) }
+        };
+        let all: Vec<_> = first.iter().chain(&others).cloned().collect();
+        let named = [answer.output.as_deref(), dupes, answer.report.as_deref()];
+        let named: Vec<_> = named.into_iter().flatten().filter(|p| *p != Path::new("-")).collect();
+        if let Some(twice) = (1..named.len()).find(|&i| named[..i].contains(&named[i])) {
+            let name = named[twice].display();
+            return Err(Failure::Plain(format!("{name}: is named for two outputs; name another")));
+        }
+        let open = |path| Output::open(path, &all);
+        let mut kept = (!answer.count).then(|| open(answer.output.as_deref())).transpose()?;
+        let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
+        let mut told = answer.report.as_deref().map(|path| open(Some(path))).transpose()?;
+
+        let sinks = Sinks {
+            kept: kept.as_mut().map(|output| output.file() as _),
+            rest: rest.as_mut().map(|output| output.file() as _),
+        };
+        let report = SetJob { verb, first, others, mode }.run(&settings, sinks);
         teller.finish();
         let report = report?;
-        print(&format!("{}\n", report.kept))?;
-        report
-    } else {
-        let mut output = Output::open(answer.output.as_deref(), &all)?;
-        let report = job.run(&settings, Some(output.file()));
-        teller.finish();
-        let report = report?;
-        output.finish()?;
-        report
-    };
-    if answer.approx {
-        tell_wrong(verb, &report, &teller);
+        if answer.count {
+            print(&format!("{}\n", report.kept))?;
+        }
+        if let Some(output) = &mut told {
+            let name = answer.report.as_deref().unwrap_or(Path::new("-")).display();
+            let written = output.file().write_all(json(&report, &settings).as_bytes());
+            written.map_err(|error| Failure::Plain(cannot_write(&name.to_string(), &error)))?;
+        }
+        [kept, rest, told].into_iter().flatten().try_for_each(Output::finish)?;
+        // Not before the answer is where it belongs.
+        answer.work_dir.as_deref().into_iter().for_each(forget_work);
+        if answer.approx {
+            tell_wrong(verb, &report, &teller);
+        }
+        Ok(Outcome::Done)
     }
-    Ok(Outcome::Done)
+}
+
+/// The report, and what only the program knows.
+fn json(report: &Report, settings: &Settings<'_>) -> String {
+    let mut value = json!(report);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("memory_cap_bytes".to_owned(), settings.memory.into());
+        fields.insert("memory_peak_bytes".to_owned(), memory::peak().into());
+        fields.insert("jobs".to_owned(), settings.jobs.into());
+    }
+    format!("{value:#}\n")
 }
 
 /// What an approximate answer is worth.

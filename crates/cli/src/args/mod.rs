@@ -1,4 +1,9 @@
-//! The words of the command line, and nothing else: the only file that sees clap.
+//! The words of the command line, and nothing else: the only room that sees clap.
+//!
+//! Help, completions and man pages all come from the definitions here.
+
+mod examples;
+mod pages;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,6 +12,9 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use petal_lines::{Source, Strategy};
+
+use examples::*;
+pub(crate) use pages::{completions, man_pages};
 
 use crate::text::{parse_count, parse_rate, parse_size};
 
@@ -50,9 +58,11 @@ Examples:
   petal dedup logs/*.txt                distinct lines, in order of first appearance
   petal build -o bad.petal hosts.txt    a filter of all lines, 1 % false positives
   petal check bad.petal requests.txt    lines that the filter may hold
+  petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
   petal plan -n 5e9 -m 4G               what rate 4 GiB give for 5 billion keys
 
-Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble."
+Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble,
+130 ended by a signal."
 )]
 pub(crate) struct Petal {
     #[command(subcommand)]
@@ -79,6 +89,9 @@ pub(crate) enum Command {
     /// Print the lines that a filter may hold (-v: those it certainly does not)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Print the lines never seen before, and remember them in a filter file across runs
+    #[command(alias = "anew", after_help = SEEN_EXAMPLES)]
+    Seen(SeenArgs),
     /// Unite filter files of the same shape and hash
     #[command(alias = "join", after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
@@ -91,55 +104,13 @@ pub(crate) enum Command {
     /// Size a filter before any work, from two or three of keys, rate, memory, probes
     #[command(alias = "size", after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
+    /// Print a script that completes petal's words in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print the man page, or write one for every verb into a directory
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(ManArgs),
 }
-
-const COMMON_EXAMPLES: &str = "\
-Examples:
-  petal common a.txt b.txt                 exact, in a.txt's order
-  petal common -m 4G -T /big a.txt b.txt   within 4 GiB; temporary data goes to /big
-  petal common -c a.txt b.txt c.txt        how many lines are in all three
-  zcat a.gz | petal common - b.txt         a pipe as input
-  petal common --approx a.txt b.txt        one pass; a few wrong lines, none missing";
-const DIFF_EXAMPLES: &str = "\
-Examples:
-  petal diff today.txt yesterday.txt       what is new today
-  petal diff all.txt done-*.txt -o todo    what none of the others has";
-const DEDUP_EXAMPLES: &str = "\
-Examples:
-  petal dedup urls.txt                     each line once, first appearances, no sorting
-  cat *.log | petal dedup -c               how many distinct lines
-  petal dedup -m 512M big.txt -o once.txt  within 512 MiB";
-const BUILD_EXAMPLES: &str = "\
-Examples:
-  petal build -o seen.petal urls.txt            1 % false positives; lines are counted first
-  petal build -o seen.petal -p 0.1% urls.txt    another rate
-  petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
-  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many";
-const ADD_EXAMPLES: &str = "\
-Examples:
-  petal add seen.petal more.txt
-  tail -n 1000 log | petal add seen.petal -";
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
-  petal check -v seen.petal urls.txt       lines that are certainly new
-  petal check -c seen.petal urls.txt       just how many hit";
-const MERGE_EXAMPLES: &str = "\
-Examples:
-  petal merge -o week.petal mon.petal tue.petal wed.petal";
-const INFO_EXAMPLES: &str = "\
-Examples:
-  petal info seen.petal
-  petal info --json seen.petal | jq .rate_now";
-const VERIFY_EXAMPLES: &str = "\
-Examples:
-  petal verify seen.petal && echo sound";
-const PLAN_EXAMPLES: &str = "\
-Examples:
-  petal plan -n 5e9 -m 4G        the rate that 4 GiB give for 5 billion keys
-  petal plan -n 1e6 -p 0.1%      the memory that 0.1 % takes
-  petal plan -m 64M -p 1%        how many keys fit
-  petal plan -n 1e6 -p 1% -k 4   with 4 probes";
 
 /// What all verbs that read lines share.
 #[derive(Args, Debug)]
@@ -224,6 +195,16 @@ pub(crate) struct Answer {
     /// Write to a file, which appears whole or not at all
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write what was done as JSON: lines, candidates, passes, bytes, memory, seconds per phase
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Keep what finished phases have brought in DIR until the job is done, so that it can be
+    /// resumed; records and filters go there instead of -T
+    #[arg(long, value_name = "DIR", conflicts_with = "approx")]
+    pub(crate) work_dir: Option<PathBuf>,
+    /// Go on from the last finished phase in --work-dir, if there is one
+    #[arg(long, requires = "work_dir")]
+    pub(crate) resume: bool,
 }
 
 /// A strategy by name: for tests and benches.
@@ -268,6 +249,9 @@ impl SetArgs {
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
+    /// Write the lines that are not printed, the later appearances, to a file, in order
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dupes_output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) answer: Answer,
     #[command(flatten)]
@@ -371,6 +355,39 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct SeenArgs {
+    /// The filter file that remembers; made by the first run
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Lines to plan for, of all runs together; the first run needs it
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub(crate) expected: Option<u64>,
+    /// Share of new lines that may be withheld when so many are in [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// Withhold no line: keep exact fingerprints in FILTER.exact, 16 bytes for each line
+    /// [default: as the first run did]
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Print only the number of new lines
+    #[arg(short, long)]
+    pub(crate) count: bool,
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) save_every: f64,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("'{text}' is no number of seconds")),
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct MergeArgs {
     /// The filter file to make
     #[arg(short, long, value_name = "FILE")]
@@ -425,6 +442,28 @@ pub(crate) struct PlanArgs {
     pub(crate) json: bool,
 }
 
+/// Shells whose words can be completed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Where to write petal.1 and a page for each verb; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,6 +486,7 @@ mod tests {
                 let line = line.split("  ").next().unwrap_or(line);
                 let line = line.split(" | ").next().unwrap_or(line);
                 let line = line.split(" && ").next().unwrap_or(line);
+                let line = line.split(" >").next().unwrap_or(line);
                 let words = ["petal"].into_iter().chain(line.split_whitespace());
                 let parsed = Petal::try_parse_from(words);
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());

@@ -1,0 +1,69 @@
+//! Examples for each verb, as `--help` shows them; a test has them all parsed.
+
+pub(super) const COMMON_EXAMPLES: &str = "\
+Examples:
+  petal common a.txt b.txt                 exact, in a.txt's order
+  petal common -m 4G -T /big a.txt b.txt   within 4 GiB; temporary data goes to /big
+  petal common -c a.txt b.txt c.txt        how many lines are in all three
+  zcat a.gz | petal common - b.txt         a pipe as input
+  petal common --approx a.txt b.txt        one pass; a few wrong lines, none missing";
+pub(super) const DIFF_EXAMPLES: &str = "\
+Examples:
+  petal diff today.txt yesterday.txt       what is new today
+  petal diff all.txt done-*.txt -o todo    what none of the others has";
+pub(super) const DEDUP_EXAMPLES: &str = "\
+Examples:
+  petal dedup urls.txt                     each line once, first appearances, no sorting
+  cat *.log | petal dedup -c               how many distinct lines
+  petal dedup -m 512M big.txt -o once.txt  within 512 MiB";
+pub(super) const BUILD_EXAMPLES: &str = "\
+Examples:
+  petal build -o seen.petal urls.txt            1 % false positives; lines are counted first
+  petal build -o seen.petal -p 0.1% urls.txt    another rate
+  petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
+  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many";
+pub(super) const ADD_EXAMPLES: &str = "\
+Examples:
+  petal add seen.petal more.txt
+  tail -n 1000 log | petal add seen.petal -";
+pub(super) const CHECK_EXAMPLES: &str = "\
+Examples:
+  petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
+  petal check -v seen.petal urls.txt       lines that are certainly new
+  petal check -c seen.petal urls.txt       just how many hit";
+pub(super) const SEEN_EXAMPLES: &str = "\
+Examples:
+  petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all
+  petal seen urls.petal tomorrow.txt >> new.txt   what no run has printed yet
+  tail -f log | petal seen -n 1e8 log.petal       prints and remembers as lines come
+  petal seen --exact -n 1e6 ids.petal ids.txt     withholds no line, at 16 bytes a line on disk
+
+A new line is withheld with the filter's false-positive rate (-p) unless --exact. After a crash a
+line may be printed again; none is lost.
+
+Exit codes: 0 done, 2 trouble, 130 ended by Ctrl-C or SIGTERM, with what was printed saved.";
+pub(super) const MERGE_EXAMPLES: &str = "\
+Examples:
+  petal merge -o week.petal mon.petal tue.petal wed.petal";
+pub(super) const INFO_EXAMPLES: &str = "\
+Examples:
+  petal info seen.petal
+  petal info --json seen.petal | jq .rate_now";
+pub(super) const VERIFY_EXAMPLES: &str = "\
+Examples:
+  petal verify seen.petal && echo sound";
+pub(super) const PLAN_EXAMPLES: &str = "\
+Examples:
+  petal plan -n 5e9 -m 4G        the rate that 4 GiB give for 5 billion keys
+  petal plan -n 1e6 -p 0.1%      the memory that 0.1 % takes
+  petal plan -m 64M -p 1%        how many keys fit
+  petal plan -n 1e6 -p 1% -k 4   with 4 probes";
+pub(super) const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  petal completions bash > ~/.local/share/bash-completion/completions/petal
+  petal completions zsh > ~/.zfunc/_petal
+  petal completions fish > ~/.config/fish/completions/petal.fish";
+pub(super) const MAN_EXAMPLES: &str = "\
+Examples:
+  petal man | man -l -
+  petal man --dir ~/.local/share/man/man1";
