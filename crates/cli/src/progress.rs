@@ -152,7 +152,7 @@ impl Progress for Teller {
             Note::Tally { lines, new, rate } => {
                 if let Some(bar) = &self.bar {
                     bar.set_prefix(format!(
-                        ", {} lines, {} new, {} of the next withheld",
+                        ", {} lines, {} new, filter wrong on {}",
                         text::count(lines),
                         text::count(new),
                         text::rate(rate),

@@ -52,7 +52,8 @@ pub enum Note<'a> {
         lines: u64,
         /// Lines that were new.
         new: u64,
-        /// The share of new lines that the filter takes for known, now.
+        /// The share of new lines that the filter takes for known, now; with exact fingerprints
+        /// beside it they are printed all the same.
         rate: f64,
     },
 }
