@@ -70,7 +70,8 @@ impl Approx<'_> {
             }
             return Ok(self.keys);
         }
-        let sample = Sample::of(inputs, &self.hashes, self.delimiter, &self.budget, 1)?;
+        let (hashes, budget) = (&self.hashes, &self.budget);
+        let sample = Sample::of(inputs, hashes, self.delimiter, budget, 1)?;
         // Lines and not distinct ones: of those a sample can tell too few, and then the filter
         // would not keep its rate.
         Ok(Some(sample.lines.max(1)))

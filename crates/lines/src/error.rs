@@ -24,6 +24,7 @@ enum Kind {
     MemoryTooSmall { asked: u64, least: u64 },
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
     UnknownSize,
+    Unforeseeable { input: String },
     Alloc { bytes: u64 },
     Temp { dir: PathBuf, doing: &'static str, source: io::Error },
     WorkDir { dir: PathBuf, problem: String },
@@ -73,6 +74,10 @@ impl Error {
 
     pub(crate) fn unknown_size() -> Self {
         Self::new(Kind::UnknownSize)
+    }
+
+    pub(crate) fn unforeseeable(input: &str) -> Self {
+        Self::new(Kind::Unforeseeable { input: input.to_owned() })
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {
@@ -195,6 +200,10 @@ impl fmt::Display for Error {
                 f,
                 "-p: a filter for an input that is no file cannot be sized; say with -n how many \
                  lines to expect"
+            ),
+            Kind::Unforeseeable { input } => write!(
+                f,
+                "{input}: is no file, its lines cannot be sampled; save it to a file to plan with it"
             ),
             Kind::Alloc { bytes } => write!(
                 f,

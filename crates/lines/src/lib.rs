@@ -39,8 +39,8 @@ mod filters;
 mod fingerprint;
 mod input;
 mod judge;
-mod marks;
 mod ledger;
+mod marks;
 mod pass;
 mod plan;
 mod print;
@@ -57,7 +57,7 @@ mod vector;
 
 pub use budget::{LEAST_MEMORY, SLACK};
 pub use error::{Error, Result, readable_size};
-pub use exact::forget_work;
+pub use exact::{Forecast, Sampled, forget_work};
 pub use filters::{Checked, Filled, check, count_lines, fill};
 pub use input::Source;
 pub use judge::Verb;
@@ -72,7 +72,7 @@ pub use settings::Settings;
 use approx::Approx;
 use exact::{Exact, Journal};
 use fingerprint::Hashes;
-use input::Temp;
+use input::{Input, Temp};
 use print::Printer;
 
 /// Whether the answer must be exact.
@@ -115,16 +115,11 @@ impl SetJob {
     /// small; when the work directory holds another job. What was written to the sinks by then is
     /// right, but not all of it.
     pub fn run(&self, settings: &Settings<'_>, sinks: Sinks<'_>) -> Result<Report> {
-        let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
-        let sources: Vec<_> = self.first.iter().chain(others).cloned().collect();
+        let sources = self.sources();
         let (budget, inputs) = settings.open(&sources)?;
-        let verb = self.verb.with_others(others.len());
+        let verb = self.verb.with_others(sources.len() - self.first.len());
         let mut printer = Printer::new(sinks, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
-        let split = |mut first: Vec<_>| {
-            let others = first.split_off(self.first.len());
-            (first, others)
-        };
         match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
@@ -143,15 +138,52 @@ impl SetJob {
                     hashes: begun.map_or_else(Hashes::random, Ok)?,
                     journal: journal.as_ref(),
                 };
-                let (first, others) = split(inputs);
+                let (first, others) = self.split(inputs);
                 job.run(first, others, &mut printer)
             }
             Mode::Approx { keys, rate } => {
                 let hashes = Hashes::random()?;
                 let job = Approx { verb, budget, delimiter, progress, hashes, keys, rate };
-                let (first, others) = split(inputs);
+                let (first, others) = self.split(inputs);
                 job.run(&first, &others, &mut printer)
             }
         }
+    }
+
+    /// Foretells what an exact job would do, from samples of its inputs; `prints` unless lines
+    /// are only to be counted.
+    ///
+    /// # Errors
+    /// When an input cannot be read or is no file; when the memory is too small.
+    pub fn forecast(&self, settings: &Settings<'_>, prints: bool) -> Result<Forecast> {
+        let sources = self.sources();
+        let (budget, inputs) = settings.open(&sources)?;
+        let strategy = match self.mode {
+            Mode::Exact { strategy } => strategy,
+            Mode::Approx { .. } => None,
+        };
+        let job = Exact {
+            verb: self.verb.with_others(sources.len() - self.first.len()),
+            budget,
+            delimiter: settings.delimiter,
+            temp: Temp::new(&settings.temp_dir),
+            progress: settings.progress,
+            strategy,
+            hashes: Hashes::random()?,
+            journal: None,
+        };
+        let (first, others) = self.split(inputs);
+        job.forecast(&first, &others, prints)
+    }
+
+    /// All inputs, the first ones first.
+    fn sources(&self) -> Vec<Source> {
+        let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
+        self.first.iter().chain(others).cloned().collect()
+    }
+
+    fn split(&self, mut first: Vec<Input>) -> (Vec<Input>, Vec<Input>) {
+        let others = first.split_off(self.first.len());
+        (first, others)
     }
 }

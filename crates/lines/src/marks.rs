@@ -80,7 +80,7 @@ impl<'a> Marker<'a> {
     }
 
     /// The marks, a stream for each span.
-    pub(crate) fn finish(self) -> Result<Vec<Stream>> {
+    pub(crate) fn finish(self) -> Vec<Stream> {
         self.spill.finish()
     }
 }
@@ -192,7 +192,7 @@ impl<'a> Marks<'a> {
         let spans = Spans::split(span.from, span.to, Spill::most_streams(self.memory));
         let mut marker = Marker::new(spans, self.pad, self.memory);
         self.each(&span, |position| marker.mark(position))?;
-        let parts = marker.finish()?.into_iter().enumerate().map(|(part, marks)| {
+        let parts = marker.finish().into_iter().enumerate().map(|(part, marks)| {
             let (from, to) = spans.bounds(part);
             Span { from, to, marks: if marks.bytes() > 0 { vec![marks] } else { vec![] } }
         });
@@ -303,7 +303,7 @@ mod tests {
                 for half in positions.chunks(positions.len() / 2 + 1) {
                     let mut marker = Marker::new(spans, &pad, memory);
                     half.iter().for_each(|&position| marker.mark(position).unwrap());
-                    markers.push(marker.finish().unwrap());
+                    markers.push(marker.finish());
                 }
                 let marks = Marks::new(spans, markers, &pad, memory, 2);
                 positions.sort_unstable();

@@ -3,7 +3,11 @@
 //! The ways and their costs are written down in docs/design.md ("The exact set verbs"). Nothing
 //! here can make an answer wrong; a bad guess costs time.
 
+use std::fs::File;
+use std::io::IoSliceMut;
+
 use petal::Shape;
+use rustix::io::{ReadWriteFlags, preadv2};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -55,22 +59,31 @@ pub(crate) struct Sample {
     /// Filter keys of the sampled lines, sorted.
     keys: Vec<u64>,
     sampled: u64,
+    /// The share of it that the system does not hold in memory, as far as it tells.
+    pub(crate) cold: f64,
 }
 
+/// Lines that two samples of equal inputs share: enough to tell a tenth to a few per cent.
+const PAIRS: f64 = 4000.0;
 /// Bytes read at each place.
-const SPOT: u64 = 64 << 10;
+const SPOT: u64 = 16 << 10;
 /// Places that tell how long lines are, and the most there are.
 const FEW: u64 = 16;
-const MOST_SPOTS: u64 = 4096;
+const MOST_SPOTS: u64 = 16384;
 /// The least that all samples of a job may hold together: 8 MiB, while nothing else is held.
 const LEAST_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are "sampled" whole.
 const SMALL: u64 = 4 << 20;
+/// What is looked at of a packed input; what lies behind can only be guessed at.
+const BEGIN: u64 = 64 << 20;
+/// The longest line that a sample of it holds.
+const LONG: usize = 1 << 20;
 
 impl Sample {
-    /// Samples files evenly. Two samples of √(400·N) lines each share about 400 lines for an
-    /// overlap of 1 (the birthday bound), enough to tell a tenth from a half. So many samples
-    /// share the memory `among` them.
+    /// Samples inputs evenly. Two samples of √(PAIRS·N) lines each share about PAIRS lines for an
+    /// overlap of 1 (the birthday bound). So many samples share the memory `among` them.
+    ///
+    /// The places are always the same: what is foretold from a sample is what will be chosen.
     pub(crate) fn of(
         inputs: &[&Input],
         hashes: &Hashes,
@@ -82,7 +95,7 @@ impl Sample {
         let most = ((budget.work / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
         let (files, packed): (Vec<&Input>, Vec<&Input>) =
             inputs.iter().partition(|input| input.is_file());
-        let mut taker = Taker { hashes, delimiter, keys: vec![], bytes: 0, buffer: vec![] };
+        let mut taker = Taker::new(hashes, delimiter);
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
             for input in &files {
@@ -94,7 +107,7 @@ impl Sample {
             // Those tell how long lines are, hence how many places are worth their time.
             let (sampled, taken) = (taker.keys.len().max(1) as u64, taker.bytes);
             let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
-            let wanted = ((400.0 * lines).sqrt() as u64).min(most);
+            let wanted = ((PAIRS * lines).sqrt() as u64).min(most);
             let spots = (wanted / (sampled / FEW).max(1)).min(MOST_SPOTS).min(bytes / SPOT);
             if spots > FEW {
                 (taker.keys, taker.bytes) = (vec![], 0);
@@ -102,18 +115,14 @@ impl Sample {
             }
         }
         for input in &packed {
-            // What lies behind the beginning can only be guessed at.
             let left = most - most.min(taker.keys.len() as u64);
-            if let Some((text, length)) = input.unpacked_sample(SMALL, budget.decoder)? {
-                taker.lines(&text, true, text.len() as u64 == length, left);
-                bytes += length;
-            }
+            bytes += taker.packed(input, left, budget.decoder)?;
         }
         Ok(taker.estimates(bytes))
     }
 
     /// Estimated fraction of this one's lines that the other has too.
-    fn overlap(&self, other: &Self) -> f64 {
+    pub(crate) fn overlap(&self, other: &Self) -> f64 {
         let (mut matches, mut i, mut j) = (0u64, 0, 0);
         while let (Some(a), Some(b)) = (self.keys.get(i), other.keys.get(j)) {
             matches += u64::from(a == b);
@@ -127,7 +136,7 @@ impl Sample {
         (matches as f64 * other.distinct as f64 / pairs).min(1.0)
     }
 
-    fn line_length(&self) -> f64 {
+    pub(crate) fn line_length(&self) -> f64 {
         self.bytes as f64 / self.lines.max(1) as f64
     }
 }
@@ -140,14 +149,27 @@ struct Taker<'a> {
     /// What the sampled lines cover.
     bytes: u64,
     buffer: Vec<u8>,
+    /// Places looked at, and those that were not in memory.
+    places: u64,
+    cold: u64,
 }
 
-impl Taker<'_> {
+impl<'a> Taker<'a> {
+    fn new(hashes: &'a Hashes, delimiter: u8) -> Self {
+        let (keys, buffer) = (Vec::new(), Vec::new());
+        Self { hashes, delimiter, keys, bytes: 0, buffer, places: 0, cold: 0 }
+    }
+
     /// Takes up to `most` lines at each of so many places, evenly spread over `bytes` of input.
     fn spots(&mut self, inputs: &[&Input], bytes: u64, spots: u64, most: u64) -> Result<()> {
         let (mut inputs, mut begin) = (inputs.iter().peekable(), 0);
         for spot in 0..spots {
-            let at = (u128::from(bytes) * u128::from(spot) / u128::from(spots)) as u64;
+            // Somewhere in its part of the input, and no line twice: copies at a fixed distance
+            // must not all lie between the places.
+            let part = bytes / spots;
+            let room = part.saturating_sub(SPOT);
+            let within = u128::from(scattered(spot)) * u128::from(room) >> 64;
+            let at = spot * part + within as u64;
             while let Some(length) = inputs.peek().map(|input| input.length().unwrap_or(0))
                 && begin + length <= at
             {
@@ -165,12 +187,40 @@ impl Taker<'_> {
     fn take(&mut self, input: &Input, start: u64, size: u64, most: u64) -> Result<()> {
         let Open::File { file, range } = input.open(0)? else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
+        self.places += 1;
+        self.cold += u64::from(!is_in_memory(&file, range.start + start));
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize((end - start) as usize, 0);
         read_at(&file, input.name(), &mut buffer, range.start + start)?;
         self.lines(&buffer, start == 0, range.start + end == range.end, most);
         self.buffer = buffer;
         Ok(())
+    }
+
+    /// Takes lines here and there in the beginning of a packed input, `most` of them at the most.
+    /// How long it is, about.
+    fn packed(&mut self, input: &Input, most: u64, memory: u64) -> Result<u64> {
+        // Not more than one of four: to take a line costs as much as to decompress it.
+        let share = (u64::MAX / 4).min((u64::MAX / (BEGIN / 16)).saturating_mul(most));
+        let salt = scattered(self.bytes ^ self.keys.len() as u64);
+        let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
+        let show = |text: &[u8]| {
+            carry.extend_from_slice(text);
+            let end = memchr::memrchr(self.delimiter, &carry).map_or(0, |at| at + 1);
+            for line in carry[..end].split_inclusive(|byte| *byte == self.delimiter) {
+                count += 1;
+                if scattered(salt ^ count) <= share && taken < most {
+                    taken += 1;
+                    covered += line.len() as u64;
+                    self.keys.push(self.hashes.key(&line[..line.len() - 1]));
+                }
+            }
+            carry.drain(..end);
+            carry.truncate(LONG);
+        };
+        let length = input.unpacked_sample(BEGIN, memory, show)?.unwrap_or(0);
+        self.bytes += covered;
+        Ok(length)
     }
 
     /// Takes the whole lines of a text, `most` of them at the most.
@@ -214,28 +264,40 @@ impl Taker<'_> {
             let square = (sampled as f64).powi(2).max(1.0);
             (lines as f64 / (1.0 + 2.0 * pairs as f64 * lines as f64 / square)).ceil() as u64
         };
-        Sample { bytes, lines, distinct, keys: self.keys, sampled }
+        let cold = self.cold as f64 / self.places.max(1) as f64;
+        Sample { bytes, lines, distinct, keys: self.keys, sampled, cold }
     }
 }
 
-/// Nanoseconds of one core for one line, measured on lines of 20 to 120 bytes (docs/design.md).
-/// Only their proportions matter.
-mod cost {
+/// Nanoseconds of one core for one line, measured on lines of 12 and 67 bytes (docs/design.md).
+/// Only their proportions matter, but for the time that is foretold.
+pub(crate) mod cost {
     /// To read a line, find its end and take its filter key.
-    pub(super) fn key(length: f64) -> f64 {
-        14.0 + 0.2 * length
+    pub(crate) fn key(length: f64) -> f64 {
+        12.0 + 0.28 * length
     }
     /// To fingerprint it.
-    pub(super) fn fingerprint(length: f64) -> f64 {
-        18.0 + 0.42 * length
+    pub(crate) fn fingerprint(length: f64) -> f64 {
+        10.0 + 0.18 * length
     }
     /// To put a key into a filter, or ask for it.
-    pub(super) const FILTER: f64 = 20.0;
+    pub(crate) const FILTER: f64 = 6.0;
     /// To write a record, read it and judge it.
-    pub(super) const RECORD: f64 = 110.0;
-    /// To look a fingerprint up in a table of so many entries: in the cache, or far out of it.
-    pub(super) fn table(entries: f64) -> f64 {
-        if entries < 500_000.0 { 20.0 } else { 150.0 }
+    pub(crate) const RECORD: f64 = 65.0;
+    /// To look a fingerprint up in a table of so many entries: in a core's own cache, in the
+    /// shared one, or out of it.
+    pub(crate) fn table(entries: f64) -> f64 {
+        match entries {
+            ..60e3 => 10.0,
+            ..500e3 => 30.0,
+            _ => 110.0,
+        }
+    }
+    /// To begin a pass, or a phase with a file of records.
+    pub(crate) const PASS: f64 = 300e3;
+    /// To print a line: find its end again, and copy it out.
+    pub(crate) fn print(length: f64) -> f64 {
+        15.0 + 0.5 * length
     }
 }
 
@@ -252,6 +314,8 @@ pub(crate) struct Plan {
     pub(crate) strategy: Strategy,
     /// `Narrow` for `common`: the first filter holds the first input, not the smallest other.
     pub(crate) first_begins: bool,
+    /// Estimated entries of all tables together, when records are decided by partition.
+    pub(crate) entries: u64,
 }
 
 impl Sizes {
@@ -283,9 +347,14 @@ impl Sizes {
         }
     }
 
+    /// The plan to do it this way.
+    pub(crate) fn plan(&self, strategy: Strategy, first_begins: bool, budget: &Budget) -> Plan {
+        Plan { strategy, first_begins, entries: self.entries(strategy, budget) }
+    }
+
     /// The cheapest way that fits the memory.
     pub(crate) fn choose(&self, budget: &Budget) -> Plan {
-        let plan = |strategy, first_begins| Plan { strategy, first_begins };
+        let plan = |strategy, first_begins| self.plan(strategy, first_begins, budget);
         let memory = self.fits(budget).then_some(plan(Strategy::Memory, false));
         let partition = plan(Strategy::Partition, false);
         let narrow = match self.verb {
@@ -297,6 +366,32 @@ impl Sizes {
         memory.into_iter().chain([partition]).chain(narrow).min_by(cheaper).unwrap_or(partition)
     }
 
+    fn entries(&self, strategy: Strategy, budget: &Budget) -> u64 {
+        match (strategy, self.verb) {
+            (Strategy::Narrow, Verb::Common) => {
+                let Some(other) = self.others.get(self.smallest_other()) else { return 0 };
+                let overlap = self.first.overlap(other);
+                let rate = rate(other.lines.max(self.first.lines), budget.work);
+                (self.first.lines.min(other.lines) as f64 * (overlap + rate)) as u64
+            }
+            (Strategy::Narrow, _) => self.questions(budget) as u64,
+            (_, Verb::Common) => {
+                let others = self.others.iter().map(|other| other.lines);
+                others.chain([self.first.lines]).min().unwrap_or(0)
+            }
+            (_, Verb::Diff | Verb::Dedup) => self.lines(),
+        }
+    }
+
+    /// Lines of the first input that a filter of everything before them seems to know.
+    fn questions(&self, budget: &Budget) -> f64 {
+        // The filter fills up as it goes; its mean rate is about half the last.
+        let rate = rate(self.lines(), budget.work) / 2.0;
+        let copies = 1.0 - self.first.distinct as f64 / self.first.lines.max(1) as f64;
+        let shared = self.others.iter().map(|other| self.first.overlap(other)).sum::<f64>();
+        self.first.lines as f64 * (copies + shared.min(1.0) + rate).min(1.0)
+    }
+
     /// Estimated nanoseconds of one core.
     pub(crate) fn cost(&self, plan: Plan, budget: &Budget) -> f64 {
         let all = || self.others.iter().chain([&self.first]);
@@ -306,7 +401,13 @@ impl Sizes {
         let decide = |sample: &Sample, lines: f64| {
             lines * (cost::fingerprint(length(sample)) + cost::RECORD)
         };
-        match (plan.strategy, self.verb) {
+        let inputs = self.others.len() as f64 + 1.0;
+        let passes = match plan.strategy {
+            Strategy::Memory => inputs,
+            Strategy::Partition => inputs + 2.0,
+            Strategy::Narrow => inputs + 4.0,
+        };
+        let lines = match (plan.strategy, self.verb) {
             (Strategy::Memory, verb) => {
                 let entries = match verb {
                     Verb::Common => all().map(|sample| sample.distinct).min().unwrap_or(0),
@@ -336,17 +437,28 @@ impl Sizes {
                     + (self.others.len() as f64) * decide(begin, back)
             }
             (Strategy::Narrow, _) => {
-                let keys = self.lines();
-                // The filter fills up as it goes; its mean rate is about half the last.
-                let rate = rate(keys, budget.work) / 2.0;
-                let copies = 1.0 - self.first.distinct as f64 / self.first.lines.max(1) as f64;
-                let shared = self.others.iter().map(|other| self.first.overlap(other)).sum::<f64>();
-                let question = (copies + shared.min(1.0) + rate).min(1.0);
-                let lines = self.first.lines as f64 * question;
+                let lines = self.questions(budget);
                 2.0 * all().map(read).sum::<f64>() + 2.0 * decide(&self.first, lines)
             }
-        }
+        };
+        lines + passes * cost::PASS
     }
+}
+
+/// A number as if at random, always the same for the same one. Source: the finisher of splitmix64
+/// (Steele, Lea & Flood 2014).
+fn scattered(number: u64) -> u64 {
+    let mix = |x: u64, shift: u32, by: u64| (x ^ x >> shift).wrapping_mul(by);
+    let x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let x = mix(mix(x, 30, 0xbf58_476d_1ce4_e5b9), 27, 0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// Whether the system holds this byte of a file in memory; where it does not tell, no.
+fn is_in_memory(file: &File, at: u64) -> bool {
+    let mut byte = [0];
+    let mut buffers = [IoSliceMut::new(&mut byte)];
+    preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT).is_ok()
 }
 
 /// The false-positive rate of the filter that fits so many keys into so much memory.

@@ -270,7 +270,7 @@ mod tests {
                     for i in (0..lines.len()).filter(listed) {
                         marker.mark(lines[i].0).unwrap();
                     }
-                    let marks = vec![marker.finish().unwrap()];
+                    let marks = vec![marker.finish()];
                     let marks = Marks::new(spans, marks, &pad, 1 << 16, 2);
                     let (mut kept, mut rest) = (Vec::new(), Vec::new());
                     let both = set % 2 == 0;

@@ -125,7 +125,7 @@ impl Resolver<'_> {
                 let Some(part) = part else { break };
                 self.part(part, digits, memory / 4 * 3, &mut found)?;
             }
-            let marks = found.marker.map(Marker::finish).transpose()?;
+            let marks = found.marker.map(Marker::finish);
             Ok(Resolved { marks: marks.into_iter().collect(), ..found.resolved })
         };
         let results: Vec<Result<_>> = if workers == 1 {
@@ -256,7 +256,7 @@ impl Resolver<'_> {
                 spill.push(digits.of(Fingerprint::from_bytes(print)), record)
             })
         })?;
-        let mut streams = spill.finish()?;
+        let mut streams = spill.finish();
         write_out(&mut streams, self.pad)?;
         Ok(streams)
     }
@@ -333,7 +333,7 @@ mod tests {
                         let record = first_record(print, at as u64);
                         spill.push(digits.of(print), &record).unwrap();
                     }
-                    let streams = spill.finish().unwrap();
+                    let streams = spill.finish();
                     let mut parts: Vec<_> =
                         streams.into_iter().map(|first| Part { first, others: vec![] }).collect();
                     for other in others.iter().filter(|_| verb != Verb::Dedup) {
@@ -341,7 +341,7 @@ mod tests {
                         for &print in other {
                             spill.push(digits.of(print), &print.to_bytes()).unwrap();
                         }
-                        let streams = spill.finish().unwrap();
+                        let streams = spill.finish();
                         parts.iter_mut().zip(streams).for_each(|(p, s)| p.others.push(s));
                     }
                     let spans = Spans::new(first.len() as u64, 3);

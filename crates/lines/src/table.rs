@@ -5,7 +5,7 @@
 //! be powers of two. Fingerprints are keyed and random, hence an adversary cannot pile them up.
 //!
 //! Cost: 17 bytes a slot, at most 7 of 8 slots used: [`Table::BYTES_PER_ENTRY`] bytes an entry;
-//! one or two cache lines a look-up. It grows by doubling while old and new fit the allowance
+//! one or two cache lines a look-up, more when it is almost full. It grows by doubling while old and new fit the allowance
 //! together, then takes what is left, then reports [`Full`].
 
 use crate::error::{Error, Result};
@@ -38,7 +38,9 @@ impl Table {
 
     /// An empty table that may take `allowance` bytes and starts out with room for `expected`.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
-        let wanted = expected.saturating_add(expected / 6).saturating_add(LEAST_SLOTS);
+        // Two of three slots used, if there is room: at seven of eight, a look-up of what is not
+        // there takes some thirty steps.
+        let wanted = expected.saturating_add(expected / 2).saturating_add(LEAST_SLOTS);
         let slots = wanted.min((allowance / SLOT).max(8));
         let mut table = Self { prints: Vec::new(), states: Vec::new(), used: 0, allowance };
         (table.prints, table.states) = arrays(slots)?;

@@ -144,17 +144,19 @@ fn every_overlap_with_every_strategy() {
 
 #[test]
 fn the_cost_model_narrows_at_low_overlap_and_partitions_at_high() {
-    let chosen = |shared: f64, work: u64| {
+    let chosen = |lines: u64, shared: f64, work: u64| {
         let (verb, budget) = (Verb::Common, budget(work, 2, 1 << 16));
-        let files = overlapping(400_009, shared);
+        let files = overlapping(lines, shared);
         let (delimiter, strategy, streams, print) = (b'\n', None, 0, false);
         run(&files, &Setting { verb, budget, strategy, delimiter, streams, print }).1.strategy
     };
-    assert_eq!(chosen(0.0, 400_000), "narrow");
-    assert_eq!(chosen(0.05, 400_000), "narrow");
-    assert_eq!(chosen(1.0, 400_000), "partition");
-    assert_eq!(chosen(0.05, 10_000), "partition", "a filter of 0.2 bits a key narrows nothing");
-    assert_eq!(chosen(0.05, 64 << 20), "memory");
+    assert_eq!(chosen(400_009, 0.0, 400_000), "narrow");
+    assert_eq!(chosen(400_009, 0.05, 400_000), "narrow");
+    assert_eq!(chosen(400_009, 1.0, 400_000), "partition");
+    let bits = "a filter of 0.2 bits a key narrows nothing";
+    assert_eq!(chosen(400_009, 0.05, 10_000), "partition", "{bits}");
+    assert_eq!(chosen(400_009, 0.05, 64 << 20), "narrow");
+    assert_eq!(chosen(4001, 0.05, 64 << 20), "memory");
 }
 
 #[test]

@@ -57,7 +57,9 @@ Examples:
   petal plan -n 5e9 -m 4G        the rate that 4 GiB give for 5 billion keys
   petal plan -n 1e6 -p 0.1%      the memory that 0.1 % takes
   petal plan -m 64M -p 1%        how many keys fit
-  petal plan -n 1e6 -p 1% -k 4   with 4 probes";
+  petal plan -n 1e6 -p 1% -k 4   with 4 probes
+  petal plan common a.txt b.txt -m 4G
+                                 passes, bytes, candidates and time of that job";
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   petal completions bash > ~/.local/share/bash-completion/completions/petal

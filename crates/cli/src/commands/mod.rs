@@ -3,6 +3,7 @@
 mod add;
 mod build;
 mod check;
+mod forecast;
 mod info;
 mod merge;
 mod pages;

@@ -9,6 +9,9 @@ use crate::exit::{Failure, Outcome, Result};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
+    if let Some(verb) = args.verb {
+        return super::forecast::run(verb.into(), args);
+    }
     let asked = Asked {
         keys: args.expected,
         rate: args.fpr,

@@ -16,6 +16,9 @@ use crate::resolve::{FIRST_RECORD, OTHER_RECORD, Part, Resolver, first_record};
 use crate::spill::{Scratchpad, Spill, Stream, held, write_out};
 use crate::table::Table;
 
+/// Memory for keys on their way to the next filter.
+pub(super) const KEY_LOG: u64 = 256 << 10;
+
 /// Collects the records of all inputs, phase by phase.
 pub(super) struct Gather<'a> {
     pub(super) job: &'a Exact<'a>,
@@ -56,7 +59,7 @@ impl<'a> Gather<'a> {
             for (print, _) in table.iter() {
                 spill.push(digits.of(print), &print.to_bytes())?;
             }
-            let mut streams = spill.finish()?;
+            let mut streams = spill.finish();
             write_out(&mut streams, self.pad)?;
             self.state.others.push(streams);
         }
@@ -194,7 +197,7 @@ impl<'a> Gather<'a> {
             report.first_lines = seen.lines;
             report.candidates = keys.bytes() / 8;
             report.false_promised = Some(misled(&filter, before));
-            work.state.keys = keys.finish()?.swap_remove(0);
+            work.state.keys = keys.finish().swap_remove(0);
             Ok(())
         })?;
         let questions = self.state.keys.bytes() / 8;
@@ -276,7 +279,7 @@ impl<'a> Gather<'a> {
 
     /// Where the keys of hits go, to make the next filter from.
     fn key_log(&self) -> Spill<'a> {
-        Spill::new(self.pad, 1, 256 << 10)
+        Spill::new(self.pad, 1, KEY_LOG)
     }
 
     /// The filter of the logged keys, made when it is first needed; `None` of no keys.
@@ -370,9 +373,9 @@ impl<'a> Gather<'a> {
         }
         report.records += spill.bytes() / role.record() as u64;
         if let Some(keys) = keys {
-            self.state.keys = keys.finish()?.swap_remove(0);
+            self.state.keys = keys.finish().swap_remove(0);
         }
-        spill.finish()
+        Ok(spill.finish())
     }
 
     /// How much memory the next records may take beside a filter of so many bytes. Earlier

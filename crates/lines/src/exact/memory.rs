@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::input::{Input, Spool};
 use crate::judge::{EXPECTED, Judge, Seed, Verdict};
 use crate::pass::{Batch, Flow, Scratch};
-use crate::plan::{Plan, Sizes, Strategy};
+use crate::plan::{Sizes, Strategy};
 use crate::print::Printer;
 use crate::report::Report;
 use crate::resolve::choose_seed;
@@ -43,7 +43,7 @@ impl Exact<'_> {
             return Ok(());
         }
         report.strategy = "memory, then partition".into();
-        let plan = Plan { strategy: Strategy::Partition, first_begins: false };
+        let plan = sizes.plan(Strategy::Partition, false, &self.budget);
         let Judged::UpTo(Overflow { judge, at: (input, position), mut spools }) = judged else {
             let spool = |input: Input| input.spool(&self.temp, self.progress);
             let first = first.into_iter().map(spool).collect::<Result<_>>()?;

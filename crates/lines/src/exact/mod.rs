@@ -12,6 +12,7 @@
 //!   seen is certainly new. The lines it has seen are *questioned*: filter their keys, collect
 //!   every line with such a key, resolve, and print all lines but those dropped.
 
+mod forecast;
 mod gather;
 mod journal;
 mod memory;
@@ -35,12 +36,16 @@ use crate::resolve::Digits;
 use crate::spill::{Scratchpad, Spill, Stream};
 use crate::table::Table;
 
+pub use forecast::{Forecast, Sampled};
 use gather::Gather;
 pub(crate) use journal::Journal;
 pub use journal::forget_work;
 
 /// Bytes that a stream of records takes when it is empty, twice while streams are put together.
 const STREAM_COST: u64 = 256;
+
+/// What a table should take to stay in a core's own cache, in bytes.
+const CACHE: u64 = 1 << 20;
 
 /// Memory kept free for records beside a filter that could use all there is.
 fn least_records(work: u64) -> u64 {
@@ -99,10 +104,10 @@ impl Exact<'_> {
         let mut sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
             _ if let Some(begun) = self.journal.and_then(Journal::plan) => begun,
-            Some(strategy) => Plan { strategy, first_begins: false },
+            Some(strategy) => sizes.plan(strategy, false, &self.budget),
             // Of unknown size: begin in memory, and see.
             None if streams && self.begins_in_memory(&sizes) => {
-                Plan { strategy: Strategy::Memory, first_begins: false }
+                sizes.plan(Strategy::Memory, false, &self.budget)
             }
             None if streams => {
                 drop(sizes);
@@ -163,7 +168,7 @@ impl Exact<'_> {
     ) -> Result<()> {
         let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
         let state = resumed.unwrap_or_else(|| State {
-            digits: self.digits(sizes, others.prior.as_ref()),
+            digits: self.digits(plan, sizes, others.prior.as_ref()),
             report: std::mem::take(report),
             ..State::default()
         });
@@ -202,11 +207,11 @@ impl Exact<'_> {
         Ok(())
     }
 
-    /// Enough partitions that each is likely to fit one worker's share of memory.
-    fn digits(&self, sizes: &Sizes, prior: Option<&Table>) -> Digits {
-        let share = self.budget.work / self.budget.workers as u64 / 2;
-        let lines = sizes.lines() + prior.map_or(0, Table::len) * 8;
-        let wanted = (lines / Table::capacity(share).max(1) + 1) * 3 / 2;
+    /// Enough partitions that the table of each is likely to stay in the cache.
+    fn digits(&self, plan: Plan, sizes: &Sizes, prior: Option<&Table>) -> Digits {
+        let share = (self.budget.work / self.budget.workers as u64 / 4).min(CACHE);
+        let entries = plan.entries + prior.map_or(0, |prior| prior.len() * 8);
+        let wanted = entries / Table::capacity(share).max(1) + 1;
         // Each partition costs a little for each of the others, whether it holds anything or not.
         let each = STREAM_COST * (sizes.others.len() as u64 + 2);
         let affordable = Spill::most_streams(least_records(self.budget.work));

@@ -109,13 +109,15 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), said)
 }
 
-/// The first `most` bytes of a compressed input, and how many compressed bytes they took.
+/// Shows the first `most` bytes of a compressed input, block by block. How many bytes that were,
+/// and how many compressed ones they took.
 pub(super) fn sample(
     codec: Codec,
     packed: impl Read + Send,
     most: u64,
     memory: u64,
-) -> io::Result<(Vec<u8>, u64)> {
+    mut show: impl FnMut(&[u8]),
+) -> io::Result<(u64, u64)> {
     struct Counted<R>(R, u64);
     impl<R: Read> Read for Counted<R> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -125,11 +127,24 @@ pub(super) fn sample(
         }
     }
     let mut counted = Counted(packed, 0);
-    let mut bytes = Vec::new();
-    let reader = reader(codec, BufReader::with_capacity(BLOCK, &mut counted), memory);
-    let read = reader.and_then(|reader| reader.take(most).read_to_end(&mut bytes));
-    read.map_err(|error| explained(codec, memory, error))?;
-    Ok((bytes, counted.1))
+    let mut go = || {
+        let packed = BufReader::with_capacity(BLOCK, &mut counted);
+        let mut reader = reader(codec, packed, memory)?;
+        let (mut went, mut block) = (0, Vec::with_capacity(BLOCK));
+        while went < most {
+            block.clear();
+            let take = (most - went).min(BLOCK as u64);
+            reader.by_ref().take(take).read_to_end(&mut block)?;
+            show(&block);
+            went += block.len() as u64;
+            if (block.len() as u64) < take {
+                break;
+            }
+        }
+        Ok(went)
+    };
+    let went = go().map_err(|error| explained(codec, memory, error))?;
+    Ok((went, counted.1))
 }
 
 /// The stream of decompressed bytes; a thread is already at it.
@@ -242,8 +257,13 @@ mod tests {
         {
             let both = [&first[..], &second].concat();
             assert!(read(codec, both.clone(), memory).unwrap() == text);
-            let (some, took) = sample(codec, &both[..], 1000, memory).unwrap();
-            assert!(some == text[..1000] && took <= both.len() as u64);
+            let mut some = Vec::new();
+            let show = |bytes: &[u8]| some.extend_from_slice(bytes);
+            let went = sample(codec, &both[..], 300_000, memory, show).unwrap();
+            assert!(went.0 == 300_000 && went.1 <= both.len() as u64);
+            assert!(some == text[..300_000]);
+            let all = sample(codec, &both[..], u64::MAX, memory, |_| ()).unwrap();
+            assert_eq!(all, (text.len() as u64, both.len() as u64));
             for cut in (1..both.len()).step_by(both.len() / 97) {
                 if cut != first.len() {
                     let error = read(codec, both[..cut].to_vec(), memory).unwrap_err();

@@ -14,6 +14,7 @@ mod codec;
 mod stream;
 mod temp;
 
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -45,11 +46,13 @@ impl Source {
         let path = arg.into();
         if path == Path::new("-") { Self::Stdin } else { Self::Path(path) }
     }
+}
 
-    fn name(&self) -> String {
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path(path) => path.display().to_string(),
-            Self::Stdin => "-".to_owned(),
+            Self::Path(path) => path.display().fmt(f),
+            Self::Stdin => f.write_str("-"),
         }
     }
 }
@@ -120,7 +123,7 @@ impl Input {
     }
 
     fn new(source: &Source, memory: u64) -> Result<Self> {
-        let name = source.name();
+        let name = source.to_string();
         let body = match source {
             Source::Path(path) => {
                 // Opening a FIFO waits for its writer: look before opening.
@@ -214,21 +217,24 @@ impl Input {
         self.unpacked.store(self.skip + bytes, Ordering::Relaxed);
     }
 
-    /// The first bytes of a packed file, up to `most`, and an estimate of how many there are in
-    /// all; `None` of other inputs. A decoder may take `memory` bytes.
-    pub(crate) fn unpacked_sample(&self, most: u64, memory: u64) -> Result<Option<(Vec<u8>, u64)>> {
+    /// Shows the first `most` bytes of a packed file, block by block. An estimate of how many there
+    /// are in all; `None` of other inputs. A decoder may take `memory` bytes.
+    pub(crate) fn unpacked_sample(
+        &self,
+        most: u64,
+        memory: u64,
+        show: impl FnMut(&[u8]),
+    ) -> Result<Option<u64>> {
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file()?;
         let packed = Section { file, at: range.start, end: range.end };
-        let (bytes, took) = codec::sample(codec, packed, most, memory)
+        let (went, took) = codec::sample(codec, packed, most, memory, show)
             .map_err(|error| Error::read(&self.name, error))?;
+        if went < most {
+            return Ok(Some(went));
+        }
         let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
-        let estimate = if (bytes.len() as u64) < most {
-            bytes.len() as u64
-        } else {
-            (bytes.len() as f64 / share) as u64
-        };
-        Ok(Some((bytes, estimate)))
+        Ok(Some((went as f64 / share) as u64))
     }
 
     /// The rest of it, from a position on.
