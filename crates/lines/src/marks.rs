@@ -12,8 +12,18 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::spill::{Scratchpad, Spill, Stream};
+
+/// Which lines the marks stand for: those in the answer, or those that are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Listed {
+    #[default]
+    Kept,
+    Dropped,
+}
 
 /// Text that one bitmap is for, if memory allows: it then stays in the cache.
 const SPAN: u64 = 8 << 20;

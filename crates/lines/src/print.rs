@@ -6,21 +6,11 @@
 use std::io::Write;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
 use crate::chunks::{Chunks, Flow, Text, Ticket};
 use crate::error::{Error, Result};
 use crate::input::{Input, Range};
-use crate::marks::Marks;
+use crate::marks::{Listed, Marks};
 use crate::pass::Seen;
-
-/// Which lines the marks stand for: those in the answer, or those that are not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Listed {
-    #[default]
-    Kept,
-    Dropped,
-}
 
 /// Where the lines of a job go.
 #[derive(Default)]

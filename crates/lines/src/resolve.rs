@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::judge::{EXPECTED, Judge, Seed, Verb, Verdict};
-use crate::marks::{Marker, Spans};
-use crate::print::Listed;
+use crate::marks::{Listed, Marker, Spans};
 use crate::spill::{Scratchpad, Spill, Stream, write_out};
 use crate::table::{Full, Table};
 
