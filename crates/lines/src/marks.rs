@@ -12,6 +12,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::spill::{Scratchpad, Spill, Stream};
 
@@ -23,7 +25,7 @@ const MOST_SPANS: u64 = 1024;
 const WORD: u64 = 64;
 
 /// Positions cut into spans of equal size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Spans {
     from: u64,
     to: u64,

@@ -236,6 +236,7 @@ impl<'a> Gather<'a> {
             };
             let resolved = resolver.resolve(parts, &work.state.digits)?;
             (work.state.marks, work.state.count) = (resolved.marks, resolved.count);
+            work.state.spans = spans;
             let report = &mut work.state.report;
             report.false_found = match (report.candidates, work.job.verb) {
                 (0, _) => None,
