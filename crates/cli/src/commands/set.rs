@@ -61,7 +61,15 @@ impl Run<'_> {
         };
         let report = SetJob { verb, first, others, mode }.run(&settings, sinks);
         teller.finish();
-        let report = report?;
+        let report = report.map_err(|error| match dupes {
+            // Of two outputs the other one is wanted still, and will not be whole.
+            Some(_) if error.is_broken_pipe() => Failure::Plain(
+                "output: its reader is gone, and the other output is not whole; let it read on, or \
+                 write to a file"
+                    .to_owned(),
+            ),
+            _ => error.into(),
+        })?;
         if answer.count {
             print(&format!("{}\n", report.kept))?;
         }
