@@ -95,7 +95,8 @@ pub fn seen(
             hashes.fingerprints(batch.lines(), &mut scratch.prints);
         }
     };
-    let printer = Printer::new(Sinks { kept: sink, rest: None }, settings.delimiter, pass.budget.chunk);
+    let printer =
+        Printer::new(Sinks { kept: sink, rest: None }, settings.delimiter, pass.budget.chunk);
     let mut run = Run { memory, printer, save, every, saved: Instant::now(), unsaved: false };
     let (mut lines, mut told) = (0, Instant::now());
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -5,14 +5,11 @@
 //! ratios. No inserted key may be missing, and kernels must agree on the absent ones.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
-#[path = "../headline/machine.rs"]
-mod machine;
-
 use std::process::ExitCode;
 use std::time::Instant;
 
-use machine::Machine;
 use petal::{Answers, BloomFilter, Kernel};
+use petal_bench::machine::Machine;
 use petal_bench::permutation::mix;
 use petal_bench::summary::{csv_row, median};
 
