@@ -61,14 +61,10 @@ impl Run<'_> {
         };
         let report = SetJob { verb, first, others, mode }.run(&settings, sinks);
         teller.finish();
-        let report = report.map_err(|error| match dupes {
-            // Of two outputs the other one is wanted still, and will not be whole.
-            Some(_) if error.is_broken_pipe() => Failure::Plain(
-                "output: its reader is gone, and the other output is not whole; let it read on, or \
-                 write to a file"
-                    .to_owned(),
-            ),
-            _ => error.into(),
+        // Of two outputs the other one is wanted still, and will not be whole.
+        let report = report.map_err(|error| match error.is_broken_pipe() && dupes.is_some() {
+            true => Failure::Plain(ONE_LEFT.to_owned()),
+            false => error.into(),
         })?;
         if answer.count {
             print(&format!("{}\n", report.kept))?;
@@ -87,6 +83,9 @@ impl Run<'_> {
         Ok(Outcome::Done)
     }
 }
+
+const ONE_LEFT: &str = "output: its reader is gone, and the other output is not whole; let it \
+                        read on, or write to a file";
 
 /// No file can hold two outputs.
 fn refuse_twice(named: &[Option<&Path>]) -> Result<()> {
