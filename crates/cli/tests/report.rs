@@ -140,6 +140,14 @@ fn as_many_false_candidates_are_found_as_promised() {
     }
 }
 
+#[test]
+fn every_field_is_documented() {
+    let page = include_str!("../../../docs/cli.md");
+    for field in FIELDS {
+        assert!(page.contains(&format!("\n| `{field}` | ")), "{field}");
+    }
+}
+
 /// The best estimate of an approximate job, with a filter that is nearly too small.
 #[test]
 fn as_many_lines_are_lost_as_an_approximate_job_says() {
