@@ -26,14 +26,16 @@ fn any_form_gives_the_same_bytes() {
                 let strategy = STRATEGIES[turn / 3 % 4];
                 turn += 1;
                 let run = format!("$petal {verb} -q -m 8M {strategy}");
-                for script in [
+                let scripts = [
                     format!("{run} a b"),
                     format!("{run} - b < a"),
                     format!("{run} a - < b"),
                     format!("cat a | {run} - b"),
                     format!("{run} <(cat a) <(cat b)"),
-                ] {
-                    let out = place.sh(&script).ok();
+                ];
+                // Two of them, shifted each time: every way meets every form on both sides.
+                for script in scripts.iter().cycle().skip(turn % 5 + turn / 5).take(2) {
+                    let out = place.sh(script).ok();
                     assert!(out == expect, "seed {seed}: {form_a}, {form_b}: {script}");
                 }
             }

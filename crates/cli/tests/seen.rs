@@ -382,7 +382,7 @@ fn memory_stays_under_the_cap() {
     let bytes: Vec<u8> = (0..500_000).flat_map(short).collect();
     place.write("a", &bytes);
     place.write("long", [vec![b'x'; 2 << 20], vec![b'\n'], vec![b'y'; 2 << 20]].concat());
-    for (way, jobs) in [("--exact -n 1e6", 1), ("--exact -n 10", 16), ("-n 3e6", 4)] {
+    for (way, jobs) in [("--exact -n 1e6", 1), ("--exact -n 10", 16), ("-n 2e6", 4)] {
         for save in ["", "--save-every 0"] {
             let words = format!("seen -q {way} -p 1% -m 8M -j {jobs} {save}");
             let ran = place.sh(&format!("exec \"$petal\" {words} f a long a > /dev/null"));
