@@ -206,8 +206,8 @@ fn lines_come_at_once_and_a_signal_saves_them() {
     for (way, name) in WAYS.into_iter().zip(["INT", "TERM"]) {
         let place = Place::new();
         // The second input is never come to.
-        let (mut child, mut input, mut output) = open(&place, &format!("seen -n 9 {way} f - f2"));
         place.write("f2", "other\n");
+        let (mut child, mut input, mut output) = open(&place, &format!("seen -n 9 {way} f - f2"));
         drop((input.write_all(b"one\ntwo\n"), input.flush()));
         assert_eq!((line(&mut output), line(&mut output)), ("one\n".into(), "two\n".into()));
         input.write_all(b"half a li").unwrap();
