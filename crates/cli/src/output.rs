@@ -155,6 +155,13 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
+/// The one path of a file by whatever name, whether it is there or not.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    let path = behind_links(path);
+    let dir = fs::canonicalize(dir_of(&path));
+    dir.ok().zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name))
+}
+
 fn aside_name(dir: &Path) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -206,8 +206,8 @@ fn lines_come_at_once_and_a_signal_saves_them() {
     for (way, name) in WAYS.into_iter().zip(["INT", "TERM"]) {
         let place = Place::new();
         // The second input is never come to.
-        let (mut child, mut input, mut output) = open(&place, &format!("seen -n 9 {way} f - f2"));
         place.write("f2", "other\n");
+        let (mut child, mut input, mut output) = open(&place, &format!("seen -n 9 {way} f - f2"));
         drop((input.write_all(b"one\ntwo\n"), input.flush()));
         assert_eq!((line(&mut output), line(&mut output)), ("one\n".into(), "two\n".into()));
         input.write_all(b"half a li").unwrap();
@@ -382,7 +382,7 @@ fn memory_stays_under_the_cap() {
     let bytes: Vec<u8> = (0..500_000).flat_map(short).collect();
     place.write("a", &bytes);
     place.write("long", [vec![b'x'; 2 << 20], vec![b'\n'], vec![b'y'; 2 << 20]].concat());
-    for (way, jobs) in [("--exact -n 1e6", 1), ("--exact -n 10", 16), ("-n 3e6", 4)] {
+    for (way, jobs) in [("--exact -n 1e6", 1), ("--exact -n 10", 16), ("-n 2e6", 4)] {
         for save in ["", "--save-every 0"] {
             let words = format!("seen -q {way} -p 1% -m 8M -j {jobs} {save}");
             let ran = place.sh(&format!("exec \"$petal\" {words} f a long a > /dev/null"));

@@ -5,12 +5,9 @@
 
 mod kit;
 
-use kit::{Place, VERBS, expected, overlapping, write_lines};
+use kit::{Place, STRATEGIES, VERBS, expected, overlapping, write_lines};
 use petal_testkit::model::{LF, NUL};
 use petal_testkit::nasty::{Recipe, related};
-
-const STRATEGIES: [&str; 4] =
-    ["", "--strategy memory", "--strategy narrow", "--strategy partition"];
 
 /// Three nasty files, and everything that can be asked of them.
 fn nasty(delimiter: u8, flag: &str) {

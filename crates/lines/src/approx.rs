@@ -19,7 +19,7 @@ use crate::fingerprint::Hashes;
 use crate::input::Input;
 use crate::judge::Verb;
 use crate::pass::{Batch, Flow, Pass, Scratch};
-use crate::plan::{Sample, filter_bytes};
+use crate::plan::{Sample, filter_bytes, given};
 use crate::print::Printer;
 use crate::progress::{Note, Progress};
 use crate::report::Report;
@@ -218,29 +218,16 @@ impl Approx<'_> {
             report.saw(self.pass().run("filtering", &others, map, fold)?);
         }
         let live = !first.iter().all(|input| input.is_repeatable());
-        let (mut rate, mut rated) = (filter.expected_rate(filter.inserted()), filter.inserted());
-        let mut lost = 0.0;
+        let before = filter.inserted();
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
-            let (mut new, mut gap) = (0, 0);
+            let mut gap = 0;
             for line in scratch.answers.iter() {
-                new += 1;
                 printer.rest(batch.range(gap..line))?;
                 printer.line(batch.line(line))?;
                 gap = line + 1;
             }
             printer.rest(batch.range(gap..batch.len()))?;
-            // The rate rises while a batch goes in: its mean over that time, by Simpson's rule.
-            let now = filter.inserted();
-            let mean = if now - rated > now / 64 {
-                let middle = filter.expected_rate(rated + (now - rated) / 2);
-                let before = std::mem::replace(&mut rate, filter.expected_rate(now));
-                rated = now;
-                (before + 4.0 * middle + rate) / 6.0
-            } else {
-                rate
-            };
-            lost += f64::from(new) * mean / (1.0 - mean).max(f64::MIN_POSITIVE);
             if live && !batch.more {
                 printer.flush()?;
             }
@@ -251,6 +238,8 @@ impl Approx<'_> {
         report.first_lines = seen.lines;
         // Of a filter that says yes to most of what it never saw, nothing can be estimated.
         let overfull = filter.expected_rate(filter.inserted()) > 0.5;
+        let (held, new) = (given(&filter, 0.0, before), filter.inserted() - before);
+        let lost = given(&filter, held, new) - held - new as f64;
         report.wrong = if overfull { f64::NAN } else { lost };
         Ok(())
     }

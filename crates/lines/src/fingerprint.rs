@@ -157,8 +157,8 @@ mod tests {
         let text: Vec<u8> = (0..4000).map(|_| rng.next_u64() as u8).collect();
         for (count, longest) in [(0, 9), (7, 9), (8, 70), (100, 1), (100, 17), (1000, 300)] {
             let line = |_| {
-                let start = rng.below(3600) as usize;
-                &text[start..start + rng.below(longest) as usize]
+                let start = rng.below(3600);
+                &text[start..start + rng.below(longest)]
             };
             let lines: Vec<&[u8]> = (0..count).map(line).collect();
             let mut prints = Vec::new();

@@ -33,7 +33,7 @@ const MOST_SPANS: u64 = 1024;
 const WORD: u64 = 64;
 
 /// Positions cut into spans of equal size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Spans {
     from: u64,
     to: u64,

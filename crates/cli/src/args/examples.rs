@@ -5,7 +5,9 @@ Examples:
   petal common a.txt b.txt                 exact, in a.txt's order
   petal common -m 4G -T /big a.txt b.txt   within 4 GiB; temporary data goes to /big
   petal common -c a.txt b.txt c.txt        how many lines are in all three
-  zcat a.gz | petal common - b.txt         a pipe as input
+  petal common a.gz b.zst                  gzip and zstd are read as they are
+  sort -u x | petal common - b.txt         a pipe as input
+  petal common --work-dir w --resume a b   keeps its work in w; killed, the same words go on
   petal common --approx a.txt b.txt        one pass; a few wrong lines, none missing";
 pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -15,7 +17,8 @@ pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
   petal dedup urls.txt                     each line once, first appearances, no sorting
   cat *.log | petal dedup -c               how many distinct lines
-  petal dedup -m 512M big.txt -o once.txt  within 512 MiB";
+  petal dedup -m 512M big.txt -o once.txt  within 512 MiB
+  petal dedup a --dupes-output again       what comes again goes to a file of its own";
 pub(super) const BUILD_EXAMPLES: &str = "\
 Examples:
   petal build -o seen.petal urls.txt            1 % false positives; lines are counted first

@@ -10,7 +10,7 @@ use super::{print, prints, settings};
 use crate::args::{Answer, DedupArgs, Engine, SetArgs};
 use crate::exit::{Failure, Outcome, Result, cannot_write};
 use crate::memory;
-use crate::output::Output;
+use crate::output::{Output, real};
 use crate::progress::Teller;
 use crate::text;
 
@@ -49,11 +49,7 @@ impl Run<'_> {
         };
         let all: Vec<_> = first.iter().chain(&others).cloned().collect();
         let named = [answer.output.as_deref(), dupes, answer.report.as_deref()];
-        let named: Vec<_> = named.into_iter().flatten().filter(|p| *p != Path::new("-")).collect();
-        if let Some(twice) = (1..named.len()).find(|&i| named[..i].contains(&named[i])) {
-            let name = named[twice].display();
-            return Err(Failure::Plain(format!("{name}: is named for two outputs; name another")));
-        }
+        refuse_twice(&named)?;
         let open = |path| Output::open(path, &all);
         let mut kept = (!answer.count).then(|| open(answer.output.as_deref())).transpose()?;
         let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
@@ -65,7 +61,11 @@ impl Run<'_> {
         };
         let report = SetJob { verb, first, others, mode }.run(&settings, sinks);
         teller.finish();
-        let report = report?;
+        // Of two outputs the other one is wanted still, and will not be whole.
+        let report = report.map_err(|error| match error.is_broken_pipe() && dupes.is_some() {
+            true => Failure::Plain(ONE_LEFT.to_owned()),
+            false => error.into(),
+        })?;
         if answer.count {
             print(&format!("{}\n", report.kept))?;
         }
@@ -82,6 +82,26 @@ impl Run<'_> {
         }
         Ok(Outcome::Done)
     }
+}
+
+const ONE_LEFT: &str = "output: its reader is gone, and the other output is not whole; let it \
+                        read on, or write to a file";
+
+/// No file can hold two outputs.
+fn refuse_twice(named: &[Option<&Path>]) -> Result<()> {
+    let mut seen = Vec::new();
+    for path in named.iter().flatten().filter(|path| **path != Path::new("-")) {
+        let file = real(path);
+        if seen.contains(&file) {
+            let name = path.display();
+            return Err(Failure::Plain(format!("{name}: is named for two outputs; name another")));
+        }
+        // A device takes anything from anybody.
+        if !file.exists() || file.is_file() {
+            seen.push(file);
+        }
+    }
+    Ok(())
 }
 
 /// The report, and what only the program knows.

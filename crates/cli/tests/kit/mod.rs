@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![allow(dead_code, reason = "each test program uses its part of the kit")]
 
+pub(crate) mod pack;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -168,6 +170,10 @@ impl Place {
 
 /// The verbs of sets, as words and as models.
 pub(crate) const VERBS: [&str; 3] = ["common", "diff", "dedup"];
+
+/// Every way to do a set verb exactly.
+pub(crate) const STRATEGIES: [&str; 4] =
+    ["", "--strategy memory", "--strategy narrow", "--strategy partition"];
 
 /// What a verb has to print.
 pub(crate) fn expected(verb: &str, files: &[&[u8]], delimiter: u8) -> Vec<u8> {

@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::judge::Verb;
 use crate::marks::{Listed, Spans};
 use crate::pass::{Batch, Flow, Scratch, Seen};
-use crate::plan::{Plan, Sizes, filter_bytes};
+use crate::plan::{Plan, Sizes, filter_bytes, given};
 use crate::resolve::{FIRST_RECORD, OTHER_RECORD, Part, Resolver, first_record};
 use crate::spill::{Scratchpad, Spill, Stream, held, write_out};
 use crate::table::Table;
@@ -111,6 +111,10 @@ impl<'a> Gather<'a> {
             let mut filter = BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
             work.fill("filtering", begin, &mut filter)?;
             work.state.filter = Some(filter);
+            if back == Role::First {
+                let report = &mut work.state.report;
+                report.first_lines = report.phases.last().map_or(0, |phase| phase.lines);
+            }
             Ok(())
         })?;
         self.phase(|work| {
@@ -120,7 +124,9 @@ impl<'a> Gather<'a> {
             let asked = work.state.report.phases.last().map_or(0, |phase| phase.lines);
             let misses = (asked - work.state.report.candidates) as f64;
             // Of lines that are not in the filter, a share of 1 - rate misses it.
-            let rate = filter.map_or(0.0, |filter| filter.expected_rate(filter.inserted()));
+            let rate = filter.map_or(0.0, |filter| {
+                filter.expected_rate(given(&filter, 0.0, filter.inserted()) as u64)
+            });
             let promised = misses * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
             work.state.report.false_promised = Some(promised);
             work.put(there, hits);
@@ -195,7 +201,9 @@ impl<'a> Gather<'a> {
             report.saw(seen);
             report.first_lines = seen.lines;
             report.candidates = keys.bytes() / 8;
-            report.false_promised = Some(misled(&filter, before));
+            let held = given(&filter, 0.0, before);
+            let new = filter.inserted() - before;
+            report.false_promised = Some(given(&filter, held, new) - held - new as f64);
             work.state.keys = keys.finish().swap_remove(0);
             Ok(())
         })?;
@@ -238,6 +246,7 @@ impl<'a> Gather<'a> {
             };
             let resolved = resolver.resolve(parts, &work.state.digits)?;
             (work.state.marks, work.state.count) = (resolved.marks, resolved.count);
+            work.state.spans = spans;
             let report = &mut work.state.report;
             report.false_found = match (report.candidates, work.job.verb) {
                 (0, _) => None,
@@ -426,18 +435,4 @@ impl Role {
             Self::Other => OTHER_RECORD,
         }
     }
-}
-
-/// How many new lines a filter is expected to have seemed to know while it filled up from
-/// `before` keys to what it holds: of new lines at a rate p, p/(1 - p) go unseen for each that
-/// is seen. By the trapezoidal rule.
-fn misled(filter: &BloomFilter, before: u64) -> f64 {
-    const STEPS: u64 = 32;
-    let new = filter.inserted() - before;
-    let odds = |step: u64| {
-        let rate = filter.expected_rate(before + new / STEPS * step);
-        rate / (1.0 - rate).max(f64::MIN_POSITIVE)
-    };
-    let pieces = (0..STEPS).map(|step| (odds(step) + odds(step + 1)) / 2.0);
-    pieces.sum::<f64>() / STEPS as f64 * new as f64
 }

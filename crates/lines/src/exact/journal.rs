@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `journal.json` | the job, its keys and its state; moved into place when a phase is done |
+//! | `journal.json` | the job, its keys and its state, then the checksum of that line; moved into place when a phase is done |
 //! | `records` | all streams of records, one after the other, in chained blocks |
 //! | `filter.petal` | the filter of the last phase, if the next one needs it |
 //! | `lock` | held while a job works here |
@@ -12,6 +12,7 @@
 //!
 //! The keys of the fingerprints are in it: the folder's files can be read by their owner alone.
 
+use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -20,20 +21,21 @@ use std::path::{Path, PathBuf};
 use petal::BloomFilter;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::State;
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
 use crate::judge::Verb;
-use crate::marks::Listed;
+use crate::marks::{Listed, Spans};
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::resolve::Digits;
 use crate::spill::{Chain, Scratchpad, Stream, write_out};
 
 /// Counts up when the meaning of a journal changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A folder with a job's journal.
 pub(crate) struct Journal {
@@ -68,6 +70,7 @@ struct Page {
     keys_log: Option<Chain>,
     filter: bool,
     marks: Vec<Vec<Option<Chain>>>,
+    spans: Option<Spans>,
     count: u64,
     /// How long the first inputs are, as far as that is known.
     lengths: Vec<Option<u64>>,
@@ -76,6 +79,29 @@ struct Page {
     length: u64,
     end: u64,
     report: Report,
+}
+
+impl Page {
+    fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.extend(checksum(&bytes).as_bytes());
+        Ok(bytes)
+    }
+
+    /// `None` if a single byte is not as it was written: a number may be any number, and a wrong
+    /// one would be a wrong answer.
+    fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (page, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM)?)?;
+        (checksum(page).as_bytes() == sum).then(|| serde_json::from_slice(page).ok())?
+    }
+}
+
+/// Bytes of a checksum's line.
+const CHECKSUM: usize = 18;
+
+/// The line that follows these bytes.
+fn checksum(bytes: &[u8]) -> String {
+    format!("\n{:016x}\n", xxh3_64(bytes))
 }
 
 impl Journal {
@@ -115,8 +141,8 @@ impl Journal {
         if !resume {
             return Err(failed("it holds an unfinished job; go on with --resume, or remove it"));
         }
-        let page: Page = serde_json::from_slice(&text)
-            .map_err(|_| failed("its journal is damaged, or not petal's; remove the folder"))?;
+        let page = Page::of_bytes(&text)
+            .ok_or_else(|| failed("its journal is damaged, or not petal's; remove the folder"))?;
         if page.format != FORMAT {
             return Err(failed("its journal is of another version of petal; remove the folder"));
         }
@@ -142,16 +168,13 @@ impl Journal {
     /// The file of records, up to where the journal says.
     pub(super) fn pad(&self) -> Result<Scratchpad> {
         let (length, end) = self.page.as_ref().map_or((0, 0), |page| (page.length, page.end));
-        let path = self.dir.join("records");
-        let open = || {
-            let file = secret(&path)?;
-            if file.metadata()?.len() < length {
-                return Err(io::Error::other("it is shorter than the journal says"));
-            }
-            file.set_len(end)?;
-            Ok(file)
-        };
-        let file = open().map_err(|e| Error::temp(&self.dir, "opening the records", e))?;
+        let trouble = |e| Error::temp(&self.dir, "opening the records", e);
+        let file = secret(&self.dir.join("records")).map_err(trouble)?;
+        if file.metadata().map_err(trouble)?.len() < length {
+            let problem = "its records are shorter than its journal says; remove the folder";
+            return Err(Error::work_dir(&self.dir, problem));
+        }
+        file.set_len(end).map_err(trouble)?;
         Ok(Scratchpad::of_file(file, end, &Temp::new(&self.dir)))
     }
 
@@ -176,6 +199,7 @@ impl Journal {
             keys: stream(&page.keys_log)?,
             filter,
             marks: sets(&page.marks)?,
+            spans: page.spans,
             count: page.count,
             report: Report { resumed: page.done as u64, ..page.report.clone() },
         }))
@@ -213,6 +237,7 @@ impl Journal {
             keys_log: state.keys.written(),
             filter: state.filter.is_some(),
             marks: state.marks.iter().map(chains).collect(),
+            spans: state.spans,
             count: state.count,
             lengths: first.iter().map(|input| input.length()).collect(),
             length: pad.length(),
@@ -220,8 +245,8 @@ impl Journal {
             report: state.report.clone(),
         };
         let write = || {
-            let text = serde_json::to_vec(&page)?;
-            self.replace("journal.json", |file| io::Write::write_all(file, &text))
+            let bytes = page.to_bytes()?;
+            self.replace("journal.json", |file| io::Write::write_all(file, &bytes))
         };
         write().map_err(|e| Error::temp(&self.dir, "writing the journal", e))
     }
@@ -235,9 +260,12 @@ impl Journal {
     }
 
     fn read_filter(&self) -> Result<BloomFilter> {
-        let path = self.dir.join("filter.petal");
-        let file = File::open(path).map_err(|e| Error::temp(&self.dir, "reading the filter", e))?;
-        Ok(BloomFilter::read_from(io::BufReader::with_capacity(1 << 20, file))?.0)
+        let failed = |why: &dyn fmt::Display| {
+            Error::work_dir(&self.dir, &format!("its filter is lost ({why}); remove the folder"))
+        };
+        let file = File::open(self.dir.join("filter.petal")).map_err(|e| failed(&e.kind()))?;
+        let read = BloomFilter::read_from(io::BufReader::with_capacity(1 << 20, file));
+        Ok(read.map_err(|e| failed(&e))?.0)
     }
 
     /// Writes a file aside and moves it into place, durably.
@@ -262,6 +290,8 @@ pub fn forget_work(dir: &Path) {
     // What cannot be removed is in nobody's way: without a journal it counts for nothing.
     for name in ["journal.json", "filter.petal", "records", "lock"] {
         let _ = fs::remove_file(dir.join(name));
+        // Of a run that was killed while it wrote.
+        let _ = fs::remove_file(dir.join(format!("{name}.new")));
     }
     let _ = fs::remove_dir(dir);
 }

@@ -60,7 +60,10 @@ impl Exact<'_> {
             });
         }
         let others = Others { lines: Vec::new(), prior: Some(judge.into_table()) };
-        self.on_disk(plan, rest, others, sizes, printer, report, None)
+        let judged = report.first_lines;
+        self.on_disk(plan, rest, others, sizes, printer, report, None)?;
+        report.first_lines += judged;
+        Ok(())
     }
 
     /// Shows all lines to a judge and prints its answers, as far as the table has room.
@@ -145,6 +148,7 @@ impl Exact<'_> {
                 }
                 line += usize::from(full.is_none());
             }
+            report.first_lines += line as u64;
             if full.is_some() {
                 // What streams have brought must be kept, whoever read it already.
                 if repeatable {
@@ -163,7 +167,8 @@ impl Exact<'_> {
             }
             Ok(Flow::Go)
         };
-        report.saw(self.pass().run("comparing", &refs, self.fingerprints(), fold)?);
+        let seen = self.pass().run("comparing", &refs, self.fingerprints(), fold)?;
+        report.saw(seen);
         Ok(full.map_or(Judged::All, |at| Judged::UpTo(Overflow { judge, at, spools })))
     }
 

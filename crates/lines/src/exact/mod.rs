@@ -78,8 +78,9 @@ struct State {
     /// Keys of lines that hit, for the next filter.
     keys: Stream,
     filter: Option<BloomFilter>,
-    /// Which lines are listed, and how many.
+    /// Which lines are listed, in spans, and how many.
     marks: Vec<Vec<Stream>>,
+    spans: Option<Spans>,
     count: u64,
     report: Report,
 }
@@ -189,16 +190,20 @@ impl Exact<'_> {
         }
         let length = first.iter().map(|input| input.length().unwrap_or(0)).sum();
         let share = self.budget.work / 8 / self.budget.workers as u64;
-        let spans = Spans::new(length, Spill::most_streams(share));
-        work.decide((!printer.counts_only()).then_some(spans))?;
+        // A job that began as a count may go on as one that prints.
+        let marked = !printer.counts_only() || journal.is_some();
+        work.decide(marked.then(|| Spans::new(length, Spill::most_streams(share))))?;
         *report = work.state.report;
-        let State { listed, count, marks, .. } = work.state;
+        let State { listed, count, marks, spans, .. } = work.state;
         let kept = match listed {
             Listed::Kept => count,
             Listed::Dropped => report.first_lines - count,
         };
         let before = printer.lines;
-        if !printer.counts_only() && (kept > 0 || printer.takes_rest()) {
+        if let Some(spans) = spans
+            && !printer.counts_only()
+            && (kept > 0 || printer.takes_rest())
+        {
             let marks = Marks::new(spans, marks, &pad, self.budget.work, self.budget.workers);
             report.saw(print_marked(&self.pass().chunks(), &first, listed, &marks, printer)?);
         }

@@ -67,6 +67,12 @@ pub(crate) fn memory(cap: u64) -> u64 {
     OVERHEAD + cap / 8
 }
 
+/// The largest zstd window for a decoder that may take `memory` bytes, as a power of two: at least
+/// what every decoder must accept, at most what the format knows.
+fn most_window(memory: u64) -> u32 {
+    memory.saturating_sub(OVERHEAD).max(1 << 17).ilog2().min(31)
+}
+
 /// The decompressed bytes of `packed`.
 fn reader<'a>(
     codec: Codec,
@@ -77,9 +83,7 @@ fn reader<'a>(
         Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
         Codec::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
-            // At least what every decoder must accept, at most what the format knows.
-            let most = memory.saturating_sub(OVERHEAD).max(1 << 17).ilog2().min(31);
-            decoder.window_log_max(most)?;
+            decoder.window_log_max(most_window(memory))?;
             Box::new(decoder)
         }
     })
@@ -96,10 +100,10 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
     {
         format!("its {name} data ends in the middle: the file was cut short; get it anew")
     } else if text.contains("too much memory") {
-        let most = crate::error::readable_size(memory.saturating_sub(OVERHEAD));
+        let most = crate::error::readable_size(1 << most_window(memory));
         format!(
-            "its zstd window is larger than {most}, an eighth of the memory cap; raise -m, or \
-             decompress it first"
+            "its zstd window is larger than {most}, the most that an eighth of the memory cap \
+             takes; raise -m, or decompress it first"
         )
     } else if error.raw_os_error().is_some() {
         return error;
