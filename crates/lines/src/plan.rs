@@ -178,7 +178,7 @@ impl<'a> Taker<'a> {
             // must not all lie between the places.
             let part = bytes / spots;
             let room = part.saturating_sub(SPOT);
-            let within = u128::from(scattered(spot)) * u128::from(room) >> 64;
+            let within = (u128::from(scattered(spot)) * u128::from(room)) >> 64;
             let at = spot * part + within as u64;
             while let Some(length) = inputs.peek().map(|input| input.length().unwrap_or(0))
                 && begin + length <= at
