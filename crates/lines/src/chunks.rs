@@ -19,6 +19,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use rustix::fs::Advice;
+
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::input::{Input, Open, Range, Wait, read_at};
@@ -342,7 +344,11 @@ where
             let at = match &mut cursor.open {
                 Some(at) => at,
                 none => none.insert(match input.open(budget.decoder)? {
-                    Open::File { file, range } => At::File { file, range, next: range.start },
+                    Open::File { file, range } => {
+                        // The system reads twice as far ahead; if it does not, nothing is lost.
+                        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                        At::File { file, range, next: range.start }
+                    }
                     Open::Stream(stream) => At::Stream { stream, carry: vec![], offset: 0 },
                 }),
             };
