@@ -61,14 +61,24 @@ impl HashSpec {
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         let [low, high] = self.words();
         match self.algorithm {
+            Algorithm::Rapid => rapid(bytes, &RapidSecrets::seed_cpp(low)),
+            Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
+        }
+    }
+
+    /// The hashes of many keys, put behind those in `hashes`. Faster than one by one for short
+    /// keys: what all have in common is done once.
+    #[inline]
+    pub fn hash_all<'a>(&self, keys: impl Iterator<Item = &'a [u8]>, hashes: &mut Vec<u64>) {
+        let [low, high] = self.words();
+        match self.algorithm {
             Algorithm::Rapid => {
                 let secrets = RapidSecrets::seed_cpp(low);
-                rapidhash_v3_inline::<true, false, false>(bytes, &secrets)
+                hashes.extend(keys.map(|key| rapid(key, &secrets)));
             }
             Algorithm::Sip13 => {
-                let mut sip = SipHasher13::new_with_keys(low, high);
-                sip.write(bytes);
-                sip.finish()
+                let sip = SipHasher13::new_with_keys(low, high);
+                hashes.extend(keys.map(|key| sip13(key, sip)));
             }
         }
     }
@@ -121,6 +131,17 @@ impl HashSpec {
     }
 }
 
+#[inline]
+fn rapid(bytes: &[u8], secrets: &RapidSecrets) -> u64 {
+    rapidhash_v3_inline::<true, false, false>(bytes, secrets)
+}
+
+#[inline]
+fn sip13(bytes: &[u8], mut sip: SipHasher13) -> u64 {
+    sip.write(bytes);
+    sip.finish()
+}
+
 impl fmt::Debug for HashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.algorithm {
@@ -152,6 +173,16 @@ mod tests {
         for (length, expect) in expect.into_iter().enumerate() {
             let message: Vec<u8> = (0..length as u8).collect();
             assert_eq!(HashSpec::keyed(key).hash(&message), expect, "{length}");
+        }
+    }
+
+    #[test]
+    fn many_together_are_as_one_by_one() {
+        let text = [7u8; 200];
+        for hash in [HashSpec::rapid(3), HashSpec::keyed([5; 16])] {
+            let mut hashes = vec![1];
+            hash.hash_all((0..200).map(|length| &text[..length]), &mut hashes);
+            assert!((0..200).all(|length| hashes[length + 1] == hash.hash(&text[..length])));
         }
     }
 

@@ -94,7 +94,7 @@ impl Approx<'_> {
     }
 
     fn keys_of(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
-        scratch.take_keys(batch, |line| self.hashes.key(line));
+        scratch.take_keys(batch, self.hashes.spec());
     }
 
     fn common(

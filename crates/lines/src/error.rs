@@ -212,13 +212,13 @@ impl fmt::Display for Error {
             ),
             Kind::Temp { dir, doing, source } if is_full(source) => write!(
                 f,
-                "{}: no space left while {doing}; free some, name another directory with -T, or \
+                "{}: no space left while {doing}; free some, name another directory (-T, --work-dir), or \
                  raise -m to need less",
                 dir.display()
             ),
             Kind::Temp { dir, doing, source } => write!(
                 f,
-                "{}: temporary file: {} while {doing}; name another directory with -T",
+                "{}: temporary file: {} while {doing}; name another directory (-T, --work-dir)",
                 dir.display(),
                 plain(source)
             ),

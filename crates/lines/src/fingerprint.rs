@@ -79,6 +79,11 @@ impl Hashes {
         Self { key: [first, second], keys: HashSpec::rapid(seed) }
     }
 
+    /// How lines become filter keys.
+    pub(crate) fn spec(&self) -> &HashSpec {
+        &self.keys
+    }
+
     /// The 64-bit filter key of a line.
     #[inline]
     pub(crate) fn key(&self, line: &[u8]) -> u64 {

@@ -108,6 +108,8 @@ pub(crate) struct Marks<'a> {
 /// What is loaded, and what comes after it.
 struct Ahead {
     loaded: VecDeque<Arc<Bitmap>>,
+    /// Memory of a bitmap that was forgotten, for the next: new memory costs more.
+    spare: Vec<u64>,
     /// Spans whose marks are not loaded yet, the next one last.
     pending: Vec<Span>,
 }
@@ -151,7 +153,7 @@ impl<'a> Marks<'a> {
             // Every worker may be in a bitmap of its own, and at the end of the one before.
             bitmap: (memory / 2 / (workers as u64 + 2)).max(WORD),
             memory: memory / 2,
-            ahead: Mutex::new(Ahead { loaded: VecDeque::new(), pending }),
+            ahead: Mutex::new(Ahead { loaded: VecDeque::new(), spare: Vec::new(), pending }),
         }
     }
 
@@ -172,7 +174,8 @@ impl<'a> Marks<'a> {
     pub(crate) fn forget(&self, before: u64) {
         let mut ahead = self.lock();
         while ahead.loaded.front().is_some_and(|bitmap| bitmap.to <= before) {
-            ahead.loaded.pop_front();
+            let Some(Ok(gone)) = ahead.loaded.pop_front().map(Arc::try_unwrap) else { continue };
+            ahead.spare = gone.words;
         }
     }
 
@@ -191,7 +194,8 @@ impl<'a> Marks<'a> {
             if (span.to - span.from).div_ceil(8) > self.bitmap && span.to - span.from > WORD {
                 ahead.pending.extend(self.deal(span)?.into_iter().rev());
             } else {
-                ahead.loaded.push_back(Arc::new(self.bitmap(&span)?));
+                let words = std::mem::take(&mut ahead.spare);
+                ahead.loaded.push_back(Arc::new(self.bitmap(&span, words)?));
             }
         }
         Ok(ahead)
@@ -209,9 +213,9 @@ impl<'a> Marks<'a> {
         Ok(parts.collect())
     }
 
-    fn bitmap(&self, span: &Span) -> Result<Bitmap> {
+    fn bitmap(&self, span: &Span, mut words: Vec<u64>) -> Result<Bitmap> {
         let count = (span.to - span.from).div_ceil(WORD) as usize;
-        let mut words = Vec::new();
+        words.clear();
         words.try_reserve_exact(count).map_err(|_| Error::alloc(count as u64 * 8))?;
         words.resize(count, 0);
         self.each(span, |position| {

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use petal::Answers;
+use petal::{Answers, HashSpec};
 
 use crate::budget::Budget;
 use crate::chunks::{Chunks, Text, Ticket};
@@ -85,9 +85,9 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// The filter key of every line of a batch.
     #[inline]
-    pub(crate) fn take_keys(&mut self, batch: &Batch<'_>, key: impl Fn(&[u8]) -> u64) {
+    pub(crate) fn take_keys(&mut self, batch: &Batch<'_>, hash: &HashSpec) {
         self.keys.clear();
-        self.keys.extend(batch.lines().map(key));
+        hash.hash_all(batch.lines(), &mut self.keys);
     }
 }
 

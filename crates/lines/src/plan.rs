@@ -40,8 +40,9 @@ impl Strategy {
     }
 }
 
-/// Most bits a filter spends on a key here: the rate is below 10⁻⁴ and more would not pay.
-const MOST_BITS: u64 = 24;
+/// Most bits a filter spends on a key here: the rate is then 0.15 %. A larger filter costs more,
+/// in cache misses of every line, than the records of those few lines.
+const MOST_BITS: u64 = 14;
 
 /// How large a filter to use for so many keys in so much memory.
 pub(crate) fn filter_bytes(keys: u64, memory: u64) -> u64 {
@@ -110,7 +111,7 @@ impl Sample {
         if bytes <= SMALL {
             for input in &files {
                 let left = most - most.min(taker.keys.len() as u64);
-                taker.take(input, 0, SMALL, left)?;
+                taker.take(input.name(), &input.open(0)?, [0, SMALL, left])?;
             }
         } else {
             taker.spots(&files, bytes, FEW, most / FEW)?;
@@ -173,6 +174,7 @@ impl<'a> Taker<'a> {
     /// Takes up to `most` lines at each of so many places, evenly spread over `bytes` of input.
     fn spots(&mut self, inputs: &[&Input], bytes: u64, spots: u64, most: u64) -> Result<()> {
         let (mut inputs, mut begin) = (inputs.iter().peekable(), 0);
+        let mut open = None;
         for spot in 0..spots {
             // Somewhere in its part of the input, and no line twice: copies at a fixed distance
             // must not all lie between the places.
@@ -184,24 +186,29 @@ impl<'a> Taker<'a> {
                 && begin + length <= at
             {
                 begin += length;
+                open = None;
                 inputs.next();
             }
             if let Some(input) = inputs.peek() {
-                self.take(input, at - begin, SPOT, most)?;
+                let open = match &mut open {
+                    Some(open) => open,
+                    none => none.insert(input.open(0)?),
+                };
+                self.take(input.name(), open, [at - begin, SPOT, most])?;
             }
         }
         Ok(())
     }
 
     /// Takes the whole lines within `size` bytes from a position on, `most` of them at the most.
-    fn take(&mut self, input: &Input, start: u64, size: u64, most: u64) -> Result<()> {
-        let Open::File { file, range } = input.open(0)? else { return Ok(()) };
+    fn take(&mut self, name: &str, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
+        let Open::File { file, range } = open else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
         self.places += 1;
-        self.cold += u64::from(!is_in_memory(&file, range.start + start));
+        self.cold += u64::from(!is_in_memory(file, range.start + start));
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize((end - start) as usize, 0);
-        read_at(&file, input.name(), &mut buffer, range.start + start)?;
+        read_at(file, name, &mut buffer, range.start + start)?;
         self.lines(&buffer, start == 0, range.start + end == range.end, most);
         self.buffer = buffer;
         Ok(())
@@ -324,6 +331,8 @@ pub(crate) struct Plan {
     pub(crate) strategy: Strategy,
     /// `Narrow` for `common`: the first filter holds the first input, not the smallest other.
     pub(crate) first_begins: bool,
+    /// The other input with the fewest lines: a resumed job must not choose again.
+    pub(crate) smallest: usize,
     /// Estimated entries of all tables together, when records are decided by partition.
     pub(crate) entries: u64,
 }
@@ -359,7 +368,8 @@ impl Sizes {
 
     /// The plan to do it this way.
     pub(crate) fn plan(&self, strategy: Strategy, first_begins: bool, budget: &Budget) -> Plan {
-        Plan { strategy, first_begins, entries: self.entries(strategy, budget) }
+        let (smallest, entries) = (self.smallest_other(), self.entries(strategy, budget));
+        Plan { strategy, first_begins, smallest, entries }
     }
 
     /// The cheapest way that fits the memory.

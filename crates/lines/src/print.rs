@@ -29,6 +29,10 @@ impl<'a> Sinks<'a> {
     }
 }
 
+/// Bytes written at a time: what a pipe holds. While one worker writes a block, the others come
+/// as far as their turn; in larger blocks they would have to wait there.
+const BLOCK: usize = 64 << 10;
+
 /// Writes lines to their sinks.
 pub(crate) struct Printer<'a> {
     kept: Option<Out<'a>>,
@@ -81,8 +85,9 @@ impl Out<'_> {
 }
 
 impl<'a> Printer<'a> {
-    /// Writes in blocks of so many bytes.
-    pub(crate) fn new(sinks: Sinks<'a>, delimiter: u8, block: usize) -> Self {
+    /// Writes in blocks of at most so many bytes.
+    pub(crate) fn new(sinks: Sinks<'a>, delimiter: u8, most: usize) -> Self {
+        let block = most.min(BLOCK);
         let out = |sink: Option<_>| sink.map(|sink| Out { sink, block, waiting: Vec::new() });
         Self { kept: out(sinks.kept), rest: out(sinks.rest), delimiter, lines: 0 }
     }

@@ -118,7 +118,7 @@ impl Resolver<'_> {
         let work = || {
             // An eighth is for the marks, as much for the block being read.
             let marker = self.spans.map(|spans| Marker::new(spans, self.pad, memory / 8));
-            let mut found = Found { marker, resolved: Resolved::default() };
+            let mut found = Found { marker, resolved: Resolved::default(), table: None };
             loop {
                 let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
                 let Some(part) = part else { break };
@@ -161,7 +161,9 @@ impl Resolver<'_> {
         let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
         let others: Vec<_> = others.collect();
         let (seed, expected) = choose_seed(self.verb, first, &others, Table::capacity(memory));
-        let mut judge = Judge::new(self.verb, seed, Table::new(memory, expected)?);
+        let mut table = found.table.take().map_or_else(|| Table::new(0, 0), Ok)?;
+        table.renew(memory, expected)?;
+        let mut judge = Judge::new(self.verb, seed, table);
         let (mut count, mut refused, mut unclaimed) = (0, 0, 0);
         let seeding = |judge: &mut Judge, print, _: &[u8]| judge.seed(print);
         if seed == Seed::First
@@ -199,6 +201,7 @@ impl Resolver<'_> {
             }
             found.resolved.add(count, refused, unclaimed);
         }
+        found.table = Some(judge.into_table());
         Ok(judged)
     }
 
@@ -265,6 +268,8 @@ impl Resolver<'_> {
 struct Found<'a> {
     marker: Option<Marker<'a>>,
     resolved: Resolved,
+    /// The table of the partition before, for the next.
+    table: Option<Table>,
 }
 
 impl Found<'_> {

@@ -89,7 +89,7 @@ pub fn seen(
     let hash = memory.filter.hash_spec();
     let prints = memory.ledger.as_ref().map(Ledger::hashes);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-        scratch.take_keys(batch, |line| hash.hash(line));
+        scratch.take_keys(batch, &hash);
         if let Some(hashes) = &prints {
             scratch.prints.clear();
             hashes.fingerprints(batch.lines(), &mut scratch.prints);

@@ -24,7 +24,7 @@ use crate::input::Temp;
 /// Blocks are a multiple of this many bytes, and records a divisor: 8, 16 or 24 bytes.
 const GRAIN: usize = 48;
 const LEAST_BLOCK: usize = 16 * GRAIN;
-const MOST_BLOCK: usize = 5000 * GRAIN;
+const MOST_BLOCK: usize = 1000 * GRAIN;
 
 /// The place of the next block, behind a block that is written.
 const LINK: usize = 8;
@@ -145,9 +145,11 @@ impl Stream {
         &mut self,
         record: &[u8; SIZE],
         block: usize,
+        spare: &mut Vec<Vec<u8>>,
     ) -> Result<Option<usize>> {
         if self.tail.capacity() == 0 {
             let room = block + LINK;
+            self.tail = spare.pop().unwrap_or_default();
             self.tail.try_reserve_exact(room).map_err(|_| Error::alloc(room as u64))?;
         }
         self.tail.extend_from_slice(record);
@@ -163,7 +165,7 @@ impl Stream {
 
     /// Writes out what is held, full blocks and, if asked, the one being filled: nothing may be
     /// added then.
-    fn write_out(&mut self, pad: &Scratchpad, tail: bool) -> Result<()> {
+    fn write_out(&mut self, pad: &Scratchpad, tail: bool, spare: &mut Vec<Vec<u8>>) -> Result<()> {
         if tail && !self.tail.is_empty() {
             self.blocks.push(std::mem::take(&mut self.tail));
         }
@@ -179,6 +181,11 @@ impl Stream {
             chain.bytes += length as u64;
             bytes.extend_from_slice(&chain.next.to_le_bytes());
             pad.write(at, &bytes)?;
+            // Memory that is in use costs less than new: one block waits to be filled again.
+            if spare.is_empty() {
+                bytes.clear();
+                spare.push(bytes);
+            }
         }
         Ok(())
     }
@@ -245,6 +252,8 @@ pub(crate) struct Spill<'a> {
     /// Bytes it may hold in full blocks, and holds.
     most_full: u64,
     full: u64,
+    /// A block that was written and waits to be filled again.
+    spare: Vec<Vec<u8>>,
 }
 
 impl<'a> Spill<'a> {
@@ -256,6 +265,7 @@ impl<'a> Spill<'a> {
             streams: std::iter::repeat_with(Stream::default).take(streams).collect(),
             block,
             full: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -293,11 +303,11 @@ impl<'a> Spill<'a> {
         record: &[u8; SIZE],
     ) -> Result<()> {
         let filled = &mut self.streams[stream];
-        let Some(full) = filled.push(record, self.block)? else { return Ok(()) };
+        let Some(full) = filled.push(record, self.block, &mut self.spare)? else { return Ok(()) };
         self.full += full as u64;
         if self.full > self.most_full {
             self.full -= filled.full();
-            filled.write_out(self.pad, false)?;
+            filled.write_out(self.pad, false, &mut self.spare)?;
         }
         Ok(())
     }
@@ -320,7 +330,7 @@ pub(crate) fn held(streams: &[Stream]) -> u64 {
 
 /// Writes out all that streams hold in memory.
 pub(crate) fn write_out(streams: &mut [Stream], pad: &Scratchpad) -> Result<()> {
-    streams.iter_mut().try_for_each(|stream| stream.write_out(pad, true))
+    streams.iter_mut().try_for_each(|stream| stream.write_out(pad, true, &mut Vec::new()))
 }
 
 #[cfg(test)]

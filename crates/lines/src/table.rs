@@ -38,13 +38,35 @@ impl Table {
 
     /// An empty table that may take `allowance` bytes and starts out with room for `expected`.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
-        // Two of three slots used, if there is room: at seven of eight, a look-up of what is not
-        // there takes some thirty steps.
-        let wanted = expected.saturating_add(expected / 2).saturating_add(LEAST_SLOTS);
-        let slots = wanted.min((allowance / SLOT).max(8));
+        let slots = Self::slots_for(allowance, expected);
         let mut table = Self { prints: Vec::new(), states: Vec::new(), used: 0, allowance };
         (table.prints, table.states) = arrays(slots)?;
         Ok(table)
+    }
+
+    /// Empties it, for about so many fingerprints to come and with another allowance. Keeps its
+    /// memory if that is of use: new memory costs more.
+    pub(crate) fn renew(&mut self, allowance: u64, expected: u64) -> Result<()> {
+        let slots = Self::slots_for(allowance, expected) as usize;
+        if slots > self.prints.capacity() || slots < self.prints.capacity() / 2 {
+            // The old one goes first: there may not be room for both.
+            (self.prints, self.states) = (Vec::new(), Vec::new());
+            *self = Self::new(allowance, expected)?;
+            return Ok(());
+        }
+        self.prints.clear();
+        self.prints.resize(slots, Fingerprint::default());
+        self.states.clear();
+        self.states.resize(slots, 0);
+        (self.used, self.allowance) = (0, allowance);
+        Ok(())
+    }
+
+    fn slots_for(allowance: u64, expected: u64) -> u64 {
+        // Two of three slots used, if there is room: at seven of eight, a look-up of what is not
+        // there takes some thirty steps.
+        let wanted = expected.saturating_add(expected / 2).saturating_add(LEAST_SLOTS);
+        wanted.min((allowance / SLOT).max(8))
     }
 
     /// How many fingerprints are in it.
@@ -190,6 +212,21 @@ mod tests {
         }
         let found: HashMap<_, _> = table.iter().map(|(p, s)| (p.high, s)).collect();
         assert_eq!(found, model);
+    }
+
+    #[test]
+    fn renewed_is_as_good_as_new() {
+        let mut table = Table::new(1 << 20, 3000).unwrap();
+        for (allowance, expected) in [(1 << 20, 3000), (1 << 20, 2000), (1 << 20, 10), (5000, 900)]
+        {
+            for i in 0..200 {
+                assert!(table.entry(print(i), 7).unwrap().unwrap().0);
+            }
+            table.renew(allowance, expected).unwrap();
+            assert_eq!((table.len(), table.iter().count()), (0, 0));
+            assert!(table.get_mut(print(1)).is_none());
+            assert!(table.prints.capacity() as u64 * SLOT <= allowance.max(8 * SLOT));
+        }
     }
 
     #[test]

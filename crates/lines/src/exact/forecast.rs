@@ -214,7 +214,7 @@ impl Run<'_> {
 
     fn narrow_common(&mut self, kept: f64) {
         let sizes = self.sizes;
-        let small = sizes.smallest_other();
+        let small = self.plan.smallest;
         let (first, other) = (&sizes.first, &sizes.others[small]);
         let (begin, next, there, back) = if self.plan.first_begins {
             (first, other, OTHER_RECORD, FIRST_RECORD)

@@ -91,7 +91,7 @@ impl<'a> Gather<'a> {
     }
 
     pub(super) fn narrow_common(&mut self, others: &[Input], sizes: &Sizes) -> Result<()> {
-        let small = sizes.smallest_other();
+        let small = self.plan.smallest;
         let (first, smallest) = (self.first, &[&others[small]][..]);
         let (begin, next, lines) = if self.plan.first_begins {
             (first, smallest, sizes.first.lines)
@@ -185,7 +185,7 @@ impl<'a> Gather<'a> {
             let before = filter.inserted();
             let mut keys = work.key_log();
             let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-                scratch.take_keys(batch, |line| job.hashes.key(line));
+                scratch.take_keys(batch, job.hashes.spec());
             };
             let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
                 filter.insert_hashes(&scratch.keys, &mut scratch.answers);
@@ -253,7 +253,7 @@ impl<'a> Gather<'a> {
                 (_, Verb::Common) if inputs > 1 => None,
                 (_, Verb::Common) if work.plan.first_begins => Some(resolved.unclaimed),
                 (_, Verb::Common) => Some(resolved.refused),
-                (candidates, _) => Some(candidates - resolved.count),
+                (candidates, _) => Some(candidates.saturating_sub(resolved.count)),
             };
             report.did("deciding", begun.elapsed().as_secs_f64());
             Ok(())
@@ -275,7 +275,7 @@ impl<'a> Gather<'a> {
     ) -> Result<()> {
         let job = self.job;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.take_keys(batch, |line| job.hashes.key(line));
+            scratch.take_keys(batch, job.hashes.spec());
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_hashes(&scratch.keys, &mut scratch.answers);
@@ -341,7 +341,7 @@ impl<'a> Gather<'a> {
             match filter {
                 None => scratch.picks.extend(0..batch.len()),
                 Some(filter) => {
-                    scratch.take_keys(batch, |line| job.hashes.key(line));
+                    scratch.take_keys(batch, job.hashes.spec());
                     filter.contains_hashes(&scratch.keys, &mut scratch.answers);
                     scratch.picks.extend(scratch.answers.iter());
                 }

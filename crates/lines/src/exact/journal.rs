@@ -285,8 +285,12 @@ impl Journal {
 }
 
 /// Removes what an exact job has kept in its work directory, and the directory if nothing else is
-/// in it. For when the answer is where it belongs.
+/// in it. For when the answer is where it belongs. Does nothing if another job works there by now.
 pub fn forget_work(dir: &Path) {
+    let Ok(lock) = File::open(dir.join("lock")) else { return };
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return;
+    }
     // What cannot be removed is in nobody's way: without a journal it counts for nothing.
     for name in ["journal.json", "filter.petal", "records", "lock"] {
         let _ = fs::remove_file(dir.join(name));

@@ -139,9 +139,16 @@ impl Exact<'_> {
             Sample::of(inputs, &self.hashes, self.delimiter, &self.budget, among)
         };
         let files: Vec<_> = first.iter().filter(|input| input.is_repeatable()).collect();
-        let first = sample(&files)?;
-        let others = others.iter().map(|other| sample(&[other])).collect::<Result<_>>()?;
-        Ok(Sizes { verb: self.verb, first, others })
+        let others = || others.iter().map(|other| sample(&[other])).collect::<Result<_>>();
+        if self.budget.workers == 1 {
+            return Ok(Sizes { verb: self.verb, first: sample(&files)?, others: others()? });
+        }
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| sample(&files));
+            let others = others()?;
+            let first = first.join().expect("the sampling of the first input panicked")?;
+            Ok(Sizes { verb: self.verb, first, others })
+        })
     }
 
     /// Whether a first input of unknown size can be judged while it streams by.
