@@ -49,6 +49,11 @@ pub(crate) fn filter_bytes(keys: u64, memory: u64) -> u64 {
     memory.min(keys.saturating_mul(MOST_BITS) / 8).max(128)
 }
 
+/// How many keys a filter of so many bytes is for, if memory is not the matter.
+pub(crate) fn keys_for(bytes: u64) -> u64 {
+    (bytes * 8 / MOST_BITS).max(1)
+}
+
 /// How many distinct keys a filter has been given that was given `keys` and then took `new` more
 /// for new: at a rate p it takes a share 1 - p for new, the others it seems to know already. The
 /// rate rises meanwhile: integrated by the midpoint rule.
@@ -132,19 +137,15 @@ impl Sample {
         Ok(taker.estimates(bytes))
     }
 
-    /// Estimated fraction of this one's lines that the other has too.
-    pub(crate) fn overlap(&self, other: &Self) -> f64 {
+    /// The share of pairs, a line of this sample and one of the other, that are equal.
+    fn matches(&self, other: &Self) -> f64 {
         let (mut matches, mut i, mut j) = (0u64, 0, 0);
         while let (Some(a), Some(b)) = (self.keys.get(i), other.keys.get(j)) {
             matches += u64::from(a == b);
             i += usize::from(a <= b);
             j += usize::from(b <= a);
         }
-        let pairs = self.sampled as f64 * other.sampled as f64;
-        if pairs == 0.0 {
-            return 0.0;
-        }
-        (matches as f64 * other.distinct as f64 / pairs).min(1.0)
+        matches as f64 / (self.sampled as f64 * other.sampled as f64).max(1.0)
     }
 
     pub(crate) fn line_length(&self) -> f64 {
@@ -323,6 +324,8 @@ pub(crate) struct Sizes {
     pub(crate) verb: Verb,
     pub(crate) first: Sample,
     pub(crate) others: Vec<Sample>,
+    /// Of each other, the share of pairs with a line of the first input that are equal.
+    matches: Vec<f64>,
 }
 
 /// A strategy, and on which side to begin.
@@ -335,14 +338,29 @@ pub(crate) struct Plan {
     pub(crate) smallest: usize,
     /// Estimated entries of all tables together, when records are decided by partition.
     pub(crate) entries: u64,
+    /// `Narrow` for `common`: bytes of the filter of the candidates, if it fits beside the first
+    /// one and is filled while they are found; 0 if their keys must wait for the first to go.
+    pub(crate) beside: u64,
 }
 
 impl Sizes {
-    /// Gives back the memory of the samples, when the choice is made.
-    pub(crate) fn forget_keys(&mut self) {
-        for sample in self.others.iter_mut().chain([&mut self.first]) {
+    /// Compares the samples, and gives back their memory.
+    pub(crate) fn new(verb: Verb, mut first: Sample, mut others: Vec<Sample>) -> Self {
+        let matches = others.iter().map(|other| first.matches(other)).collect();
+        for sample in others.iter_mut().chain([&mut first]) {
             sample.keys = Vec::new();
         }
+        Self { verb, first, others, matches }
+    }
+
+    /// Estimated share of the lines of the first input that an other has too.
+    pub(crate) fn of_first_in(&self, other: usize) -> f64 {
+        (self.matches[other] * self.others[other].distinct as f64).min(1.0)
+    }
+
+    /// Estimated share of the lines of an other that the first input has too.
+    pub(crate) fn in_first(&self, other: usize) -> f64 {
+        (self.matches[other] * self.first.distinct as f64).min(1.0)
     }
 
     /// The other input with the fewest lines.
@@ -368,8 +386,11 @@ impl Sizes {
 
     /// The plan to do it this way.
     pub(crate) fn plan(&self, strategy: Strategy, first_begins: bool, budget: &Budget) -> Plan {
-        let (smallest, entries) = (self.smallest_other(), self.entries(strategy, budget));
-        Plan { strategy, first_begins, smallest, entries }
+        let smallest = self.smallest_other();
+        let mut plan = Plan { strategy, first_begins, smallest, entries: 0, beside: 0 };
+        plan.entries = self.entries(plan, budget);
+        plan.beside = self.beside(plan, budget);
+        plan
     }
 
     /// The cheapest way that fits the memory.
@@ -386,14 +407,9 @@ impl Sizes {
         memory.into_iter().chain([partition]).chain(narrow).min_by(cheaper).unwrap_or(partition)
     }
 
-    fn entries(&self, strategy: Strategy, budget: &Budget) -> u64 {
-        match (strategy, self.verb) {
-            (Strategy::Narrow, Verb::Common) => {
-                let Some(other) = self.others.get(self.smallest_other()) else { return 0 };
-                let overlap = self.first.overlap(other);
-                let rate = rate(other.lines.max(self.first.lines), budget.work);
-                (self.first.lines.min(other.lines) as f64 * (overlap + rate)) as u64
-            }
+    fn entries(&self, plan: Plan, budget: &Budget) -> u64 {
+        match (plan.strategy, self.verb) {
+            (Strategy::Narrow, Verb::Common) => self.candidates(plan, budget) as u64,
             (Strategy::Narrow, _) => self.questions(budget) as u64,
             (_, Verb::Common) => {
                 let others = self.others.iter().map(|other| other.lines);
@@ -403,12 +419,40 @@ impl Sizes {
         }
     }
 
+    /// Of `Narrow` for `common`, the side that fills the first filter, the one that is asked, and
+    /// the share of the lines of that one that are in the first.
+    pub(crate) fn sides(&self, plan: Plan) -> Option<(&Sample, &Sample, f64)> {
+        let other = self.others.get(plan.smallest)?;
+        Some(if plan.first_begins {
+            (&self.first, other, self.in_first(plan.smallest))
+        } else {
+            (other, &self.first, self.of_first_in(plan.smallest))
+        })
+    }
+
+    /// Lines that the first filter cannot rule out.
+    fn candidates(&self, plan: Plan, budget: &Budget) -> f64 {
+        let Some((begin, next, overlap)) = self.sides(plan) else { return 0.0 };
+        next.lines as f64 * (overlap + rate(begin.lines, budget.work) * (1.0 - overlap))
+    }
+
+    fn beside(&self, plan: Plan, budget: &Budget) -> u64 {
+        let Some((begin, next, _)) = self.sides(plan) else { return 0 };
+        // Twice as many as foreseen: a sample may be wrong.
+        let candidates =
+            (self.candidates(plan, budget) as u64 * 2).clamp(1 << 12, next.lines.max(1 << 12));
+        let (first, second) =
+            (filter_bytes(begin.lines, u64::MAX), filter_bytes(candidates, u64::MAX));
+        // An eighth is left for records.
+        if first.saturating_add(second) <= budget.work / 8 * 7 { second } else { 0 }
+    }
+
     /// Lines of the first input that a filter of everything before them seems to know.
     fn questions(&self, budget: &Budget) -> f64 {
         // The filter fills up as it goes; its mean rate is about half the last.
         let rate = rate(self.lines(), budget.work) / 2.0;
         let copies = 1.0 - self.first.distinct as f64 / self.first.lines.max(1) as f64;
-        let shared = self.others.iter().map(|other| self.first.overlap(other)).sum::<f64>();
+        let shared = (0..self.others.len()).map(|other| self.of_first_in(other)).sum::<f64>();
         self.first.lines as f64 * (copies + shared.min(1.0) + rate).min(1.0)
     }
 
@@ -440,16 +484,10 @@ impl Sizes {
                 .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s, s.lines as f64))
                 .sum(),
             (Strategy::Narrow, Verb::Common) => {
-                let Some(other) = self.others.get(self.smallest_other()) else {
-                    return f64::INFINITY;
-                };
-                let (begin, next) =
-                    if plan.first_begins { (&self.first, other) } else { (other, &self.first) };
-                let rate_there = rate(begin.lines, budget.work);
-                let overlap = next.overlap(begin);
-                let candidates = next.lines as f64 * (overlap + rate_there * (1.0 - overlap));
-                let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
+                let Some((begin, next, overlap)) = self.sides(plan) else { return f64::INFINITY };
+                let candidates = self.candidates(plan, budget);
                 let back_rate = rate(candidates as u64, budget.work);
+                let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
                 let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
                     + read(begin)

@@ -180,8 +180,8 @@ impl Run<'_> {
 
     /// Distinct lines of the first input in the answer.
     fn kept(&self) -> f64 {
-        let Sizes { verb, first, others } = self.sizes;
-        let overlaps = others.iter().map(|other| first.overlap(other));
+        let Sizes { verb, first, others, .. } = self.sizes;
+        let overlaps = (0..others.len()).map(|other| self.sizes.of_first_in(other));
         let share = match verb {
             Verb::Common => overlaps.fold(1.0, f64::min),
             Verb::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
@@ -214,24 +214,29 @@ impl Run<'_> {
 
     fn narrow_common(&mut self, kept: f64) {
         let sizes = self.sizes;
-        let small = self.plan.smallest;
-        let (first, other) = (&sizes.first, &sizes.others[small]);
-        let (begin, next, there, back) = if self.plan.first_begins {
-            (first, other, OTHER_RECORD, FIRST_RECORD)
+        let Some((begin, next, overlap)) = sizes.sides(self.plan) else { return };
+        let (there, back) = if self.plan.first_begins {
+            (OTHER_RECORD, FIRST_RECORD)
         } else {
-            (other, first, FIRST_RECORD, OTHER_RECORD)
+            (FIRST_RECORD, OTHER_RECORD)
         };
         let (size, rate) = self.filter(begin.lines, self.filter_memory());
         self.read(begin);
-        let right = next.lines as f64 * next.overlap(begin);
+        let right = next.lines as f64 * overlap;
         let wrong = (next.lines as f64 - right) * rate;
         self.read(next);
-        self.gather(right + wrong, there, size);
-        self.log(right + wrong);
+        self.gather(right + wrong, there, size + self.plan.beside);
+        if self.plan.beside == 0 {
+            self.log(right + wrong);
+        }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
         let memory = self.filter_memory().saturating_sub(self.held).max(self.work() / 4);
-        let (size, rate) = self.filter(self.out.candidates, memory);
+        let (size, rate) = match self.plan.beside {
+            0 => self.filter(self.out.candidates, memory),
+            // Sized for twice as many.
+            bytes => (bytes, self.filter(self.out.candidates, bytes).1),
+        };
         let confirm = |run: &mut Self, sample: &Sample, shared: f64, record| {
             run.read(sample);
             let rest = (sample.lines as f64 - shared).max(0.0);
@@ -239,7 +244,7 @@ impl Run<'_> {
         };
         confirm(self, begin, right.min(begin.lines as f64), back);
         for (j, other) in sizes.others.iter().enumerate() {
-            if j != small {
+            if j != self.plan.smallest {
                 confirm(self, other, kept, OTHER_RECORD);
             }
         }
@@ -268,7 +273,7 @@ impl Run<'_> {
         let (size, rate) = self.filter(self.out.candidates, self.filter_memory());
         let of_others: f64 = sizes.others.iter().map(|other| other.lines as f64).sum();
         let shared: f64 =
-            sizes.others.iter().map(|other| other.lines as f64 * other.overlap(&sizes.first)).sum();
+            (0..sizes.others.len()).map(|j| sizes.others[j].lines as f64 * sizes.in_first(j)).sum();
         if !sizes.others.is_empty() {
             self.out.passes += 1;
             self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();

@@ -10,13 +10,40 @@ use crate::input::Input;
 use crate::judge::Verb;
 use crate::marks::{Listed, Spans};
 use crate::pass::{Batch, Flow, Scratch, Seen};
-use crate::plan::{Plan, Sizes, filter_bytes, given};
+use crate::plan::{Plan, Sizes, filter_bytes, given, keys_for};
 use crate::resolve::{FIRST_RECORD, OTHER_RECORD, Part, Resolver, first_record};
 use crate::spill::{Scratchpad, Spill, Stream, held, write_out};
 use crate::table::Table;
 
 /// Memory for keys on their way to the next filter.
 pub(super) const KEY_LOG: u64 = 256 << 10;
+
+/// Where the keys of hits go, to make the next filter.
+enum Keys<'a> {
+    /// Into it at once.
+    Filter(BloomFilter),
+    /// Aside, until there is room for it.
+    Log(Spill<'a>),
+}
+
+impl Keys<'_> {
+    fn take(&mut self, keys: &[u64], answers: &mut petal::Answers) -> Result<()> {
+        match self {
+            Self::Filter(filter) => {
+                filter.insert_hashes(keys, answers);
+                Ok(())
+            }
+            Self::Log(log) => keys.iter().try_for_each(|key| log.push(0, &key.to_le_bytes())),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Filter(filter) => filter.size_bytes(),
+            Self::Log(_) => 0,
+        }
+    }
+}
 
 /// Collects the records of all inputs, phase by phase.
 pub(super) struct Gather<'a> {
@@ -62,28 +89,26 @@ impl<'a> Gather<'a> {
             write_out(&mut streams, self.pad)?;
             self.state.others.push(streams);
         }
-        self.gather_others("reading", others, &mut None)?;
+        self.gather_others(others, false)?;
         self.phase(|work| {
-            work.state.first = work.gather("reading", work.first, Role::First, None, false)?;
+            work.state.first = work.gather("reading", work.first, Role::First, None, None)?;
             Ok(())
         })
     }
 
     /// Records of the others: of each its own for `common`, which must be in every one; together
-    /// for the other verbs, which only ask whether it is in any.
-    fn gather_others(
-        &mut self,
-        what: &'static str,
-        others: &[Input],
-        filter: &mut Option<BloomFilter>,
-    ) -> Result<()> {
+    /// for the other verbs, which only ask whether it is in any. Of all lines, or to `confirm`.
+    fn gather_others(&mut self, others: &[Input], confirm: bool) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
         let roles = if self.job.verb == Verb::Common { 1 } else { others.len().max(1) };
         for inputs in others.chunks(roles) {
             self.phase(|work| {
-                let filter = work.filter_keys(filter)?;
-                let streams = work.gather(what, inputs, Role::Other, filter, false)?;
-                work.state.others.push(streams);
+                let streams = if confirm {
+                    work.confirm(inputs, Role::Other)?
+                } else {
+                    work.gather("reading", inputs, Role::Other, None, None)?
+                };
+                work.put(Role::Other, streams);
                 Ok(())
             })?;
         }
@@ -119,8 +144,15 @@ impl<'a> Gather<'a> {
         })?;
         self.phase(|work| {
             let filter = work.state.filter.take();
-            let hits = work.gather("matching", next, there, filter.as_ref(), true)?;
-            work.state.report.candidates = work.state.keys.bytes() / 8;
+            let keys = match work.plan.beside {
+                0 => Keys::Log(work.key_log()),
+                // It holds as many keys as pays in so much memory.
+                bytes => Keys::Filter(BloomFilter::with_memory(bytes, keys_for(bytes))?),
+            };
+            let hits = work.gather("matching", next, there, filter.as_ref(), Some(keys))?;
+            let size = if there == Role::First { FIRST_RECORD } else { OTHER_RECORD };
+            work.state.report.candidates =
+                hits.iter().map(Stream::bytes).sum::<u64>() / size as u64;
             let asked = work.state.report.phases.last().map_or(0, |phase| phase.lines);
             let misses = (asked - work.state.report.candidates) as f64;
             // Of lines that are not in the filter, a share of 1 - rate misses it.
@@ -132,24 +164,20 @@ impl<'a> Gather<'a> {
             work.put(there, hits);
             Ok(())
         })?;
-        if self.state.keys.bytes() == 0 {
+        if self.state.report.candidates == 0 {
             // Nothing hit: nothing is common.
             return Ok(());
         }
         // And back: whatever of `begin`, and of the others, the filter of those hits cannot.
-        let mut filter = None;
         self.phase(|work| {
-            let filter = work.filter_keys(&mut filter)?;
-            let streams = work.gather("confirming", begin, back, filter, false)?;
+            let streams = work.confirm(begin, back)?;
             work.put(back, streams);
             Ok(())
         })?;
         for (j, other) in others.iter().enumerate() {
             if j != small {
                 self.phase(|work| {
-                    let filter = work.filter_keys(&mut filter)?;
-                    let streams =
-                        work.gather("confirming", &[other], Role::Other, filter, false)?;
+                    let streams = work.confirm(&[other], Role::Other)?;
                     work.put(Role::Other, streams);
                     Ok(())
                 })?;
@@ -217,12 +245,9 @@ impl<'a> Gather<'a> {
             return self.everything(others, None);
         }
         if questions > 0 {
-            let mut filter = None;
-            self.gather_others("confirming", others, &mut filter)?;
+            self.gather_others(others, true)?;
             self.phase(|work| {
-                let filter = work.filter_keys(&mut filter)?;
-                work.state.first =
-                    work.gather("confirming", work.first, Role::First, filter, false)?;
+                work.state.first = work.confirm(work.first, Role::First)?;
                 Ok(())
             })?;
         }
@@ -233,6 +258,7 @@ impl<'a> Gather<'a> {
     pub(super) fn decide(&mut self, spans: Option<Spans>) -> Result<()> {
         self.phase(|work| {
             let begun = Instant::now();
+            work.state.filter = None;
             work.job.progress.phase("deciding", None);
             let inputs = work.state.others.len();
             let (parts, held) = work.take_parts();
@@ -290,30 +316,32 @@ impl<'a> Gather<'a> {
         Spill::new(self.pad, 1, KEY_LOG)
     }
 
-    /// The filter of the logged keys, made when it is first needed; `None` of no keys.
-    fn filter_keys<'f>(
-        &self,
-        filter: &'f mut Option<BloomFilter>,
-    ) -> Result<Option<&'f BloomFilter>> {
-        let keys = &self.state.keys;
-        let count = keys.bytes() / 8;
-        if count == 0 || self.state.listed == Listed::Kept && self.job.verb != Verb::Common {
-            return Ok(None);
+    /// The filter of the hits' keys, made now if it was not filled at once; `None` of no keys.
+    /// To be put back when it has been asked.
+    fn back_filter(&mut self) -> Result<Option<BloomFilter>> {
+        let count = self.state.keys.bytes() / 8;
+        if self.state.filter.is_some() || count == 0 {
+            return Ok(self.state.filter.take());
         }
-        if filter.is_none() {
-            let memory = self.work() - least_records(self.work());
-            let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
-            let mut new = BloomFilter::with_memory(filter_bytes(count, memory), count)?;
-            let (mut hashes, mut answers) = (Vec::new(), petal::Answers::default());
-            keys.for_each_block(self.pad, |block| {
-                hashes.clear();
-                hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-                new.insert_hashes(&hashes, &mut answers);
-                Ok(())
-            })?;
-            *filter = Some(new);
-        }
-        Ok(filter.as_ref())
+        let memory = self.work() - least_records(self.work());
+        let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
+        let mut filter = BloomFilter::with_memory(filter_bytes(count, memory), count)?;
+        let (mut hashes, mut answers) = (Vec::new(), petal::Answers::default());
+        self.state.keys.for_each_block(self.pad, |block| {
+            hashes.clear();
+            hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
+            filter.insert_hashes(&hashes, &mut answers);
+            Ok(())
+        })?;
+        Ok(Some(filter))
+    }
+
+    /// Records of the lines that the filter of the hits' keys cannot rule out.
+    fn confirm(&mut self, inputs: &[&Input], role: Role) -> Result<Vec<Stream>> {
+        let filter = self.back_filter()?;
+        let streams = self.gather("confirming", inputs, role, filter.as_ref(), None)?;
+        self.state.filter = filter;
+        Ok(streams)
     }
 
     /// Memory that records hold.
@@ -321,21 +349,22 @@ impl<'a> Gather<'a> {
         held(&self.state.first) + self.state.others.iter().map(|other| held(other)).sum::<u64>()
     }
 
-    /// Records of the lines that the filter cannot rule out, or of all lines. If `log`, their
-    /// keys are kept for the next filter.
+    /// Records of the lines that the filter cannot rule out, or of all lines. Their filter keys
+    /// go to `keys`.
     fn gather(
         &mut self,
         what: &'static str,
         inputs: &[&Input],
         role: Role,
         filter: Option<&BloomFilter>,
-        log: bool,
+        mut keys: Option<Keys<'a>>,
     ) -> Result<Vec<Stream>> {
         let job = self.job;
-        let allowance = self.make_room(filter.map_or(0, BloomFilter::size_bytes))?;
+        let filters = filter.map_or(0, BloomFilter::size_bytes);
+        let allowance = self.make_room(filters + keys.as_ref().map_or(0, Keys::bytes))?;
         let mut spill = Spill::new(self.pad, self.state.digits.parts(), allowance);
-        let mut keys = log.then(|| self.key_log());
         let digits = &self.state.digits;
+        let logs = keys.is_some();
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.picks.clear();
             match filter {
@@ -344,6 +373,13 @@ impl<'a> Gather<'a> {
                     scratch.take_keys(batch, job.hashes.spec());
                     filter.contains_hashes(&scratch.keys, &mut scratch.answers);
                     scratch.picks.extend(scratch.answers.iter());
+                    if logs {
+                        // Picks ascend: each key moves forward, or stays.
+                        for (at, &line) in scratch.picks.iter().enumerate() {
+                            scratch.keys[at] = scratch.keys[line];
+                        }
+                        scratch.keys.truncate(scratch.picks.len());
+                    }
                 }
             }
             scratch.prints.clear();
@@ -367,9 +403,9 @@ impl<'a> Gather<'a> {
                         spill.push(part, &first_record(print, position))?;
                     }
                 }
-                if let Some(keys) = &mut keys {
-                    keys.push(0, &scratch.keys[line].to_le_bytes())?;
-                }
+            }
+            if let Some(keys) = &mut keys {
+                keys.take(&scratch.keys, &mut scratch.answers)?;
             }
             Ok(Flow::Go)
         };
@@ -380,8 +416,10 @@ impl<'a> Gather<'a> {
             report.first_lines = seen.lines;
         }
         report.records += spill.bytes() / role.record() as u64;
-        if let Some(keys) = keys {
-            self.state.keys = keys.finish().swap_remove(0);
+        match keys {
+            Some(Keys::Filter(filter)) => self.state.filter = Some(filter),
+            Some(Keys::Log(log)) => self.state.keys = log.finish().swap_remove(0),
+            None => {}
         }
         Ok(spill.finish())
     }

@@ -102,7 +102,7 @@ impl Exact<'_> {
         let spool = |input: Input| input.spool(&self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let streams = !first.iter().all(Input::is_repeatable);
-        let mut sizes = self.sizes(&first, &others)?;
+        let sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
             _ if let Some(begun) = self.journal.and_then(Journal::plan) => begun,
             Some(strategy) => sizes.plan(strategy, false, &self.budget),
@@ -117,7 +117,6 @@ impl Exact<'_> {
             }
             None => sizes.choose(&self.budget),
         };
-        sizes.forget_keys();
         report.strategy = plan.strategy.name().into();
         report.did("sampling", begun.elapsed().as_secs_f64());
         if plan.strategy == Strategy::Memory {
@@ -141,13 +140,13 @@ impl Exact<'_> {
         let files: Vec<_> = first.iter().filter(|input| input.is_repeatable()).collect();
         let others = || others.iter().map(|other| sample(&[other])).collect::<Result<_>>();
         if self.budget.workers == 1 {
-            return Ok(Sizes { verb: self.verb, first: sample(&files)?, others: others()? });
+            return Ok(Sizes::new(self.verb, sample(&files)?, others()?));
         }
         std::thread::scope(|scope| {
             let first = scope.spawn(|| sample(&files));
             let others = others()?;
             let first = first.join().expect("the sampling of the first input panicked")?;
-            Ok(Sizes { verb: self.verb, first, others })
+            Ok(Sizes::new(self.verb, first, others))
         })
     }
 
