@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use petal::{AnyFilter, Mapped};
+use petal_lines::LEAST_MEMORY;
 
 use crate::exit::{Failure, Result, words};
 use crate::text;
@@ -40,8 +41,9 @@ fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
-/// A filter that does not fit the memory is refused before it is read.
-pub(crate) fn fits(path: &Path, memory: u64) -> Result<()> {
+/// What a filter leaves of the memory, at least what any work needs. One that does not fit is
+/// refused before it is read.
+pub(crate) fn fits(path: &Path, memory: u64) -> Result<u64> {
     let size = open_file(path)?.metadata().map_or(0, |data| data.len());
     if size > memory {
         return Err(Failure::Plain(format!(
@@ -51,5 +53,5 @@ pub(crate) fn fits(path: &Path, memory: u64) -> Result<()> {
             text::size(memory),
         )));
     }
-    Ok(())
+    Ok((memory - size).max(LEAST_MEMORY))
 }

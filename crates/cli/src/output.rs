@@ -76,9 +76,18 @@ impl Output {
     }
 
     /// Makes the result durable and gives it its name.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
+        self.finish_synced(false)
+    }
+
+    /// The same, and if so asked, makes durable what went to a file that was there before.
+    pub(crate) fn finish_synced(mut self, direct: bool) -> Result<()> {
         let (path, done) = match &mut self {
-            Self::Direct(_) => return Ok(()),
+            Self::Direct(file) => {
+                let is_file = file.metadata().is_ok_and(|data| data.is_file());
+                let synced = if direct && is_file { file.sync_all() } else { Ok(()) };
+                return synced.map_err(Failure::of_stdout);
+            }
             Self::Aside { file, path, name } => (path.clone(), settle(file, path, name)),
         };
         done.map_err(|error| Failure::Plain(cannot_write(&path.display().to_string(), &error)))

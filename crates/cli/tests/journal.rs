@@ -34,7 +34,7 @@ impl Begun {
         loop {
             let _ = fs::remove_dir_all(place.files.file("work"));
             let mut child = place.petal(&format!("{JOB} -o out --work-dir work")).spawn().unwrap();
-            let journal = place.files.file("work/journal.json");
+            let journal = place.files.file("work/petal.journal");
             let seen = || fs::read_to_string(&journal).is_ok_and(|text| text.contains(&done));
             while child.try_wait().unwrap().is_none() && !seen() {}
             let _ = child.kill();
@@ -85,12 +85,12 @@ impl Begun {
 #[test]
 fn a_damaged_journal_is_refused() {
     let begun = Begun::new(3);
-    let journal = begun.of("journal.json");
+    let journal = begun.of("petal.journal");
     let mut rng = Rng::new(1);
     let refused = |content: &[u8], how: String| {
-        assert!(begun.with("journal.json", Some(content), &how).is_none(), "{how}: accepted");
+        assert!(begun.with("petal.journal", Some(content), &how).is_none(), "{how}: accepted");
     };
-    assert!(begun.with("lock", Some(b""), "as it was").is_some());
+    assert!(begun.with("petal.lock", Some(b""), "as it was").is_some());
     for cut in [0, 1, journal.len() / 2, journal.len() - 19, journal.len() - 1] {
         refused(&journal[..cut], format!("cut at {cut}"));
     }
@@ -126,35 +126,35 @@ fn a_damaged_journal_is_refused() {
 #[test]
 fn records_cut_short_or_gone_are_refused() {
     let begun = Begun::new(3);
-    let records = begun.of("records");
+    let records = begun.of("petal.records");
     assert!(records.len() > 1 << 20);
     for cut in [0, 1, records.len() / 2, records.len() - 5000] {
         let how = format!("cut at {cut}");
-        assert!(begun.with("records", Some(&records[..cut]), &how).is_none(), "{how}");
+        assert!(begun.with("petal.records", Some(&records[..cut]), &how).is_none(), "{how}");
     }
-    assert!(begun.with("records", None, "gone").is_none());
+    assert!(begun.with("petal.records", None, "gone").is_none());
     // What a phase that did not finish has written behind them counts for nothing.
     let longer = [records, &Rng::new(2).bytes(100_000)].concat();
-    assert!(begun.with("records", Some(&longer), "longer").is_some());
+    assert!(begun.with("petal.records", Some(&longer), "longer").is_some());
 }
 
 #[test]
 fn a_damaged_filter_is_refused() {
     let begun = Begun::new(1);
-    let filter = begun.of("filter.petal");
+    let filter = begun.of("petal.filter-1");
     let mut rng = Rng::new(3);
     for cut in [0, 10, filter.len() / 2, filter.len() - 1] {
         let how = format!("cut at {cut}");
-        assert!(begun.with("filter.petal", Some(&filter[..cut]), &how).is_none(), "{how}");
+        assert!(begun.with("petal.filter-1", Some(&filter[..cut]), &how).is_none(), "{how}");
     }
     for _ in 0..20 {
         let mut changed = filter.to_vec();
         let at = rng.below(changed.len());
         changed[at] ^= 1 << rng.below(8);
         let how = format!("a bit of byte {at}");
-        assert!(begun.with("filter.petal", Some(&changed), &how).is_none(), "{how}");
+        assert!(begun.with("petal.filter-1", Some(&changed), &how).is_none(), "{how}");
     }
-    assert!(begun.with("filter.petal", None, "gone").is_none());
-    assert!(begun.with("filter.petal", Some(&rng.bytes(1000)), "random bytes").is_none());
-    assert!(begun.with("lock", Some(b"anything"), "as it was").is_some());
+    assert!(begun.with("petal.filter-1", None, "gone").is_none());
+    assert!(begun.with("petal.filter-1", Some(&rng.bytes(1000)), "random bytes").is_none());
+    assert!(begun.with("petal.lock", Some(b"anything"), "as it was").is_some());
 }

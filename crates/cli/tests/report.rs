@@ -187,6 +187,23 @@ fn two_outputs_are_two_files() {
     }
     assert_eq!(place.files.names(), ["a", "link"]);
     place.run("dedup a -o /dev/null --report /dev/null").ok();
+    // Standard output is one of them, wherever it goes.
+    for words in [
+        "dedup a --dupes-output -",
+        "dedup a --report -",
+        "dedup a -c --report -",
+        "dedup a -o - --dupes-output -",
+        "dedup a -o out --dupes-output - --report -",
+    ] {
+        let line = place.run(words).trouble();
+        assert!(line.contains("standard output") || line.contains("-: is named"), "{line}");
+    }
+    for flag in ["--dupes-output", "--report"] {
+        let ran = place.sh(&format!("\"$petal\" dedup a {flag} same > same"));
+        assert!(ran.trouble().contains("two outputs"), "{flag}");
+        assert_eq!(place.read("same"), b"");
+    }
+    assert!(place.run("dedup a -o out --report -").text().starts_with('{'));
 }
 
 #[test]

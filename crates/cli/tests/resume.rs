@@ -24,7 +24,7 @@ fn place(lines: u64) -> Place {
 
 /// How many phases the journal in `work` says are done.
 fn done(place: &Place) -> u64 {
-    let text = std::fs::read_to_string(place.files.file("work/journal.json")).unwrap_or_default();
+    let text = std::fs::read_to_string(place.files.file("work/petal.journal")).unwrap_or_default();
     let rest = text.split("\"done\":").nth(1).unwrap_or_default();
     rest.split(',').next().unwrap_or_default().parse().unwrap_or(0)
 }
@@ -180,11 +180,16 @@ fn a_memory_job_keeps_nothing_and_repeats() {
         assert!(place.run(&format!("common a b --work-dir work {resume}")).ok() == expect);
         nothing_kept(&place);
     }
-    // A folder with something else in it stays.
+    // What was there before is nobody's business, and what came meanwhile neither.
     std::fs::create_dir(place.files.file("work")).unwrap();
     place.write("work/mine", "x");
-    assert!(place.run("common --strategy partition a b --work-dir work").ok() == expect);
-    assert_eq!(std::fs::read_dir(place.files.file("work")).unwrap().count(), 1);
+    let line = place.run("common --strategy partition a b --work-dir work").trouble();
+    assert!(line.contains("not petal's") && line.contains("work"), "{line}");
+    place.write("work/petal.records", "a line\n");
+    std::fs::remove_file(place.files.file("work/mine")).unwrap();
+    let line = place.run("dedup --strategy partition work/petal.records --work-dir work").trouble();
+    assert!(line.contains("an input lies in it"), "{line}");
+    assert_eq!(place.read("work/petal.records"), b"a line\n");
 }
 
 #[test]
@@ -193,11 +198,11 @@ fn another_job_is_refused() {
     place.write("c", "x\n");
     let words = "common --strategy partition a b";
     killed(&place, words, 2);
-    let kept = kit::look(&place.files.file("work/journal.json"));
+    let kept = kit::look(&place.files.file("work/petal.journal"));
     let refused = |words: &str, says: &str| {
         let line = place.run(&format!("{words} --work-dir work -o out")).trouble();
         assert!(line.contains("work") && line.contains(says), "{words}: {line}");
-        assert_eq!(kit::look(&place.files.file("work/journal.json")), kept, "{words}");
+        assert_eq!(kit::look(&place.files.file("work/petal.journal")), kept, "{words}");
         assert!(!place.files.file("out").exists());
     };
     refused(words, "--resume");
@@ -241,7 +246,7 @@ fn two_jobs_at_once_are_refused_and_files_are_their_owners() {
         names.push(entry.file_name().into_string().unwrap());
     }
     names.sort();
-    assert_eq!(names, ["journal.json", "lock", "records"]);
+    assert_eq!(names, ["petal.journal", "petal.lock", "petal.records"]);
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -280,11 +285,31 @@ fn a_full_disk_keeps_what_is_done() {
         let expect = place.run(&words).ok();
         let job = format!("\"$petal\" {words} -q -m 8M --work-dir full/work");
         let ran = inside(&format!(
-            "{job} -o out; [ $? = 2 ] && [ ! -e out ] && [ -e full/work/lock ] || exit 9; \
+            "{job} -o out; [ $? = 2 ] && [ ! -e out ] && [ -e full/work/petal.lock ] || exit 9; \
              mount -o remount,size=200m full; {job} --resume || exit 8; [ ! -e full/work ]"
         ));
         assert_eq!(ran.code, Some(0), "{words}: {}", ran.err);
         assert!(ran.err.contains("no space left") && ran.err.lines().count() == 1, "{}", ran.err);
         assert!(ran.out == expect, "{words}");
     }
+}
+
+#[test]
+fn less_memory_than_before_is_refused_and_more_is_not() {
+    let place = place(200_000);
+    let words = "common --strategy narrow a b";
+    let expect = place.run(words).ok();
+    let (mut child, reader) = stuck(&place, words, 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(reader);
+    let go_on = format!("{words} --work-dir work --resume");
+    let held = place.run(&format!("{go_on} -m 16M")).ok();
+    assert!(held == expect);
+    let mut child = place.petal(&format!("{words} -m 32M --work-dir work -o /dev/full"));
+    child.status().unwrap();
+    let line = place.run(&format!("{go_on} -m 16M")).trouble();
+    assert!(line.contains("-m 32 MiB"), "{line}");
+    assert!(place.run(&format!("{go_on} -m 32M")).ok() == expect);
+    nothing_kept(&place);
 }

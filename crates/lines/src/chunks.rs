@@ -64,7 +64,7 @@ impl Chunks<'_> {
         &self,
         what: &'static str,
         inputs: &[&Input],
-        wanted: impl Fn(usize, Range) -> bool + Sync,
+        wanted: impl Fn(usize, Range) -> Result<bool> + Sync,
         shared: S,
         each: E,
     ) -> Result<(S, u64)>
@@ -258,7 +258,7 @@ struct Chunk {
 impl<S, N> Reading<'_, S, N>
 where
     S: Send,
-    N: Fn(usize, Range) -> bool + Sync,
+    N: Fn(usize, Range) -> Result<bool> + Sync,
 {
     fn work<W: Default>(
         &self,
@@ -360,7 +360,7 @@ where
                         let span = Range { start: *next, end };
                         *next = end;
                         let (start, end) = (span.start - range.start, end - range.start);
-                        some = (self.wanted)(cursor.input, Range { start, end });
+                        some = (self.wanted)(cursor.input, Range { start, end })?;
                         if some {
                             chunk.span = Some((Arc::clone(file), *range, span));
                         } else {
@@ -470,6 +470,8 @@ where
             }
         };
         // Finish the last line.
+        let last = memchr::memrchr(delimiter, &buffer.get()[chunk.start..]);
+        let line = chunk.start + last.map_or(0, |at| at + 1);
         let mut read = span.end;
         let mut step = 4096;
         while read < whole.end && buffer.get().last() != Some(&delimiter) {
@@ -485,9 +487,9 @@ where
                 buffer.len = old + end + 1;
                 break;
             }
-            // The line may have begun anywhere in the chunk: the exact check comes with its end.
-            if length > budget.longest_line + budget.chunk as u64 {
-                break;
+            if (buffer.len - line) as u64 > budget.longest_line {
+                let offset = chunk.offset + line as u64;
+                return Err(Error::line_too_long(name, offset, budget.longest_line));
             }
             step = (step * 2).min(budget.chunk as u64);
         }

@@ -26,7 +26,8 @@
 //! ```
 //!
 //! Memory is a promise: the process stays under the cap it was given plus [`SLACK`]; what does
-//! not fit goes to a nameless temporary file. Output is the same bytes for any number of workers
+//! not fit goes to a nameless temporary file, or to the work directory of a job that can be
+//! resumed. Output is the same bytes for any number of workers
 //! and any amount of memory. The engine knows of no terminal and no command line: progress
 //! leaves through [`Progress`], results as a [`Report`].
 
@@ -40,6 +41,7 @@ mod fingerprint;
 mod input;
 mod judge;
 mod ledger;
+mod lock;
 mod marks;
 mod pass;
 mod plan;
@@ -62,6 +64,7 @@ pub use filters::{Checked, Filled, check, count_lines, fill};
 pub use input::Source;
 pub use judge::Verb;
 pub use ledger::Ledger;
+pub use lock::Lock;
 pub use plan::Strategy;
 pub use print::Sinks;
 pub use progress::{Note, Progress};
@@ -124,7 +127,7 @@ impl SetJob {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
                     let first = self.first.len();
-                    Journal::open(dir, settings.resume, verb, delimiter, &inputs, first)
+                    Journal::open(dir, settings.resume, budget.cap, verb, delimiter, &inputs, first)
                 };
                 let journal = settings.work_dir.as_deref().map(journal).transpose()?;
                 let begun = journal.as_ref().and_then(Journal::hashes);

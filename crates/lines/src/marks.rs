@@ -187,25 +187,29 @@ impl<'a> Marks<'a> {
     fn load(&self, to: u64) -> Result<MutexGuard<'_, Ahead>> {
         let mut ahead = self.lock();
         while ahead.pending.last().is_some_and(|span| span.from < to) {
-            let Some(span) = ahead.pending.pop() else { break };
+            // It stays pending until it is loaded: after an error nobody may take it for empty.
+            let Ahead { loaded, spare, pending } = &mut *ahead;
+            let Some(span) = pending.last() else { break };
             if span.marks.is_empty() {
-                continue;
-            }
-            if (span.to - span.from).div_ceil(8) > self.bitmap && span.to - span.from > WORD {
-                ahead.pending.extend(self.deal(span)?.into_iter().rev());
+                pending.pop();
+            } else if (span.to - span.from).div_ceil(8) > self.bitmap && span.to - span.from > WORD
+            {
+                let parts = self.deal(span)?;
+                pending.pop();
+                pending.extend(parts.into_iter().rev());
             } else {
-                let words = std::mem::take(&mut ahead.spare);
-                ahead.loaded.push_back(Arc::new(self.bitmap(&span, words)?));
+                loaded.push_back(Arc::new(self.bitmap(span, std::mem::take(spare))?));
+                pending.pop();
             }
         }
         Ok(ahead)
     }
 
     /// The marks of a span, dealt to smaller ones.
-    fn deal(&self, span: Span) -> Result<Vec<Span>> {
+    fn deal(&self, span: &Span) -> Result<Vec<Span>> {
         let spans = Spans::split(span.from, span.to, Spill::most_streams(self.memory));
         let mut marker = Marker::new(spans, self.pad, self.memory);
-        self.each(&span, |position| marker.mark(position))?;
+        self.each(span, |position| marker.mark(position))?;
         let parts = marker.finish().into_iter().enumerate().map(|(part, marks)| {
             let (from, to) = spans.bounds(part);
             Span { from, to, marks: if marks.bytes() > 0 { vec![marks] } else { vec![] } }
@@ -333,6 +337,21 @@ mod tests {
                 }
                 assert_eq!(found, positions, "{length} {memory}");
             }
+        }
+    }
+
+    #[test]
+    fn marks_that_cannot_be_read_are_an_error_as_often_as_they_are_asked_for() {
+        let file = tempfile::tempfile().unwrap();
+        let temp = Temp::new(std::path::Path::new("/"));
+        let pad = Scratchpad::of_file(file.try_clone().unwrap(), 0, &temp);
+        let spans = Spans::new(100_000, 4);
+        let mut marker = Marker::new(spans, &pad, 0);
+        (0..3000).for_each(|at| marker.mark(at * 30).unwrap());
+        let marks = Marks::new(spans, vec![marker.finish()], &pad, 1 << 20, 1);
+        file.set_len(10).unwrap();
+        for _ in 0..3 {
+            assert!(marks.any(0, 100_000).is_err() && marks.within(0, 50).is_err());
         }
     }
 }

@@ -144,7 +144,7 @@ impl Pass<'_> {
             self.lines(inputs, text, own, ticket, &map)
         };
         let folding = Folding { fold, lines: 0 };
-        let (folding, bytes) = self.chunks().run(what, inputs, |_, _| true, folding, each)?;
+        let (folding, bytes) = self.chunks().run(what, inputs, |_, _| Ok(true), folding, each)?;
         Ok(Seen { what, lines: folding.lines, bytes, seconds: begun.elapsed().as_secs_f64() })
     }
 

@@ -438,9 +438,9 @@ impl Sizes {
 
     fn beside(&self, plan: Plan, budget: &Budget) -> u64 {
         let Some((begin, next, _)) = self.sides(plan) else { return 0 };
-        // Twice as many as foreseen: a sample may be wrong.
-        let candidates =
-            (self.candidates(plan, budget) as u64 * 2).clamp(1 << 12, next.lines.max(1 << 12));
+        // Twice as many as foreseen, and a quarter of all: a sample may be wrong.
+        let most = next.lines.max(1);
+        let candidates = (self.candidates(plan, budget) as u64 * 2).clamp(most.div_ceil(4), most);
         let (first, second) =
             (filter_bytes(begin.lines, u64::MAX), filter_bytes(candidates, u64::MAX));
         // An eighth is left for records.

@@ -120,6 +120,19 @@ impl<'a> Printer<'a> {
         self.rest.as_mut().map_or(Ok(()), |out| out.pieces(lines, pieces, delimiter))
     }
 
+    /// Prints what was chosen of a text.
+    fn pieces(&mut self, text: &[u8], pieces: &Pieces, listed: Listed) -> Result<()> {
+        let (kept, rest) = match listed {
+            Listed::Kept => (&pieces.marked, &pieces.others),
+            Listed::Dropped => (&pieces.others, &pieces.marked),
+        };
+        let delimiter = self.delimiter;
+        for (out, pieces) in [(&mut self.kept, kept), (&mut self.rest, rest)] {
+            out.as_mut().map_or(Ok(()), |out| out.pieces(text, pieces, delimiter))?;
+        }
+        Ok(())
+    }
+
     /// Writes out what waits.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.kept.iter_mut().chain(&mut self.rest).try_for_each(|out| {
@@ -142,30 +155,30 @@ pub(crate) fn print_marked(
     printer: &mut Printer<'_>,
 ) -> Result<Seen> {
     let begun = Instant::now();
-    let starts = starts(inputs);
+    let starts = starts(inputs)?;
     let all = listed == Listed::Dropped || printer.takes_rest();
-    // What goes wrong while looking ahead is met again by whoever reads the chunk.
     let wanted = |input: usize, range: Range| {
         let (from, to) = (starts[input] + range.start, starts[input] + range.end);
-        all || marks.any(from, to).unwrap_or(true)
+        Ok(all || marks.any(from, to)?)
     };
+    let most = chunks.budget.batch_lines();
     let each = |text: Text<'_>, pieces: &mut Pieces, ticket: &mut Ticket<'_, &mut Printer<'_>>| {
         let begin = starts[text.input] + text.offset;
         let marked = marks.within(begin, begin + text.bytes.len() as u64)?;
-        pieces.choose(text.bytes, chunks.delimiter, marked.map(|at| (at - begin) as usize), all);
-        let Some(printer) = ticket.wait() else { return Ok(None) };
-        marks.forget(begin);
-        let (kept, rest) = match listed {
-            Listed::Kept => (&pieces.marked, &pieces.others),
-            Listed::Dropped => (&pieces.others, &pieces.marked),
-        };
-        let Printer { kept: kept_out, rest: rest_out, delimiter, .. } = &mut **printer;
-        for (out, pieces) in [(kept_out, kept), (rest_out, rest)] {
-            if let Some(out) = out {
-                out.pieces(text.bytes, pieces, *delimiter)?;
+        let mut marked = marked.map(|at| (at - begin) as usize);
+        let mut from = 0;
+        loop {
+            let end = pieces.choose(text.bytes, from, chunks.delimiter, &mut marked, all, most);
+            let Some(printer) = ticket.wait() else { return Ok(None) };
+            if from == 0 {
+                marks.forget(begin);
+            }
+            printer.pieces(text.bytes, pieces, listed)?;
+            match end {
+                Some(next) => from = next,
+                None => return Ok(Some(Flow::Go)),
             }
         }
-        Ok(Some(Flow::Go))
     };
     let inputs: Vec<_> = inputs.iter().collect();
     let (_, bytes) = chunks.run("printing", &inputs, wanted, printer, each)?;
@@ -173,12 +186,12 @@ pub(crate) fn print_marked(
 }
 
 /// Where each input begins when they are taken as one.
-fn starts(inputs: &[Input]) -> Vec<u64> {
+fn starts(inputs: &[Input]) -> Result<Vec<u64>> {
     let mut next = 0;
     let start = |input: &Input| {
         let start = next;
-        next += input.length().unwrap_or(0);
-        start
+        next += input.known_length()?;
+        Ok(start)
     };
     inputs.iter().map(start).collect()
 }
@@ -192,16 +205,19 @@ struct Pieces {
 }
 
 impl Pieces {
+    /// Chooses from a place on, at most so many marked lines; where to go on, if there is more.
     fn choose(
         &mut self,
         text: &[u8],
+        from: usize,
         delimiter: u8,
-        marked: impl Iterator<Item = usize>,
+        marked: &mut impl Iterator<Item = usize>,
         others: bool,
-    ) {
+        most: usize,
+    ) -> Option<usize> {
         self.marked.clear();
         self.others.clear();
-        let mut gap = 0;
+        let mut gap = from;
         for start in marked {
             let end = memchr::memchr(delimiter, &text[start..]);
             let end = end.map_or(text.len(), |end| start + end + 1);
@@ -210,10 +226,14 @@ impl Pieces {
                 add(&mut self.others, gap..start);
             }
             gap = end;
+            if self.marked.len() + self.others.len() >= most {
+                return Some(gap);
+            }
         }
         if others {
             add(&mut self.others, gap..text.len());
         }
+        None
     }
 }
 

@@ -5,8 +5,8 @@
 //! be powers of two. Fingerprints are keyed and random, hence an adversary cannot pile them up.
 //!
 //! Cost: 17 bytes a slot, at most 7 of 8 slots used: [`Table::BYTES_PER_ENTRY`] bytes an entry;
-//! one or two cache lines a look-up, more when it is almost full. It grows by doubling while old and new fit the allowance
-//! together, then takes what is left, then reports [`Full`].
+//! one or two cache lines a look-up, more when it is almost full. It grows by doubling while old
+//! and new fit the allowance together, then takes what is left, then reports [`Full`].
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;

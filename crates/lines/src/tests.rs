@@ -301,7 +301,7 @@ fn a_job_killed_in_any_phase_goes_on_from_there_with_the_same_output() {
                 .collect();
             let attempt = |kill: u64, resume: bool| {
                 let all = Input::look_at(&sources, 0)?;
-                let journal = Journal::open(&dir, resume, verb, b'\n', &all, 1)?;
+                let journal = Journal::open(&dir, resume, 1 << 20, verb, b'\n', &all, 1)?;
                 let mut first = all;
                 let others = first.split_off(1);
                 let others = if verb == Verb::Dedup {

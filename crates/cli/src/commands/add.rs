@@ -1,12 +1,12 @@
 //! `add`: more lines into a filter file.
 
-use petal_lines::{LEAST_MEMORY, fill};
+use petal_lines::fill;
 
 use super::{build, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::filter_file;
-use crate::lock::Lock;
+use crate::lock;
 use crate::output::{Output, behind_links};
 use crate::progress::Teller;
 
@@ -14,9 +14,9 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, false);
     let mut settings = settings(&args.engine, &teller);
     let inputs = args.inputs.sources();
-    let _lock = Lock::take(&behind_links(&args.filter))?;
+    let _lock = lock::take(&behind_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
-    filter_file::fits(&args.filter, settings.memory)?;
+    settings.memory = filter_file::fits(&args.filter, settings.memory)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     if seen::pair(&metadata).is_some() {
         return Err(Failure::Plain(format!(
@@ -24,7 +24,6 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
             args.filter.display()
         )));
     }
-    settings.memory = settings.memory.max(LEAST_MEMORY);
     let filled = fill(&settings, &mut filter, &inputs);
     teller.finish();
     filled?;

@@ -1,6 +1,6 @@
 //! `check`: which lines a filter may hold.
 
-use petal_lines::{LEAST_MEMORY, Source, check};
+use petal_lines::{Source, check};
 
 use super::{print, prints, settings};
 use crate::args::CheckArgs;
@@ -12,8 +12,7 @@ use crate::progress::Teller;
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
     let mut settings = settings(&args.engine, &teller);
-    filter_file::fits(&args.filter, settings.memory)?;
-    settings.memory = settings.memory.max(LEAST_MEMORY);
+    settings.memory = filter_file::fits(&args.filter, settings.memory)?;
     let filter = filter_file::open(&args.filter)?;
     let inputs = args.inputs.sources();
     let mut all = inputs.clone();

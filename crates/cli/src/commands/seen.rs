@@ -15,7 +15,7 @@ use petal_lines::{Ledger, Memory, Settings, Source, seen};
 use super::{build, print, settings};
 use crate::args::SeenArgs;
 use crate::exit::{Failure, Outcome, Result, cannot_write, words};
-use crate::lock::{Lock, beside};
+use crate::lock::{self, beside};
 use crate::output::{Output, behind_links};
 use crate::progress::Teller;
 use crate::{filter_file, signal, text};
@@ -25,7 +25,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let settings = settings(&args.engine, &teller);
     let inputs = args.inputs.sources();
     let path = behind_links(&args.filter);
-    let _lock = Lock::take(&path)?;
+    let _lock = lock::take(&path)?;
     let (mut memory, mut keeper) = Keeper::open(args, path, &settings)?;
     // Refused before any work is done.
     drop(Output::open(Some(&keeper.path), &inputs)?);
@@ -86,6 +86,11 @@ impl Keeper {
                 self.exact.display(),
                 text::count(left.len()),
             )));
+        }
+        // A first save that was cut short has left it, or a run that had nothing to remember.
+        if !args.exact && self.exact.exists() {
+            let failed = |e| Failure::Plain(cannot_write(&self.exact.display().to_string(), &e));
+            fs::remove_file(&self.exact).map_err(failed)?;
         }
         let keys = args.expected.ok_or_else(|| {
             Failure::Plain(format!(

@@ -1,7 +1,7 @@
 //! `common`, `diff` and `dedup`.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use petal_lines::{Mode, Report, SetJob, Settings, Sinks, Source, Verb, forget_work};
 use serde_json::json;
@@ -48,8 +48,10 @@ impl Run<'_> {
             Mode::Exact { strategy: answer.strategy.map(Into::into) }
         };
         let all: Vec<_> = first.iter().chain(&others).cloned().collect();
-        let named = [answer.output.as_deref(), dupes, answer.report.as_deref()];
-        refuse_twice(&named)?;
+        let to = |path: &Path| (path != Path::new("-")).then(|| path.to_owned());
+        let answer_to = answer.output.as_deref().filter(|_| !answer.count).and_then(to);
+        let others_to = [dupes, answer.report.as_deref()].into_iter().flatten().map(to);
+        refuse_twice(&[answer_to].into_iter().chain(others_to).collect::<Vec<_>>())?;
         let open = |path| Output::open(path, &all);
         let mut kept = (!answer.count).then(|| open(answer.output.as_deref())).transpose()?;
         let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
@@ -74,7 +76,10 @@ impl Run<'_> {
             let written = output.file().write_all(json(&report, &settings).as_bytes());
             written.map_err(|error| Failure::Plain(cannot_write(&name.to_string(), &error)))?;
         }
-        [kept, rest, told].into_iter().flatten().try_for_each(Output::finish)?;
+        // What cannot be resumed any more must be safe, wherever it went.
+        let synced = answer.work_dir.is_some();
+        let outputs = [kept, rest, told].into_iter().flatten();
+        outputs.into_iter().try_for_each(|output| output.finish_synced(synced))?;
         // Not before the answer is where it belongs.
         answer.work_dir.as_deref().into_iter().for_each(forget_work);
         if answer.approx {
@@ -87,21 +92,28 @@ impl Run<'_> {
 const ONE_LEFT: &str = "output: its reader is gone, and the other output is not whole; let it \
                         read on, or write to a file";
 
-/// No file can hold two outputs.
-fn refuse_twice(named: &[Option<&Path>]) -> Result<()> {
+/// No file can hold two outputs, and neither can standard output, which is `None`.
+fn refuse_twice(outputs: &[Option<PathBuf>]) -> Result<()> {
     let mut seen = Vec::new();
-    for path in named.iter().flatten().filter(|path| **path != Path::new("-")) {
-        let file = real(path);
-        if seen.contains(&file) {
-            let name = path.display();
+    for output in outputs {
+        let (name, file) = match output {
+            Some(path) => (path.display().to_string(), Some(real(path))),
+            None => ("standard output".to_owned(), stdout_file()),
+        };
+        // A device takes anything from anybody, a pipe does not.
+        let device = file.as_ref().is_some_and(|file| file.exists() && !file.is_file());
+        if seen.contains(&file) && !device {
             return Err(Failure::Plain(format!("{name}: is named for two outputs; name another")));
         }
-        // A device takes anything from anybody.
-        if !file.exists() || file.is_file() {
-            seen.push(file);
-        }
+        seen.push(file);
     }
     Ok(())
+}
+
+/// The path of the file that standard output goes to, if it is one.
+fn stdout_file() -> Option<PathBuf> {
+    let path = std::fs::read_link("/proc/self/fd/1").ok()?;
+    path.is_file().then_some(path)
 }
 
 /// The report, and what only the program knows.

@@ -67,10 +67,16 @@ pub(crate) fn read(
     Ok((header, metadata, store))
 }
 
-/// Reads lines, doubling the memory as they come.
+/// Reads lines. The memory is made larger as they come, sixteenfold and at last to its full size,
+/// so that moving them never takes much beside it.
 fn read_lines(stream: &mut impl Read, lines: u64, header: &Header) -> Result<Owned> {
     const FIRST: u64 = 1 << 14;
-    let mut store = Owned::zeroed(lines.min(FIRST))?;
+    const TIMES: u64 = 16;
+    let mut first = lines;
+    while first > FIRST {
+        first = first.div_ceil(TIMES);
+    }
+    let mut store = Owned::zeroed(first)?;
     let mut have = 0;
     loop {
         let got = read_full(stream, &mut bytes_of_mut(store.lines_mut())[have..])?;
@@ -82,7 +88,7 @@ fn read_lines(stream: &mut impl Read, lines: u64, header: &Header) -> Result<Own
         if room as u64 == lines {
             return Ok(store);
         }
-        let mut larger = Owned::zeroed(lines.min(room as u64 * 2))?;
+        let mut larger = Owned::zeroed(lines.min(room as u64 * TIMES))?;
         larger.lines_mut()[..room].copy_from_slice(store.lines());
         store = larger;
     }

@@ -12,7 +12,7 @@ use crate::marks::{Listed, Spans};
 use crate::pass::{Batch, Flow, Scratch, Seen};
 use crate::plan::{Plan, Sizes, filter_bytes, given, keys_for};
 use crate::resolve::{FIRST_RECORD, OTHER_RECORD, Part, Resolver, first_record};
-use crate::spill::{Scratchpad, Spill, Stream, held, write_out};
+use crate::spill::{self, Scratchpad, Spill, Stream, write_out};
 use crate::table::Table;
 
 /// Memory for keys on their way to the next filter.
@@ -71,6 +71,9 @@ impl<'a> Gather<'a> {
         }
         work(self)?;
         self.state.done = self.step;
+        if self.state.filter.is_some() && self.state.filled == 0 {
+            self.state.filled = self.step;
+        }
         let Some(journal) = self.journal else { return Ok(()) };
         journal.save(&self.job.hashes, self.plan, self.first, &mut self.state, self.pad)
     }
@@ -143,7 +146,7 @@ impl<'a> Gather<'a> {
             Ok(())
         })?;
         self.phase(|work| {
-            let filter = work.state.filter.take();
+            let filter = work.take_filter();
             let keys = match work.plan.beside {
                 0 => Keys::Log(work.key_log()),
                 // It holds as many keys as pays in so much memory.
@@ -206,7 +209,7 @@ impl<'a> Gather<'a> {
         }
         // A line the filter has not seen is new; the others are in question.
         self.phase(|work| {
-            let mut filter = match work.state.filter.take() {
+            let mut filter = match work.take_filter() {
                 Some(filter) => filter,
                 None => work.filter_all(sizes)?,
             };
@@ -261,13 +264,15 @@ impl<'a> Gather<'a> {
             work.state.filter = None;
             work.job.progress.phase("deciding", None);
             let inputs = work.state.others.len();
+            // Tables and marks need room as well.
+            work.keep(work.work() / 2)?;
             let (parts, held) = work.take_parts();
             let resolver = Resolver {
                 verb: work.job.verb,
                 listed: work.state.listed,
                 spans,
                 pad: work.pad,
-                memory: work.work() - held.min(work.work() / 2),
+                memory: work.work() - held,
                 workers: work.job.budget.workers,
             };
             let resolved = resolver.resolve(parts, &work.state.digits)?;
@@ -311,6 +316,12 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
+    /// The filter that an earlier phase has filled; it will not be asked again.
+    fn take_filter(&mut self) -> Option<BloomFilter> {
+        self.state.filled = 0;
+        self.state.filter.take()
+    }
+
     /// Where the keys of hits go, to make the next filter from.
     fn key_log(&self) -> Spill<'a> {
         Spill::new(self.pad, 1, KEY_LOG)
@@ -346,7 +357,8 @@ impl<'a> Gather<'a> {
 
     /// Memory that records hold.
     fn held(&self) -> u64 {
-        held(&self.state.first) + self.state.others.iter().map(|other| held(other)).sum::<u64>()
+        let others = self.state.others.iter().map(|other| spill::held(other));
+        spill::held(&self.state.first) + others.sum::<u64>()
     }
 
     /// Records of the lines that the filter cannot rule out, or of all lines. Their filter keys
@@ -391,7 +403,7 @@ impl<'a> Gather<'a> {
         let (mut input, mut start) = (0, 0);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             while input < batch.input {
-                start += inputs[input].length().unwrap_or(0);
+                start += inputs[input].known_length()?;
                 input += 1;
             }
             for (&line, &print) in scratch.picks.iter().zip(&scratch.prints) {
@@ -424,6 +436,18 @@ impl<'a> Gather<'a> {
         Ok(spill.finish())
     }
 
+    /// Writes out records until they hold no more than so many bytes.
+    fn keep(&mut self, most: u64) -> Result<()> {
+        let mut held = self.held();
+        for streams in self.state.others.iter_mut().chain([&mut self.state.first]) {
+            if held > most {
+                held -= spill::held(streams);
+                write_out(streams, self.pad)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How much memory the next records may take beside a filter of so many bytes. Earlier
     /// records that are still in memory go to disk if that leaves too little.
     fn make_room(&mut self, filter: u64) -> Result<u64> {
@@ -433,9 +457,7 @@ impl<'a> Gather<'a> {
         if free.saturating_sub(taken) >= least.max(free / 2) {
             return Ok(free - taken);
         }
-        for streams in self.state.others.iter_mut().chain([&mut self.state.first]) {
-            write_out(streams, self.pad)?;
-        }
+        self.keep(0)?;
         Ok(free)
     }
 

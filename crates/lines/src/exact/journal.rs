@@ -2,10 +2,12 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `journal.json` | the job, its keys and its state, then the checksum of that line; moved into place when a phase is done |
-//! | `records` | all streams of records, one after the other, in chained blocks |
-//! | `filter.petal` | the filter of the last phase, if the next one needs it |
-//! | `lock` | held while a job works here |
+//! | `petal.journal` | the job, its keys and its state, then the checksum of that line; moved into place when a phase is done |
+//! | `petal.records` | all streams of records, one after the other, in chained blocks |
+//! | `petal.filter-N` | the filter that phase N has filled, while a later phase needs it |
+//! | `petal.lock` | held while a job works here |
+//!
+//! Nothing else may be in a folder when a job is begun in it, and nothing else is touched.
 //!
 //! A phase is done when everything it brought is durable and the journal says so. Whatever lies
 //! behind the end that the journal names was written by a phase that did not finish.
@@ -19,15 +21,15 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use petal::BloomFilter;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::State;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, readable_size};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
 use crate::judge::Verb;
+use crate::lock::Lock;
 use crate::marks::{Listed, Spans};
 use crate::plan::Plan;
 use crate::report::Report;
@@ -35,14 +37,23 @@ use crate::resolve::Digits;
 use crate::spill::{Chain, Scratchpad, Stream, write_out};
 
 /// Counts up when the meaning of a journal changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+
+const JOURNAL: &str = "petal.journal";
+const RECORDS: &str = "petal.records";
+const FILTER: &str = "petal.filter-";
+const LOCK: &str = "petal.lock";
+/// What a file is called that is not in its place yet.
+const ASIDE: &str = ".new";
 
 /// A folder with a job's journal.
 pub(crate) struct Journal {
     dir: PathBuf,
     job: Job,
-    page: Option<Page>,
-    _lock: File,
+    /// The largest memory cap that the job has had, in bytes.
+    cap: u64,
+    saved: Option<Saved>,
+    _lock: Lock,
 }
 
 /// What the job is: a journal is for this job alone.
@@ -60,6 +71,14 @@ struct Job {
 struct Page {
     format: u32,
     job: Job,
+    cap: u64,
+    /// `None` before the first phase is done.
+    saved: Option<Saved>,
+}
+
+/// What the finished phases have brought.
+#[derive(Serialize, Deserialize)]
+struct Saved {
     keys: [u64; 3],
     plan: Plan,
     digits: Digits,
@@ -68,7 +87,8 @@ struct Page {
     first: Vec<Option<Chain>>,
     others: Vec<Vec<Option<Chain>>>,
     keys_log: Option<Chain>,
-    filter: bool,
+    /// The phase that has filled the filter, if there is one.
+    filter: Option<usize>,
     marks: Vec<Vec<Option<Chain>>>,
     spans: Option<Spans>,
     count: u64,
@@ -88,11 +108,13 @@ impl Page {
         Ok(bytes)
     }
 
-    /// `None` if a single byte is not as it was written: a number may be any number, and a wrong
-    /// one would be a wrong answer.
+    /// `None` if it is of another format, or if a single byte is not as it was written: a number
+    /// may be any number, and a wrong one would be a wrong answer.
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (page, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM)?)?;
-        (checksum(page).as_bytes() == sum).then(|| serde_json::from_slice(page).ok())?
+        let sound = checksum(page).as_bytes() == sum;
+        let page: Self = sound.then(|| serde_json::from_slice(page).ok())??;
+        (page.format == FORMAT).then_some(page)
     }
 }
 
@@ -106,10 +128,12 @@ fn checksum(bytes: &[u8]) -> String {
 
 impl Journal {
     /// Opens the folder, which is made if it is not there, for a job on these inputs. Finds a
-    /// journal there: goes on from it if that is what is wanted, or refuses.
+    /// journal there: goes on from it if that is what is wanted, or refuses. Without one it must
+    /// be empty.
     pub(crate) fn open(
         dir: &Path,
         resume: bool,
+        cap: u64,
         verb: Verb,
         delimiter: u8,
         inputs: &[Input],
@@ -125,51 +149,73 @@ impl Journal {
         let job = Job { verb: format!("{verb:?}"), delimiter, first, inputs };
         let trouble = |e: io::Error| Error::temp(dir, "opening the journal", e);
         fs::create_dir_all(dir).map_err(trouble)?;
-        let lock = secret(&dir.join("lock")).map_err(trouble)?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(failed(
-                "another job is working there; wait for it, or name another folder",
-            ));
+        let path = dir.join(JOURNAL);
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let parent =
+            |(name, _): &(String, String)| real(Path::new(name))?.parent().map(Path::to_owned);
+        if job.inputs.iter().any(|input| parent(input).is_some_and(|at| Some(at) == real(dir))) {
+            return Err(failed("an input lies in it; name a folder for petal alone"));
         }
-        let path = dir.join("journal.json");
+        if !path.exists() && foreign(dir).map_err(trouble)? {
+            return Err(failed("it holds files that are not petal's; name a new or empty folder"));
+        }
+        let lock = Lock::take(&dir.join(LOCK)).map_err(trouble)?.ok_or_else(|| {
+            failed("another job is working there; wait for it, or name another folder")
+        })?;
         let text = match fs::read(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             other => Some(other.map_err(trouble)?),
         };
-        let mut journal = Self { dir: dir.to_owned(), job, page: None, _lock: lock };
-        let Some(text) = text else { return Ok(journal) };
-        if !resume {
-            return Err(failed("it holds an unfinished job; go on with --resume, or remove it"));
-        }
-        let page = Page::of_bytes(&text)
-            .ok_or_else(|| failed("its journal is damaged, or not petal's; remove the folder"))?;
-        if page.format != FORMAT {
-            return Err(failed("its journal is of another version of petal; remove the folder"));
-        }
+        let mut journal = Self { dir: dir.to_owned(), job, cap, saved: None, _lock: lock };
+        let page =
+            text.as_deref().map(|text| {
+                Page::of_bytes(text).ok_or_else(|| {
+            failed("its journal is damaged, or not petal's or of this version; remove the folder")
+        })
+            });
+        let page = match page {
+            // What is there is left of a job that is done, or has not finished a phase. Now the
+            // folder is this one's, whatever comes.
+            None | Some(Ok(Page { saved: None, .. })) => {
+                journal.clear().map_err(trouble)?;
+                journal.write(None)?;
+                return Ok(journal);
+            }
+            Some(_) if !resume => {
+                return Err(failed(
+                    "it holds an unfinished job; go on with --resume, or remove it",
+                ));
+            }
+            Some(page) => page?,
+        };
         if page.job != journal.job {
             return Err(failed(
                 "its job is another one, or an input has changed since; start anew in an empty \
                  folder",
             ));
         }
-        journal.page = Some(page);
+        if page.cap > cap {
+            let least = readable_size(page.cap);
+            return Err(failed(&format!("its job was begun with -m {least}; give at least that")));
+        }
+        journal.saved = page.saved;
         Ok(journal)
     }
 
     /// The keys of the job that was begun here.
     pub(crate) fn hashes(&self) -> Option<Hashes> {
-        self.page.as_ref().map(|page| Hashes::with_keys(page.keys))
+        self.saved.as_ref().map(|saved| Hashes::with_keys(saved.keys))
     }
 
     pub(super) fn plan(&self) -> Option<Plan> {
-        self.page.as_ref().map(|page| page.plan)
+        self.saved.as_ref().map(|saved| saved.plan)
     }
 
     /// The file of records, up to where the journal says.
     pub(super) fn pad(&self) -> Result<Scratchpad> {
-        let (length, end) = self.page.as_ref().map_or((0, 0), |page| (page.length, page.end));
+        let (length, end) = self.saved.as_ref().map_or((0, 0), |saved| (saved.length, saved.end));
         let trouble = |e| Error::temp(&self.dir, "opening the records", e);
-        let file = secret(&self.dir.join("records")).map_err(trouble)?;
+        let file = secret(&self.dir.join(RECORDS)).map_err(trouble)?;
         if file.metadata().map_err(trouble)?.len() < length {
             let problem = "its records are shorter than its journal says; remove the folder";
             return Err(Error::work_dir(&self.dir, problem));
@@ -180,28 +226,29 @@ impl Journal {
 
     /// What the finished phases have brought.
     pub(super) fn state(&self, first: &[Input]) -> Result<Option<State>> {
-        let Some(page) = &self.page else { return Ok(None) };
+        let Some(saved) = &self.saved else { return Ok(None) };
         let damaged = || Error::work_dir(&self.dir, "its journal is damaged; remove the folder");
         let stream =
-            |chain: &Option<Chain>| Stream::of_written(*chain, page.end).ok_or_else(damaged);
+            |chain: &Option<Chain>| Stream::of_written(*chain, saved.end).ok_or_else(damaged);
         let streams = |chains: &Vec<_>| chains.iter().map(stream).collect::<Result<Vec<_>>>();
         let sets = |sets: &Vec<_>| sets.iter().map(streams).collect::<Result<Vec<_>>>();
-        for (input, length) in first.iter().zip(&page.lengths) {
+        for (input, length) in first.iter().zip(&saved.lengths) {
             length.iter().for_each(|length| input.has_length(*length));
         }
-        let filter = page.filter.then(|| self.read_filter()).transpose()?;
+        let filter = saved.filter.map(|phase| self.read_filter(phase)).transpose()?;
         Ok(Some(State {
-            done: page.done,
-            digits: page.digits.clone(),
-            listed: page.listed,
-            first: streams(&page.first)?,
-            others: sets(&page.others)?,
-            keys: stream(&page.keys_log)?,
+            done: saved.done,
+            digits: saved.digits.clone(),
+            listed: saved.listed,
+            first: streams(&saved.first)?,
+            others: sets(&saved.others)?,
+            keys: stream(&saved.keys_log)?,
             filter,
-            marks: sets(&page.marks)?,
-            spans: page.spans,
-            count: page.count,
-            report: Report { resumed: page.done as u64, ..page.report.clone() },
+            filled: saved.filter.unwrap_or(0),
+            marks: sets(&saved.marks)?,
+            spans: saved.spans,
+            count: saved.count,
+            report: Report { resumed: saved.done as u64, ..saved.report.clone() },
         }))
     }
 
@@ -220,13 +267,12 @@ impl Journal {
             write_out(streams, pad)?;
         }
         pad.sync()?;
+        let kept = state.filter.as_ref().map(|_| state.filled);
         if let Some(filter) = &state.filter {
-            self.write_filter(filter)?;
+            self.write_filter(filter, state.filled)?;
         }
         let chains = |streams: &Vec<Stream>| streams.iter().map(Stream::written).collect();
-        let page = Page {
-            format: FORMAT,
-            job: self.job.clone(),
+        self.write(Some(Saved {
             keys: hashes.keys(),
             plan,
             digits: state.digits.clone(),
@@ -235,7 +281,7 @@ impl Journal {
             first: chains(&state.first),
             others: state.others.iter().map(chains).collect(),
             keys_log: state.keys.written(),
-            filter: state.filter.is_some(),
+            filter: kept,
             marks: state.marks.iter().map(chains).collect(),
             spans: state.spans,
             count: state.count,
@@ -243,27 +289,55 @@ impl Journal {
             length: pad.length(),
             end: pad.end(),
             report: state.report.clone(),
-        };
+        }))?;
+        // Those of earlier phases are needed no more.
+        for phase in (1..=state.done).filter(|phase| Some(*phase) != kept) {
+            let _ = fs::remove_file(self.filter(phase));
+        }
+        Ok(())
+    }
+
+    fn write(&self, saved: Option<Saved>) -> Result<()> {
         let write = || {
+            let page = Page { format: FORMAT, job: self.job.clone(), cap: self.cap, saved };
             let bytes = page.to_bytes()?;
-            self.replace("journal.json", |file| io::Write::write_all(file, &bytes))
+            self.replace(JOURNAL, |file| io::Write::write_all(file, &bytes))
         };
         write().map_err(|e| Error::temp(&self.dir, "writing the journal", e))
     }
 
-    fn write_filter(&self, filter: &BloomFilter) -> Result<()> {
+    /// Removes what another job has left.
+    fn clear(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name() != *LOCK {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn filter(&self, phase: usize) -> PathBuf {
+        self.dir.join(format!("{FILTER}{phase}"))
+    }
+
+    /// Writes a filter, unless it was written when its phase ended.
+    fn write_filter(&self, filter: &BloomFilter, phase: usize) -> Result<()> {
+        if self.filter(phase).exists() {
+            return Ok(());
+        }
         let write = |file: &mut File| {
             filter.write_to(io::BufWriter::new(file), "").map_err(io::Error::other)
         };
-        let done = self.replace("filter.petal", write);
+        let done = self.replace(&format!("{FILTER}{phase}"), write);
         done.map_err(|e| Error::temp(&self.dir, "writing the filter", e))
     }
 
-    fn read_filter(&self) -> Result<BloomFilter> {
+    fn read_filter(&self, phase: usize) -> Result<BloomFilter> {
         let failed = |why: &dyn fmt::Display| {
             Error::work_dir(&self.dir, &format!("its filter is lost ({why}); remove the folder"))
         };
-        let file = File::open(self.dir.join("filter.petal")).map_err(|e| failed(&e.kind()))?;
+        let file = File::open(self.filter(phase)).map_err(|e| failed(&e.kind()))?;
         let read = BloomFilter::read_from(io::BufReader::with_capacity(1 << 20, file));
         Ok(read.map_err(|e| failed(&e))?.0)
     }
@@ -274,7 +348,7 @@ impl Journal {
         name: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let aside = self.dir.join(format!("{name}.new"));
+        let aside = self.dir.join(format!("{name}{ASIDE}"));
         let mut file = secret(&aside)?;
         file.set_len(0)?;
         write(&mut file)?;
@@ -284,19 +358,38 @@ impl Journal {
     }
 }
 
+/// Whether a folder holds anything that a job of petal's does not leave there.
+fn foreign(dir: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(dir)? {
+        if !is_ours(&entry?.file_name().to_string_lossy()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn is_ours(name: &str) -> bool {
+    let name = name.strip_suffix(ASIDE).unwrap_or(name);
+    matches!(name, JOURNAL | RECORDS | LOCK) || name.starts_with(FILTER)
+}
+
 /// Removes what an exact job has kept in its work directory, and the directory if nothing else is
-/// in it. For when the answer is where it belongs. Does nothing if another job works there by now.
+/// in it. For when the answer is where it belongs. Does nothing where no job was begun, or if
+/// another one works there by now.
 pub fn forget_work(dir: &Path) {
-    let Ok(lock) = File::open(dir.join("lock")) else { return };
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+    if !dir.join(JOURNAL).exists() {
         return;
     }
+    let Ok(Some(lock)) = Lock::take(&dir.join(LOCK)) else { return };
+    let Ok(entries) = fs::read_dir(dir) else { return };
     // What cannot be removed is in nobody's way: without a journal it counts for nothing.
-    for name in ["journal.json", "filter.petal", "records", "lock"] {
-        let _ = fs::remove_file(dir.join(name));
-        // Of a run that was killed while it wrote.
-        let _ = fs::remove_file(dir.join(format!("{name}.new")));
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if is_ours(&name.to_string_lossy()) && name != *LOCK {
+            let _ = fs::remove_file(entry.path());
+        }
     }
+    drop(lock);
     let _ = fs::remove_dir(dir);
 }
 

@@ -78,6 +78,8 @@ struct State {
     /// Keys of lines that hit, for the next filter.
     keys: Stream,
     filter: Option<BloomFilter>,
+    /// The phase that has filled the filter; 0 if it is not known yet.
+    filled: usize,
     /// Which lines are listed, in spans, and how many.
     marks: Vec<Vec<Stream>>,
     spans: Option<Spans>,
@@ -194,7 +196,7 @@ impl Exact<'_> {
             }
             _ => work.everything(&others.lines, others.prior)?,
         }
-        let length = first.iter().map(|input| input.length().unwrap_or(0)).sum();
+        let length = first.iter().map(Input::known_length).sum::<Result<u64>>()?;
         let share = self.budget.work / 8 / self.budget.workers as u64;
         // A job that began as a count may go on as one that prints.
         let marked = !printer.counts_only() || journal.is_some();

@@ -158,24 +158,36 @@ pub(super) fn decode(
     memory: u64,
 ) -> io::Result<Decoder> {
     let (sender, receiver) = sync_channel(WAITING);
+    let (used, reused) = sync_channel(WAITING + 2);
     let work = move || {
         let packed = BufReader::with_capacity(BLOCK, packed);
-        let done = reader(codec, packed, memory).and_then(|reader| send(reader, &sender));
+        let done = reader(codec, packed, memory).and_then(|reader| send(reader, &sender, &reused));
         if let Err(error) = done {
             // If nobody listens any more, nobody needs to know.
             let _ = sender.send(Err(explained(codec, memory, error)));
         }
     };
     std::thread::Builder::new().name("decompress".to_owned()).spawn(work)?;
-    Ok(Decoder { receiver, block: Vec::new(), next: 0, pending: None })
+    Ok(Decoder { receiver, used, block: Vec::new(), next: 0, pending: None, ended: false })
 }
 
-/// Sends everything, block by block, until the end or until nobody takes it.
-fn send(mut reader: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) -> io::Result<()> {
+/// Sends what comes as it comes, then an empty block for the end; or until nobody takes it.
+fn send(
+    mut reader: impl Read,
+    sender: &SyncSender<io::Result<Vec<u8>>>,
+    reused: &Receiver<Vec<u8>>,
+) -> io::Result<()> {
     loop {
-        let mut block = Vec::with_capacity(BLOCK);
-        reader.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
-        if block.is_empty() || sender.send(Ok(block)).is_err() {
+        let mut block = reused.try_recv().unwrap_or_default();
+        block.resize(BLOCK, 0);
+        let got = loop {
+            match reader.read(&mut block) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        block.truncate(got);
+        if sender.send(Ok(block)).is_err() || got == 0 {
             return Ok(());
         }
     }
@@ -184,20 +196,25 @@ fn send(mut reader: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) -> io::
 /// What a decompressing thread brings.
 pub(super) struct Decoder {
     receiver: Receiver<io::Result<Vec<u8>>>,
+    /// Where blocks go back to be filled again.
+    used: SyncSender<Vec<u8>>,
     block: Vec<u8>,
     next: usize,
     /// Came while it was only asked whether something would.
     pending: Option<io::Result<Vec<u8>>>,
+    ended: bool,
 }
 
 impl Read for Decoder {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.next == self.block.len() {
-            match self.pending.take().map_or_else(|| self.receiver.recv(), Ok) {
-                Ok(block) => (self.block, self.next) = (block?, 0),
-                // The thread is gone: that was all.
-                Err(_) => return Ok(0),
-            }
+        if self.next == self.block.len() && !self.ended {
+            let came = self.pending.take().map_or_else(|| self.receiver.recv(), Ok);
+            // A thread that is gone without a word has not come to the end.
+            let lost = |_| io::Error::other("decompressing ended before the input did");
+            let block = came.map_err(lost)??;
+            self.ended = block.is_empty();
+            let _ = self.used.try_send(std::mem::replace(&mut self.block, block));
+            self.next = 0;
         }
         let got = (&self.block[self.next..]).read(buffer)?;
         self.next += got;
@@ -207,7 +224,7 @@ impl Read for Decoder {
 
 impl Wait for Decoder {
     fn ready(&mut self) -> bool {
-        if self.next < self.block.len() || self.pending.is_some() {
+        if self.next < self.block.len() || self.pending.is_some() || self.ended {
             return true;
         }
         match self.receiver.recv_timeout(MOMENT) {

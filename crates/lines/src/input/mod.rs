@@ -89,7 +89,8 @@ struct Mark {
     device: u64,
     inode: u64,
     length: u64,
-    changed: (i64, i64),
+    /// Of the bytes, as told, and of anything about it, as the system saw.
+    changed: [(i64, i64); 2],
 }
 
 impl Mark {
@@ -98,7 +99,7 @@ impl Mark {
             device: data.dev(),
             inode: data.ino(),
             length: data.len(),
-            changed: (data.mtime(), data.mtime_nsec()),
+            changed: [(data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec())],
         }
     }
 }
@@ -179,8 +180,9 @@ impl Input {
             Body::Held { mark, .. } => mark.as_ref(),
             Body::Stream(_) => None,
         };
-        mark.map(|Mark { device, inode, length, changed: (seconds, nanoseconds) }| {
-            format!("{length} bytes, {device}:{inode}, {seconds}.{nanoseconds:09}")
+        mark.map(|Mark { device, inode, length, changed }| {
+            let [bytes, any] = changed.map(|(seconds, nanos)| format!("{seconds}.{nanos:09}"));
+            format!("{length} bytes, {device}:{inode}, {bytes}, {any}")
         })
     }
 
@@ -210,6 +212,12 @@ impl Input {
             Body::Held { range, .. } => Some(range.end - range.start),
         };
         whole.map(|whole| whole - self.skip)
+    }
+
+    /// The same, where it must be known: of a packed file, after the pass that found it out.
+    pub(crate) fn known_length(&self) -> Result<u64> {
+        let unknown = || Error::read(&self.name, io::Error::other("its length is not known"));
+        self.length().ok_or_else(unknown)
     }
 
     /// A pass came to its end and has seen so many bytes.

@@ -18,9 +18,11 @@ pub(super) const MOMENT: std::time::Duration = std::time::Duration::from_millis(
 impl Wait for File {
     fn ready(&mut self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        use rustix::io::Errno;
         let moment = Timespec { tv_sec: 0, tv_nsec: MOMENT.subsec_nanos().into() };
         let mut fds = [PollFd::new(self, PollFlags::IN)];
-        !matches!(poll(&mut fds, Some(&moment)), Ok(0))
+        // A signal is no data: somebody may want to look what it asks for.
+        !matches!(poll(&mut fds, Some(&moment)), Ok(0) | Err(Errno::INTR))
     }
 }
 
