@@ -285,7 +285,7 @@ fn a_full_disk_keeps_what_is_done() {
         let expect = place.run(&words).ok();
         let job = format!("\"$petal\" {words} -q -m 8M --work-dir full/work");
         let ran = inside(&format!(
-            "{job} -o out; [ $? = 2 ] && [ ! -e out ] && [ -e full/work/petal.lock ] || exit 9; \
+            "{job} -o out; [ $? = 2 ] && [ ! -e out ] && [ -e full/work/petal.journal ] || exit 9; \
              mount -o remount,size=200m full; {job} --resume || exit 8; [ ! -e full/work ]"
         ));
         assert_eq!(ran.code, Some(0), "{words}: {}", ran.err);
