@@ -190,6 +190,13 @@ fn a_memory_job_keeps_nothing_and_repeats() {
     let line = place.run("dedup --strategy partition work/petal.records --work-dir work").trouble();
     assert!(line.contains("an input lies in it"), "{line}");
     assert_eq!(place.read("work/petal.records"), b"a line\n");
+    // What comes in while a job is unfinished stays.
+    std::fs::remove_file(place.files.file("work/petal.records")).unwrap();
+    place.run("common a b --work-dir work -o /dev/full").trouble();
+    place.write("work/mine", "x");
+    assert!(place.run("common --strategy partition a b --work-dir work").ok() == expect);
+    let left: Vec<_> = std::fs::read_dir(place.files.file("work")).unwrap().collect();
+    assert!(left.len() == 1 && place.read("work/mine") == b"x", "{left:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) fn run(verb: Verb, args: &PlanArgs) -> Result<Outcome> {
 /// The inputs, then a row for each fact. The first `first` names are one input.
 fn table(forecast: &Forecast, names: &[String], first: usize, settings: &Settings<'_>) -> String {
     let mut text = String::new();
-    let mut row = |name: &str, value: String| text.push_str(&format!("{name:<18}{value}\n"));
+    let mut row = |name: &str, value: String| text.push_str(&format!("{name:<17} {value}\n"));
     let others = names[first..].iter().cloned();
     let names = [names[..first].join(" ")].into_iter().chain(others);
     for (name, input) in names.zip(&forecast.inputs) {

@@ -92,6 +92,7 @@ impl Exact<'_> {
             (Strategy::Narrow, Verb::Diff | Verb::Dedup) => run.narrow_diff(kept),
             _ => run.partition(),
         }
+        run.keep(work / 2);
         if plan.strategy != Strategy::Memory && prints {
             let dropped = plan.strategy == Strategy::Narrow && self.verb != Verb::Common;
             run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
@@ -165,13 +166,20 @@ impl Run<'_> {
         let least = least_records(self.work()).min(free);
         let mut allowance = free.saturating_sub(self.held);
         if allowance < least.max(free / 2) {
-            self.out.spilled += std::mem::take(&mut self.held);
+            self.keep(0);
             allowance = free;
         }
         let parts = self.job.digits(self.plan, self.sizes, None).parts();
         let written = Spill::written(bytes, parts, allowance);
         self.out.spilled += written;
         self.held += bytes.saturating_sub(written);
+    }
+
+    /// Writes out records until they hold no more than so many bytes.
+    fn keep(&mut self, most: u64) {
+        let more = self.held.saturating_sub(most);
+        self.held -= more;
+        self.out.spilled += more;
     }
 
     fn log(&mut self, keys: f64) {

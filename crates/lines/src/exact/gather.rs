@@ -439,11 +439,13 @@ impl<'a> Gather<'a> {
     /// Writes out records until they hold no more than so many bytes.
     fn keep(&mut self, most: u64) -> Result<()> {
         let mut held = self.held();
-        for streams in self.state.others.iter_mut().chain([&mut self.state.first]) {
-            if held > most {
-                held -= spill::held(streams);
-                write_out(streams, self.pad)?;
+        let streams = self.state.others.iter_mut().flatten().chain(&mut self.state.first);
+        for stream in streams.map(std::slice::from_mut) {
+            if held <= most {
+                break;
             }
+            held -= spill::held(stream);
+            write_out(stream, self.pad)?;
         }
         Ok(())
     }

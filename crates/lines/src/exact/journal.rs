@@ -167,16 +167,10 @@ impl Journal {
             other => Some(other.map_err(trouble)?),
         };
         let mut journal = Self { dir: dir.to_owned(), job, cap, saved: None, _lock: lock };
-        let page =
-            text.as_deref().map(|text| {
-                Page::of_bytes(text).ok_or_else(|| {
-            failed("its journal is damaged, or not petal's or of this version; remove the folder")
-        })
-            });
-        let page = match page {
+        let page = match text.as_deref().map(Page::of_bytes) {
             // What is there is left of a job that is done, or has not finished a phase. Now the
             // folder is this one's, whatever comes.
-            None | Some(Ok(Page { saved: None, .. })) => {
+            None | Some(Some(Page { saved: None, .. })) => {
                 journal.clear().map_err(trouble)?;
                 journal.write(None)?;
                 return Ok(journal);
@@ -186,7 +180,12 @@ impl Journal {
                     "it holds an unfinished job; go on with --resume, or remove it",
                 ));
             }
-            Some(page) => page?,
+            Some(None) => {
+                return Err(failed(
+                    "its journal is damaged, or of another version of petal; remove the folder",
+                ));
+            }
+            Some(Some(page)) => page,
         };
         if page.job != journal.job {
             return Err(failed(
@@ -310,7 +309,8 @@ impl Journal {
     fn clear(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
-            if entry.file_name() != *LOCK {
+            let name = entry.file_name();
+            if is_ours(&name.to_string_lossy()) && name != *LOCK {
                 fs::remove_file(entry.path())?;
             }
         }
