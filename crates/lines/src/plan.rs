@@ -89,7 +89,7 @@ const MOST_SPOTS: u64 = 16384;
 /// The least that all samples of a job may hold together: 8 MiB, while nothing else is held.
 const LEAST_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are "sampled" whole.
-const SMALL: u64 = 16 << 20;
+const SMALL: u64 = 4 << 20;
 /// What is looked at of a packed input; what lies behind can only be guessed at.
 const BEGIN: u64 = 64 << 20;
 /// The longest line that a sample of it holds.
