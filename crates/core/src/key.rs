@@ -11,8 +11,23 @@ use crate::hash::HashSpec;
 
 /// A key with a stable encoding. Sealed.
 pub trait Key: sealed::Sealed {
+    /// The bytes that stand for the key.
+    fn bytes(&self) -> impl AsRef<[u8]>;
+
+    /// The keys as words, if that is what they are.
+    #[doc(hidden)]
+    fn words(_keys: &[Self]) -> Option<&[u64]>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// The key's hash.
-    fn hash_with(&self, hash: &HashSpec) -> u64;
+    #[inline]
+    fn hash_with(&self, hash: &HashSpec) -> u64 {
+        hash.hash(self.bytes().as_ref())
+    }
 }
 
 mod sealed {
@@ -24,9 +39,9 @@ macro_rules! keys {
         impl<$($generic)*> sealed::Sealed for $type {}
         impl<$($generic)*> Key for $type {
             #[inline]
-            fn hash_with(&self, hash: &HashSpec) -> u64 {
+            fn bytes(&self) -> impl AsRef<[u8]> {
                 let $key = self;
-                hash.hash($bytes)
+                $bytes
             }
         }
     )*};
@@ -38,15 +53,27 @@ keys! {
     [const N: usize] [u8; N] => |key| key;
     [] str => |key| key.as_bytes();
     [] String => |key| key.as_bytes();
-    [] u64 => |key| &key.to_le_bytes();
-    [] u128 => |key| &key.to_le_bytes();
+    [] u128 => |key| key.to_le_bytes();
+}
+
+impl sealed::Sealed for u64 {}
+impl Key for u64 {
+    #[inline]
+    fn bytes(&self) -> impl AsRef<[u8]> {
+        self.to_le_bytes()
+    }
+
+    #[inline]
+    fn words(keys: &[Self]) -> Option<&[u64]> {
+        Some(keys)
+    }
 }
 
 impl<K: Key + ?Sized> sealed::Sealed for &K {}
 impl<K: Key + ?Sized> Key for &K {
     #[inline]
-    fn hash_with(&self, hash: &HashSpec) -> u64 {
-        (**self).hash_with(hash)
+    fn bytes(&self) -> impl AsRef<[u8]> {
+        (**self).bytes()
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the two layouts have in common: the seam between shapes and kernels.
 
-use crate::answers::Answers;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, blocked, classic};
+use crate::kernel::blocked::{self, Blocks};
+use crate::kernel::{Hashes, Kernel, Path, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::Line;
@@ -14,7 +14,7 @@ impl Geometry for Shape {}
 impl Geometry for ClassicShape {}
 
 pub(crate) mod sealed {
-    use super::{Answers, Line, Result};
+    use super::{Hashes, Line, Result};
 
     /// The numbers of a shape as they are in a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +39,14 @@ pub(crate) mod sealed {
         fn lines(&self) -> u64;
         fn bits(&self) -> u64;
         fn touch(&self) -> f64;
-        fn insert(&self, lines: &mut [Line], hash: u64) -> bool;
-        fn contains(&self, lines: &[Line], hash: u64) -> bool;
-        fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64;
-        fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers);
+        /// How single keys go, chosen once for a filter.
+        type Path: Copy + std::fmt::Debug + Send + Sync;
+        fn path(&self) -> Self::Path;
+        fn insert(&self, path: Self::Path, lines: &mut [Line], hash: u64) -> bool;
+        fn contains(&self, path: Self::Path, lines: &[Line], hash: u64) -> bool;
+        /// As many words as the answers need, 64 to a word.
+        fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]);
+        fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]);
         fn rate_now(&self, lines: &[Line]) -> f64;
         fn describe(&self) -> String;
     }
@@ -61,6 +65,18 @@ macro_rules! kernel {
             $call
         }
     };
+}
+
+impl Shape {
+    #[inline(never)]
+    fn insert_by_call(self, lines: &mut [Line], hash: u64) -> bool {
+        kernel!(self, |rule| Kernel::chosen().insert(rule, lines, hash))
+    }
+
+    #[inline(never)]
+    fn contains_by_call(self, lines: &[Line], hash: u64) -> bool {
+        kernel!(self, |rule| Kernel::chosen().contains(rule, lines, hash))
+    }
 }
 
 impl Layout for Shape {
@@ -103,22 +119,34 @@ impl Layout for Shape {
         self.touch()
     }
 
-    #[inline]
-    fn insert(&self, lines: &mut [Line], hash: u64) -> bool {
-        kernel!(self, |rule| rule.insert(lines, hash))
+    type Path = Path;
+
+    fn path(&self) -> Path {
+        Path::to(self.lanes(), self.probes())
     }
 
     #[inline]
-    fn contains(&self, lines: &[Line], hash: u64) -> bool {
-        kernel!(self, |rule| rule.contains(lines, hash))
+    fn insert(&self, path: Path, lines: &mut [Line], hash: u64) -> bool {
+        path.insert(self.blocks(), self.probes(), lines, hash)
+            .unwrap_or_else(|| self.insert_by_call(lines, hash))
     }
 
-    fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64 {
-        kernel!(self, |rule| Kernel::chosen().insert_batch(&rule, lines, hashes, new))
+    #[inline]
+    fn contains(&self, path: Path, lines: &[Line], hash: u64) -> bool {
+        path.contains(self.blocks(), self.probes(), lines, hash)
+            .unwrap_or_else(|| self.contains_by_call(lines, hash))
     }
 
-    fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
-        kernel!(self, |rule| Kernel::chosen().contains_batch(&rule, lines, hashes, found));
+    fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]) {
+        kernel!(self, |rule| {
+            Kernel::chosen().insert_batch(Blocks::new(rule, lines, 0), hashes, new);
+        });
+    }
+
+    fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
+        kernel!(self, |rule| {
+            Kernel::chosen().contains_batch(Blocks::new(rule, lines, 0), hashes, found);
+        });
     }
 
     fn rate_now(&self, lines: &[Line]) -> f64 {
@@ -179,21 +207,25 @@ impl Layout for ClassicShape {
         self.touch()
     }
 
+    type Path = ();
+
+    fn path(&self) {}
+
     #[inline]
-    fn insert(&self, lines: &mut [Line], hash: u64) -> bool {
+    fn insert(&self, (): (), lines: &mut [Line], hash: u64) -> bool {
         self.rule().insert(lines, hash)
     }
 
     #[inline]
-    fn contains(&self, lines: &[Line], hash: u64) -> bool {
+    fn contains(&self, (): (), lines: &[Line], hash: u64) -> bool {
         self.rule().contains(lines, hash)
     }
 
-    fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) -> u64 {
-        self.rule().insert_batch(lines, hashes, new)
+    fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]) {
+        self.rule().insert_batch(lines, hashes, new);
     }
 
-    fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
+    fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
         self.rule().contains_batch(lines, hashes, found);
     }
 

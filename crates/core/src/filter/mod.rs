@@ -15,6 +15,7 @@ pub(crate) mod typed;
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
+use crate::kernel::Keys;
 use crate::key::Key;
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
@@ -60,6 +61,8 @@ pub struct Filter<G: Geometry, S = Owned> {
     hash: HashSpec,
     facts: Facts,
     store: S,
+    /// How single keys go.
+    path: G::Path,
 }
 
 /// What is known of a filter besides its bits.
@@ -111,7 +114,7 @@ impl<G: Geometry> Filter<G> {
 
     pub(crate) fn empty(shape: G, hash: HashSpec, facts: Facts) -> Result<Self> {
         let store = Owned::zeroed(shape.lines())?;
-        Ok(Self { shape, hash, facts, store })
+        Ok(Self::over(shape, hash, facts, store))
     }
 }
 
@@ -121,7 +124,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// A filter over lines that are there; they must be those of the shape.
     pub(crate) fn over(shape: G, hash: HashSpec, facts: Facts, store: S) -> Self {
         debug_assert_eq!(store.lines().len() as u64, shape.lines());
-        Self { shape, hash, facts, store }
+        Self { shape, hash, facts, store, path: shape.path() }
     }
 
     /// Whether the key may have been inserted. `false` is certain.
@@ -138,20 +141,26 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.shape.contains(self.store.lines(), hash)
+        self.shape.contains(self.path, self.store.lines(), hash)
     }
 
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
-        let hashes = hash_all(keys, &self.hash);
-        self.contains_hashes(&hashes, found);
+        let lines = self.store.lines();
+        if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
+            let hashes = Keys { words, hash };
+            return self.shape.contains_batch(lines, hashes, found.reset(keys.len()));
+        }
+        hashed(keys, &self.hash, found, |hashes, found| {
+            self.shape.contains_batch(lines, hashes, found);
+        });
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.shape.contains_batch(self.store.lines(), hashes, found);
+        self.shape.contains_batch(self.store.lines(), hashes, found.reset(hashes.len()));
     }
 
     /// The geometry.
@@ -245,7 +254,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// If the memory is refused.
     pub fn to_owned_filter(&self) -> Result<Filter<G>> {
         let store = Owned::copy_of(self.store.lines())?;
-        Ok(Filter { shape: self.shape, hash: self.hash, facts: self.facts, store })
+        Ok(Filter::over(self.shape, self.hash, self.facts, store))
     }
 
     pub(crate) fn facts(&self) -> Facts {
@@ -266,8 +275,24 @@ impl std::fmt::Debug for Plain {
     }
 }
 
-fn hash_all<K: Key>(keys: &[K], hash: &HashSpec) -> Vec<u64> {
-    keys.iter().map(|key| key.hash_with(hash)).collect()
+/// Keys that are hashed together, and their hashes looked at while they are in the nearest cache.
+const HASHED: usize = 4096;
+
+/// Hashes keys and hands the hashes on, with the words for their answers.
+#[inline]
+fn hashed<K: Key>(
+    keys: &[K],
+    spec: &HashSpec,
+    answers: &mut Answers,
+    mut take: impl FnMut(&[u64], &mut [u64]),
+) {
+    let mut hashes = Vec::with_capacity(HASHED.min(keys.len()));
+    let words = answers.reset(keys.len()).chunks_mut(HASHED / 64);
+    for (keys, words) in keys.chunks(HASHED).zip(words) {
+        hashes.clear();
+        spec.hash_all(keys.iter().map(Key::bytes), &mut hashes);
+        take(&hashes, words);
+    }
 }
 
 // ---- Changed ------------------------------------------------------------------------------------
@@ -286,7 +311,7 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
     /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) -> bool {
-        let new = self.shape.insert(self.store.lines_mut(), hash);
+        let new = self.shape.insert(self.path, self.store.lines_mut(), hash);
         self.facts.inserted += u64::from(new);
         new
     }
@@ -295,13 +320,22 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
     ///
     /// Cost: as one by one, but cache misses overlap.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) {
-        let hashes = hash_all(keys, &self.hash);
-        self.insert_hashes(&hashes, new);
+        let lines = self.store.lines_mut();
+        if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
+            let hashes = Keys { words, hash };
+            self.shape.insert_batch(lines, hashes, new.reset(keys.len()));
+        } else {
+            hashed(keys, &self.hash, new, |hashes, new| {
+                self.shape.insert_batch(lines, hashes, new)
+            });
+        }
+        self.facts.inserted += new.count_ones();
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
     pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
-        self.facts.inserted += self.shape.insert_batch(self.store.lines_mut(), hashes, new);
+        self.shape.insert_batch(self.store.lines_mut(), hashes, new.reset(hashes.len()));
+        self.facts.inserted += new.count_ones();
     }
 
     /// Makes this the filter of all keys that are in it or in `other`: exactly the filter that

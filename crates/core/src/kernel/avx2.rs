@@ -9,63 +9,85 @@
 
 use std::arch::x86_64::*;
 
+use super::batch::Hashes;
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
-use super::{AHEAD, batch};
-use crate::answers::Answers;
 use crate::store::Line;
 
-/// As [`Rule::insert_batch`].
+/// As [`blocked::insert`](super::blocked::insert).
+#[target_feature(enable = "avx2")]
+pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
+    let block = &mut lines[rule.lines_of(hash)];
+    Marker::<LANES>::new(rule.probes).insert::<false>(block, hash)
+}
+
+/// As [`blocked::contains`](super::blocked::contains).
+#[target_feature(enable = "avx2")]
+pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
+    let block = &lines[rule.lines_of(hash)];
+    Marker::<LANES>::new(rule.probes).contains::<false>(block, hash)
+}
+
+/// As [`Blocks::insert_batch`].
 #[target_feature(enable = "avx2")]
 pub(super) fn insert_batch<const LANES: usize>(
-    rule: &Rule<LANES>,
-    lines: &mut [Line],
-    hashes: &[u64],
-    new: &mut Answers,
+    blocks: Blocks<LANES, &mut [Line]>,
+    hashes: impl Hashes,
+    new: &mut [u64],
 ) {
-    let blocks = Blocks::new(rule, lines);
-    let marker = Marker::<LANES>::new(rule.probes);
-    if rule.probes as usize == LANES {
-        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
-            marker.insert::<true>(blocks.of_mut(hash), hash)
-        });
+    let marker = Marker::<LANES>::new(blocks.rule.probes);
+    if marker.all() {
+        blocks.insert_batch(hashes, new, |block, hash| marker.insert::<true>(block, hash));
     } else {
-        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
-            marker.insert::<false>(blocks.of_mut(hash), hash)
-        });
+        blocks.insert_batch(hashes, new, |block, hash| marker.insert::<false>(block, hash));
     }
 }
 
-/// As [`Rule::contains_batch`].
+/// As [`Blocks::contains_batch`].
 #[target_feature(enable = "avx2")]
 pub(super) fn contains_batch<const LANES: usize>(
-    rule: &Rule<LANES>,
-    lines: &[Line],
-    hashes: &[u64],
-    found: &mut Answers,
+    blocks: Blocks<LANES, &[Line]>,
+    hashes: impl Hashes,
+    found: &mut [u64],
 ) {
-    let blocks = Blocks::new(rule, lines);
-    let marker = Marker::<LANES>::new(rule.probes);
-    if rule.probes as usize == LANES {
-        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
-            marker.contains::<true>(blocks.of(hash), hash)
-        });
+    let marker = Marker::<LANES>::new(blocks.rule.probes);
+    if marker.all() {
+        blocks.contains_batch(hashes, found, |block, hash| marker.contains::<true>(block, hash));
     } else {
-        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
-            marker.contains::<false>(blocks.of(hash), hash)
-        });
+        blocks.contains_batch(hashes, found, |block, hash| marker.contains::<false>(block, hash));
     }
 }
 
 /// A one for each lane that is marked, from start 0, twice over and in one row: read from L-r on
 /// they are those of start r.
 struct Marker<const LANES: usize> {
-    ones: [[i64; LANES]; 2],
+    ones: &'static [[i64; LANES]; 2],
+    probes: u32,
 }
 
 impl<const LANES: usize> Marker<LANES> {
+    /// The rows for all numbers of probes.
+    const ONES: [[[i64; LANES]; 2]; 17] = {
+        let mut ones = [[[0; LANES]; 2]; 17];
+        let mut at = 0;
+        while at < 17 * LANES {
+            let (probes, lane) = (at / LANES, at % LANES);
+            let one = (lane < probes) as i64;
+            ones[probes] = [{
+                ones[probes][0][lane] = one;
+                ones[probes][0]
+            }; 2];
+            at += 1;
+        }
+        ones
+    };
+
     fn new(probes: u32) -> Self {
-        let ones = std::array::from_fn(|lane| i64::from(lane < probes as usize));
-        Self { ones: [ones; 2] }
+        Self { ones: &Self::ONES[probes as usize], probes }
+    }
+
+    /// Whether all lanes are marked.
+    fn all(&self) -> bool {
+        self.probes as usize == LANES
     }
 
     #[inline]

@@ -1,121 +1,396 @@
-//! The blocked layout with AVX-512: a line, eight lanes, is one vector.
+//! The blocked layout with AVX-512: a line, eight lanes, is one vector; and so are eight hashes.
 //!
-//! Per line of a key: a shift brings each lane's field to the bottom, a one is rotated by it
-//! (which takes it modulo 64 for free), and a test says which lanes miss their bit. An insertion
-//! stores the line with the bits. The lanes that a key leaves alone are masked out; where a key
-//! marks all lanes (`ALL`) there is no mask.
+//! Places, products and lanes of eight hashes are computed together. Then, per line of a key: a
+//! shift brings each lane's field to the bottom, a one is rotated by it (which takes it modulo 64
+//! for free), and a test says which lanes miss their bit. An insertion stores the line with the
+//! bits. The lanes that a key leaves alone are masked out; where a key marks all lanes (`ALL`)
+//! there is no mask.
+//!
+//! What a key misses is one byte, zero if nothing; eight such bytes become eight answers at once.
+//! A key is so few instructions that a processor, which works on hundreds of them at a time, sees
+//! far enough ahead by itself as long as lines come from a cache: only those of a filter of
+//! [`ASKED_FOR_FROM`] lines or more are asked for.
 //!
 //! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
+use std::ops::Deref;
 
+use super::batch::{GROUP, Hashes, batch};
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
-use super::{AHEAD, batch};
-use crate::answers::Answers;
+use super::scale;
 use crate::store::Line;
 
-/// As [`Rule::insert_batch`].
-#[target_feature(enable = "avx512f,avx512dq,bmi2")]
+/// Below so many lines (8 MiB), asking for them costs more than it brings.
+const ASKED_FOR_FROM: usize = (8 << 20) / Line::BYTES;
+
+/// As [`blocked::insert`](super::blocked::insert).
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
+    let block = &mut lines[rule.lines_of(hash)];
+    let marks = Marks::<LANES>::of(rule.probes, hash);
+    let mut missed = 0;
+    for (at, line) in block.iter_mut().enumerate() {
+        missed |= set::<false>(line, marks.fields(at), marks.mask(at));
+    }
+    missed != 0
+}
+
+/// As [`blocked::contains`](super::blocked::contains).
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
+    let block = &lines[rule.lines_of(hash)];
+    let marks = Marks::<LANES>::of(rule.probes, hash);
+    let mut missed = 0;
+    for (at, line) in block.iter().enumerate() {
+        missed |= miss::<false>(line, marks.fields(at), marks.mask(at));
+    }
+    missed == 0
+}
+
+/// What the instructions of one key need besides the key.
+#[repr(C, align(64))]
+struct Constants {
+    /// Where the fields of the lanes begin.
+    shifts: [u64; 8],
+    /// For all numbers of probes and all starts, a one in each lane that is marked.
+    ones: [[[u64; 8]; 8]; 16],
+}
+
+static CONSTANTS: Constants = {
+    let mut ones = [[[0; 8]; 8]; 16];
+    let mut at = 0;
+    while at < 16 * 64 {
+        let (probes, start, lane) = (at / 64, at / 8 % 8, at % 8);
+        ones[probes][start][lane] = ((lane + 8 - start) % 8 < probes) as u64;
+        at += 1;
+    }
+    Constants { shifts: [16, 22, 28, 34, 40, 46, 52, 58], ones }
+};
+
+/// As [`blocked::insert`](super::blocked::insert), of one key in its line of eight lanes.
+///
+/// Instructions by name, since functions with vector instructions are never inlined into callers
+/// that are compiled for any processor: the call, and the clearing of vectors that it brings,
+/// takes as long as all the rest. Vectors 16 and up need no clearing.
+///
+/// # Safety
+/// The machine has the instructions of this kernel.
+#[inline(always)]
+pub(super) unsafe fn insert_inline(probes: u32, line: &mut Line, hash: u64) -> bool {
+    let low = hash.wrapping_mul(MIX_LOW);
+    let ones = &CONSTANTS.ones[probes as usize % 16][(low >> 12) as usize % 8];
+    let missed: u32;
+    // SAFETY: reads the constants, reads and writes the line; the caller answers for the rest.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {low}",
+            "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
+            "vmovdqa64 zmm17, zmmword ptr [{ones}]",
+            "vprolvq zmm16, zmm17, zmm16",
+            "vmovdqa64 zmm17, zmmword ptr [{line}]",
+            "vporq zmm18, zmm16, zmm17",
+            "vpcmpq k1, zmm17, zmm18, 4",
+            "vmovdqa64 zmmword ptr [{line}], zmm18",
+            "kmovb {missed:e}, k1",
+            low = in(reg) low,
+            shifts = in(reg) &CONSTANTS.shifts,
+            ones = in(reg) ones,
+            line = in(reg) line,
+            missed = lateout(reg) missed,
+            out("zmm16") _, out("zmm17") _, out("zmm18") _, out("k1") _,
+            options(nostack),
+        );
+    }
+    missed != 0
+}
+
+/// As [`blocked::contains`](super::blocked::contains), of one key in its line of eight lanes.
+///
+/// # Safety
+/// The machine has the instructions of this kernel.
+#[inline(always)]
+pub(super) unsafe fn contains_inline(probes: u32, line: &Line, hash: u64) -> bool {
+    let low = hash.wrapping_mul(MIX_LOW);
+    let ones = &CONSTANTS.ones[probes as usize % 16][(low >> 12) as usize % 8];
+    let missed: u32;
+    // SAFETY: reads the constants and the line; the caller answers for the rest.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {low}",
+            "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
+            "vmovdqa64 zmm17, zmmword ptr [{ones}]",
+            "vprolvq zmm16, zmm17, zmm16",
+            "vpandq zmm17, zmm16, zmmword ptr [{line}]",
+            "vpcmpq k1, zmm16, zmm17, 4",
+            "kmovb {missed:e}, k1",
+            low = in(reg) low,
+            shifts = in(reg) &CONSTANTS.shifts,
+            ones = in(reg) ones,
+            line = in(reg) line,
+            missed = lateout(reg) missed,
+            out("zmm16") _, out("zmm17") _, out("k1") _,
+            options(pure, readonly, nostack),
+        );
+    }
+    missed == 0
+}
+
+/// As [`Blocks::insert_batch`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(super) fn insert_batch<const LANES: usize>(
-    rule: &Rule<LANES>,
-    lines: &mut [Line],
-    hashes: &[u64],
-    new: &mut Answers,
+    blocks: Blocks<LANES, &mut [Line]>,
+    hashes: impl Hashes,
+    new: &mut [u64],
 ) {
-    let blocks = Blocks::new(rule, lines);
-    let marker = Marker::<LANES>::new(rule.probes);
-    if rule.probes as usize == LANES {
-        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
-            marker.insert::<true>(blocks.of_mut(hash), hash)
-        });
+    if blocks.rule.probes as usize == LANES {
+        insert_groups::<LANES, true, _>(blocks, hashes, new);
     } else {
-        batch(blocks, hashes, AHEAD, new, Blocks::prefetch, |blocks, hash| {
-            marker.insert::<false>(blocks.of_mut(hash), hash)
-        });
+        insert_groups::<LANES, false, _>(blocks, hashes, new);
     }
 }
 
-/// As [`Rule::contains_batch`].
-#[target_feature(enable = "avx512f,avx512dq,bmi2")]
+/// As [`Blocks::contains_batch`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(super) fn contains_batch<const LANES: usize>(
-    rule: &Rule<LANES>,
-    lines: &[Line],
-    hashes: &[u64],
-    found: &mut Answers,
+    blocks: Blocks<LANES, &[Line]>,
+    hashes: impl Hashes,
+    found: &mut [u64],
 ) {
-    let blocks = Blocks::new(rule, lines);
-    let marker = Marker::<LANES>::new(rule.probes);
-    if rule.probes as usize == LANES {
-        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
-            marker.contains::<true>(blocks.of(hash), hash)
-        });
+    if blocks.rule.probes as usize == LANES {
+        contains_groups::<LANES, true, _>(blocks, hashes, found);
     } else {
-        batch(blocks, hashes, AHEAD, found, Blocks::prefetch, |blocks, hash| {
-            marker.contains::<false>(blocks.of(hash), hash)
-        });
+        contains_groups::<LANES, false, _>(blocks, hashes, found);
     }
 }
 
-/// For each start, a bit for each lane that is marked: a look into a table is faster than a
-/// rotation of a mask.
-struct Marker<const LANES: usize> {
-    masks: [u16; LANES],
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn insert_groups<const LANES: usize, const ALL: bool, H: Hashes>(
+    blocks: Blocks<LANES, &mut [Line]>,
+    hashes: H,
+    new: &mut [u64],
+) {
+    let prepare = |blocks: &Blocks<_, _>, hashes: &_, group: &mut _| prepare(blocks, hashes, group);
+    let look = |blocks: &mut Blocks<LANES, &mut [Line]>, group: &Group, missed: &mut Missed| {
+        for (key, missed) in missed.iter_mut().enumerate() {
+            *missed = 0;
+            for at in 0..Rule::<LANES>::LINES {
+                let first = blocks.lines.as_mut_ptr().wrapping_byte_add(group.at[key] as usize);
+                // SAFETY: `prepare` has seen that all lines of the block are there.
+                let line = unsafe { &mut *first.add(at) };
+                *missed |= set::<ALL>(line, group.fields(key, at), group.mask(key, at));
+            }
+        }
+    };
+    batch(blocks, hashes, new, prepare, look, |missed| !nothing(missed));
 }
 
-impl<const LANES: usize> Marker<LANES> {
-    fn new(probes: u32) -> Self {
-        let window = (1_u32 << probes) - 1;
-        let mask = |start| (window << start | window << start >> LANES) as u16;
-        Self { masks: std::array::from_fn(mask) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,bmi2")]
-    fn insert<const ALL: bool>(&self, block: &mut [Line], hash: u64) -> bool {
-        let mut clear = 0;
-        for (at, line) in block.iter_mut().enumerate() {
-            let (words, (mask, bits)) = (load(line), self.marks::<ALL>(at, hash));
-            clear |= _mm512_mask_testn_epi64_mask(mask, words, bits);
-            store(line, _mm512_or_si512(words, bits));
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn contains_groups<const LANES: usize, const ALL: bool, H: Hashes>(
+    blocks: Blocks<LANES, &[Line]>,
+    hashes: H,
+    found: &mut [u64],
+) {
+    let prepare = |blocks: &Blocks<_, _>, hashes: &_, group: &mut _| prepare(blocks, hashes, group);
+    let look = |blocks: &mut Blocks<LANES, &[Line]>, group: &Group, missed: &mut Missed| {
+        for (key, missed) in missed.iter_mut().enumerate() {
+            *missed = 0;
+            for at in 0..Rule::<LANES>::LINES {
+                let first = blocks.lines.as_ptr().wrapping_byte_add(group.at[key] as usize);
+                // SAFETY: as above.
+                let line = unsafe { &*first.add(at) };
+                *missed |= miss::<ALL>(line, group.fields(key, at), group.mask(key, at));
+            }
         }
-        clear != 0
+    };
+    batch(blocks, hashes, found, prepare, look, |missed| nothing(missed));
+}
+
+/// For each key of a group, a bit for each lane in which it missed its bit (for both its lines).
+type Missed = [u8; GROUP];
+
+/// Eight keys on their way, each by its place in the row.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Group {
+    /// Where its block begins, in bytes.
+    at: [u64; GROUP],
+    /// The fields of its lanes, those of the second line in `high`.
+    low: [u64; GROUP],
+    high: [u64; GROUP],
+    /// A bit for each lane that it marks.
+    masks: [u64; GROUP],
+}
+
+impl Group {
+    #[inline(always)]
+    fn fields(&self, key: usize, line: usize) -> u64 {
+        if line == 0 { self.low[key] } else { self.high[key] }
     }
 
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,bmi2")]
-    fn contains<const ALL: bool>(&self, block: &[Line], hash: u64) -> bool {
-        let mut clear = 0;
-        for (at, line) in block.iter().enumerate() {
-            let (mask, bits) = self.marks::<ALL>(at, hash);
-            clear |= _mm512_mask_testn_epi64_mask(mask, load(line), bits);
+    #[inline(always)]
+    fn mask(&self, key: usize, line: usize) -> u8 {
+        (self.masks[key] >> (8 * line)) as u8
+    }
+}
+
+/// Computes eight keys' marks and places, and asks for their lines.
+///
+/// # Panics
+/// If a block is not among the lines.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn prepare<const LANES: usize, L: Deref<Target = [Line]>>(
+    blocks: &Blocks<LANES, L>,
+    hashes: &[u64; GROUP],
+    group: &mut Group,
+) {
+    let Rule { blocks: range, probes } = blocks.rule;
+    let keys = load_words(hashes);
+    let low = _mm512_mullo_epi64(keys, splat(MIX_LOW));
+    group.low = words(low);
+    if LANES == 16 {
+        group.high = words(_mm512_mullo_epi64(keys, splat(MIX_HIGH)));
+    }
+    if probes as usize != LANES {
+        let starts = _mm512_and_si512(_mm512_srli_epi64::<12>(low), splat(LANES as u64 - 1));
+        let down = _mm512_sub_epi64(splat(LANES as u64), starts);
+        group.masks = words(_mm512_srlv_epi64(splat(twice::<LANES>(probes).into()), down));
+    }
+    let block = if range >> 32 == 0 {
+        scale_short(keys, splat(range))
+    } else {
+        load_words(&hashes.map(|hash| scale(hash, range)))
+    };
+    let block = _mm512_sub_epi64(block, splat(blocks.first));
+    let there = blocks.lines.len() / Rule::<LANES>::LINES;
+    assert!(_mm512_cmplt_epu64_mask(block, splat(there as u64)) == !0, "a block that is not here");
+    let bytes =
+        if LANES == 16 { _mm512_slli_epi64::<7>(block) } else { _mm512_slli_epi64::<6>(block) };
+    group.at = words(bytes);
+    if blocks.lines.len() >= ASKED_FOR_FROM {
+        group.at.iter().for_each(|&at| blocks.prefetch(at as usize / Line::BYTES));
+    }
+}
+
+/// [`scale`] of eight hashes for a range below 2^32: two products of 32 bits and their carry.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn scale_short(hashes: __m512i, range: __m512i) -> __m512i {
+    let low = _mm512_mul_epu32(hashes, range);
+    let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(hashes), range);
+    _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
+}
+
+/// A bit for each lane that is marked, from start 0, twice over and in one row: shifted down by
+/// L-r they are those of start r.
+#[inline(always)]
+const fn twice<const LANES: usize>(probes: u32) -> u32 {
+    let window = (1 << probes) - 1;
+    window << LANES | window
+}
+
+/// The lanes and fields of one key.
+struct Marks<const LANES: usize> {
+    low: u64,
+    high: u64,
+    mask: u16,
+}
+
+impl<const LANES: usize> Marks<LANES> {
+    /// For all numbers of probes and all starts, a bit for each lane that is marked.
+    const MASKS: [[u16; LANES]; 32] = {
+        let mut masks = [[0; LANES]; 32];
+        let mut at = 0;
+        while at < 17 * LANES {
+            let (probes, start) = (at / LANES, at % LANES);
+            masks[probes][start] = (twice::<LANES>(probes as u32) >> (LANES - start)) as u16;
+            at += 1;
         }
-        clear == 0
-    }
+        masks
+    };
 
-    /// The lanes that a hash marks in a line of its block, and their bits.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,bmi2")]
-    fn marks<const ALL: bool>(&self, line: usize, hash: u64) -> (u8, __m512i) {
+    #[inline(always)]
+    fn of(probes: u32, hash: u64) -> Self {
         let low = hash.wrapping_mul(MIX_LOW);
-        let mask: u16 = if ALL { !0 } else { self.masks[(low >> 12) as usize % LANES] };
-        let mask = (mask >> (8 * line)) as u8;
-        let fields = if line == 0 { low } else { hash.wrapping_mul(MIX_HIGH) };
-        let shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
-        let fields = _mm512_srlv_epi64(_mm512_set1_epi64(fields as i64), shifts);
-        (mask, _mm512_maskz_rolv_epi64(mask, _mm512_set1_epi64(1), fields))
+        let high = if LANES == 16 { hash.wrapping_mul(MIX_HIGH) } else { 0 };
+        let mask = Self::MASKS[probes as usize % 32][(low >> 12) as usize % LANES];
+        Self { low, high, mask }
+    }
+
+    #[inline(always)]
+    fn fields(&self, line: usize) -> u64 {
+        if line == 0 { self.low } else { self.high }
+    }
+
+    #[inline(always)]
+    fn mask(&self, line: usize) -> u8 {
+        (self.mask >> (8 * line)) as u8
     }
 }
 
+/// Which lanes of a line miss their bit.
 #[inline]
-#[target_feature(enable = "avx512f,avx512dq,bmi2")]
-fn load(line: &Line) -> __m512i {
-    // SAFETY: a line is 64 bytes, aligned to 64.
-    unsafe { _mm512_load_si512(std::ptr::from_ref(line).cast()) }
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn miss<const ALL: bool>(line: &Line, fields: u64, mask: u8) -> u8 {
+    let (words, bits) = (load_words(&line.0), bits::<ALL>(fields, mask));
+    if ALL {
+        _mm512_testn_epi64_mask(words, bits)
+    } else {
+        _mm512_mask_testn_epi64_mask(mask, words, bits)
+    }
+}
+
+/// Sets the bits in a line; which lanes missed theirs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn set<const ALL: bool>(line: &mut Line, fields: u64, mask: u8) -> u8 {
+    let missed = miss::<ALL>(line, fields, mask);
+    line.0 = words(_mm512_or_si512(load_words(&line.0), bits::<ALL>(fields, mask)));
+    missed
+}
+
+/// The bits of a line's lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn bits<const ALL: bool>(fields: u64, mask: u8) -> __m512i {
+    let shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
+    let fields = _mm512_srlv_epi64(splat(fields), shifts);
+    if ALL {
+        _mm512_rolv_epi64(splat(1), fields)
+    } else {
+        _mm512_maskz_rolv_epi64(mask, splat(1), fields)
+    }
+}
+
+/// Which of 64 keys missed nothing.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn nothing(missed: &[Missed; 8]) -> u64 {
+    // SAFETY: 64 bytes, and the load needs no alignment.
+    let missed = unsafe { _mm512_loadu_si512(missed.as_ptr().cast()) };
+    _mm512_testn_epi8_mask(missed, missed)
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512dq,bmi2")]
-fn store(line: &mut Line, words: __m512i) {
-    // SAFETY: as in `load`, and borrowed exclusively.
-    unsafe { _mm512_store_si512(std::ptr::from_mut(line).cast(), words) }
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn splat(word: u64) -> __m512i {
+    _mm512_set1_epi64(word as i64)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn load_words(words: &[u64; 8]) -> __m512i {
+    // SAFETY: 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn words(vector: __m512i) -> [u64; 8] {
+    // SAFETY: both are 64 bytes of any bits.
+    unsafe { std::mem::transmute(vector) }
 }

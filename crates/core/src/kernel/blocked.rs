@@ -15,10 +15,10 @@
 //!
 //! Cost: one or two cache lines a key.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
-use super::{AHEAD, batch, prefetch, scale};
-use crate::answers::Answers;
+use super::batch::{GROUP, Hashes, Places, batch, each, join};
+use super::{prefetch, scale};
 use crate::store::Line;
 
 /// 2⁶⁴ divided by the golden ratio, odd.
@@ -58,19 +58,19 @@ impl<const LANES: usize> Marks<LANES> {
 }
 
 impl<const LANES: usize> Rule<LANES> {
-    const LINES: usize = LANES / 8;
+    /// Lines of a block.
+    pub(super) const LINES: usize = LANES / 8;
 
-    /// The first line of a hash's block.
+    /// The lines of a hash's block, of all lines of the filter.
     #[inline(always)]
-    fn at(&self, hash: u64) -> usize {
-        scale(hash, self.blocks) as usize * Self::LINES
+    pub(super) fn lines_of(&self, hash: u64) -> Range<usize> {
+        let at = scale(hash, self.blocks) as usize * Self::LINES;
+        at..at + Self::LINES
     }
 
-    /// Sets the bits of a hash; whether any of them was clear.
+    /// Sets the bits of a hash in its block; whether any of them was clear.
     #[inline]
-    pub(crate) fn insert(&self, lines: &mut [Line], hash: u64) -> bool {
-        let at = self.at(hash);
-        let block = &mut lines[at..at + Self::LINES];
+    pub(super) fn insert(&self, block: &mut [Line], hash: u64) -> bool {
         let marks = Marks::<LANES>::of(hash);
         let mut clear = 0;
         for probe in 0..self.probes {
@@ -82,35 +82,14 @@ impl<const LANES: usize> Rule<LANES> {
         clear != 0
     }
 
-    /// Whether all bits of a hash are set. Ends at the first clear one.
+    /// Whether all bits of a hash are set in its block. Ends at the first clear one.
     #[inline]
-    pub(crate) fn contains(&self, lines: &[Line], hash: u64) -> bool {
-        let at = self.at(hash);
-        let block = &lines[at..at + Self::LINES];
+    pub(super) fn contains(&self, block: &[Line], hash: u64) -> bool {
         let marks = Marks::<LANES>::of(hash);
         (0..self.probes).all(|probe| {
             let (lane, bit) = marks.probe(probe);
             u64::from_le(block[lane / 8].0[lane % 8]) & bit != 0
         })
-    }
-
-    #[inline(always)]
-    pub(super) fn prefetch(&self, lines: &[Line], hash: u64) {
-        let at = self.at(hash);
-        (0..Self::LINES).for_each(|line| prefetch(lines, at + line));
-    }
-
-    /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
-    /// it in the batch included.
-    pub(super) fn insert_batch(&self, lines: &mut [Line], hashes: &[u64], new: &mut Answers) {
-        let ask = |lines: &&mut [Line], hash| self.prefetch(lines, hash);
-        batch(lines, hashes, AHEAD, new, ask, |lines, hash| self.insert(lines, hash));
-    }
-
-    /// Looks for many hashes.
-    pub(super) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
-        let ask = |lines: &&[Line], hash| self.prefetch(lines, hash);
-        batch(lines, hashes, AHEAD, found, ask, |lines, hash| self.contains(lines, hash));
     }
 
     /// The false-positive rate that the bits as they are now give: for each block the mean over
@@ -132,43 +111,79 @@ impl<const LANES: usize> Rule<LANES> {
     }
 }
 
-/// Lines that hold all blocks of a rule, checked once: the vector kernels look into them without
-/// asking again.
-pub(super) struct Blocks<'a, const LANES: usize, L> {
-    rule: &'a Rule<LANES>,
-    lines: L,
+/// Sets the bits of a hash; whether any of them was clear.
+#[inline(never)]
+pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
+    rule.insert(&mut lines[rule.lines_of(hash)], hash)
 }
 
-impl<'a, const LANES: usize, L: Deref<Target = [Line]>> Blocks<'a, LANES, L> {
-    /// # Panics
-    /// If there are fewer lines than the blocks need, or no block.
-    pub(super) fn new(rule: &'a Rule<LANES>, lines: L) -> Self {
-        let there = (lines.len() / Rule::<LANES>::LINES) as u64;
-        assert!((1..=there).contains(&rule.blocks), "{} blocks, lines for {there}", rule.blocks);
-        Self { rule, lines }
+/// Whether all bits of a hash are set.
+#[inline(never)]
+pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
+    rule.contains(&lines[rule.lines_of(hash)], hash)
+}
+
+/// Lines with blocks in them: all of a filter's, or a run of them.
+pub(crate) struct Blocks<const LANES: usize, L> {
+    pub(super) rule: Rule<LANES>,
+    pub(super) lines: L,
+    /// The number of the first block.
+    pub(super) first: u64,
+}
+
+impl<const LANES: usize, L: Deref<Target = [Line]>> Blocks<LANES, L> {
+    /// The blocks from `first` on. To look for a hash whose block is not among them is a panic.
+    pub(crate) fn new(rule: Rule<LANES>, lines: L, first: u64) -> Self {
+        Self { rule, lines, first }
     }
 
+    /// Where the blocks of hashes begin among the lines, which are asked for.
     #[inline(always)]
-    pub(super) fn prefetch(&self, hash: u64) {
-        self.rule.prefetch(&self.lines, hash);
+    fn prepare(&self, hashes: &[u64; GROUP], places: &mut Places) {
+        let block = |hash| scale(hash, self.rule.blocks).wrapping_sub(self.first);
+        places.hashes = *hashes;
+        places.at = hashes.map(|hash| (block(hash) as usize).wrapping_mul(Rule::<LANES>::LINES));
+        places.at.iter().for_each(|&at| self.prefetch(at));
     }
 
-    /// The block of a hash.
+    /// Asks for the lines of a block.
     #[inline(always)]
-    pub(super) fn of(&self, hash: u64) -> &[Line] {
-        let at = self.rule.at(hash);
-        // SAFETY: `scale` is below `blocks`, which is above 0, and so many blocks are there.
-        unsafe { self.lines.get_unchecked(at..at + Rule::<LANES>::LINES) }
+    pub(super) fn prefetch(&self, at: usize) {
+        (0..Rule::<LANES>::LINES).for_each(|line| prefetch(&self.lines, at.wrapping_add(line)));
     }
 
-    /// The block of a hash, to be changed.
+    /// Looks for many hashes, at each with `contains`.
     #[inline(always)]
-    pub(super) fn of_mut(&mut self, hash: u64) -> &mut [Line]
-    where
+    pub(super) fn contains_batch(
+        self,
+        hashes: impl Hashes,
+        found: &mut [u64],
+        contains: impl Fn(&[Line], u64) -> bool,
+    ) {
+        let look = |blocks: &mut Self, places: &Places, found: &mut u8| {
+            let keys = places.at.into_iter().zip(places.hashes);
+            let block = |at: usize| at..at + Rule::<LANES>::LINES;
+            *found = each(keys, |(at, hash)| contains(&blocks.lines[block(at)], hash));
+        };
+        batch(self, hashes, found, Self::prepare, look, join);
+    }
+
+    /// Sets the bits of many hashes in turn, of each with `insert`. An answer is yes if that hash
+    /// was new, those before it in the batch included.
+    #[inline(always)]
+    pub(super) fn insert_batch(
+        self,
+        hashes: impl Hashes,
+        new: &mut [u64],
+        insert: impl Fn(&mut [Line], u64) -> bool,
+    ) where
         L: DerefMut,
     {
-        let at = self.rule.at(hash);
-        // SAFETY: as in `of`.
-        unsafe { self.lines.get_unchecked_mut(at..at + Rule::<LANES>::LINES) }
+        let look = |blocks: &mut Self, places: &Places, new: &mut u8| {
+            let keys = places.at.into_iter().zip(places.hashes);
+            let block = |at: usize| at..at + Rule::<LANES>::LINES;
+            *new = each(keys, |(at, hash)| insert(&mut blocks.lines[block(at)], hash));
+        };
+        batch(self, hashes, new, Self::prepare, look, join);
     }
 }

@@ -11,8 +11,8 @@
 //!
 //! Cost: up to k cache lines a key; a query of an absent key ends after two on average.
 
-use super::{AHEAD, batch, prefetch, scale};
-use crate::answers::Answers;
+use super::batch::{GROUP, Hashes, batch, each, join};
+use super::{prefetch, scale};
 use crate::store::Line;
 
 /// Multiplier of a good 64-bit multiplicative congruential generator.
@@ -69,24 +69,28 @@ impl Rule {
     }
 
     /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
-    /// it in the batch included. How many were new.
-    pub(crate) fn insert_batch(
-        &self,
-        lines: &mut [Line],
-        hashes: &[u64],
-        new: &mut Answers,
-    ) -> u64 {
-        // A key asks for several lines: fewer keys fill the same buffers.
-        let distance = (AHEAD / self.probes as usize).max(4);
-        let ask = |lines: &&mut [Line], hash| self.prefetch(lines, hash, usize::MAX);
-        batch(lines, hashes, distance, new, ask, |lines, hash| self.insert(lines, hash));
-        new.count_ones()
+    /// it in the batch included.
+    pub(crate) fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]) {
+        let prepare = |lines: &&mut [Line], hashes: &[u64; GROUP], group: &mut [u64; GROUP]| {
+            *group = *hashes;
+            hashes.iter().for_each(|&hash| self.prefetch(lines, hash, usize::MAX));
+        };
+        let look = |lines: &mut &mut [Line], group: &[u64; GROUP], new: &mut u8| {
+            *new = each(*group, |hash| self.insert(lines, hash));
+        };
+        batch(lines, hashes, new, prepare, look, join);
     }
 
     /// Looks for many hashes. The first two positions, which settle most absent keys, are asked
     /// for ahead.
-    pub(crate) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut Answers) {
-        let ask = |lines: &&[Line], hash| self.prefetch(lines, hash, 2);
-        batch(lines, hashes, AHEAD, found, ask, |lines, hash| self.contains(lines, hash));
+    pub(crate) fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
+        let prepare = |lines: &&[Line], hashes: &[u64; GROUP], group: &mut [u64; GROUP]| {
+            *group = *hashes;
+            hashes.iter().for_each(|&hash| self.prefetch(lines, hash, 2));
+        };
+        let look = |lines: &mut &[Line], group: &[u64; GROUP], found: &mut u8| {
+            *found = each(*group, |hash| self.contains(lines, hash));
+        };
+        batch(lines, hashes, found, prepare, look, join);
     }
 }

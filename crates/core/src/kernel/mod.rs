@@ -1,11 +1,12 @@
 //! Marking and checking bits: the innermost loops.
 //!
 //! The portable kernel is the law: it *defines* which bits a hash sets. The vector kernels of the
-//! blocked layout set the same bits and give the same answers, and work through batches only;
-//! [`Kernel`] is the one place where one is chosen.
+//! blocked layout set the same bits and give the same answers; [`Kernel::chosen`] is the one place
+//! where one is chosen.
 //!
-//! Batches ask for the line of a hash [`AHEAD`] hashes before they look at it. So many misses
-//! overlap at any time, which is what makes a filter out of cache fast.
+//! A single key costs a call of the chosen kernel, with a branch that is always foreseen. Code that
+//! is compiled for a processor with its instructions has even the call inlined. Many keys go
+//! through [`batch`], in which their cache misses overlap.
 //!
 //! The other room in which `unsafe` is allowed: for the prefetch, for vectors, and for the lines
 //! that vectors look at. Cost and measurements: `docs/design.md`, "Kernels".
@@ -16,6 +17,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod batch;
 pub(crate) mod blocked;
 pub(crate) mod classic;
 #[cfg(test)]
@@ -23,19 +25,17 @@ mod tests;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::answers::Answers;
 use crate::store::Line;
 
-/// Hashes in flight at a time: enough to keep a core's line-fill buffers busy. At 16 a filter out
-/// of cache is slower, at 48 no faster.
-const AHEAD: usize = 32;
+pub(crate) use batch::{Hashes, Keys};
+use blocked::{Blocks, Rule};
 
-/// The code that works through batches of the blocked layout.
+/// The code that looks into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kernel {
     /// Runs everywhere, and is the law.
-    Portable,
+    Portable = 1,
     /// Half a line at a time.
     Avx2,
     /// A line at a time.
@@ -56,7 +56,9 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("bmi2")
             }
             #[cfg(not(target_arch = "x86_64"))]
@@ -64,17 +66,32 @@ impl Kernel {
         }
     }
 
+    /// The kernel, if it is there.
+    #[cfg(test)]
+    pub(crate) fn ready(self) -> Option<Ready> {
+        self.is_there().then_some(Ready(self))
+    }
+
     /// The kernel of this process: the fastest there is, unless another was forced.
-    pub(crate) fn chosen() -> Self {
-        let chosen = CHOSEN.load(Ordering::Relaxed);
-        Self::ALL.get(usize::from(chosen)).copied().unwrap_or_else(|| {
-            let best = Self::ALL.into_iter().rfind(|kernel| kernel.is_there());
-            best.unwrap_or(Self::Portable).force()
-        })
+    #[inline]
+    pub(crate) fn chosen() -> Ready {
+        // Only `force` writes it, after a look at what is there.
+        match CHOSEN.load(Ordering::Relaxed) {
+            AVX512 => Ready(Self::Avx512),
+            AVX2 => Ready(Self::Avx2),
+            PORTABLE => Ready(Self::Portable),
+            _ => Self::choose(),
+        }
+    }
+
+    #[cold]
+    fn choose() -> Ready {
+        let best = Self::ALL.into_iter().rfind(|kernel| kernel.is_there());
+        Ready(best.unwrap_or(Self::Portable).force())
     }
 
     /// Makes this the kernel of the whole process. Answers and bits stay the same, so that it is
-    /// of use to a bench only.
+    /// of use to a bench or a test only.
     ///
     /// # Panics
     /// If the machine does not have it.
@@ -83,80 +100,163 @@ impl Kernel {
         CHOSEN.store(self as u8, Ordering::Relaxed);
         self
     }
+}
 
-    /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
-    /// it in the batch included. How many were new.
-    pub(crate) fn insert_batch<const LANES: usize>(
-        self,
-        rule: &blocked::Rule<LANES>,
-        lines: &mut [Line],
-        hashes: &[u64],
-        new: &mut Answers,
-    ) -> u64 {
-        assert!(self.is_there());
-        match self {
-            // SAFETY: the machine has the instructions, asserted above.
+/// A [`Kernel`] as a number; 0 until one is chosen.
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+const PORTABLE: u8 = Kernel::Portable as u8;
+const AVX2: u8 = Kernel::Avx2 as u8;
+const AVX512: u8 = Kernel::Avx512 as u8;
+
+/// How single keys go about a filter, chosen when it is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Path {
+    /// One line, a bit in every lane, with AVX-512, which the machine has: inlined.
+    #[cfg(target_arch = "x86_64")]
+    Inline,
+    /// All else: a call of the kernel.
+    Call,
+}
+
+impl Path {
+    /// The path to blocks of so many lanes, for so many probes.
+    pub(crate) fn to(lanes: u32, probes: u32) -> Self {
+        match (Kernel::chosen().0, lanes, probes) {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => unsafe { avx512::insert_batch(rule, lines, hashes, new) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => unsafe { avx2::insert_batch(rule, lines, hashes, new) },
-            _ => rule.insert_batch(lines, hashes, new),
+            (Kernel::Avx512, 8, _) => Self::Inline,
+            _ => Self::Call,
         }
-        new.count_ones()
     }
 
-    /// Looks for many hashes.
-    pub(crate) fn contains_batch<const LANES: usize>(
+    /// [`Ready::insert`] among so many blocks, if this path is inlined.
+    #[inline(always)]
+    pub(crate) fn insert(
         self,
-        rule: &blocked::Rule<LANES>,
-        lines: &[Line],
-        hashes: &[u64],
-        found: &mut Answers,
-    ) {
-        assert!(self.is_there());
+        blocks: u64,
+        probes: u32,
+        lines: &mut [Line],
+        hash: u64,
+    ) -> Option<bool> {
         match self {
-            // SAFETY: the machine has the instructions, asserted above.
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => unsafe { avx512::contains_batch(rule, lines, hashes, found) },
-            // SAFETY: as above.
+            Self::Inline => {
+                let line = &mut lines[scale(hash, blocks) as usize];
+                // SAFETY: the machine has the instructions.
+                Some(unsafe { avx512::insert_inline(probes, line, hash) })
+            }
+            Self::Call => None,
+        }
+    }
+
+    /// [`Ready::contains`] among so many blocks, if this path is inlined.
+    #[inline(always)]
+    pub(crate) fn contains(
+        self,
+        blocks: u64,
+        probes: u32,
+        lines: &[Line],
+        hash: u64,
+    ) -> Option<bool> {
+        match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => unsafe { avx2::contains_batch(rule, lines, hashes, found) },
-            _ => rule.contains_batch(lines, hashes, found),
+            Self::Inline => {
+                let line = &lines[scale(hash, blocks) as usize];
+                // SAFETY: as above.
+                Some(unsafe { avx512::contains_inline(probes, line, hash) })
+            }
+            Self::Call => None,
         }
     }
 }
 
-/// A place in [`Kernel::ALL`]; none until the first batch.
-static CHOSEN: AtomicU8 = AtomicU8::new(u8::MAX);
+/// A kernel of which the machine has the instructions. Whoever holds one may call it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready(Kernel);
 
-/// Works through a batch: looks at hashes in turn, and asks for lines so many hashes before. The
-/// answers of 64 hashes are put together before they are written.
-///
-/// Inlined always, so that the loop is compiled for the instructions of whoever calls.
-#[inline(always)]
-fn batch<L>(
-    mut lines: L,
-    hashes: &[u64],
-    distance: usize,
-    answers: &mut Answers,
-    ask: impl Fn(&L, u64),
-    look: impl Fn(&mut L, u64) -> bool,
-) {
-    let mut ahead = hashes.iter();
-    ahead.by_ref().take(distance).for_each(|&hash| ask(&lines, hash));
-    let words = answers.reset(hashes.len());
-    for (hashes, word) in hashes.chunks(64).zip(words) {
-        let mut answer = 0;
-        for &hash in hashes {
-            if let Some(&hash) = ahead.next() {
-                ask(&lines, hash);
-            }
-            // In from below, and turned round later: put where it belongs, the answer becomes a
-            // branch on it, which nothing can foresee where present and absent keys come mixed.
-            answer = answer << 1 | u64::from(look(&mut lines, hash));
+impl Ready {
+    /// Sets the bits of a hash; whether any of them was clear.
+    pub(crate) fn insert<const LANES: usize>(
+        self,
+        rule: Rule<LANES>,
+        lines: &mut [Line],
+        hash: u64,
+    ) -> bool {
+        match self.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::insert(rule, lines, hash) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::insert(rule, lines, hash) },
+            _ => blocked::insert(rule, lines, hash),
         }
-        *word = answer.reverse_bits() >> (64 - hashes.len());
+    }
+
+    /// Whether all bits of a hash are set.
+    pub(crate) fn contains<const LANES: usize>(
+        self,
+        rule: Rule<LANES>,
+        lines: &[Line],
+        hash: u64,
+    ) -> bool {
+        match self.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::contains(rule, lines, hash) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::contains(rule, lines, hash) },
+            _ => blocked::contains(rule, lines, hash),
+        }
+    }
+
+    /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
+    /// it in the batch included. There are words for all answers, 64 to a word.
+    ///
+    /// # Panics
+    /// If a hash's block is not among the blocks.
+    pub(crate) fn insert_batch<const LANES: usize>(
+        self,
+        blocks: Blocks<LANES, &mut [Line]>,
+        hashes: impl Hashes,
+        new: &mut [u64],
+    ) {
+        match self.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::insert_batch(blocks, hashes, new) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::insert_batch(blocks, hashes, new) },
+            _ => {
+                let rule = blocks.rule;
+                blocks.insert_batch(hashes, new, |block, hash| rule.insert(block, hash));
+            }
+        }
+    }
+
+    /// Looks for many hashes; answers as in [`insert_batch`](Self::insert_batch).
+    ///
+    /// # Panics
+    /// As there.
+    pub(crate) fn contains_batch<const LANES: usize>(
+        self,
+        blocks: Blocks<LANES, &[Line]>,
+        hashes: impl Hashes,
+        found: &mut [u64],
+    ) {
+        match self.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::contains_batch(blocks, hashes, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::contains_batch(blocks, hashes, found) },
+            _ => {
+                let rule = blocks.rule;
+                blocks.contains_batch(hashes, found, |block, hash| rule.contains(block, hash));
+            }
+        }
     }
 }
 

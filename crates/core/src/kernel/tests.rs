@@ -3,9 +3,8 @@
 use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
-use super::Kernel;
-use super::blocked::Rule;
-use crate::answers::Answers;
+use super::blocked::{Blocks, Rule};
+use super::{Kernel, Ready};
 use crate::store::Line;
 
 const SIZES: [usize; 10] = [0, 1, 31, 32, 33, 63, 64, 65, 200, 1000];
@@ -24,34 +23,46 @@ fn batches(seed: u64) -> Vec<Vec<u64>> {
     sizes.into_iter().map(|size| (0..size).map(|_| hash(&mut rng)).collect()).collect()
 }
 
+fn zeroed<const LANES: usize>(rule: Rule<LANES>) -> Vec<Line> {
+    vec![Line::ZERO; rule.blocks as usize * LANES / 8]
+}
+
 /// What a kernel leaves and says, batch by batch.
-fn run<const LANES: usize>(kernel: Kernel, rule: Rule<LANES>, seed: u64) -> (Vec<Line>, Vec<u64>) {
-    let mut lines = vec![Line::ZERO; rule.blocks as usize * LANES / 8];
-    let (mut said, mut answers) = (vec![], Answers::new());
+fn run<const LANES: usize>(kernel: Ready, rule: Rule<LANES>, seed: u64) -> (Vec<Line>, Vec<u64>) {
+    let (mut lines, mut said) = (zeroed(rule), vec![]);
     for batch in batches(seed) {
-        kernel.contains_batch(&rule, &lines, &batch, &mut answers);
-        said.extend_from_slice(answers.as_words());
-        let new = kernel.insert_batch(&rule, &mut lines, &batch, &mut answers);
-        said.extend_from_slice(answers.as_words());
-        said.push(new);
-        kernel.contains_batch(&rule, &lines, &batch, &mut answers);
-        assert_eq!(answers.count_ones(), batch.len() as u64, "{kernel:?}, seed {seed}");
+        let mut answers = vec![!0; batch.len().div_ceil(64)];
+        kernel.contains_batch(Blocks::new(rule, &lines, 0), &batch[..], &mut answers);
+        said.extend_from_slice(&answers);
+        kernel.insert_batch(Blocks::new(rule, &mut lines, 0), &batch[..], &mut answers);
+        said.extend_from_slice(&answers);
+        kernel.contains_batch(Blocks::new(rule, &lines, 0), &batch[..], &mut answers);
+        let found: u32 = answers.iter().map(|word| word.count_ones()).sum();
+        assert_eq!(found as usize, batch.len(), "{kernel:?}, seed {seed}");
     }
     (lines, said)
 }
 
-/// What the portable kernel leaves and says, key by key.
-fn one_by_one<const LANES: usize>(rule: Rule<LANES>, seed: u64) -> (Vec<Line>, Vec<u64>) {
-    let mut lines = vec![Line::ZERO; rule.blocks as usize * LANES / 8];
-    let mut said = vec![];
+/// What a kernel leaves and says, key by key.
+fn one_by_one<const LANES: usize>(
+    kernel: Ready,
+    rule: Rule<LANES>,
+    seed: u64,
+) -> (Vec<Line>, Vec<u64>) {
+    let (mut lines, mut said) = (zeroed(rule), vec![]);
     for batch in batches(seed) {
-        let contained: Vec<bool> = batch.iter().map(|&hash| rule.contains(&lines, hash)).collect();
-        let new: Vec<bool> = batch.iter().map(|&hash| rule.insert(&mut lines, hash)).collect();
+        let contained: Vec<bool> =
+            batch.iter().map(|&hash| kernel.contains(rule, &lines, hash)).collect();
+        let new: Vec<bool> =
+            batch.iter().map(|&hash| kernel.insert(rule, &mut lines, hash)).collect();
         said.extend(words(&contained));
         said.extend(words(&new));
-        said.push(new.iter().map(|&new| u64::from(new)).sum());
     }
     (lines, said)
+}
+
+fn kernels() -> impl Iterator<Item = Ready> {
+    Kernel::ALL.into_iter().filter_map(Kernel::ready)
 }
 
 fn words(answers: &[bool]) -> Vec<u64> {
@@ -62,10 +73,11 @@ fn words(answers: &[bool]) -> Vec<u64> {
 
 fn agree<const LANES: usize>(blocks: u64, probes: u32, seed: u64) {
     let rule = Rule::<LANES> { blocks, probes };
-    let law = one_by_one(rule, seed);
-    for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()) {
+    let law = kernels().map(|portable| one_by_one(portable, rule, seed)).next().unwrap();
+    for kernel in kernels() {
         let about = format!("{kernel:?}, {LANES} lanes, {blocks} blocks, k {probes}, seed {seed}");
-        assert!(run(kernel, rule, seed) == law, "{about}");
+        assert!(one_by_one(kernel, rule, seed) == law, "one by one, {about}");
+        assert!(run(kernel, rule, seed) == law, "in batches, {about}");
     }
 }
 
@@ -89,12 +101,42 @@ proptest! {
     }
 }
 
+/// Hashes of blocks from `first` on, in a filter of so many blocks.
+fn hashes_from(first: u64, blocks: u64) -> impl Iterator<Item = u64> {
+    let least = (u128::from(first) << 64).div_ceil(blocks.into()) as u64;
+    let mut rng = Rng::new(first);
+    std::iter::repeat_with(move || least + rng.next_u64() % (u64::MAX - least))
+}
+
 #[test]
-fn lines_that_do_not_fit_are_refused() {
-    for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()) {
-        let rule = Rule::<16> { blocks: 2, probes: 3 };
-        let look =
-            || kernel.contains_batch(&rule, &[Line::ZERO; 3], &[u64::MAX], &mut Answers::new());
-        assert!(std::panic::catch_unwind(look).is_err(), "{kernel:?}");
+fn a_run_of_blocks_is_as_in_the_whole() {
+    // More blocks than 32 bits can count, of which only the last are there.
+    for blocks in [10, 1 << 20, 1 << 32, (1 << 32) + 5, u64::MAX >> 7] {
+        let (there, rule) = (8, Rule::<16> { blocks, probes: 11 });
+        let first = blocks - there;
+        let hashes: Vec<u64> = hashes_from(first, blocks).take(300).chain([u64::MAX]).collect();
+        let run = |kernel: Ready| {
+            let mut lines = vec![Line::ZERO; 2 * there as usize];
+            let mut new = vec![0; hashes.len().div_ceil(64)];
+            kernel.insert_batch(Blocks::new(rule, &mut lines, first), &hashes[..], &mut new);
+            (lines, new)
+        };
+        let law = kernels().map(run).next().unwrap();
+        let ones: u32 = law.0.iter().flat_map(|line| line.0).map(u64::count_ones).sum();
+        assert!(ones > 900 && kernels().map(run).all(|said| said == law), "{blocks} blocks");
+    }
+}
+
+#[test]
+fn lines_that_are_not_there_are_refused() {
+    let rule = Rule::<16> { blocks: 4, probes: 3 };
+    // Of four blocks only the third; and of one of them only a half.
+    for (hash, lines) in [(u64::MAX, 2), (0, 2), (1 << 63, 1)] {
+        for kernel in kernels() {
+            let lines = vec![Line::ZERO; lines];
+            let look =
+                || kernel.contains_batch(Blocks::new(rule, &lines, 2), &[hash][..], &mut [0]);
+            assert!(std::panic::catch_unwind(look).is_err(), "{kernel:?}, {hash}");
+        }
     }
 }
