@@ -1,0 +1,94 @@
+//! `cargo x bench filters`: every filter of the library with every kernel, in every form, for every kind of keys.
+//!
+//! ns per key, one thread. What turns and rounds are, and how answers are judged: `petal_bench::contest`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+
+use std::process::ExitCode;
+
+use petal::Kernel;
+use petal_bench::contest::petal::Model;
+use petal_bench::contest::program::{Kept, Options};
+use petal_bench::contest::rounds::{kernels, run};
+use petal_bench::contest::rows::table;
+use petal_bench::contest::{Contestant, Form, Kind};
+
+const USAGE: &str = "\
+usage: cargo x bench filters [--quick] [N ...]
+
+  N         numbers of keys (default: 100000 1000000 50000000 400000000; all filters of one number are in memory at once,
+            2.5 GB at most)
+  --quick   few rounds, and 100000 keys unless numbers are given (seconds)
+";
+const NUMBERS: [u64; 4] = [100_000, 1_000_000, 50_000_000, 400_000_000];
+/// From so many keys on only the default filter takes part.
+const ALONE_FROM: u64 = 200_000_000;
+/// Texts take more than ten times the memory of numbers.
+const TEXTS_TO: u64 = 1_000_000;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--help") {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    match Options::read(&args, &NUMBERS).and_then(|options| filters(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("filters: {problem}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn filters(options: &Options) -> Result<(), String> {
+    let mut all = Vec::new();
+    let mut tables = String::new();
+    for plan in options.plans() {
+        let mut contestants = contestants(plan.keys)?;
+        let rows = run("own", plan, &mut contestants, &|what| eprintln!("{what}"))?;
+        tables += &format!("\n{} keys\n{}", plan.keys, table(&rows));
+        all.extend(rows);
+    }
+    let command = if options.keep.is_some() { "cargo x bench" } else { "cargo x bench filters" };
+    match options.put(command, &all)? {
+        Kept::File(file) => eprintln!("rows are in {}", file.display()),
+        Kept::Text(text) => print!("{text}"),
+    }
+    print!("{tables}");
+    Ok(())
+}
+
+/// Who takes part: a new filter is a line here.
+fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
+    let kernels = kernels();
+    let best = kernels.last().copied().unwrap_or(Kernel::Portable);
+    let mut all = Vec::new();
+    let mut add = |model: Model, kind, form, kernel| -> Result<(), String> {
+        all.push(model.contestant(keys, kind, form, kernel)?);
+        Ok(())
+    };
+    let one = Model::Rate(0.01);
+    if keys >= ALONE_FROM {
+        add(one, Kind::Hash, Form::Batch, best)?;
+        return Ok(all);
+    }
+    let lines = [6, 7, 8].map(Model::Line);
+    for model in [one, Model::Rate(0.001), Model::Pair].into_iter().chain(lines) {
+        for &kernel in &kernels {
+            add(model, Kind::Hash, Form::Batch, kernel)?;
+        }
+        add(model, Kind::Hash, Form::Single, best)?;
+    }
+    for model in [Model::Classic(0.01), Model::Classic(0.001)] {
+        for form in [Form::Batch, Form::Single] {
+            add(model, Kind::Hash, form, best)?;
+        }
+    }
+    for form in [Form::Batch, Form::Single] {
+        add(one, Kind::Number, form, best)?;
+        if keys <= TEXTS_TO {
+            add(one, Kind::Bytes, form, best)?;
+        }
+    }
+    Ok(all)
+}
