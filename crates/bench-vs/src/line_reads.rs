@@ -50,7 +50,7 @@ pub fn contestant(bytes: u64, keys: u64, distance: usize) -> Result<Contestant, 
         form: Form::Batch,
         kernel: None,
         threads: 1,
-        operations: &[Operation::Absent],
+        operations: &[Operation::Absent, Operation::Present, Operation::Mixed],
         judged: false,
         subject: Box::new(Lines { memory, distance, sum: 0 }),
     })

@@ -80,7 +80,9 @@ fn fastbloom<S: BuildHasher + 'static>(
 /// # Errors
 /// A sentence, if there cannot be such a filter.
 pub fn bloomfilter(keys: u64, rate: f64) -> Result<Contestant, String> {
-    let filter: Bloom<u64> = Bloom::new_for_fp_rate_with_seed(keys as usize, rate, &[1; 32])?;
+    // Both halves of the seed alike would make both of its hashes alike.
+    let seed = std::array::from_fn(|at| at as u8);
+    let filter: Bloom<u64> = Bloom::new_for_fp_rate_with_seed(keys as usize, rate, &seed)?;
     let size = (filter.len(), keys);
     let subject = OneByOne::new(
         tested(filter, Bloom::clear),

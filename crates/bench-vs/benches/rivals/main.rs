@@ -5,13 +5,16 @@
 //! on; a rival gets what its allocator gives.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+mod targets;
+
 use std::process::ExitCode;
 
 use petal::{Kernel, Shape};
-use petal_bench::contest::petal::Model;
+use petal_bench::contest::petal::{Model, kernels};
 use petal_bench::contest::program::{Kept, Options};
-use petal_bench::contest::rounds::{kernels, run};
+use petal_bench::contest::rounds::run;
 use petal_bench::contest::rows::table;
+use petal_bench::contest::verdict::verdicts;
 use petal_bench::contest::{Contestant, Form, Kind};
 use petal_bench_vs::{line_reads, rivals};
 
@@ -58,7 +61,7 @@ fn beside_rivals(options: &Options) -> Result<(), String> {
         Kept::File(file) => eprintln!("rows are in {}", file.display()),
         Kept::Text(text) => print!("{text}"),
     }
-    print!("{tables}");
+    print!("{tables}\n{}", verdicts(&all, &targets::TARGETS));
     Ok(())
 }
 

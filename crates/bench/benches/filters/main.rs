@@ -6,11 +6,12 @@
 use std::process::ExitCode;
 
 use petal::Kernel;
-use petal_bench::contest::petal::Model;
+use petal_bench::contest::petal::{Model, kernels};
 use petal_bench::contest::program::{Kept, Options};
-use petal_bench::contest::rounds::{kernels, run};
+use petal_bench::contest::rounds::run;
 use petal_bench::contest::rows::table;
-use petal_bench::contest::{Contestant, Form, Kind};
+use petal_bench::contest::verdict::{Pick, Target, Wants, verdicts};
+use petal_bench::contest::{Contestant, Form, Kind, Operation};
 
 const USAGE: &str = "\
 usage: cargo x bench filters [--quick] [N ...]
@@ -24,6 +25,20 @@ const NUMBERS: [u64; 4] = [100_000, 1_000_000, 50_000_000, 400_000_000];
 const ALONE_FROM: u64 = 200_000_000;
 /// Texts take more than ten times the memory of numbers.
 const TEXTS_TO: u64 = 1_000_000;
+
+/// What our own filters are held to beside each other: less rate for little time.
+const TARGETS: [Target; 2] = [tenth("petal", 15.8), tenth("petal pairs", 15.1)];
+
+const fn tenth(filter: &'static str, bits: f64) -> Target {
+    Target {
+        ours: Pick::new(filter, 0.001, Kind::Hash, Form::Batch),
+        theirs: Pick::new("petal", 0.01, Kind::Hash, Form::Batch),
+        numbers: &[100_000, 1_000_000, 50_000_000],
+        operations: &Operation::ALL,
+        wants: Wants::AtMost(1.3),
+        bits: Some(bits),
+    }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +69,7 @@ fn filters(options: &Options) -> Result<(), String> {
         Kept::File(file) => eprintln!("rows are in {}", file.display()),
         Kept::Text(text) => print!("{text}"),
     }
-    print!("{tables}");
+    print!("{tables}\n{}", verdicts(&all, &TARGETS));
     Ok(())
 }
 

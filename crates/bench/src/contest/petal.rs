@@ -21,6 +21,11 @@ pub enum Model {
     Classic(f64),
 }
 
+/// The kernels that this machine has, the fastest last.
+pub fn kernels() -> Vec<Kernel> {
+    Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).collect()
+}
+
 /// Bits a key, and probes, with which line pairs keep 0.1 % (`docs/design.md`, "Space").
 const PAIR: (f64, u32) = (15.05, 10);
 

@@ -17,8 +17,6 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use petal::Kernel;
-
 use super::keys::{Keys, Which};
 use super::rows::Row;
 use super::{Contestant, Kind, Operation};
@@ -48,9 +46,9 @@ impl Plan {
     pub fn new(keys: u64, quick: bool) -> Self {
         let rounds = match keys {
             _ if quick => 3,
-            0..=200_000 => 41,
-            200_001..=2_000_000 => 21,
-            _ => 11,
+            0..=200_000 => 61,
+            200_001..=2_000_000 => 31,
+            _ => 15,
         };
         Self { keys, rounds, judged: if quick { CHUNK } else { 10 * CHUNK } }
     }
@@ -300,11 +298,6 @@ fn ready(contestant: &Contestant) {
     }
 }
 
-/// The kernels that this machine has, the fastest last.
-pub fn kernels() -> Vec<Kernel> {
-    Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).collect()
-}
-
 /// The order of a round: another one begins, and odd rounds run backwards, so that nobody always follows the same one.
 fn order(round: u64, contestants: usize) -> impl Iterator<Item = usize> {
     (0..contestants).map(move |at| {
@@ -318,6 +311,8 @@ mod tests {
     use std::cell::RefCell;
     use std::collections::HashSet;
     use std::rc::Rc;
+
+    use petal::Kernel;
 
     use super::super::subject::Subject;
     use super::super::{Form, petal::Model};
