@@ -51,6 +51,7 @@ pub fn contestant(bytes: u64, keys: u64, distance: usize) -> Result<Contestant, 
         kernel: None,
         threads: 1,
         operations: &[Operation::Absent, Operation::Present, Operation::Mixed],
+        at_once: false,
         judged: false,
         subject: Box::new(Lines { memory, distance, sum: 0 }),
     })

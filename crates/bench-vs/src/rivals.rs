@@ -151,7 +151,8 @@ pub fn binary_fuse(keys: u64) -> Result<Contestant, String> {
     let filter = BinaryFuse8::try_from(sample.numbers())?;
     let size = (filter.fingerprints.len() as u64 * 8, keys);
     let subject = Fuse { filter: None, yes: 0 };
-    Ok(Contestant::single("xorf BinaryFuse8", 1.0 / 256.0, size, Kind::Hash, subject))
+    let made = Contestant::single("xorf BinaryFuse8", 1.0 / 256.0, size, Kind::Hash, subject);
+    Ok(Contestant { at_once: true, ..made })
 }
 
 struct Fuse {
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn no_rival_loses_a_key_and_all_keep_their_rate() {
-        let plan = Plan { keys: 30_000, rounds: 2, judged: 200_000 };
+        let plan = Plan { keys: 30_000, rounds: 2, judged: 200_000, chunk: 10_000 };
         let mut contestants = all(plan.keys).unwrap();
         let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
         assert_eq!(rows.len(), contestants.len() * 4);

@@ -114,6 +114,8 @@ pub struct Contestant {
     pub threads: usize,
     /// What it is timed at.
     pub operations: &'static [Operation],
+    /// Whether it is made of all keys at once: a turn of an insert is then all of them, however many.
+    pub at_once: bool,
     /// Whether it is a filter: if not, it cannot answer wrongly.
     pub judged: bool,
     /// The filter itself.
@@ -138,6 +140,7 @@ impl Contestant {
             kernel: None,
             threads: 1,
             operations: &Operation::ALL,
+            at_once: false,
             judged: true,
             subject: Box::new(subject),
         }

@@ -90,6 +90,7 @@ impl Model {
             kernel: Some(kernel),
             threads: 1,
             operations: &Operation::ALL,
+            at_once: false,
             judged: true,
             subject: match form {
                 Form::Single => one_by_one(filter, kind),
@@ -99,9 +100,10 @@ impl Model {
     }
 }
 
-// The place for what is to come: a build on several threads is a `Contestant` with `threads` above 1 and `operations`
-// of `Insert` alone, whose subject makes the whole filter in `insert`; a filter that threads share takes the closures
-// of `one_by_one` and `in_batches`. Then a line in `benches/filters`.
+// PLACE for two that are to come, each then a line in `benches/filters`. A build on several threads
+// (`builder().build_from_hashes(&hashes, threads)`): a contestant with `threads`, with `at_once`, and a subject that makes
+// the whole filter in `insert`; one with a single thread is its yardstick. A filter that threads share: it has the same
+// verbs, so `one_by_one` and `in_batches` with its type are all it takes.
 
 fn tested<G: petal::Geometry, K>(
     filter: Filter<G>,

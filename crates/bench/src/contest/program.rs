@@ -1,8 +1,8 @@
 //! What the bench programs have in common: their arguments, and where their rows go.
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use super::rounds::Plan;
 use super::rows::{HEADER, Row};
@@ -94,20 +94,23 @@ impl Options {
         let Some(keep) = self.keep else {
             return Ok(Kept::Text(head + &body));
         };
-        let folder = PathBuf::from("results").join(&machine.slug);
-        let file = folder.join(format!("{}.csv", machine.date));
-        let full = root().join(&file);
-        // After midnight there may be no file to add to.
-        let add = keep == Keep::Add && full.exists();
-        let text = if add { body } else { head + &body };
-        fs::create_dir_all(root().join(folder))
-            .and_then(|()| match add {
-                true => File::options().append(true).open(&full),
-                false => File::create(&full),
-            })
-            .and_then(|mut file| file.write_all(text.as_bytes()))
+        let file =
+            PathBuf::from("results").join(&machine.slug).join(format!("{}.csv", machine.date));
+        write(keep, &root().join(&file), &head, &body)
             .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
         Ok(Kept::File(file))
+    }
+}
+
+/// A file with a head has one, whatever comes first: after midnight there is none to add to.
+fn write(keep: Keep, file: &Path, head: &str, body: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    if keep == Keep::Add && file.exists() {
+        File::options().append(true).open(file)?.write_all(body.as_bytes())
+    } else {
+        fs::write(file, head.to_owned() + body)
     }
 }
 
@@ -143,6 +146,18 @@ mod tests {
         for args in [&["9"][..], &["many"], &["--keep"], &["--keep", "new", "--quick"]] {
             assert!(read(args).is_err(), "{args:?}");
         }
+    }
+
+    #[test]
+    fn a_file_is_begun_anew_or_added_to_and_always_has_one_head() {
+        let scratch = petal_testkit::scratch::Scratch::new();
+        let file = scratch.file("slug/2000-01-01.csv");
+        let text = || fs::read_to_string(&file).unwrap();
+        write(Keep::Add, &file, "head\n", "1\n").unwrap();
+        assert_eq!(text(), "head\n1\n");
+        write(Keep::New, &file, "head\n", "2\n").unwrap();
+        write(Keep::Add, &file, "head\n", "3\n").unwrap();
+        assert_eq!(text(), "head\n2\n3\n");
     }
 
     #[test]

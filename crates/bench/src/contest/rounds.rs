@@ -4,7 +4,8 @@
 //! a turn is [`CHUNK`] keys: neighbouring chunks for neighbouring turns, other ones for each contestant, no pass before.
 //!
 //! **What an insert is.** Into a filter that was emptied just before, outside of the time, in memory that has been written
-//! to: emptying writes all of it. So the stores are those of a new filter and no page is faulted in on anybody's time.
+//! to: emptying writes all of it. So the stores are those of a new filter and no page is faulted in on anybody's time,
+//! but for what a filter that is made of all keys at once asks for on the way: that is its work.
 //! The filter is then full; above [`WHOLE_TO`] the first turns of the filling are timed and the rest of it is not.
 //!
 //! **What is judged.** Every answer of a turn: no inserted key may be missing. Then absent keys that no turn has seen give
@@ -39,6 +40,8 @@ pub struct Plan {
     pub rounds: u64,
     /// Absent keys that the measured rate is the share of; a tenth of them for texts.
     pub judged: u64,
+    /// Keys of a turn where it is not all of them.
+    pub chunk: u64,
 }
 
 impl Plan {
@@ -50,7 +53,7 @@ impl Plan {
             200_001..=2_000_000 => 31,
             _ => 15,
         };
-        Self { keys, rounds, judged: if quick { CHUNK } else { 10 * CHUNK } }
+        Self { keys, rounds, judged: if quick { CHUNK } else { 10 * CHUNK }, chunk: CHUNK }
     }
 }
 
@@ -116,25 +119,28 @@ fn whole(
     Ok(())
 }
 
-/// Turns of [`CHUNK`] keys.
+/// Turns of a chunk of keys.
 fn in_chunks(
     plan: Plan,
     contestants: &mut [Contestant],
     times: &mut [[Vec<f64>; 4]],
     told: &dyn Fn(&str),
 ) -> Result<(), String> {
-    let chunks = plan.keys.div_ceil(CHUNK);
-    let range = |chunk: u64| chunk * CHUNK..((chunk + 1) * CHUNK).min(plan.keys);
+    let chunks = plan.keys.div_ceil(plan.chunk);
+    let range = |chunk: u64| chunk * plan.chunk..((chunk + 1) * plan.chunk).min(plan.keys);
     if contestants.iter().any(|contestant| contestant.kind == Kind::Bytes) {
         return Err(format!("texts are for up to {WHOLE_TO} keys"));
     }
     told("insert");
+    let fills = |contestant: &Contestant, at_once: bool| {
+        contestant.operations.contains(&Operation::Insert) && contestant.at_once == at_once
+    };
     // Each contestant goes round all chunks from a start of its own.
     let turns = plan.rounds.min(chunks);
     for round in 0..turns {
         for at in order(round, contestants.len()) {
             let contestant = &mut contestants[at];
-            if contestant.operations.contains(&Operation::Insert) {
+            if fills(contestant, false) {
                 let chunk = (at as u64 * turns + round) % chunks;
                 let keys = Keys::new(Which::Present, range(chunk), false);
                 times[at][0].push(turn(contestant, Operation::Insert, &keys, false)?);
@@ -143,11 +149,24 @@ fn in_chunks(
     }
     told("filling");
     for (at, contestant) in contestants.iter_mut().enumerate() {
-        if contestant.operations.contains(&Operation::Insert) {
+        if fills(contestant, false) {
             ready(contestant);
             for step in turns..chunks {
                 let chunk = (at as u64 * turns + step) % chunks;
                 contestant.subject.insert(&Keys::new(Which::Present, range(chunk), false));
+            }
+        }
+    }
+    if contestants.iter().any(|contestant| fills(contestant, true)) {
+        told("at once");
+        let keys = Keys::new(Which::Present, 0..plan.keys, false);
+        for round in 0..plan.rounds {
+            for at in order(round, contestants.len()) {
+                let contestant = &mut contestants[at];
+                if fills(contestant, true) {
+                    contestant.subject.clear();
+                    times[at][0].push(turn(contestant, Operation::Insert, &keys, false)?);
+                }
             }
         }
     }
@@ -361,7 +380,7 @@ mod tests {
     fn everybody_has_a_turn_in_every_round_and_nobody_always_the_same_place() {
         let log = Rc::default();
         let mut contestants = ['a', 'b', 'c'].map(|name| honest(name, false, &log));
-        let plan = Plan { keys: 100, rounds: 6, judged: 1_000 };
+        let plan = Plan { keys: 100, rounds: 6, judged: 1_000, chunk: CHUNK };
         let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
         assert_eq!(rows.len(), 3 * 4);
         assert!(rows.iter().all(|row| row.ns.len() == 6 && row.measured == Some(0.0)));
@@ -374,7 +393,7 @@ mod tests {
     #[test]
     fn a_lost_key_is_found_out() {
         let log = Rc::default();
-        let plan = Plan { keys: 100, rounds: 2, judged: 1_000 };
+        let plan = Plan { keys: 100, rounds: 2, judged: 1_000, chunk: CHUNK };
         let problem = run("test", plan, &mut [honest('a', true, &log)], &|_| ()).unwrap_err();
         assert!(problem.contains("lost a key"), "{problem}");
     }
@@ -382,22 +401,23 @@ mod tests {
     #[test]
     fn in_chunks_every_key_goes_in_once() {
         let log = Rc::default();
-        let mut contestants = ['a', 'b'].map(|name| honest(name, false, &log));
-        let plan = Plan { keys: 4 * CHUNK - 5, rounds: 3, judged: 1_000 };
-        let mut times = vec![<[Vec<f64>; 4]>::default(); 2];
+        let mut contestants = ['a', 'b', 'c'].map(|name| honest(name, false, &log));
+        contestants[2].at_once = true;
+        let plan = Plan { keys: 3_995, rounds: 3, judged: 1_000, chunk: 1_000 };
+        let mut times = vec![<[Vec<f64>; 4]>::default(); 3];
         in_chunks(plan, &mut contestants, &mut times, &|_| ()).unwrap();
         assert!(times.iter().flatten().all(|times| times.len() == 3));
         for contestant in &mut contestants {
             contestant.subject.ask(&Keys::new(Which::Present, 0..plan.keys, false));
             assert_eq!(contestant.subject.yes(), plan.keys);
         }
-        // Four chunks each, and three operations of three rounds, then the question above.
-        assert_eq!(log.borrow().len(), 2 * (4 + 9 + 1));
+        // Four chunks, or all of them three times; three operations of three rounds; then the question above.
+        assert_eq!(log.borrow().len(), 2 * (4 + 9 + 1) + (3 + 9 + 1));
     }
 
     #[test]
     fn filters_of_ours_pass_and_a_wrong_forecast_does_not() {
-        let plan = Plan { keys: 20_000, rounds: 2, judged: 200_000 };
+        let plan = Plan { keys: 20_000, rounds: 2, judged: 200_000, chunk: CHUNK };
         let models = [Model::Rate(0.01), Model::Line(6), Model::Pair, Model::Classic(0.01)];
         let mut contestants = Vec::new();
         for model in models {

@@ -123,18 +123,22 @@ const SHOWN: [Operation; 3] = [Operation::Insert, Operation::Absent, Operation::
 /// A table of the rows of one suite and `n`. A ratio is that to the first of petal's filters in batches that takes the
 /// same kind of keys, with its fastest kernel.
 pub fn table(rows: &[Row]) -> String {
+    let [insert, absent, present] = SHOWN.map(Operation::name);
     let mut text = format!(
-        "{:<24} {:>6} {:>6} {:>9} {:<5} {:<6} {:<8} {:>22} {:>22}\n",
+        "{:67}{:<24}{:<24}\n{:<24} {:>6} {:>6} {:>9} {:<5} {:<6} {:<8}",
+        "",
+        "  ns per key",
+        "  times petal's time",
         "filter",
         "rate",
         "bits",
         "measured",
         "keys",
         "form",
-        "kernel",
-        "ns insert absent prst",
-        "times petal's time"
+        "kernel"
     );
+    text += &format!(" {insert:>7} {absent:>7} {present:>7}").repeat(2);
+    text.push('\n');
     let mut shown: Vec<&Row> = Vec::new();
     for row in rows {
         if shown.iter().any(|other| row.same_contestant(other)) {
@@ -226,8 +230,8 @@ mod tests {
         ];
         let table = table(&rows);
         let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines.len(), 3, "{table}");
-        assert!(lines[1].contains("0.9900 %") && lines[1].contains("1.00"), "{table}");
-        assert!(lines[2].contains("6.00") && lines[2].ends_with("3.00    3.00"), "{table}");
+        assert_eq!(lines.len(), 4, "{table}");
+        assert!(lines[2].contains("0.9900 %") && lines[2].contains("1.00"), "{table}");
+        assert!(lines[3].contains("6.00") && lines[3].ends_with("3.00    3.00"), "{table}");
     }
 }
