@@ -12,7 +12,7 @@
 //! the measured rate. Two small filters of one shape differ in their rates, by some 2 % of it at 10⁵ keys: so a small one
 //! is filled anew, with other keys each time, until as many keys have gone in as are asked for. At 1 % and 10⁷ of both
 //! that leaves a standard deviation of 0.004 %. Batches must answer as single keys do; and where a filter can tell from
-//! its bits what share of absent keys it will take for present, the count may be [`SIGMAS`] standard deviations off and
+//! its bits what share of absent keys it will take for present, the count may be six standard deviations off and
 //! no more.
 
 use std::ops::Range;
