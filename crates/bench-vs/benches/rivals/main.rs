@@ -11,10 +11,7 @@ use std::process::ExitCode;
 
 use petal::{Kernel, Shape};
 use petal_bench::contest::petal::{Model, kernels};
-use petal_bench::contest::program::{Kept, Options};
-use petal_bench::contest::rounds::run;
-use petal_bench::contest::rows::table;
-use petal_bench::contest::verdict::verdicts;
+use petal_bench::contest::program::Program;
 use petal_bench::contest::{Contestant, Form, Kind};
 use petal_bench_vs::{line_reads, rivals};
 
@@ -25,7 +22,6 @@ usage: cargo x bench rivals [--quick] [N ...]
             2.5 GB at most)
   --quick   few rounds, and 100000 keys unless numbers are given (seconds)
 ";
-const NUMBERS: [u64; 4] = [100_000, 1_000_000, 50_000_000, 400_000_000];
 /// From so many keys on petal's default filter is alone with the limit.
 const ALONE_FROM: u64 = 200_000_000;
 /// From so many keys on the limit takes part: a filter in cache is bound by other things.
@@ -38,31 +34,23 @@ fn main() -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    match Options::read(&args, &NUMBERS).and_then(|options| beside_rivals(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
+    let program = Program {
+        suite: "rivals",
+        command: "cargo x bench rivals",
+        numbers: &[100_000, 1_000_000, 50_000_000, 400_000_000],
+        contestants,
+        targets: &targets::TARGETS,
+    };
+    match program.run(&args, &|what| eprintln!("{what}")) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
         Err(problem) => {
             eprintln!("rivals: {problem}");
             ExitCode::from(1)
         }
     }
-}
-
-fn beside_rivals(options: &Options) -> Result<(), String> {
-    let mut all = Vec::new();
-    let mut tables = String::new();
-    for plan in options.plans() {
-        let mut contestants = contestants(plan.keys)?;
-        let rows = run("rivals", plan, &mut contestants, &|what| eprintln!("{what}"))?;
-        tables += &format!("\n{} keys\n{}", plan.keys, table(&rows));
-        all.extend(rows);
-    }
-    let command = if options.keep.is_some() { "cargo x bench" } else { "cargo x bench rivals" };
-    match options.put(command, &all)? {
-        Kept::File(file) => eprintln!("rows are in {}", file.display()),
-        Kept::Text(text) => print!("{text}"),
-    }
-    print!("{tables}\n{}", verdicts(&all, &targets::TARGETS));
-    Ok(())
 }
 
 /// Who takes part: a new filter of petal's is a line here, a new rival one in `rivals::all`.

@@ -7,10 +7,8 @@ use std::process::ExitCode;
 
 use petal::Kernel;
 use petal_bench::contest::petal::{Model, kernels};
-use petal_bench::contest::program::{Kept, Options};
-use petal_bench::contest::rounds::run;
-use petal_bench::contest::rows::table;
-use petal_bench::contest::verdict::{Pick, Target, Wants, verdicts};
+use petal_bench::contest::program::Program;
+use petal_bench::contest::verdict::{Pick, Target, Wants};
 use petal_bench::contest::{Contestant, Form, Kind, Operation};
 
 const USAGE: &str = "\
@@ -20,7 +18,6 @@ usage: cargo x bench filters [--quick] [N ...]
             2.5 GB at most)
   --quick   few rounds, and 100000 keys unless numbers are given (seconds)
 ";
-const NUMBERS: [u64; 4] = [100_000, 1_000_000, 50_000_000, 400_000_000];
 /// From so many keys on only the default filter takes part.
 const ALONE_FROM: u64 = 200_000_000;
 /// Texts take more than ten times the memory of numbers.
@@ -42,31 +39,23 @@ fn main() -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    match Options::read(&args, &NUMBERS).and_then(|options| filters(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
+    let program = Program {
+        suite: "own",
+        command: "cargo x bench filters",
+        numbers: &[100_000, 1_000_000, 50_000_000, 400_000_000],
+        contestants,
+        targets: &TARGETS,
+    };
+    match program.run(&args, &|what| eprintln!("{what}")) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
         Err(problem) => {
             eprintln!("filters: {problem}");
             ExitCode::from(1)
         }
     }
-}
-
-fn filters(options: &Options) -> Result<(), String> {
-    let mut all = Vec::new();
-    let mut tables = String::new();
-    for plan in options.plans() {
-        let mut contestants = contestants(plan.keys)?;
-        let rows = run("own", plan, &mut contestants, &|what| eprintln!("{what}"))?;
-        tables += &format!("\n{} keys\n{}", plan.keys, table(&rows));
-        all.extend(rows);
-    }
-    let command = if options.keep.is_some() { "cargo x bench" } else { "cargo x bench filters" };
-    match options.put(command, &all)? {
-        Kept::File(file) => eprintln!("rows are in {}", file.display()),
-        Kept::Text(text) => print!("{text}"),
-    }
-    print!("{tables}\n{}", verdicts(&all, &TARGETS));
-    Ok(())
 }
 
 /// Who takes part: a new filter is a line here.

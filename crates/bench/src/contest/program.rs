@@ -1,11 +1,13 @@
-//! What the bench programs have in common: their arguments, and where their rows go.
+//! What the bench programs have in common: their arguments, the contests they hold, and where rows go.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::rounds::Plan;
-use super::rows::{HEADER, Row};
+use super::Contestant;
+use super::rounds::{self, Plan};
+use super::rows::{HEADER, Row, table};
+use super::verdict::{Target, verdicts};
 use crate::machine::Machine;
 use crate::place::root;
 use crate::summary::csv_row;
@@ -69,37 +71,68 @@ impl Options {
         }
         Ok(options)
     }
+}
 
-    /// What is to be done for each number of keys.
-    pub fn plans(&self) -> impl Iterator<Item = Plan> {
-        self.numbers.iter().map(|&keys| Plan::new(keys, self.quick))
-    }
+/// A bench program.
+pub struct Program {
+    /// The name of its rows.
+    pub suite: &'static str,
+    /// What starts it, without arguments.
+    pub command: &'static str,
+    /// Numbers of keys of a whole run.
+    pub numbers: &'static [u64],
+    /// Who takes part for a number of keys.
+    pub contestants: fn(u64) -> Result<Vec<Contestant>, String>,
+    /// What is to be met.
+    pub targets: &'static [Target],
+}
 
-    /// Rows as CSV: the text of a new file or the end of today's, `results/<arch>-<cpu>/<date>.csv`, or the text to be
-    /// printed. Returns the file's path below the root, or the text.
+impl Program {
+    /// Holds a contest for each number of keys. Rows of a whole run go to today's file; the text that is returned has all
+    /// others, a table for each number, and what the targets came to.
     ///
     /// # Errors
-    /// A sentence, if the file cannot be written.
-    pub fn put(&self, command: &str, rows: &[Row]) -> Result<Kept, String> {
-        let machine = Machine::read();
-        let body: String = rows.iter().map(Row::csv).collect();
-        let head = format!(
-            "# {}; rustc {}; commit {}; {}\n# {command}\n{}",
-            machine.description,
-            machine.rustc,
-            machine.commit,
-            machine.date,
-            csv_row(&HEADER)
-        );
-        let Some(keep) = self.keep else {
-            return Ok(Kept::Text(head + &body));
-        };
-        let file =
-            PathBuf::from("results").join(&machine.slug).join(format!("{}.csv", machine.date));
-        write(keep, &root().join(&file), &head, &body)
-            .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-        Ok(Kept::File(file))
+    /// A sentence: about arguments, a filter that cannot be, a wrong answer, or the file.
+    pub fn run(&self, args: &[String], tell: &dyn Fn(&str)) -> Result<String, String> {
+        let options = Options::read(args, self.numbers)?;
+        let (mut all, mut tables) = (Vec::new(), String::new());
+        for &keys in &options.numbers {
+            let mut contestants = (self.contestants)(keys)?;
+            let plan = Plan::new(keys, options.quick);
+            let rows = rounds::run(self.suite, plan, &mut contestants, tell)?;
+            tables += &format!("\n{keys} keys\n{}", table(&rows));
+            all.extend(rows);
+        }
+        let said: Vec<&str> =
+            args.iter().map(String::as_str).filter(|&arg| arg != "--bench").collect();
+        let command = format!("{} {}", self.command, said.join(" "));
+        let rows = put(options.keep, command.trim_end(), &all, tell)?;
+        Ok(format!("{rows}{tables}\n{}", verdicts(&all, self.targets)))
     }
+}
+
+/// Rows as CSV: into `results/<arch>-<cpu>/<date>.csv` if they are kept, else returned.
+fn put(
+    keep: Option<Keep>,
+    command: &str,
+    rows: &[Row],
+    tell: &dyn Fn(&str),
+) -> Result<String, String> {
+    let machine = Machine::read();
+    let body: String = rows.iter().map(Row::csv).collect();
+    let head = |command: &str| {
+        let Machine { description, rustc, commit, date, .. } = &machine;
+        let facts = format!("# {description}; rustc {rustc}; commit {commit}; {date}");
+        format!("{facts}\n# {command}\n{}", csv_row(&HEADER))
+    };
+    let Some(keep) = keep else {
+        return Ok(head(command) + &body);
+    };
+    let file = PathBuf::from("results").join(&machine.slug).join(format!("{}.csv", machine.date));
+    write(keep, &root().join(&file), &head("cargo x bench"), &body)
+        .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+    tell(&format!("rows are in {}", file.display()));
+    Ok(String::new())
 }
 
 /// A file with a head has one, whatever comes first: after midnight there is none to add to.
@@ -114,17 +147,12 @@ fn write(keep: Keep, file: &Path, head: &str, body: &str) -> io::Result<()> {
     }
 }
 
-/// Where rows went.
-#[derive(Clone, Debug)]
-pub enum Kept {
-    /// Into this file, below the root.
-    File(PathBuf),
-    /// Nowhere yet: this is to be printed.
-    Text(String),
-}
-
 #[cfg(test)]
 mod tests {
+    use petal::Kernel;
+
+    use super::super::petal::Model;
+    use super::super::{Form, Kind};
     use super::*;
 
     fn read(args: &[&str]) -> Result<Options, String> {
@@ -161,12 +189,23 @@ mod tests {
     }
 
     #[test]
-    fn printed_rows_have_a_head() {
-        let Kept::Text(text) = read(&[]).unwrap().put("cargo x bench", &[]).unwrap() else {
-            panic!("kept");
+    fn printed_rows_have_a_head_and_the_command() {
+        let program = Program {
+            suite: "test",
+            command: "cargo x bench test",
+            numbers: &[1_000_000],
+            contestants: |keys| {
+                let model = Model::Rate(0.01);
+                Ok(vec![model.contestant(keys, Kind::Hash, Form::Batch, Kernel::Portable)?])
+            },
+            targets: &[],
         };
+        let args = ["--quick", "10000", "--bench"].map(str::to_owned);
+        let text = program.run(&args, &|_| ()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].starts_with("# ") && lines[1] == "# cargo x bench", "{text}");
+        assert!(lines[0].starts_with("# "), "{text}");
+        assert_eq!(lines[1], "# cargo x bench test --quick 10000");
         assert!(lines[2].starts_with("suite,n,filter,target_rate,bits_per_key,"), "{text}");
+        assert!(lines[3].starts_with("test,10000,petal,0.01,"), "{text}");
     }
 }
