@@ -25,6 +25,9 @@ usage: cargo x COMMAND
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
+  bench            every filter, alone and beside its rivals; keeps the rows in results/
+  bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
+  bench rivals     only beside its rivals; likewise
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
@@ -42,6 +45,11 @@ fn main() -> ExitCode {
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
         },
         ["asan"] => sanitize::asan(),
+        ["bench"] => whole_bench(),
+        ["bench", "--quick"] => {
+            bench_of("filters", &["--quick"]).and_then(|()| bench_of("rivals", &["--quick"]))
+        }
+        ["bench", name @ ("filters" | "rivals"), rest @ ..] => bench_of(name, rest),
         ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
@@ -68,6 +76,18 @@ fn bench(name: &str, args: &[&str]) -> Result {
     if !args.contains(&"--help") && !args.contains(&"--petal") {
         Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
     }
-    let runner = ["bench", "--quiet", "--package", "petal-bench", "--bench", name, "--"];
+    bench_of(name, args)
+}
+
+/// Both programs of the filters into one file: the first begins it anew.
+fn whole_bench() -> Result {
+    bench_of("filters", &["--keep", "new"])?;
+    bench_of("rivals", &["--keep", "add"])
+}
+
+/// A bench, in the crate that has it.
+fn bench_of(name: &str, args: &[&str]) -> Result {
+    let package = if name == "rivals" { "petal-bench-vs" } else { "petal-bench" };
+    let runner = ["bench", "--quiet", "--package", package, "--bench", name, "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

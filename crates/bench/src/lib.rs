@@ -3,6 +3,7 @@
 //! A number counts only with its raw data, its machine and its command: see `results/`. A bench checks every answer
 //! that it times.
 
+pub mod contest;
 pub mod corpus;
 pub mod machine;
 pub mod permutation;

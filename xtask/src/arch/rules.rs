@@ -15,6 +15,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { name: "petal-cli", uses: &["petal", "petal-lines"] },
     CrateRule { name: "petal-testkit", uses: &[] },
     CrateRule { name: "petal-bench", uses: &["petal"] },
+    CrateRule { name: "petal-bench-vs", uses: &["petal", "petal-bench"] },
     CrateRule { name: "xtask", uses: &[] },
 ];
 
@@ -148,6 +149,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         prefix: "crates/bench/benches/layouts",
         at_most: None,
         why: "vector kernels tried out before their layout was chosen",
+    },
+    UnsafeRoom {
+        prefix: "crates/bench-vs/src/line_reads.rs",
+        at_most: Some(1),
+        why: "the prefetch of a line",
     },
     UnsafeRoom {
         prefix: "crates/testkit/src/measure.rs",

@@ -1,0 +1,94 @@
+//! `cargo x bench filters`: every filter of the library with every kernel, in every form, for every kind of keys.
+//!
+//! ns per key, one thread. What turns and rounds are, and how answers are judged: `petal_bench::contest`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+
+use std::process::ExitCode;
+
+use petal::Kernel;
+use petal_bench::contest::petal::{Model, kernels};
+use petal_bench::contest::program::Program;
+use petal_bench::contest::verdict::{Pick, Target, Wants};
+use petal_bench::contest::{Contestant, Form, Kind, Operation};
+
+const USAGE: &str = "\
+usage: cargo x bench filters [--quick] [N ...]
+
+  N         numbers of keys (default: 100000 1000000 50000000 400000000; all filters of one number are in memory at once,
+            2.5 GB at most)
+  --quick   few rounds, and 100000 keys unless numbers are given (seconds)
+";
+/// From so many keys on only the default filter takes part.
+const ALONE_FROM: u64 = 200_000_000;
+/// Texts take more than ten times the memory of numbers.
+const TEXTS_TO: u64 = 1_000_000;
+
+/// What our own filters are held to beside each other: a tenth of the rate for little time.
+const TARGETS: [Target; 1] = [Target {
+    ours: Pick::new("petal", 0.001, Kind::Hash, Form::Batch),
+    theirs: Pick::new("petal", 0.01, Kind::Hash, Form::Batch),
+    numbers: &[100_000, 1_000_000, 50_000_000],
+    operations: &Operation::ALL,
+    wants: Wants::AtMost(1.3),
+    bits: Some(15.8),
+}];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--help") {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let program = Program {
+        suite: "own",
+        command: "cargo x bench filters",
+        numbers: &[100_000, 1_000_000, 50_000_000, 400_000_000],
+        contestants,
+        targets: &TARGETS,
+    };
+    match program.run(&args, &|what| eprintln!("{what}")) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("filters: {problem}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Who takes part: a new filter is a line here.
+fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
+    let kernels = kernels();
+    let best = kernels.last().copied().unwrap_or(Kernel::Portable);
+    let mut all = Vec::new();
+    let mut add = |model: Model, kind, form, kernel| -> Result<(), String> {
+        all.push(model.contestant(keys, kind, form, kernel)?);
+        Ok(())
+    };
+    let one = Model::Rate(0.01);
+    if keys >= ALONE_FROM {
+        add(one, Kind::Hash, Form::Batch, best)?;
+        return Ok(all);
+    }
+    let lines = [6, 7, 8].map(Model::Line);
+    for model in [one, Model::Rate(0.001), Model::Pair].into_iter().chain(lines) {
+        for &kernel in &kernels {
+            add(model, Kind::Hash, Form::Batch, kernel)?;
+        }
+        add(model, Kind::Hash, Form::Single, best)?;
+    }
+    for model in [Model::Classic(0.01), Model::Classic(0.001)] {
+        for form in [Form::Batch, Form::Single] {
+            add(model, Kind::Hash, form, best)?;
+        }
+    }
+    for form in [Form::Batch, Form::Single] {
+        add(one, Kind::Number, form, best)?;
+        if keys <= TEXTS_TO {
+            add(one, Kind::Bytes, form, best)?;
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,165 @@
+//! The library's filters as contestants.
+//!
+//! Each has a filter of its own, so that none finds in cache what another fetched.
+
+use petal::{Answers, BloomFilter, ClassicBloomFilter, Filter, Kernel};
+
+use super::keys::Keys;
+use super::subject::{InBatches, OneByOne, Subject, Tested};
+use super::{Contestant, Form, Kind, Operation};
+
+/// What makes a filter for a number of keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Model {
+    /// The default filter, by its rate.
+    Rate(f64),
+    /// Lines of ten bits a key, with so many probes.
+    Line(u32),
+    /// Line pairs at 0.1 %, where single lines are the default.
+    Pair,
+    /// The textbook's filter, by its rate.
+    Classic(f64),
+}
+
+/// The kernels that this machine has, the fastest last.
+pub fn kernels() -> Vec<Kernel> {
+    Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).collect()
+}
+
+/// Bits a key, and probes, with which line pairs keep 0.1 % (`docs/design.md`, "Space").
+const PAIR: (f64, u32) = (15.05, 10);
+
+impl Model {
+    fn name(self) -> String {
+        match self {
+            Self::Rate(_) => "petal".into(),
+            Self::Line(probes) => format!("petal k={probes}"),
+            Self::Pair => "petal pairs".into(),
+            Self::Classic(_) => "petal classic".into(),
+        }
+    }
+
+    fn target(self) -> Option<f64> {
+        match self {
+            Self::Rate(rate) | Self::Classic(rate) => Some(rate),
+            Self::Pair => Some(0.001),
+            Self::Line(_) => None,
+        }
+    }
+
+    /// A contestant for so many keys. Kernels are for batches on lines and pairs; all else is portable.
+    ///
+    /// # Errors
+    /// A sentence, if there cannot be such a filter.
+    pub fn contestant(
+        self,
+        keys: u64,
+        kind: Kind,
+        form: Form,
+        kernel: Kernel,
+    ) -> Result<Contestant, String> {
+        let made = match self {
+            Self::Rate(rate) => BloomFilter::with_rate(keys, rate),
+            Self::Line(probes) => BloomFilter::with_bits(10 * keys, probes),
+            Self::Pair => BloomFilter::with_bits((PAIR.0 * keys as f64).ceil() as u64, PAIR.1),
+            Self::Classic(rate) => {
+                let filter = ClassicBloomFilter::with_rate(keys, rate);
+                let filter = filter.map_err(|problem| problem.to_string())?;
+                return Ok(self.with(filter, keys, kind, form, Kernel::Portable));
+            }
+        };
+        let filter = made.map_err(|problem| problem.to_string())?;
+        let kernel = if form == Form::Batch { kernel } else { Kernel::Portable };
+        Ok(self.with(filter, keys, kind, form, kernel))
+    }
+
+    fn with<G: petal::Geometry + 'static>(
+        self,
+        filter: Filter<G>,
+        keys: u64,
+        kind: Kind,
+        form: Form,
+        kernel: Kernel,
+    ) -> Contestant {
+        Contestant {
+            filter: self.name(),
+            target: self.target(),
+            bits_per_key: filter.size_bytes() as f64 * 8.0 / keys as f64,
+            kind,
+            form,
+            kernel: Some(kernel),
+            threads: 1,
+            operations: &Operation::ALL,
+            at_once: false,
+            judged: true,
+            subject: match form {
+                Form::Single => one_by_one(filter, kind),
+                Form::Batch => in_batches(filter, kind),
+            },
+        }
+    }
+}
+
+// PLACE for two that are to come, each then a line in `benches/filters`. A build on several threads
+// (`builder().build_from_hashes(&hashes, threads)`): a contestant with `threads`, with `at_once`, and a subject that makes
+// the whole filter in `insert`; one with a single thread is its yardstick. A filter that threads share: it has the same
+// verbs, so `one_by_one` and `in_batches` with its type are all it takes.
+
+fn tested<G: petal::Geometry, K>(
+    filter: Filter<G>,
+    keys: fn(&Keys) -> &[K],
+) -> Tested<Filter<G>, K> {
+    let foretold = |filter: &Filter<G>| Some(filter.estimated_rate());
+    Tested { filter, keys, clear: Filter::clear, foretold }
+}
+
+fn one_by_one<G: petal::Geometry + 'static>(filter: Filter<G>, kind: Kind) -> Box<dyn Subject> {
+    match kind {
+        Kind::Hash => Box::new(OneByOne::new(
+            tested(filter, Keys::numbers),
+            |filter, &hash| filter.insert_hash(hash),
+            |filter, &hash| filter.contains_hash(hash),
+        )),
+        Kind::Number => Box::new(OneByOne::new(
+            tested(filter, Keys::numbers),
+            |filter, key| filter.insert(key),
+            |filter, key| filter.contains(key),
+        )),
+        Kind::Bytes => Box::new(OneByOne::new(
+            tested(filter, Keys::texts),
+            |filter, key| filter.insert(key),
+            |filter, key| filter.contains(key),
+        )),
+    }
+}
+
+fn in_batches<G: petal::Geometry + 'static>(filter: Filter<G>, kind: Kind) -> Box<dyn Subject> {
+    match kind {
+        Kind::Hash => Box::new(InBatches::new(
+            tested(filter, Keys::numbers),
+            Filter::insert_hashes,
+            Filter::contains_hashes,
+            |filter: &Filter<G>, &hash| filter.contains_hash(hash),
+        )),
+        Kind::Number => Box::new(InBatches::new(
+            tested(filter, Keys::numbers),
+            |filter: &mut Filter<G>, keys: &[u64], new: &mut Answers| {
+                filter.insert_batch(keys, new);
+            },
+            |filter: &Filter<G>, keys: &[u64], found: &mut Answers| {
+                filter.contains_batch(keys, found);
+            },
+            |filter: &Filter<G>, key: &u64| filter.contains(key),
+        )),
+        Kind::Bytes => Box::new(InBatches::new(
+            tested(filter, Keys::texts),
+            |filter: &mut Filter<G>, keys: &[Vec<u8>], new: &mut Answers| {
+                filter.insert_batch(keys, new);
+            },
+            |filter: &Filter<G>, keys: &[Vec<u8>], found: &mut Answers| {
+                filter.contains_batch(keys, found);
+            },
+            |filter: &Filter<G>, key: &Vec<u8>| filter.contains(key),
+        )),
+    }
+}

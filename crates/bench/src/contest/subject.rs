@@ -1,0 +1,169 @@
+//! A filter as the harness sees it, and the two ways to ask one: key by key, and in batches.
+//!
+//! Both are generic over closures, so that a rival's call is inlined as in a program of its own. What is called once for
+//! many keys may be virtual: it costs nothing that a clock could see.
+
+use petal::Answers;
+
+use super::keys::Keys;
+
+/// Keys of a call on a batch. Few enough for a processor's own cache, many enough that a call costs nothing.
+pub const BATCH: usize = 20_000;
+
+/// A filter that takes part. Its memory is its own and, but for what an insert itself asks for, has been written to
+/// before anybody is timed.
+pub trait Subject {
+    /// Forgets all keys, and keeps the memory.
+    fn clear(&mut self);
+
+    /// Inserts keys. Timed.
+    fn insert(&mut self, keys: &Keys);
+
+    /// Asks for keys, and uses every answer. Timed.
+    fn ask(&mut self, keys: &Keys);
+
+    /// How many answers of the last [`ask`](Self::ask) were yes.
+    fn yes(&self) -> u64;
+
+    /// Asks as [`ask`](Self::ask) does and, where there is another way to ask, compares: the answers that were yes, or
+    /// `None` if two ways differ.
+    fn judge(&mut self, keys: &Keys) -> Option<u64> {
+        self.ask(keys);
+        Some(self.yes())
+    }
+
+    /// The exact share of absent keys that the bits as they are now will answer with yes, where the filter can tell.
+    fn foretold(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// What is the same for a filter however it is asked.
+pub struct Tested<F, K> {
+    /// The filter.
+    pub filter: F,
+    /// Which form of the keys it takes.
+    pub keys: fn(&Keys) -> &[K],
+    /// Forgets all keys, and keeps the memory.
+    pub clear: fn(&mut F),
+    /// See [`Subject::foretold`].
+    pub foretold: fn(&F) -> Option<f64>,
+}
+
+/// A filter that is asked key by key. What an insert returns is used too.
+pub struct OneByOne<F, K, I, A> {
+    tested: Tested<F, K>,
+    insert: I,
+    ask: A,
+    yes: u64,
+}
+
+impl<F, K, I, A> OneByOne<F, K, I, A>
+where
+    I: Fn(&mut F, &K) -> bool,
+    A: Fn(&F, &K) -> bool,
+{
+    /// A filter, and how one key is inserted and asked for.
+    pub fn new(tested: Tested<F, K>, insert: I, ask: A) -> Self {
+        Self { tested, insert, ask, yes: 0 }
+    }
+}
+
+impl<F, K, I, A> Subject for OneByOne<F, K, I, A>
+where
+    I: Fn(&mut F, &K) -> bool,
+    A: Fn(&F, &K) -> bool,
+{
+    fn clear(&mut self) {
+        (self.tested.clear)(&mut self.tested.filter);
+    }
+
+    fn insert(&mut self, keys: &Keys) {
+        let filter = &mut self.tested.filter;
+        let keys = (self.tested.keys)(keys);
+        self.yes = keys.iter().map(|key| u64::from((self.insert)(filter, key))).sum();
+    }
+
+    fn ask(&mut self, keys: &Keys) {
+        let filter = &self.tested.filter;
+        let keys = (self.tested.keys)(keys);
+        self.yes = keys.iter().map(|key| u64::from((self.ask)(filter, key))).sum();
+    }
+
+    fn yes(&self) -> u64 {
+        self.yes
+    }
+
+    fn foretold(&self) -> Option<f64> {
+        (self.tested.foretold)(&self.tested.filter)
+    }
+}
+
+/// A filter that is asked in batches of [`BATCH`] keys, and judged key by key as well.
+pub struct InBatches<F, K, I, A, O> {
+    tested: Tested<F, K>,
+    insert: I,
+    ask: A,
+    ask_one: O,
+    answers: Answers,
+    yes: u64,
+}
+
+impl<F, K, I, A, O> InBatches<F, K, I, A, O>
+where
+    I: Fn(&mut F, &[K], &mut Answers),
+    A: Fn(&F, &[K], &mut Answers),
+    O: Fn(&F, &K) -> bool,
+{
+    /// A filter, how a batch is inserted and asked for, and how one key is asked for.
+    pub fn new(tested: Tested<F, K>, insert: I, ask: A, ask_one: O) -> Self {
+        Self { tested, insert, ask, ask_one, answers: Answers::new(), yes: 0 }
+    }
+}
+
+impl<F, K, I, A, O> Subject for InBatches<F, K, I, A, O>
+where
+    I: Fn(&mut F, &[K], &mut Answers),
+    A: Fn(&F, &[K], &mut Answers),
+    O: Fn(&F, &K) -> bool,
+{
+    fn clear(&mut self) {
+        (self.tested.clear)(&mut self.tested.filter);
+    }
+
+    fn insert(&mut self, keys: &Keys) {
+        for keys in (self.tested.keys)(keys).chunks(BATCH) {
+            (self.insert)(&mut self.tested.filter, keys, &mut self.answers);
+        }
+    }
+
+    fn ask(&mut self, keys: &Keys) {
+        self.yes = 0;
+        for keys in (self.tested.keys)(keys).chunks(BATCH) {
+            (self.ask)(&self.tested.filter, keys, &mut self.answers);
+            self.yes += self.answers.count_ones();
+        }
+    }
+
+    fn yes(&self) -> u64 {
+        self.yes
+    }
+
+    fn judge(&mut self, keys: &Keys) -> Option<u64> {
+        self.yes = 0;
+        for keys in (self.tested.keys)(keys).chunks(BATCH) {
+            let filter = &self.tested.filter;
+            (self.ask)(filter, keys, &mut self.answers);
+            let same = |(at, key)| self.answers.get(at) == (self.ask_one)(filter, key);
+            if self.answers.len() != keys.len() || !keys.iter().enumerate().all(same) {
+                return None;
+            }
+            self.yes += self.answers.count_ones();
+        }
+        Some(self.yes)
+    }
+
+    fn foretold(&self) -> Option<f64> {
+        (self.tested.foretold)(&self.tested.filter)
+    }
+}
