@@ -28,6 +28,7 @@ usage: cargo x COMMAND
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
+  figures          tables and plots of docs/performance.md, from the newest results/*/<date>.csv or --from FILE
 ";
 
 fn main() -> ExitCode {
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         },
         ["asan"] => sanitize::asan(),
         ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
+        ["figures", rest @ ..] => figures(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -69,5 +71,11 @@ fn bench(name: &str, args: &[&str]) -> Result {
         Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
     }
     let runner = ["bench", "--quiet", "--package", "petal-bench", "--bench", name, "--"];
+    Step::cargo(&[&runner[..], args].concat()).run()
+}
+
+/// The runner does the work; without a release build, for it is short.
+fn figures(args: &[&str]) -> Result {
+    let runner = ["run", "--quiet", "--package", "petal-bench", "--bin", "figures", "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

@@ -4,6 +4,7 @@
 //! that it times.
 
 pub mod corpus;
+pub mod figures;
 pub mod machine;
 pub mod permutation;
 pub mod place;
