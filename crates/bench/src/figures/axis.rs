@@ -44,7 +44,7 @@ impl Axis {
             let all = decades.flat_map(|decade| steps.iter().map(move |step| step * ten(decade)));
             return all.filter(within).collect();
         }
-        let rough = (self.high - self.low) / 6.0;
+        let rough = (self.high - self.low) / 8.0;
         let power = ten(rough.log10().floor() as i32);
         let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
         let step = steps.into_iter().find(|step| *step >= rough).unwrap_or(rough);
@@ -81,7 +81,7 @@ mod tests {
         let place = (0.0, 100.0);
         assert_eq!(Axis::log(1.5, 60.0, place).ticks(), [2.0, 5.0, 10.0, 20.0, 50.0]);
         assert_eq!(Axis::log(1e5, 4e8, place).ticks(), [1e5, 1e6, 1e7, 1e8]);
-        assert_eq!(Axis::linear(0.0, 16.0, place).ticks(), [0.0, 5.0, 10.0, 15.0]);
+        assert_eq!(Axis::linear(3.5, 12.0, place).ticks(), [4.0, 6.0, 8.0, 10.0, 12.0]);
         assert_eq!([0.002, 0.5, 5.0, 20.0].map(short), ["0.002", "0.5", "5", "20"]);
     }
 

@@ -95,7 +95,7 @@ pub(super) fn write(canvas: &mut Canvas, labels: &[Label], crowd: &Crowd) {
         let best = places.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let Some(best) = best.copied() else { continue };
         if best.distance >= LED_FROM {
-            canvas.line(&[label.at, best.near], FAINT, 0.8, "1 2");
+            canvas.line(&[label.at, best.near], FAINT, 0.8, "");
             leaders.extend(self::dots(&[label.at, best.near]));
         }
         taken.push(best);
@@ -131,7 +131,7 @@ fn places(label: &Label) -> Vec<Place> {
             let top = near.1 + shift - high / 2.0;
             let frame = Frame { left, top, right: left + wide, bottom: top + high };
             // Dearer to the left: the eye follows a line to its end, and goes on.
-            let distance = distance + if angle.cos() < -0.1 { 8.0 } else { 0.0 };
+            let distance = distance + if angle.cos() < -0.1 { 16.0 } else { 0.0 };
             Place { frame, anchor, near, distance }
         })
     };

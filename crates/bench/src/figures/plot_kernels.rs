@@ -50,7 +50,7 @@ pub(super) fn plot(sheet: &Sheet) -> String {
             let Some(time) = time(sheet, n, operation, name) else { continue };
             let (x, end) = (start + step * at as f64, y.at(time));
             let middle = x + step / 2.0;
-            canvas.bar((x + 4.0, end), step - 8.0, bottom - end, look(PETAL, name).line);
+            canvas.bar((x + 4.0, end), step - 8.0, bottom - end, look("petal", name).line);
             canvas.words((middle, end - 6.0), &ns(time), Anchor::Middle, 12.0, INK);
             canvas.words((middle, bottom + 16.0), kernel(name), Anchor::Middle, 11.0, FAINT);
         }

@@ -62,8 +62,10 @@ pub(super) fn plot(sheet: &Sheet) -> String {
         let rates = (0..=100).map(|step| low * (high / low).powf(f64::from(step) / 100.0));
         let line: Vec<Point> = rates.map(|rate| (x.at(rate), y.at(bits(rate)))).collect();
         canvas.line(&line, "#777777", 1.5, dash);
-        // Between 0.1 % and 1 %, where most filters are.
-        labels.push(Label { at: line[45], words: words.to_owned(), color: FAINT });
+        // Straight, for bits grow with the logarithm of the rate; so words can go along it, between 0.1 % and 1 %,
+        // where most filters are.
+        canvas.words_along((line[28], line[100]), words, FAINT);
+        lines.push(line[28..70].iter().map(|(x, y)| (x + 3.0, y - 11.0)).collect());
         lines.push(line);
     }
     let mut marks: Vec<(Point, Vec<&Row>)> = Vec::new();

@@ -87,13 +87,13 @@ fn series(sheet: &Sheet, operation: &str) -> Vec<Series> {
     for name in ["avx512", "neon", "avx2", "portable"] {
         let words = format!("petal, {}", kernel(name));
         let ours = |row: &Row| {
-            row.filter == PETAL
+            PETAL.is_of(row)
                 && row.form == "batch"
                 && row.keys == "hash"
                 && row.kernel == name
                 && row.operation == operation
         };
-        found.push(Series { words, look: look(PETAL, name), points: points(sheet, ours) });
+        found.push(Series { words, look: look("petal", name), points: points(sheet, ours) });
     }
     let limit = |row: &Row| row.filter == LIMIT;
     found.push(Series { words: LIMIT.into(), look: look(LIMIT, ""), points: points(sheet, limit) });

@@ -44,7 +44,9 @@ pub(super) fn look(filter: &str, kernel: &str) -> Look {
         ("random line reads", _) => of(INK, INK, "7 4", Mark::None, 2.0),
         ("sbbf-rs-safe", _) => of("#D55E00", "#B04A00", "", Mark::Square, 2.0),
         ("fastbloom foldhash", _) => of("#009E73", "#007355", "", Mark::Square, 2.0),
-        ("fastbloom", _) => of("#009E73", "#007355", "5 3", Mark::Square, 2.0),
+        ("fastbloom" | "fastbloom default", _) => {
+            of("#009E73", "#007355", "5 3", Mark::Square, 2.0)
+        }
         ("bloomfilter", _) => of("#CC79A7", "#9C4274", "", Mark::Diamond, 2.0),
         ("growable-bloom-filter", _) => of("#CC79A7", "#9C4274", "5 3", Mark::Diamond, 2.0),
         ("qfilter", _) => of("#E69F00", "#8F5F00", "", Mark::Triangle, 2.0),
@@ -141,6 +143,17 @@ impl Canvas {
         self.add(&format!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" font-size=\"{size}\" fill=\"{color}\" \
              stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\">{}</text>",
+            escaped(words)
+        ));
+    }
+
+    /// Words along a straight line, a little above it, from its start on.
+    pub(super) fn words_along(&mut self, line: (Point, Point), words: &str, color: &str) {
+        let ((x, y), (to_x, to_y)) = line;
+        let angle = (to_y - y).atan2(to_x - x).to_degrees();
+        self.add(&format!(
+            "<g transform=\"translate({x:.1} {y:.1}) rotate({angle:.1})\">\
+             <text x=\"0\" y=\"-6\" font-size=\"{LETTERS}\" fill=\"{color}\">{}</text></g>",
             escaped(words)
         ));
     }

@@ -6,20 +6,31 @@
 use super::sheet::{BUILD, Pick, Row, Sheet};
 use super::words::{figure, percent, size};
 
+/// A contestant as the CSV names it: by its name and the rate asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Name {
+    filter: &'static str,
+    rate: f64,
+}
+
+impl Name {
+    pub(super) fn is_of(self, row: &Row) -> bool {
+        row.filter == self.filter && row.target_rate == Some(self.rate)
+    }
+}
+
 /// The contestants that targets speak of.
-pub(super) const PETAL: &str = "petal 1 %";
-const FINE: &str = "petal 0.1 %";
-const PAIRS: &str = "petal 0.1 % pairs";
-const CLASSIC: &str = "petal classic 1 %";
-const SPLIT_BLOCKS: &str = "sbbf-rs-safe";
-const FASTBLOOM: &str = "fastbloom foldhash";
+pub(super) const PETAL: Name = Name { filter: "petal 1 %", rate: 0.01 };
+const FINE: Name = Name { filter: "petal 0.1 %", rate: 0.001 };
+const PAIRS: Name = Name { filter: "petal 0.1 % pairs", rate: 0.001 };
+const CLASSIC: Name = Name { filter: "petal classic 1 %", rate: 0.01 };
+const SPLIT_BLOCKS: Name = Name { filter: "sbbf-rs-safe", rate: 0.01 };
+const FASTBLOOM: Name = Name { filter: "fastbloom foldhash", rate: 0.01 };
 /// What the machine can do at all: lines from random places, asked for ahead.
 pub(super) const LIMIT: &str = "random line reads";
 
 const ASKED: [&str; 2] = ["absent", "present"];
 const ALL: [&str; 3] = ["insert", "absent", "present"];
-/// The rate of [`PETAL`] and of the rivals beside it.
-const RATE: f64 = 0.01;
 /// Absent keys behind a measured rate, if the CSV has no column `absent_keys`.
 const ABSENT_KEYS: u64 = 10_000_000;
 /// Standard deviations on either side that hold 99.9 % of a normal distribution.
@@ -119,7 +130,7 @@ impl Target {
 pub fn targets(sheet: &Sheet) -> Vec<Target> {
     let mut targets = Vec::new();
     for n in [100_000, 1_000_000] {
-        let rival = Pick { rate: Some(RATE), form: "single", ..hashed(SPLIT_BLOCKS, n) };
+        let rival = Pick { form: "single", ..hashed(SPLIT_BLOCKS, n) };
         for (form, most) in [("batch", 0.75), ("single", 1.0)] {
             let ours = Pick { form, ..hashed(PETAL, n) };
             let work = format!("1 %, {}, hashes given, {form}", of(n));
@@ -174,13 +185,13 @@ fn any(filter: &str, n: u64) -> Pick<'_> {
 }
 
 /// Batches of hashes: what petal is compared by, if not said otherwise.
-pub(super) fn hashed(filter: &str, n: u64) -> Pick<'_> {
-    Pick { keys: "hash", form: "batch", ..any(filter, n) }
+pub(super) fn hashed(Name { filter, rate }: Name, n: u64) -> Pick<'static> {
+    Pick { rate: Some(rate), keys: "hash", form: "batch", ..any(filter, n) }
 }
 
 /// It has no batches.
 fn fastbloom(n: u64) -> Pick<'static> {
-    Pick { rate: Some(RATE), keys: "u64", ..any(FASTBLOOM, n) }
+    Pick { keys: "u64", form: "", ..hashed(FASTBLOOM, n) }
 }
 
 /// A target whose parts are operations: how many times as long the first takes as the second.
@@ -201,10 +212,10 @@ fn times(
     Target { work: work.to_owned(), wanted: wanted.to_owned(), bound, parts, write: figure }
 }
 
-fn bits(sheet: &Sheet, filter: &str, work: &str, most: f64, sizes: &[u64]) -> Target {
+fn bits(sheet: &Sheet, name: Name, work: &str, most: f64, sizes: &[u64]) -> Target {
     let parts = sizes.iter().map(|&n| {
         let row = sheet.rows.iter().find(|row| {
-            row.filter == filter && row.n == n && row.bits_per_key.is_some() && row.threads == 1
+            name.is_of(row) && row.n == n && row.bits_per_key.is_some() && row.threads == 1
         });
         (format!("{}:", of(n)), row.and_then(|row| row.bits_per_key))
     });
@@ -219,10 +230,10 @@ fn bits(sheet: &Sheet, filter: &str, work: &str, most: f64, sizes: &[u64]) -> Ta
 
 /// The measured rate of the 1 % filter, within what 1 % gives by chance.
 fn rate(sheet: &Sheet, n: u64) -> Target {
-    let measured = |row: &&Row| row.filter == PETAL && row.n == n && row.measured_rate.is_some();
+    let measured = |row: &&Row| PETAL.is_of(row) && row.n == n && row.measured_rate.is_some();
     let row = sheet.rows.iter().find(measured);
     let told = row.and_then(|row| row.absent_keys);
-    let (low, high) = binomial_bounds(RATE, told.unwrap_or(ABSENT_KEYS));
+    let (low, high) = binomial_bounds(PETAL.rate, told.unwrap_or(ABSENT_KEYS));
     let assumed = if told.is_some() { "" } else { ", a number assumed" };
     let asked = size(told.unwrap_or(ABSENT_KEYS));
     Target {
@@ -247,8 +258,8 @@ pub fn binomial_bounds(rate: f64, tries: u64) -> (f64, f64) {
 
 /// The 0.1 % filter beside the 1 % filter, at every size that has both; and the space that it and line pairs take.
 fn fine(sheet: &Sheet) -> Vec<Target> {
-    let sizes_of = |filter: &str| -> Vec<u64> {
-        let there = |n: &u64| sheet.rows.iter().any(|row| row.filter == filter && row.n == *n);
+    let sizes_of = |name: Name| -> Vec<u64> {
+        let there = |n: &u64| sheet.rows.iter().any(|row| name.is_of(row) && row.n == *n);
         sheet.sizes().into_iter().filter(there).collect()
     };
     let mut targets = Vec::new();
