@@ -1,4 +1,5 @@
 //! `cargo x figures` on a CSV whose every figure is invented: reading, paired ratios, verdicts, page and plots.
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
