@@ -240,6 +240,13 @@ fn a_second_run_changes_nothing() {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{plot}");
     }
     assert_eq!(write(&root, None).unwrap().changed, Vec::<PathBuf>::new());
+
+    // A CSV from elsewhere is told by its name only.
+    let elsewhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere.csv");
+    fs::write(&elsewhere, FIXTURE).unwrap();
+    write(&root, Some(&elsewhere)).unwrap();
+    let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
+    assert!(page.contains("Rows: `elsewhere.csv`"));
 }
 
 #[test]

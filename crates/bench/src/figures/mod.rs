@@ -46,7 +46,10 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
     let sheet = Sheet::read(&read(&source)?).map_err(|e| format!("{}: {e}", source.display()))?;
     let targets = targets::targets(&sheet);
 
-    let short = source.strip_prefix(root).unwrap_or(&source).to_string_lossy().replace('\\', "/");
+    // The page tells no paths of this machine.
+    let alone = || source.file_name().map(Path::new).unwrap_or(&source);
+    let short = source.strip_prefix(root).unwrap_or_else(|_| alone());
+    let short = short.to_string_lossy().replace('\\', "/");
     let mut page = read(&root.join(PAGE))?;
     for (name, body) in [
         ("targets", tables::targets(&targets, &short, &sheet)),
