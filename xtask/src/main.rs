@@ -31,6 +31,7 @@ usage: cargo x COMMAND
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
+  figures          tables and plots of docs/performance.md, from the newest results/*/<date>.csv or --from FILE
 ";
 
 fn main() -> ExitCode {
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         }
         ["bench", name @ ("filters" | "rivals"), rest @ ..] => bench_of(name, rest),
         ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
+        ["figures", rest @ ..] => figures(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -89,5 +91,11 @@ fn whole_bench() -> Result {
 fn bench_of(name: &str, args: &[&str]) -> Result {
     let package = if name == "rivals" { "petal-bench-vs" } else { "petal-bench" };
     let runner = ["bench", "--quiet", "--package", package, "--bench", name, "--"];
+    Step::cargo(&[&runner[..], args].concat()).run()
+}
+
+/// The runner does the work; without a release build, for it is short.
+fn figures(args: &[&str]) -> Result {
+    let runner = ["run", "--quiet", "--package", "petal-bench", "--bin", "figures", "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

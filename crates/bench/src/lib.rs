@@ -5,6 +5,7 @@
 
 pub mod contest;
 pub mod corpus;
+pub mod figures;
 pub mod machine;
 pub mod permutation;
 pub mod place;

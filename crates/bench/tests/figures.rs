@@ -1,0 +1,292 @@
+//! `cargo x figures` on a CSV whose every figure is invented: reading, paired ratios, verdicts, page and plots.
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use petal_bench::figures::page::replace;
+use petal_bench::figures::sheet::{Pick, Sheet, paired_ratio};
+use petal_bench::figures::targets::{Target, Verdict, binomial_bounds, targets};
+use petal_bench::figures::write;
+use petal_testkit::bounds::binomial_range;
+
+const FIXTURE: &str = include_str!("fixtures/invented-filters.csv");
+const PAGE: &str = "before\n<!-- figures: targets -->\nold\n<!-- /figures -->\nbetween\n\
+    <!-- figures: rivals -->\n<!-- /figures -->\n<!-- figures: own --><!-- /figures -->\nafter\n";
+const PLOTS: [&str; 4] =
+    ["filters-absent.svg", "filters-insert.svg", "filters-space.svg", "filters-kernels.svg"];
+const HEADER: &str = "suite,n,filter,target_rate,bits_per_key,measured_rate,keys,form,kernel,\
+    operation,threads,ns_median,ns_by_round";
+
+/// A sheet of the header and these lines.
+fn sheet(lines: &[&str]) -> Sheet {
+    Sheet::read(&format!("{HEADER}\n{}\n", lines.join("\n"))).unwrap()
+}
+
+/// The one target of this work and promise.
+fn target(sheet: &Sheet, work: &str, wanted: &str) -> Target {
+    let found: Vec<Target> = targets(sheet)
+        .into_iter()
+        .filter(|it| it.work.starts_with(work) && it.wanted.contains(wanted))
+        .collect();
+    assert_eq!(found.len(), 1, "{work} | {wanted}: {found:?}");
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn rows_are_read_by_the_names_of_their_columns() {
+    let sheet = Sheet::read(FIXTURE).unwrap();
+    assert!(sheet.notes[0].contains("invented"), "{:?}", sheet.notes);
+    let row = &sheet.rows[0];
+    assert_eq!((row.suite.as_str(), row.n, row.filter.as_str()), ("own", 100_000, "petal 1 %"));
+    assert_eq!((row.target_rate, row.bits_per_key), (Some(0.01), Some(9.93)));
+    assert_eq!((row.kernel.as_str(), row.threads), ("portable", 1));
+    assert_eq!(row.ns_by_round.len(), 5);
+    let limit = sheet.rows.iter().find(|row| row.filter == "random line reads").unwrap();
+    assert_eq!((limit.target_rate, limit.measured_rate), (None, None));
+
+    let turned = "threads,ns_by_round,ns_median,operation,kernel,form,keys,measured_rate,\
+        bits_per_key,target_rate,filter,n,suite,absent_keys\n\
+        1,2.5;1.5,2,absent,-,single,u64,,9.5,0.01,\"a, b\",1000,rivals,5000\n";
+    let sheet = Sheet::read(turned).unwrap();
+    assert_eq!(sheet.rows[0].filter, "a, b");
+    assert_eq!(sheet.rows[0].ns_by_round, [2.5, 1.5]);
+    assert_eq!(sheet.rows[0].absent_keys, Some(5000));
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_its_line() {
+    let row = "own,1000,petal 1 %,0.01,9.9,0.01,hash,batch,avx2,absent,1,2,2;2";
+    let wrong = [
+        (format!("# a\n{HEADER}\n{row}\n{row},1\n"), "line 4: 14 fields, expected 13"),
+        (format!("{HEADER}\n{}\n", row.replace("1000", "1e3")), "n is not a number"),
+        (format!("{HEADER}\n{}\n", row.replace("2;2", "2;;2")), "ns_by_round"),
+        (format!("{HEADER}\n{}\n", row.replace("2;2", "2;0")), "is not a time"),
+        (format!("{HEADER}\n{}\n", row.replace("2;2", "NaN")), "is not a time"),
+        (HEADER.replace("kernel,", ""), "no column `kernel`"),
+        ("# nothing\n".to_owned(), "no header"),
+    ];
+    for (text, expected) in wrong {
+        let problem = Sheet::read(&text).unwrap_err();
+        assert!(problem.contains(expected), "{expected}: {problem}");
+    }
+}
+
+#[test]
+fn a_ratio_is_the_median_of_the_rounds_and_not_the_ratio_of_medians() {
+    // A neighbour slows two rounds of three, which says nothing of the two contestants.
+    let (slow, fast) = ([4.0, 40.0, 42.0], [2.0, 20.0, 14.0]);
+    assert_eq!(paired_ratio(&slow, &fast), Some(2.0));
+    assert_eq!(paired_ratio(&slow, &fast[..2]), None);
+    assert_eq!(paired_ratio(&[], &[]), None);
+
+    let sheet = sheet(&[
+        "rivals,1000,a,,,,u64,single,-,absent,1,40,4;40;42",
+        "rivals,1000,b,,,,u64,single,-,absent,1,14,2;20;14",
+        "own,1000,c,,,,u64,single,-,absent,1,14,2;20;14",
+    ]);
+    let pick = |filter| Pick {
+        filter,
+        n: 1000,
+        rate: None,
+        keys: "u64",
+        form: "",
+        kernel: "",
+        operation: "absent",
+        threads: 1,
+    };
+    assert_eq!(sheet.ratio(&pick("a"), &pick("b")), Some(2.0));
+    assert_eq!(sheet.ratio(&pick("a"), &pick("c")), None, "not measured in turns");
+}
+
+#[test]
+fn a_pick_takes_the_fastest_kernel() {
+    let sheet = Sheet::read(FIXTURE).unwrap();
+    let pick = Pick {
+        filter: "petal 1 %",
+        n: 100_000,
+        rate: None,
+        keys: "hash",
+        form: "batch",
+        kernel: "",
+        operation: "absent",
+        threads: 1,
+    };
+    assert_eq!(sheet.pick("own", &pick).unwrap().kernel, "avx512");
+    let portable = Pick { kernel: "portable", ..pick };
+    assert_eq!(sheet.pick("own", &portable).unwrap().kernel, "portable");
+}
+
+#[test]
+fn targets_are_met_or_not_or_not_in_the_csv() {
+    let sheet = Sheet::read(FIXTURE).unwrap();
+    let batch = target(&sheet, "1 %, n = 10⁵, hashes given, batch", "sbbf");
+    assert_eq!((batch.verdict(), batch.verdict_in_words().as_str()), (Verdict::Met, "met"));
+    assert!(batch.measured().starts_with("insert 0.6"), "{}", batch.measured());
+    let single = target(&sheet, "1 %, n = 10⁵, hashes given, single", "sbbf");
+    assert_eq!(single.verdict(), Verdict::NotMet);
+    let fastbloom = target(&sheet, "1 %, n = 10⁶, 64-bit keys", "6 ×");
+    assert_eq!(fastbloom.verdict(), Verdict::Met, "{}", fastbloom.measured());
+    let reads = target(&sheet, "1 %, n = 4·10⁸", "random line reads");
+    assert_eq!(reads.verdict(), Verdict::Met, "{}", reads.measured());
+    assert_eq!(target(&sheet, "1 %, space", "10.1").verdict(), Verdict::Met);
+    assert_eq!(target(&sheet, "0.1 % in line pairs", "15.1").verdict(), Verdict::Met);
+
+    let build = target(&sheet, "build on two threads", "1.85");
+    assert_eq!(build.verdict_in_words(), "not in the CSV");
+    assert_eq!(build.measured(), "");
+    let nothing = Sheet::read(HEADER).unwrap();
+    for target in targets(&nothing) {
+        assert_eq!(target.verdict_in_words(), "not in the CSV", "{}", target.work);
+    }
+}
+
+#[test]
+fn one_part_decides_and_is_named() {
+    let ours = "rivals,100000,petal 1 %,0.01,9.93,0.01,hash,batch,avx2";
+    let rival = "rivals,100000,sbbf-rs-safe,0.01,10.5,0.01,hash,single,-";
+    let rows = |insert: &str| {
+        sheet(&[
+            &format!("{ours},insert,1,{insert},{insert};{insert}"),
+            &format!("{rival},insert,1,4,4;4"),
+            &format!("{ours},absent,1,3,3;3"),
+            &format!("{rival},absent,1,4,4;4"),
+        ])
+    };
+    let name = "1 %, n = 10⁵, hashes given, batch";
+    let missed = target(&rows("3.2"), name, "sbbf");
+    assert_eq!(missed.verdict_in_words(), "not met: insert");
+    assert_eq!(missed.measured(), "insert 0.800, absent 0.750");
+    // Exactly the bound is within it; of present keys there is no row.
+    let open = target(&rows("3"), name, "sbbf");
+    assert_eq!(open.verdict_in_words(), "not in the CSV: present");
+}
+
+#[test]
+fn builds_on_two_threads_are_compared_with_one() {
+    let row = |threads: u32, rounds: &str| {
+        format!("own,10000000,petal 1 %,0.01,9.93,,hash,batch,avx2,build,{threads},4,{rounds}")
+    };
+    let build = |two: &str| {
+        let sheet = sheet(&[&row(1, "8;9;12"), &row(2, two)]);
+        target(&sheet, "build on two threads", "1.85")
+    };
+    assert_eq!(build("4;5;6.2").measured(), "petal 1 %, n = 10⁷: 1.935");
+    assert_eq!(build("4;5;6.2").verdict(), Verdict::Met);
+    assert_eq!(build("5;5;7").verdict_in_words(), "not met");
+}
+
+#[test]
+fn the_bound_of_a_rate_is_the_binomial_one() {
+    let tries = 10_000_000;
+    let (low, high) = binomial_bounds(0.01, tries);
+    let exact = binomial_range(tries, 0.01, 0.999);
+    let counts = (low * tries as f64, high * tries as f64);
+    assert!((counts.0 - exact.0 as f64).abs() < 3.0, "{counts:?} {exact:?}");
+    assert!((counts.1 - exact.1 as f64).abs() < 3.0, "{counts:?} {exact:?}");
+
+    let row = |rate: f64| {
+        let row = "rivals,100000,petal 1 %,0.01,9.93,RATE,hash,batch,avx2,absent,1,2,2";
+        sheet(&[&row.replace("RATE", &rate.to_string())])
+    };
+    let verdict = |rate| target(&row(rate), "1 %, n = 10⁵, measured rate", "").verdict();
+    assert_eq!([low, high].map(verdict), [Verdict::Met; 2]);
+    assert_eq!([low * 0.9999, high * 1.0001].map(verdict), [Verdict::NotMet; 2]);
+}
+
+#[test]
+fn only_what_stands_between_markers_is_replaced() {
+    let page = "a\n<!-- figures: x -->\nold\n<!-- /figures -->\nb\n";
+    let new = "a\n<!-- figures: x -->\n\nnew\n\n<!-- /figures -->\nb\n";
+    assert_eq!(replace(page, "x", "new\n").unwrap(), new);
+    assert_eq!(replace(new, "x", "new\n").unwrap(), new);
+    assert_eq!(
+        replace(page, "y", "new").unwrap_err(),
+        "the marker `<!-- figures: y -->` is missing"
+    );
+    let open = "<!-- figures: x -->\n<!-- figures: y -->\n<!-- /figures -->\n";
+    assert!(replace(open, "x", "new").unwrap_err().contains("`<!-- /figures -->` is missing"));
+}
+
+/// A root of its own with a page and a CSV in `results/`.
+fn root(name: &str, page: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&root);
+    for folder in ["docs", "results/machine"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::write(root.join("docs/performance.md"), page).unwrap();
+    fs::write(root.join("results/machine/2000-01-02.csv"), FIXTURE).unwrap();
+    root
+}
+
+#[test]
+fn a_second_run_changes_nothing() {
+    let root = root("figures-twice", PAGE);
+    // Older, and of another bench: neither is the newest of the filters.
+    fs::write(root.join("results/machine/1999-12-31.csv"), "old").unwrap();
+    fs::write(root.join("results/machine/2000-01-03-files.csv"), "other").unwrap();
+    let first = write(&root, None).unwrap();
+    assert!(first.source.ends_with("2000-01-02.csv"));
+    assert_eq!(first.changed.len(), 1 + PLOTS.len());
+    let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
+    assert!(
+        page.starts_with("before\n") && page.ends_with("\nafter\n") && !page.contains("\nold\n")
+    );
+    assert!(page.contains("\nbetween\n") && page.contains("`results/machine/2000-01-02.csv`"));
+    for plot in PLOTS {
+        let svg = fs::read_to_string(root.join("docs/plots").join(plot)).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{plot}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{plot}");
+    }
+    assert_eq!(write(&root, None).unwrap().changed, Vec::<PathBuf>::new());
+
+    // A CSV from elsewhere is told by its name only.
+    let elsewhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere.csv");
+    fs::write(&elsewhere, FIXTURE).unwrap();
+    write(&root, Some(&elsewhere)).unwrap();
+    let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
+    assert!(page.contains("Rows: `elsewhere.csv`"));
+}
+
+#[test]
+fn an_empty_csv_still_gives_plots() {
+    let root = root("figures-empty", PAGE);
+    fs::write(root.join("empty.csv"), HEADER).unwrap();
+    let report = write(&root, Some(Path::new("empty.csv"))).unwrap();
+    assert_eq!(report.changed.len(), 1 + PLOTS.len());
+    for plot in PLOTS {
+        let svg = fs::read_to_string(root.join("docs/plots").join(plot)).unwrap();
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{plot}");
+    }
+}
+
+#[test]
+fn nothing_is_written_where_a_marker_is_missing() {
+    let page = PAGE.replace("<!-- figures: own -->", "");
+    let root = root("figures-marker", &page);
+    let problem = write(&root, None).unwrap_err();
+    assert_eq!(problem, "docs/performance.md: the marker `<!-- figures: own -->` is missing");
+    assert_eq!(fs::read_to_string(root.join("docs/performance.md")).unwrap(), page);
+    assert!(!root.join("docs/plots").exists());
+}
+
+#[test]
+fn two_machines_of_one_day_are_not_chosen_from() {
+    let root = root("figures-machines", PAGE);
+    fs::create_dir_all(root.join("results/other")).unwrap();
+    fs::write(root.join("results/other/2000-01-02.csv"), FIXTURE).unwrap();
+    assert!(write(&root, None).unwrap_err().contains("choose one by --from"));
+    assert!(write(&root, Some(Path::new("results/other/2000-01-02.csv"))).is_ok());
+}
+
+#[test]
+fn the_page_has_its_markers() {
+    let page = include_str!("../../../docs/performance.md");
+    for name in ["targets", "rivals", "own"] {
+        assert!(replace(page, name, "x").is_ok(), "{name}");
+    }
+    for plot in PLOTS {
+        assert!(page.contains(&format!("(plots/{plot})")), "{plot}");
+    }
+}
