@@ -2,7 +2,7 @@
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, blocked, classic};
+use crate::kernel::{Kernel, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::Line;
@@ -54,14 +54,22 @@ use sealed::{Fields, Layout};
 macro_rules! kernel {
     ($shape:expr, |$rule:ident| $call:expr) => {
         if $shape.lanes() == 8 {
-            let $rule = blocked::Rule::<8> { blocks: $shape.blocks(), probes: $shape.probes() };
+            let $rule = $crate::kernel::blocked::Rule::<8> {
+                blocks: $shape.blocks(),
+                probes: $shape.probes(),
+            };
             $call
         } else {
-            let $rule = blocked::Rule::<16> { blocks: $shape.blocks(), probes: $shape.probes() };
+            let $rule = $crate::kernel::blocked::Rule::<16> {
+                blocks: $shape.blocks(),
+                probes: $shape.probes(),
+            };
             $call
         }
     };
 }
+#[cfg(not(all(loom, test)))]
+pub(super) use kernel;
 
 impl Layout for Shape {
     const KIND: u16 = 1;

@@ -7,6 +7,8 @@
 //! Invariants: the store has exactly the lines of the shape. A hash that was inserted is
 //! contained from then on, until [`clear`](Filter::clear).
 
+#[cfg(not(all(loom, test)))]
+pub(crate) mod atomic;
 pub(crate) mod builder;
 pub(crate) mod file;
 pub(crate) mod geometry;

@@ -18,6 +18,7 @@ mod avx2;
 mod avx512;
 pub(crate) mod blocked;
 pub(crate) mod classic;
+pub(crate) mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -162,7 +163,7 @@ fn batch<L>(
 
 /// Asks for a line that will be looked at soon; does nothing where there is no such hint.
 #[inline(always)]
-fn prefetch(lines: &[Line], at: usize) {
+fn prefetch<L>(lines: &[L], at: usize) {
     let line = lines.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]
     {
