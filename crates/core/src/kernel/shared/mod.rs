@@ -31,13 +31,13 @@ use crate::answers::Answers;
 use crate::store::AtomicLine;
 use crate::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
-/// The most stripes of a filter, a power of two: 32 KiB of them, and of ten threads that insert,
-/// one in fifty or so finds its stripe taken.
+/// The most stripes of a filter, a power of two: 32 KiB of them. While ten threads do nothing but
+/// insert, one insert in a hundred or so finds its stripe taken.
 const MOST_STRIPES: u64 = 512;
 /// The bit of a stripe that says it is taken.
 const TAKEN: u64 = 1 << 63;
 /// How often to look whether a stripe is free before the processor is left to others: holders
-/// need some ten nanoseconds, unless they have been stopped.
+/// need some ten nanoseconds, unless they have been stopped. Under loom the end of all variation.
 const SPINS: u32 = if cfg!(all(loom, test)) { 3 } else { 64 };
 
 /// One for many blocks: the right to write to them, and how many inserts into them were new.
@@ -50,13 +50,14 @@ impl Stripe {
     fn take(&self) -> u64 {
         let mut spins = 0;
         loop {
-            // Who waits only reads, which leaves the line to the holder.
             let inserted = self.0.load(Ordering::Relaxed);
-            let (free, taken) = (inserted & !TAKEN, inserted | TAKEN);
-            let exchange =
-                || self.0.compare_exchange_weak(free, taken, Ordering::Acquire, Ordering::Relaxed);
-            if inserted == free && exchange().is_ok() {
-                return inserted;
+            // Who finds it taken writes nothing, which leaves the line to the holder.
+            if inserted & TAKEN == 0 {
+                let taken = inserted | TAKEN;
+                let (won, lost) = (Ordering::Acquire, Ordering::Relaxed);
+                if self.0.compare_exchange_weak(inserted, taken, won, lost).is_ok() {
+                    return inserted;
+                }
             }
             if spins < SPINS {
                 spins += 1;
