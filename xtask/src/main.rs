@@ -22,7 +22,7 @@ const USAGE: &str = "\
 usage: cargo x COMMAND
 
   check            format, clippy, arch, docs: everything that needs no test to run
-  test             check, then every test of the workspace, doctests included
+  test             check and loom, then every test of the workspace, doctests included
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   loom             the concurrent filter's protocol in every order of its threads
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)

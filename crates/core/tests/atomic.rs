@@ -4,7 +4,7 @@
 
 mod naive;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
