@@ -1,7 +1,7 @@
 //! `check` and `test`: what a change must pass.
 
-use crate::arch;
 use crate::step::{Result, Step, root};
+use crate::{arch, loom};
 
 /// Everything that needs no test to run. Fast steps first.
 pub(crate) fn check() -> Result {
@@ -14,14 +14,15 @@ pub(crate) fn check() -> Result {
     Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
-/// [`check`], then every test; ends with a count of what ran.
+/// [`check`], the orders of threads, then every test; ends with a count of what ran.
 pub(crate) fn test() -> Result {
     check()?;
+    loom::loom()?;
     let mut tally = Tally::default();
     let outcome =
         Step::cargo(&["test", "--workspace", "--no-fail-fast"]).run_seeing(|line| tally.see(line));
     println!(
-        "\ncargo x test: check passed (format, arch, clippy, docs); {} tests passed, {} failed, {} ignored, \
+        "\ncargo x test: check passed (format, arch, clippy, docs), and loom; {} tests passed, {} failed, {} ignored, \
          in {} test programs and doctest sets",
         tally.passed, tally.failed, tally.ignored, tally.sets
     );

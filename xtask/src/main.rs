@@ -10,6 +10,7 @@
 
 mod arch;
 mod check;
+mod loom;
 mod sanitize;
 mod step;
 
@@ -21,8 +22,9 @@ const USAGE: &str = "\
 usage: cargo x COMMAND
 
   check            format, clippy, arch, docs: everything that needs no test to run
-  test             check, then every test of the workspace, doctests included
+  test             check and loom, then every test of the workspace, doctests included
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
+  loom             the concurrent filter's protocol in every order of its threads
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
   bench            every filter, alone and beside its rivals; keeps the rows in results/
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         ["check"] => check::check(),
         ["test"] => check::test(),
         ["arch"] => arch::arch(),
+        ["loom"] => loom::loom(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),

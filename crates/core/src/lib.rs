@@ -27,7 +27,8 @@
 //! # What is where
 //!
 //! * [`BloomFilter`], the default: one cache line a key. [`ClassicBloomFilter`]: the textbook's,
-//!   a little smaller. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`AnyFilter`]:
+//!   a little smaller. [`AtomicBloomFilter`]: the default, filled and asked by many threads at
+//!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`AnyFilter`]:
 //!   whatever a file holds.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits; [`Answers`]: what batches
@@ -53,10 +54,13 @@ mod key;
 pub mod rate;
 mod shape;
 mod store;
+mod sync;
 
 pub use answers::Answers;
 pub use any::{AnyFilter, AnyShape};
 pub use error::{Error, Result};
+#[cfg(not(all(loom, test)))]
+pub use filter::atomic::AtomicBloomFilter;
 pub use filter::builder::Builder;
 pub use filter::file::verify_bytes;
 pub use filter::geometry::Geometry;

@@ -47,12 +47,13 @@ pub(super) const HOUSES: &[House] = &[
         rooms: &[
             Room { name: "error", uses: &[] },
             Room { name: "answers", uses: &[] },
+            Room { name: "sync", uses: &[] },
             Room { name: "rate", uses: &[] },
             Room { name: "hash", uses: &[] },
             Room { name: "key", uses: &["hash"] },
             Room { name: "shape", uses: &["rate"] },
-            Room { name: "store", uses: &[] },
-            Room { name: "kernel", uses: &["store"] },
+            Room { name: "store", uses: &["sync"] },
+            Room { name: "kernel", uses: &["sync", "store"] },
             Room { name: "format", uses: &["hash", "store"] },
             Room {
                 name: "filter",

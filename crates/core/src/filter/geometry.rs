@@ -1,7 +1,7 @@
 //! What the two layouts have in common: the seam between shapes and kernels.
 
 use crate::error::{Error, Result};
-use crate::kernel::blocked::{self, Blocks};
+use crate::kernel::blocked::Blocks;
 use crate::kernel::{Hashes, Kernel, Path, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
@@ -58,14 +58,22 @@ use sealed::{Fields, Layout};
 macro_rules! kernel {
     ($shape:expr, |$rule:ident| $call:expr) => {
         if $shape.lanes() == 8 {
-            let $rule = blocked::Rule::<8> { blocks: $shape.blocks(), probes: $shape.probes() };
+            let $rule = $crate::kernel::blocked::Rule::<8> {
+                blocks: $shape.blocks(),
+                probes: $shape.probes(),
+            };
             $call
         } else {
-            let $rule = blocked::Rule::<16> { blocks: $shape.blocks(), probes: $shape.probes() };
+            let $rule = $crate::kernel::blocked::Rule::<16> {
+                blocks: $shape.blocks(),
+                probes: $shape.probes(),
+            };
             $call
         }
     };
 }
+#[cfg(not(all(loom, test)))]
+pub(super) use kernel;
 
 impl Shape {
     #[inline(never)]

@@ -7,6 +7,8 @@
 //! Invariants: the store has exactly the lines of the shape. A hash that was inserted is
 //! contained from then on, until [`clear`](Filter::clear).
 
+#[cfg(not(all(loom, test)))]
+pub(crate) mod atomic;
 pub(crate) mod builder;
 pub(crate) mod file;
 pub(crate) mod geometry;
@@ -276,7 +278,7 @@ impl std::fmt::Debug for Plain {
 }
 
 /// Keys that are hashed together, and their hashes looked at while they are in the nearest cache.
-const HASHED: usize = 4096;
+const HASHED: usize = 2048;
 
 /// Hashes keys and hands the hashes on, with the words for their answers.
 #[inline]

@@ -34,7 +34,7 @@ pub(crate) struct Rule<const LANES: usize> {
 }
 
 /// The lanes and bits of one key.
-struct Marks<const LANES: usize> {
+pub(super) struct Marks<const LANES: usize> {
     low: u64,
     high: u64,
     start: usize,
@@ -42,7 +42,7 @@ struct Marks<const LANES: usize> {
 
 impl<const LANES: usize> Marks<LANES> {
     #[inline(always)]
-    fn of(hash: u64) -> Self {
+    pub(super) fn of(hash: u64) -> Self {
         let low = hash.wrapping_mul(MIX_LOW);
         let high = if LANES == 16 { hash.wrapping_mul(MIX_HIGH) } else { 0 };
         Self { low, high, start: (low >> 12) as usize % LANES }
@@ -50,7 +50,7 @@ impl<const LANES: usize> Marks<LANES> {
 
     /// The lane of a probe, and the mask of its bit.
     #[inline(always)]
-    fn probe(&self, probe: u32) -> (usize, u64) {
+    pub(super) fn probe(&self, probe: u32) -> (usize, u64) {
         let lane = (self.start + probe as usize) % LANES;
         let fields = if lane < 8 { self.low } else { self.high };
         (lane, 1 << (fields >> (16 + 6 * (lane % 8)) & 63))
@@ -61,10 +61,16 @@ impl<const LANES: usize> Rule<LANES> {
     /// Lines of a block.
     pub(super) const LINES: usize = LANES / 8;
 
+    /// The first line of a hash's block.
+    #[inline(always)]
+    pub(super) fn at(&self, hash: u64) -> usize {
+        scale(hash, self.blocks) as usize * Self::LINES
+    }
+
     /// The lines of a hash's block, of all lines of the filter.
     #[inline(always)]
     pub(super) fn lines_of(&self, hash: u64) -> Range<usize> {
-        let at = scale(hash, self.blocks) as usize * Self::LINES;
+        let at = self.at(hash);
         at..at + Self::LINES
     }
 

@@ -20,6 +20,7 @@ mod avx512;
 mod batch;
 pub(crate) mod blocked;
 pub(crate) mod classic;
+pub(crate) mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -262,7 +263,7 @@ impl Ready {
 
 /// Asks for a line that will be looked at soon; does nothing where there is no such hint.
 #[inline(always)]
-fn prefetch(lines: &[Line], at: usize) {
+fn prefetch<L>(lines: &[L], at: usize) {
     let line = lines.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,4 +1,5 @@
-//! Where the bits live: memory of our own, a mapped file, or bytes that somebody lends.
+//! Where the bits live: memory of our own, a mapped file, or bytes that somebody lends; or memory
+//! of our own that many threads change at once.
 //!
 //! The unit is the [`Line`], one cache line of eight 64-bit words. Words are kept so that their
 //! *bytes* are little-endian, on every machine: memory, file and map hold the same bytes, and
@@ -11,9 +12,13 @@
 
 mod mapped;
 mod owned;
+mod shared;
 
 pub use mapped::Mapped;
 pub use owned::Owned;
+pub(crate) use shared::AtomicLine;
+#[cfg(not(all(loom, test)))]
+pub(crate) use shared::Shared;
 
 use crate::error::{Error, Result};
 

@@ -72,6 +72,13 @@ impl Owned {
         Ok(copy)
     }
 
+    /// The memory itself, for as long as this lives.
+    #[cfg(not(all(loom, test)))]
+    #[inline]
+    pub(super) fn raw(&self) -> NonNull<[Line]> {
+        NonNull::slice_from_raw_parts(self.lines, self.len)
+    }
+
     fn layout(len: usize) -> Option<Layout> {
         Layout::from_size_align(len.checked_mul(Line::BYTES)?, ALIGN).ok()
     }

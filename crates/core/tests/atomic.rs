@@ -1,0 +1,230 @@
+//! The filter that threads share is the plain one: the same bits, answers that some order of the
+//! threads would have given, and none of it lost on the way there and back.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod naive;
+
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use naive::{Facts, Naive};
+use petal::{Answers, AtomicBloomFilter, BloomFilter, HashSpec};
+use petal_testkit::rng::Rng;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// An empty filter of any shape, also one that no constructor gives.
+fn empty(naive: &Naive) -> BloomFilter {
+    BloomFilter::read_from(&naive.to_file(&Facts::none())[..]).unwrap().0
+}
+
+fn filled<'a>(naive: &Naive, hashes: impl IntoIterator<Item = &'a u64>) -> BloomFilter {
+    let mut filter = empty(naive);
+    hashes.into_iter().for_each(|&hash| _ = filter.insert_hash(hash));
+    filter
+}
+
+/// A small shape, so that bits meet.
+fn shapes() -> impl Strategy<Value = Naive> {
+    prop_oneof![
+        (1u64..40, 1u64..=8).prop_map(|(blocks, probes)| Naive::blocked(blocks, 8, probes)),
+        (1u64..20, 1u64..=16).prop_map(|(blocks, probes)| Naive::blocked(blocks, 16, probes)),
+    ]
+}
+
+/// Hashes of which many come up again.
+fn hashes() -> impl Strategy<Value = Vec<u64>> {
+    let few = (0u64..50).prop_map(|number| Rng::new(number).next_u64());
+    vec(prop_oneof![few, any::<u64>()], 0..200)
+}
+
+/// The hashes of which a thread is told that they are new, by batches of this size; 0: one by one.
+/// What it has inserted it finds, at once and at the end.
+fn insert(filter: &AtomicBloomFilter, hashes: &[u64], batch: usize) -> Vec<u64> {
+    let (mut new, mut answers) = (vec![], Answers::new());
+    if batch == 0 {
+        for &hash in hashes {
+            if filter.insert_hash(hash) {
+                new.push(hash);
+            }
+            assert!(filter.contains_hash(hash));
+        }
+    } else {
+        for hashes in hashes.chunks(batch) {
+            filter.insert_hashes(hashes, &mut answers);
+            new.extend(answers.iter().map(|at| hashes[at]));
+            filter.contains_hashes(hashes, &mut answers);
+            assert_eq!(answers.count_ones(), hashes.len() as u64);
+        }
+    }
+    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+    new
+}
+
+/// Threads insert at once, one list each; the hashes that were said to be new, each of them once.
+fn insert_at_once(filter: &AtomicBloomFilter, lists: &[Vec<u64>]) -> HashSet<u64> {
+    let (before, start) = (filter.inserted(), Barrier::new(lists.len()));
+    let new: Vec<u64> = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (list, batch) in lists.iter().zip([0, 1, 50].into_iter().cycle()) {
+            let start = &start;
+            threads.push(scope.spawn(move || {
+                start.wait();
+                insert(filter, list, batch)
+            }));
+        }
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(filter.inserted() - before, new.len() as u64);
+    let once: HashSet<u64> = new.iter().copied().collect();
+    assert_eq!(once.len(), new.len(), "a key was new twice");
+    once
+}
+
+proptest! {
+    #[test]
+    fn one_thread_is_told_what_the_plain_filter_tells(
+        naive in shapes(), before in hashes(), single in hashes(), batch in hashes(),
+    ) {
+        let mut plain = filled(&naive, &before);
+        let shared = AtomicBloomFilter::from(plain.to_owned_filter().unwrap());
+        for &hash in &single {
+            assert_eq!(shared.contains_hash(hash), plain.contains_hash(hash));
+            assert_eq!(shared.insert_hash(hash), plain.insert_hash(hash));
+        }
+        let (mut ours, mut theirs) = (Answers::new(), Answers::new());
+        shared.contains_hashes(&batch, &mut ours);
+        plain.contains_hashes(&batch, &mut theirs);
+        assert_eq!(ours, theirs);
+        shared.insert_hashes(&batch, &mut ours);
+        plain.insert_hashes(&batch, &mut theirs);
+        assert_eq!(ours, theirs);
+        assert_eq!(shared.inserted(), plain.inserted());
+        assert_eq!(shared.fill_ratio(), plain.fill_ratio());
+        assert_eq!(shared.estimated_len(), plain.estimated_len());
+        let shared = shared.into_filter();
+        assert_eq!(shared.inserted(), plain.inserted());
+        assert!(shared == plain);
+    }
+
+    #[test]
+    fn threads_leave_the_bits_of_the_plain_filter(
+        naive in shapes(), before in hashes(), lists in vec(hashes(), 2..5),
+    ) {
+        let shared = AtomicBloomFilter::from(filled(&naive, &before));
+        let new = insert_at_once(&shared, &lists);
+        let all: HashSet<u64> = before.iter().chain(lists.iter().flatten()).copied().collect();
+        assert!(shared.into_filter() == filled(&naive, &all));
+
+        // Nobody is told that what was there is new, and everybody has a reason who is told no.
+        let here = filled(&naive, &before);
+        assert!(new.iter().all(|&hash| !here.contains_hash(hash)));
+        for hash in all.iter().filter(|hash| !before.contains(hash) && !new.contains(hash)) {
+            let others = filled(&naive, all.iter().filter(|other| *other != hash));
+            assert!(others.contains_hash(*hash), "{hash:#x} was new to nobody");
+        }
+    }
+}
+
+/// Filters so full that many keys differ by a bit from what is there, and threads that come to a
+/// key at the same time.
+#[test]
+fn hammered_by_threads() {
+    for (round, (blocks, lanes, probes)) in
+        [(1, 8, 3), (7, 8, 8), (400, 8, 6), (3, 16, 10), (2000, 16, 16)].into_iter().enumerate()
+    {
+        for turn in 0..20 {
+            let mut rng = Rng::new((round * 100 + turn) as u64);
+            let keys: Vec<u64> = (0..blocks * lanes * 4).map(|_| rng.next_u64()).collect();
+            let mut lists = vec![keys.clone(); 4];
+            if turn % 2 == 1 {
+                lists.iter_mut().for_each(|list| rng.shuffle(list));
+            }
+            let naive = Naive::blocked(blocks, lanes, probes);
+            let shared = AtomicBloomFilter::from(empty(&naive));
+            let new = insert_at_once(&shared, &lists);
+            // New to nobody is only who is a false positive of the others: not the first.
+            assert!(!new.is_empty() && new.len() <= keys.len());
+            assert!(insert_at_once(&shared, &lists).is_empty());
+            assert!(shared.into_filter() == filled(&naive, &keys));
+        }
+    }
+}
+
+/// Far apart in a large filter no key covers another: each of them is new to just one thread.
+#[test]
+fn every_key_is_new_once() {
+    let keys: Vec<u64> = (0..20_000).map(|key| Rng::new(key).next_u64()).collect();
+    let mut plain = BloomFilter::with_bits(1 << 24, 16).unwrap();
+    assert!(keys.iter().all(|&key| plain.insert_hash(key)), "no false positive among these");
+    for _ in 0..5 {
+        let shared = AtomicBloomFilter::with_bits(1 << 24, 16).unwrap();
+        let new = insert_at_once(&shared, &vec![keys.clone(); 4]);
+        assert_eq!(new.len(), keys.len());
+        assert!(shared.into_filter() == plain);
+    }
+}
+
+#[test]
+fn who_hears_of_an_insert_finds_the_key() {
+    let keys: Vec<u64> = (0..50_000).map(|key| Rng::new(key).next_u64()).collect();
+    let (filter, done) = (AtomicBloomFilter::with_rate(50_000, 0.01).unwrap(), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut found = Answers::new();
+                while done.load(Ordering::Relaxed) < keys.len() {
+                    let there = &keys[..done.load(Ordering::Acquire)];
+                    let last = &there[there.len().saturating_sub(300)..];
+                    filter.contains_hashes(last, &mut found);
+                    assert_eq!(found.count_ones(), last.len() as u64);
+                    assert!(filter.inserted() <= keys.len() as u64);
+                }
+            });
+        }
+        for (at, &key) in keys.iter().enumerate() {
+            filter.insert_hash(key);
+            done.store(at + 1, Ordering::Release);
+        }
+    });
+}
+
+#[test]
+fn what_was_planned_goes_along() {
+    let hash = HashSpec::keyed(*b"sixteen secrets!");
+    let shared =
+        AtomicBloomFilter::builder().keys(1000).rate(0.001).hash(hash).build_atomic().unwrap();
+    let mut plain = BloomFilter::builder().keys(1000).rate(0.001).hash(hash).build().unwrap();
+    assert_eq!((shared.planned_keys(), shared.target_rate()), (1000, 0.001));
+    assert_eq!((shared.shape(), shared.hash_spec()), (plain.shape(), hash));
+    assert_eq!(shared.size_bytes(), plain.size_bytes());
+    assert_eq!(shared.expected_rate(1000), plain.expected_rate(1000));
+    let (keys, mut new) = (["a", "b", "a", "c"], Answers::new());
+    shared.insert_batch(&keys, &mut new);
+    assert_eq!(new.iter().collect::<Vec<_>>(), [0, 1, 3]);
+    shared.contains_batch(&["a", "c", "d"], &mut new);
+    assert_eq!(new.iter().collect::<Vec<_>>(), [0, 1]);
+    plain.insert_batch(&keys, &mut new);
+
+    let file = |filter: &BloomFilter| {
+        let mut file = Vec::new();
+        filter.write_to(&mut file, "").unwrap();
+        file
+    };
+    let once = BloomFilter::from(shared);
+    assert_eq!(file(&once), file(&plain));
+    let again = AtomicBloomFilter::from(once);
+    assert!(!again.insert("a") && again.insert("d") && again.contains("d"));
+    assert_eq!(again.inserted(), 4);
+    assert_eq!(again.into_filter().inserted(), 4);
+
+    for (bytes, keys) in [(64, 1), (1 << 20, 1 << 20)] {
+        let shared = AtomicBloomFilter::with_memory(bytes, keys).unwrap();
+        assert_eq!(shared.shape(), BloomFilter::with_memory(bytes, keys).unwrap().shape());
+    }
+    assert!(AtomicBloomFilter::with_memory(63, 1).is_err());
+    assert!(AtomicBloomFilter::with_rate(1, 2.0).is_err());
+    assert!(AtomicBloomFilter::with_bits(1 << 58, 1).unwrap_err().is_alloc());
+}
