@@ -18,6 +18,8 @@ mod avx2;
 mod avx512;
 pub(crate) mod blocked;
 pub(crate) mod classic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(test)]
 mod tests;
 
@@ -40,11 +42,30 @@ pub enum Kernel {
     Avx2,
     /// A line at a time.
     Avx512,
+    /// A quarter of a line at a time.
+    Neon,
 }
 
 impl Kernel {
-    /// All of them, the fastest last.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+    /// All of them; of those that one machine has, the fastest last.
+    pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Neon];
+
+    /// Its name on a command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Neon => "neon",
+        }
+    }
+
+    /// The kernel of that name, there or not.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kernel| kernel.name() == name)
+    }
 
     /// Whether this machine has what the kernel needs.
     #[must_use]
@@ -61,6 +82,12 @@ impl Kernel {
             }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => {
+                cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon")
+            }
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Neon => false,
         }
     }
 
@@ -74,7 +101,7 @@ impl Kernel {
     }
 
     /// Makes this the kernel of the whole process. Answers and bits stay the same, so that it is
-    /// of use to a bench only.
+    /// of use to tests and benches only.
     ///
     /// # Panics
     /// If the machine does not have it.
@@ -101,6 +128,9 @@ impl Kernel {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => unsafe { avx2::insert_batch(rule, lines, hashes, new) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => unsafe { neon::insert_batch(rule, lines, hashes, new) },
             _ => rule.insert_batch(lines, hashes, new),
         }
         new.count_ones()
@@ -122,6 +152,9 @@ impl Kernel {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => unsafe { avx2::contains_batch(rule, lines, hashes, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => unsafe { neon::contains_batch(rule, lines, hashes, found) },
             _ => rule.contains_batch(lines, hashes, found),
         }
     }
@@ -170,7 +203,16 @@ fn prefetch(lines: &[Line], at: usize) {
         // SAFETY: the hint needs SSE, which every x86-64 has; it may be given any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a hint; it changes nothing and may be given any address.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{line}]",
+            line = in(reg) line,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = line;
 }
 
