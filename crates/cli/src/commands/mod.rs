@@ -48,23 +48,21 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
 
 /// Makes the kernel of that name the one of this process.
 fn force(name: &str) -> Result<()> {
-    let names = |kernels: &[Kernel]| {
-        kernels.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ")
-    };
+    let trouble = |text: String| Err(Failure::Plain(format!("--kernel: {text}")));
     let Some(kernel) = Kernel::from_name(name) else {
-        let all = names(&Kernel::ALL);
-        return Err(Failure::Plain(format!("--kernel: '{name}' is no kernel; write one of {all}")));
+        let all = names(Kernel::ALL.into_iter());
+        return trouble(format!("'{name}' is no kernel; write one of {all}"));
     };
     if !kernel.is_there() {
-        let there: Vec<Kernel> =
-            Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).collect();
-        let there = names(&there);
-        return Err(Failure::Plain(format!(
-            "--kernel: this machine has no {name}; it has {there}"
-        )));
+        let there = names(Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()));
+        return trouble(format!("this machine has no {name}; it has {there}"));
     }
     kernel.force();
     Ok(())
+}
+
+fn names(kernels: impl Iterator<Item = Kernel>) -> String {
+    kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
 }
 
 /// A cap on memory in bytes.
