@@ -10,6 +10,7 @@
 
 mod arch;
 mod check;
+mod cross;
 mod sanitize;
 mod step;
 
@@ -25,6 +26,7 @@ usage: cargo x COMMAND
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
+  cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
         },
         ["asan"] => sanitize::asan(),
+        ["cross"] => cross::cross(),
         ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
