@@ -10,6 +10,7 @@
 
 mod arch;
 mod check;
+mod cross;
 mod loom;
 mod sanitize;
 mod step;
@@ -27,6 +28,7 @@ usage: cargo x COMMAND
   loom             the concurrent filter's protocol in every order of its threads
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
+  cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
   bench            every filter, alone and beside its rivals; keeps the rows in results/
   bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
   bench rivals     only beside its rivals; likewise
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
         },
         ["asan"] => sanitize::asan(),
+        ["cross"] => cross::cross(),
         ["bench"] => whole_bench(),
         ["bench", "--quick"] => {
             bench_of("filters", &["--quick"]).and_then(|()| bench_of("rivals", &["--quick"]))

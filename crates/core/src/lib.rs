@@ -67,7 +67,7 @@ pub use filter::geometry::Geometry;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
 pub use hash::HashSpec;
-#[doc(hidden)] // For benches; no promise is made about it.
+#[doc(hidden)] // For tests and benches; no promise is made about it.
 pub use kernel::Kernel;
 pub use key::Key;
 pub use shape::{ClassicShape, Shape};

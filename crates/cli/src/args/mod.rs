@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use petal_lines::{Source, Strategy, Verb};
 
 use examples::*;
@@ -25,11 +25,21 @@ pub(crate) fn parse() -> Result<Petal, ExitCode> {
 }
 
 fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<Petal, ExitCode> {
-    Petal::try_parse_from(words).map_err(|error| {
+    read(words).map_err(|error| {
         // `--help | head` may find nobody reading: nothing to say then.
         let _ = error.print();
         if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
     })
+}
+
+fn read(words: impl IntoIterator<Item = OsString>) -> Result<Petal, clap::Error> {
+    // Known here only: what makes completions shows hidden options too.
+    let kernel = Arg::new("kernel").long("kernel").value_name("NAME").global(true).hide(true);
+    let mut command = Petal::command().arg(kernel);
+    let matches = command.try_get_matches_from_mut(words)?;
+    let mut petal = Petal::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+    petal.kernel = matches.get_one("kernel").cloned();
+    Ok(petal)
 }
 
 const STYLES: Styles = Styles::styled()
@@ -67,6 +77,9 @@ Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble,
 pub(crate) struct Petal {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// The kernel to work with, by name: for tests and benches.
+    #[arg(skip)]
+    pub(crate) kernel: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -517,7 +530,6 @@ pub(crate) struct ManArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_table_of_arguments_is_sound() {

@@ -15,6 +15,7 @@ mod verify;
 use std::io::Write as _;
 use std::path::Path;
 
+use petal::Kernel;
 use petal_lines::Settings;
 
 use crate::args::{Command, Engine, Memory, Petal};
@@ -25,6 +26,9 @@ use crate::progress::Teller;
 /// Runs the verb.
 pub(crate) fn run(args: Petal) -> Result<Outcome> {
     use petal_lines::Verb;
+    if let Some(name) = &args.kernel {
+        force(name)?;
+    }
     match args.command {
         Command::Common(args) => set::compare(Verb::Common, &args),
         Command::Diff(args) => set::compare(Verb::Diff, &args),
@@ -40,6 +44,25 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Completions(args) => pages::complete(&args),
         Command::Man(args) => pages::man(&args),
     }
+}
+
+/// Makes the kernel of that name the one of this process.
+fn force(name: &str) -> Result<()> {
+    let trouble = |text: String| Err(Failure::Plain(format!("--kernel: {text}")));
+    let Some(kernel) = Kernel::from_name(name) else {
+        let all = names(Kernel::ALL.into_iter());
+        return trouble(format!("'{name}' is no kernel; write one of {all}"));
+    };
+    if !kernel.is_there() {
+        let there = names(Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()));
+        return trouble(format!("this machine has no {name}; it has {there}"));
+    }
+    kernel.force();
+    Ok(())
+}
+
+fn names(kernels: impl Iterator<Item = Kernel>) -> String {
+    kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
 }
 
 /// A cap on memory in bytes.

@@ -130,7 +130,7 @@ impl Layout for Shape {
     type Path = Path;
 
     fn path(&self) -> Path {
-        Path::to(self.lanes(), self.probes())
+        Path::to(self.lanes())
     }
 
     #[inline]

@@ -57,32 +57,15 @@ pub(super) fn contains_batch<const LANES: usize>(
     }
 }
 
-/// A one for each lane that is marked, from start 0, twice over and in one row: read from L-r on
-/// they are those of start r.
+/// Which lanes a key marks, by [`Rule::ONES`].
 struct Marker<const LANES: usize> {
-    ones: &'static [[i64; LANES]; 2],
+    ones: &'static [[u64; LANES]; 2],
     probes: u32,
 }
 
 impl<const LANES: usize> Marker<LANES> {
-    /// The rows for all numbers of probes.
-    const ONES: [[[i64; LANES]; 2]; 17] = {
-        let mut ones = [[[0; LANES]; 2]; 17];
-        let mut at = 0;
-        while at < 17 * LANES {
-            let (probes, lane) = (at / LANES, at % LANES);
-            let one = (lane < probes) as i64;
-            ones[probes] = [{
-                ones[probes][0][lane] = one;
-                ones[probes][0]
-            }; 2];
-            at += 1;
-        }
-        ones
-    };
-
     fn new(probes: u32) -> Self {
-        Self { ones: &Self::ONES[probes as usize], probes }
+        Self { ones: &Rule::<LANES>::ONES[probes as usize], probes }
     }
 
     /// Whether all lanes are marked.
@@ -130,7 +113,7 @@ impl<const LANES: usize> Marker<LANES> {
         } else {
             let from = LANES - (low >> 12) as usize % LANES + 4 * half;
             // SAFETY: `from` is at most LANES + 4 * (LANES / 4 - 1), so four of 2 * LANES follow.
-            unsafe { _mm256_loadu_si256(self.ones.as_ptr().cast::<i64>().add(from).cast()) }
+            unsafe { _mm256_loadu_si256(self.ones.as_ptr().cast::<u64>().add(from).cast()) }
         };
         _mm256_sllv_epi64(ones, _mm256_and_si256(fields, _mm256_set1_epi64x(63)))
     }

@@ -61,6 +61,21 @@ impl<const LANES: usize> Rule<LANES> {
     /// Lines of a block.
     pub(super) const LINES: usize = LANES / 8;
 
+    /// For all numbers of probes a one for each lane that is marked, from start 0, twice over and
+    /// in one row: read from L-r on they are those of start r.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    pub(super) const ONES: [[[u64; LANES]; 2]; 17] = {
+        let mut ones = [[[0; LANES]; 2]; 17];
+        let mut at = 0;
+        while at < 17 * LANES {
+            let (probes, lane) = (at / LANES, at % LANES);
+            ones[probes][0][lane] = (lane < probes) as u64;
+            ones[probes][1] = ones[probes][0];
+            at += 1;
+        }
+        ones
+    };
+
     /// The first line of a hash's block.
     #[inline(always)]
     pub(super) fn at(&self, hash: u64) -> usize {

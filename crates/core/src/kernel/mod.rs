@@ -20,6 +20,8 @@ mod avx512;
 mod batch;
 pub(crate) mod blocked;
 pub(crate) mod classic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 pub(crate) mod shared;
 #[cfg(test)]
 mod tests;
@@ -41,11 +43,30 @@ pub enum Kernel {
     Avx2,
     /// A line at a time.
     Avx512,
+    /// A quarter of a line at a time.
+    Neon,
 }
 
 impl Kernel {
-    /// All of them, the fastest last.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+    /// All of them; of those that one machine has, the fastest last.
+    pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Neon];
+
+    /// Its name on a command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Neon => "neon",
+        }
+    }
+
+    /// The kernel of that name, there or not.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kernel| kernel.name() == name)
+    }
 
     /// Whether this machine has what the kernel needs.
     #[must_use]
@@ -64,6 +85,12 @@ impl Kernel {
             }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => {
+                cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon")
+            }
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Neon => false,
         }
     }
 
@@ -80,6 +107,7 @@ impl Kernel {
         match CHOSEN.load(Ordering::Relaxed) {
             AVX512 => Ready(Self::Avx512),
             AVX2 => Ready(Self::Avx2),
+            NEON => Ready(Self::Neon),
             PORTABLE => Ready(Self::Portable),
             _ => Self::choose(),
         }
@@ -108,11 +136,12 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 const PORTABLE: u8 = Kernel::Portable as u8;
 const AVX2: u8 = Kernel::Avx2 as u8;
 const AVX512: u8 = Kernel::Avx512 as u8;
+const NEON: u8 = Kernel::Neon as u8;
 
 /// How single keys go about a filter, chosen when it is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Path {
-    /// One line, a bit in every lane, with AVX-512, which the machine has: inlined.
+    /// Blocks of one line, with AVX-512, which the machine has: inlined.
     #[cfg(target_arch = "x86_64")]
     Inline,
     /// All else: a call of the kernel.
@@ -120,11 +149,11 @@ pub enum Path {
 }
 
 impl Path {
-    /// The path to blocks of so many lanes, for so many probes.
-    pub(crate) fn to(lanes: u32, probes: u32) -> Self {
-        match (Kernel::chosen().0, lanes, probes) {
+    /// The path to blocks of so many lanes.
+    pub(crate) fn to(lanes: u32) -> Self {
+        match (Kernel::chosen().0, lanes) {
             #[cfg(target_arch = "x86_64")]
-            (Kernel::Avx512, 8, _) => Self::Inline,
+            (Kernel::Avx512, 8) => Self::Inline,
             _ => Self::Call,
         }
     }
@@ -189,6 +218,9 @@ impl Ready {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { avx2::insert(rule, lines, hash) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::insert(rule, lines, hash) },
             _ => blocked::insert(rule, lines, hash),
         }
     }
@@ -207,6 +239,9 @@ impl Ready {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { avx2::contains(rule, lines, hash) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::contains(rule, lines, hash) },
             _ => blocked::contains(rule, lines, hash),
         }
     }
@@ -229,6 +264,9 @@ impl Ready {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { avx2::insert_batch(blocks, hashes, new) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::insert_batch(blocks, hashes, new) },
             _ => {
                 let rule = blocks.rule;
                 blocks.insert_batch(hashes, new, |block, hash| rule.insert(block, hash));
@@ -253,6 +291,9 @@ impl Ready {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { avx2::contains_batch(blocks, hashes, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::contains_batch(blocks, hashes, found) },
             _ => {
                 let rule = blocks.rule;
                 blocks.contains_batch(hashes, found, |block, hash| rule.contains(block, hash));
@@ -271,7 +312,16 @@ fn prefetch<L>(lines: &[L], at: usize) {
         // SAFETY: the hint needs SSE, which every x86-64 has; it may be given any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a hint; it changes nothing and may be given any address.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{line}]",
+            line = in(reg) line,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = line;
 }
 
