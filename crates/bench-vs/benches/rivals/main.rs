@@ -5,8 +5,6 @@
 //! on; a rival gets what its allocator gives.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
-mod targets;
-
 use std::process::ExitCode;
 
 use petal::{Kernel, Shape};
@@ -39,7 +37,6 @@ fn main() -> ExitCode {
         command: "cargo x bench rivals",
         numbers: &[100_000, 1_000_000, 50_000_000, 400_000_000],
         contestants,
-        targets: &targets::TARGETS,
     };
     match program.run(&args, &|what| eprintln!("{what}")) {
         Ok(text) => {

@@ -8,8 +8,7 @@ use std::process::ExitCode;
 use petal::Kernel;
 use petal_bench::contest::petal::{Model, kernels};
 use petal_bench::contest::program::Program;
-use petal_bench::contest::verdict::{Pick, Target, Wants};
-use petal_bench::contest::{Contestant, Form, Kind, Operation};
+use petal_bench::contest::{Contestant, Form, Kind};
 
 const USAGE: &str = "\
 usage: cargo x bench filters [--quick] [N ...]
@@ -23,16 +22,6 @@ const ALONE_FROM: u64 = 200_000_000;
 /// Texts take more than ten times the memory of numbers.
 const TEXTS_TO: u64 = 1_000_000;
 
-/// What our own filters are held to beside each other: a tenth of the rate for little time.
-const TARGETS: [Target; 1] = [Target {
-    ours: Pick::new("petal", 0.001, Kind::Hash, Form::Batch),
-    theirs: Pick::new("petal", 0.01, Kind::Hash, Form::Batch),
-    numbers: &[100_000, 1_000_000, 50_000_000],
-    operations: &Operation::ALL,
-    wants: Wants::AtMost(1.3),
-    bits: Some(15.8),
-}];
-
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.iter().any(|arg| arg == "--help") {
@@ -44,7 +33,6 @@ fn main() -> ExitCode {
         command: "cargo x bench filters",
         numbers: &[100_000, 1_000_000, 50_000_000, 400_000_000],
         contestants,
-        targets: &TARGETS,
     };
     match program.run(&args, &|what| eprintln!("{what}")) {
         Ok(text) => {

@@ -12,7 +12,6 @@
 //! | [`petal`] | the library's filters as contestants |
 //! | [`rounds`] | turns, rounds, and the judging of every answer |
 //! | [`rows`] | one row for each contestant and operation, as CSV and as a table |
-//! | [`verdict`] | targets, and whether rows meet them |
 //! | [`program`] | what the bench programs have in common |
 
 pub mod keys;
@@ -21,7 +20,6 @@ pub mod program;
 pub mod rounds;
 pub mod rows;
 pub mod subject;
-pub mod verdict;
 
 use ::petal::Kernel;
 

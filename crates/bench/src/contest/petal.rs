@@ -32,10 +32,10 @@ const PAIR: (f64, u32) = (15.05, 10);
 impl Model {
     fn name(self) -> String {
         match self {
-            Self::Rate(_) => "petal".into(),
+            Self::Rate(rate) => format!("petal {} %", 100.0 * rate),
             Self::Line(probes) => format!("petal k={probes}"),
-            Self::Pair => "petal pairs".into(),
-            Self::Classic(_) => "petal classic".into(),
+            Self::Pair => "petal 0.1 % pairs".into(),
+            Self::Classic(rate) => format!("petal classic {} %", 100.0 * rate),
         }
     }
 
@@ -47,7 +47,7 @@ impl Model {
         }
     }
 
-    /// A contestant for so many keys. Kernels are for batches on lines and pairs; all else is portable.
+    /// A contestant for so many keys. Kernels are for lines and pairs; the textbook's filter is portable.
     ///
     /// # Errors
     /// A sentence, if there cannot be such a filter.
@@ -58,6 +58,8 @@ impl Model {
         form: Form,
         kernel: Kernel,
     ) -> Result<Contestant, String> {
+        // How single keys go is decided when a filter is made.
+        kernel.force();
         let made = match self {
             Self::Rate(rate) => BloomFilter::with_rate(keys, rate),
             Self::Line(probes) => BloomFilter::with_bits(10 * keys, probes),
@@ -69,7 +71,6 @@ impl Model {
             }
         };
         let filter = made.map_err(|problem| problem.to_string())?;
-        let kernel = if form == Form::Batch { kernel } else { Kernel::Portable };
         Ok(self.with(filter, keys, kind, form, kernel))
     }
 

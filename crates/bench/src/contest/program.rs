@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::Contestant;
 use super::rounds::{self, Plan};
 use super::rows::{HEADER, Row, table};
-use super::verdict::{Target, verdicts};
 use crate::machine::Machine;
 use crate::place::root;
 use crate::summary::csv_row;
@@ -83,13 +82,11 @@ pub struct Program {
     pub numbers: &'static [u64],
     /// Who takes part for a number of keys.
     pub contestants: fn(u64) -> Result<Vec<Contestant>, String>,
-    /// What is to be met.
-    pub targets: &'static [Target],
 }
 
 impl Program {
     /// Holds a contest for each number of keys. Rows of a whole run go to today's file; the text that is returned has all
-    /// others, a table for each number, and what the targets came to.
+    /// others, and a table for each number. What the targets come to is `cargo x figures`' business.
     ///
     /// # Errors
     /// A sentence: about arguments, a filter that cannot be, a wrong answer, or the file.
@@ -107,7 +104,7 @@ impl Program {
             args.iter().map(String::as_str).filter(|&arg| arg != "--bench").collect();
         let command = format!("{} {}", self.command, said.join(" "));
         let rows = put(options.keep, command.trim_end(), &all, tell)?;
-        Ok(format!("{rows}{tables}\n{}", verdicts(&all, self.targets)))
+        Ok(rows + &tables)
     }
 }
 
@@ -198,7 +195,6 @@ mod tests {
                 let model = Model::Rate(0.01);
                 Ok(vec![model.contestant(keys, Kind::Hash, Form::Batch, Kernel::Portable)?])
             },
-            targets: &[],
         };
         let args = ["--quick", "10000", "--bench"].map(str::to_owned);
         let text = program.run(&args, &|_| ()).unwrap();
@@ -206,6 +202,6 @@ mod tests {
         assert!(lines[0].starts_with("# "), "{text}");
         assert_eq!(lines[1], "# cargo x bench test --quick 10000");
         assert!(lines[2].starts_with("suite,n,filter,target_rate,bits_per_key,"), "{text}");
-        assert!(lines[3].starts_with("test,10000,petal,0.01,"), "{text}");
+        assert!(lines[3].starts_with("test,10000,petal 1 %,0.01,"), "{text}");
     }
 }

@@ -230,8 +230,11 @@ struct Count {
     variance: f64,
 }
 
-/// The measured rate of each contestant, if it is a filter.
-fn judge(plan: Plan, contestants: &mut [Contestant]) -> Result<Vec<Option<f64>>, String> {
+/// A rate, and the absent keys that it is the share of; nothing, if the contestant is no filter.
+type Measured = Option<(f64, u64)>;
+
+/// The measured rate of each contestant.
+fn judge(plan: Plan, contestants: &mut [Contestant]) -> Result<Vec<Measured>, String> {
     let mut counts = vec![Count::default(); contestants.len()];
     for texts in [false, true] {
         let judged = if texts { plan.judged / 10 } else { plan.judged };
@@ -291,7 +294,7 @@ fn count(
 }
 
 /// The measured rate, if it is what the bits foretold.
-fn rate(contestant: &Contestant, count: Count) -> Result<Option<f64>, String> {
+fn rate(contestant: &Contestant, count: Count) -> Result<Measured, String> {
     let Count { of, found, mean, variance } = count;
     // One count more or less is no deviation.
     let far = (found - mean).abs() > SIGMAS * variance.sqrt() + 1.0;
@@ -299,7 +302,7 @@ fn rate(contestant: &Contestant, count: Count) -> Result<Option<f64>, String> {
         let title = contestant.title();
         return Err(format!("{title}: {found} false positives where {mean:.0} are foretold"));
     }
-    Ok((of > 0.0).then(|| found / of))
+    Ok((of > 0.0).then(|| (found / of, of as u64)))
 }
 
 fn which(operation: Operation) -> Which {
@@ -383,7 +386,10 @@ mod tests {
         let plan = Plan { keys: 100, rounds: 6, judged: 1_000, chunk: CHUNK };
         let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
         assert_eq!(rows.len(), 3 * 4);
-        assert!(rows.iter().all(|row| row.ns.len() == 6 && row.measured == Some(0.0)));
+        assert!(
+            rows.iter()
+                .all(|row| row.ns.len() == 6 && row.measured.is_some_and(|(rate, _)| rate == 0.0))
+        );
         // Two calls make a turn: the one that nobody times and the one that is timed.
         let turns: Vec<char> = log.borrow().chars().step_by(2).take(18).collect();
         let rounds: Vec<String> = turns.chunks(3).map(|round| round.iter().collect()).collect();
@@ -433,6 +439,6 @@ mod tests {
         let count = Count { of: 1e5, found: 1_200.0, mean: 1_000.0, variance: 990.0 };
         assert!(rate(&contestants[0], count).unwrap_err().contains("foretold"));
         let count = Count { found: 1_100.0, ..count };
-        assert_eq!(rate(&contestants[0], count), Ok(Some(0.011)));
+        assert_eq!(rate(&contestants[0], count), Ok(Some((0.011, 100_000))));
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn look(filter: &str, kernel: &str) -> Look {
         ("bloomfilter", _) => of("#CC79A7", "#9C4274", "", Mark::Diamond, 2.0),
         ("growable-bloom-filter", _) => of("#CC79A7", "#9C4274", "5 3", Mark::Diamond, 2.0),
         ("qfilter", _) => of("#E69F00", "#8F5F00", "", Mark::Triangle, 2.0),
-        ("xorf", _) => of("#E69F00", "#8F5F00", "5 3", Mark::Triangle, 2.0),
+        ("xorf BinaryFuse8", _) => of("#E69F00", "#8F5F00", "5 3", Mark::Triangle, 2.0),
         (ours, "portable") if ours.starts_with("petal") => {
             of("#6AAEE0", "#2F74A8", "", Mark::Circle, 2.0)
         }
