@@ -29,7 +29,7 @@ use geometry::{Geometry, cardinality, fill};
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of them for rates
 /// below 0.02 %.
 ///
-/// Against the textbook filter it takes 4 % more space at a rate of 1 % and touches one cache
+/// Against the textbook filter it takes 5 % more space at a rate of 1 % and touches one cache
 /// line a key instead of up to seven.
 ///
 /// ```
