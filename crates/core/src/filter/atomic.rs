@@ -14,6 +14,7 @@ use crate::answers::Answers;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::kernel::shared::{SharedBlocks, Stripes};
+use crate::kernel::{Kernel, Ready};
 use crate::key::Key;
 use crate::rate;
 use crate::shape::Shape;
@@ -68,6 +69,7 @@ pub struct AtomicBloomFilter {
     facts: Facts,
     store: Shared,
     stripes: Stripes,
+    kernel: Ready,
 }
 
 /// Runs with the blocks of a filter.
@@ -75,7 +77,7 @@ macro_rules! blocks {
     ($filter:expr, |$blocks:ident| $call:expr) => {
         kernel!($filter.shape, |rule| {
             let (lines, stripes) = ($filter.store.lines(), &$filter.stripes);
-            let $blocks = SharedBlocks { rule, lines, stripes };
+            let $blocks = SharedBlocks { rule, lines, stripes, kernel: $filter.kernel };
             $call
         })
     };
@@ -121,7 +123,7 @@ impl AtomicBloomFilter {
     #[must_use]
     pub fn into_filter(self) -> BloomFilter {
         let inserted = self.inserted();
-        let Self { shape, hash, facts, store, stripes: _ } = self;
+        let Self { shape, hash, facts, store, stripes: _, kernel: _ } = self;
         Filter::over(shape, hash, Facts { inserted, ..facts }, store.into())
     }
 }
@@ -140,7 +142,8 @@ impl From<BloomFilter> for AtomicBloomFilter {
     /// The filter with all that is in it, in the same memory.
     fn from(filter: BloomFilter) -> Self {
         let Filter { shape, hash, facts, store, path: _ } = filter;
-        Self { shape, hash, facts, store: store.into(), stripes: Stripes::new(shape.blocks()) }
+        let stripes = Stripes::new(shape.blocks());
+        Self { shape, hash, facts, store: store.into(), stripes, kernel: Kernel::chosen() }
     }
 }
 

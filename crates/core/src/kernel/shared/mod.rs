@@ -25,9 +25,11 @@
 #[cfg(all(loom, test))]
 mod tests;
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::batch::{GROUP, Hashes, Places, batch, each, join};
 use super::blocked::{Marks, Rule};
-use super::prefetch;
+use super::{Kernel, Ready, prefetch};
 use crate::store::AtomicLine;
 use crate::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
@@ -106,12 +108,14 @@ pub(crate) struct SharedBlocks<'a, const LANES: usize> {
     pub(crate) rule: Rule<LANES>,
     pub(crate) lines: &'a [AtomicLine],
     pub(crate) stripes: &'a Stripes,
+    /// AVX-512 looks at lines, all others at words.
+    pub(crate) kernel: Ready,
 }
 
 impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
     /// The block whose first line is at `at`.
     #[inline(always)]
-    fn block(&self, at: usize) -> &'a [AtomicLine] {
+    pub(super) fn block(&self, at: usize) -> &'a [AtomicLine] {
         &self.lines[at..at + Rule::<LANES>::LINES]
     }
 
@@ -137,13 +141,23 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
     /// Whether all bits of a hash are set.
     #[inline]
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.contains_at(self.rule.at(hash), hash)
+        match self.kernel.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::contains(self, hash) },
+            _ => self.contains_at(self.rule.at(hash), hash),
+        }
     }
 
     /// Sets the bits of a hash; whether any of them was clear.
     #[inline]
     pub(crate) fn insert(&self, hash: u64) -> bool {
-        self.insert_at(self.rule.at(hash), hash)
+        match self.kernel.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::insert(self, hash) },
+            _ => self.insert_at(self.rule.at(hash), hash),
+        }
     }
 
     #[inline(always)]
@@ -157,18 +171,27 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
         if self.has(block, &marks) {
             return false;
         }
+        self.with_stripe(at, || {
+            let mut new = false;
+            for (word, bit) in self.words(block, &marks) {
+                let bits = word.load(Ordering::Relaxed);
+                if bits & bit == 0 {
+                    // No locked instruction: whoever else writes to this word needs the stripe.
+                    word.store(bits | bit, Ordering::Relaxed);
+                    new = true;
+                }
+            }
+            new
+        })
+    }
+
+    /// Takes the stripe of the block at `at` while `set` looks again, sets what is missing, and
+    /// says whether that was anything. It must not panic: the stripe would stay taken.
+    #[inline(always)]
+    pub(super) fn with_stripe(&self, at: usize, set: impl FnOnce() -> bool) -> bool {
         let stripe = self.stripes.of(at / Rule::<LANES>::LINES);
         let inserted = stripe.take();
-        // Nothing from here on panics: the stripe would stay taken.
-        let mut new = false;
-        for (word, bit) in self.words(block, &marks) {
-            let bits = word.load(Ordering::Relaxed);
-            if bits & bit == 0 {
-                // No locked instruction: whoever else writes to this word needs the stripe.
-                word.store(bits | bit, Ordering::Relaxed);
-                new = true;
-            }
-        }
+        let new = set();
         stripe.give_back(inserted + u64::from(new));
         new
     }
@@ -185,19 +208,36 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
     /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
     /// it in the batch included. There are words for all answers, 64 to a word.
     pub(crate) fn insert_batch(self, hashes: impl Hashes, new: &mut [u64]) {
-        let look = |blocks: &mut Self, places: &Places, new: &mut u8| {
-            let keys = places.at.into_iter().zip(places.hashes);
-            *new = each(keys, |(at, hash)| blocks.insert_at(at, hash));
-        };
-        batch(self, hashes, new, Self::prepare, look, join);
+        match self.kernel.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::insert_batch(&self, hashes, new) },
+            _ => self.batch(hashes, new, Self::insert_at),
+        }
     }
 
     /// Looks for many hashes; answers as in [`insert_batch`](Self::insert_batch).
     pub(crate) fn contains_batch(self, hashes: impl Hashes, found: &mut [u64]) {
-        let look = |blocks: &mut Self, places: &Places, found: &mut u8| {
+        match self.kernel.0 {
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::contains_batch(&self, hashes, found) },
+            _ => self.batch(hashes, found, Self::contains_at),
+        }
+    }
+
+    /// Does many hashes in turn, each where its block begins.
+    #[inline(always)]
+    fn batch(
+        self,
+        hashes: impl Hashes,
+        answers: &mut [u64],
+        one: impl Fn(&Self, usize, u64) -> bool,
+    ) {
+        let look = |blocks: &mut Self, places: &Places, answers: &mut u8| {
             let keys = places.at.into_iter().zip(places.hashes);
-            *found = each(keys, |(at, hash)| blocks.contains_at(at, hash));
+            *answers = each(keys, |(at, hash)| one(blocks, at, hash));
         };
-        batch(self, hashes, found, Self::prepare, look, join);
+        batch(self, hashes, answers, Self::prepare, look, join);
     }
 }

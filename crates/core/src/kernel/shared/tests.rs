@@ -26,7 +26,9 @@ impl World {
     }
 
     fn blocks(&self) -> SharedBlocks<'_, 8> {
-        SharedBlocks { rule: RULE, lines: &self.lines, stripes: &self.stripes }
+        // Assembly would not know what loom's words are.
+        let kernel = Kernel::Portable.ready().unwrap();
+        SharedBlocks { rule: RULE, lines: &self.lines, stripes: &self.stripes, kernel }
     }
 
     fn insert(&self, hash: u64) -> bool {
