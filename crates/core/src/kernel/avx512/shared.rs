@@ -95,9 +95,9 @@ pub(in super::super) fn contains_batch<const LANES: usize>(
     let lines = Blocks::new(blocks.rule, blocks.lines, 0);
     // Also those of a small filter are asked for: another core may have them.
     if blocks.rule.probes as usize == LANES {
-        contains_groups::<LANES, true, _, _>(lines, hashes, found, 0, load);
+        contains_groups::<LANES, true, _, _>(lines, hashes, found, super::ASKED_FOR_FROM, load);
     } else {
-        contains_groups::<LANES, false, _, _>(lines, hashes, found, 0, load);
+        contains_groups::<LANES, false, _, _>(lines, hashes, found, super::ASKED_FOR_FROM, load);
     }
 }
 
