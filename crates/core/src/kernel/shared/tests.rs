@@ -9,6 +9,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::*;
+use crate::answers::Answers;
 use crate::store::Line;
 
 const RULE: Rule<8> = Rule { blocks: 1, probes: 2 };
@@ -103,8 +104,8 @@ fn insert_at_once(threads: &[Vec<u64>]) {
         let world = World::new();
         let run = |hashes: &[u64], world: &World| {
             let (mut new, mut found) = (Answers::new(), Answers::new());
-            world.blocks().insert_batch(hashes, &mut new);
-            world.blocks().contains_batch(hashes, &mut found);
+            world.blocks().insert_batch(hashes, new.reset(hashes.len()));
+            world.blocks().contains_batch(hashes, found.reset(hashes.len()));
             assert_eq!(found.count_ones(), hashes.len() as u64, "one's own inserts are seen");
             (0..new.len()).map(|at| new.get(at)).collect::<Vec<_>>()
         };
