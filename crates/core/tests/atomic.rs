@@ -245,6 +245,19 @@ fn what_was_planned_goes_along() {
     assert_eq!(again.inserted(), 4);
     assert_eq!(again.into_filter().inserted(), 4);
 
+    // Words are hashed on the way.
+    let words: Vec<u64> = (0..5000).chain(0..10).collect();
+    let shared = AtomicBloomFilter::with_rate(5000, 0.01).unwrap();
+    let mut plain =
+        BloomFilter::builder().keys(5000).rate(0.01).hash(shared.hash_spec()).build().unwrap();
+    let mut theirs = Answers::new();
+    shared.insert_batch(&words, &mut new);
+    plain.insert_batch(&words, &mut theirs);
+    assert_eq!(new, theirs);
+    shared.contains_batch(&words, &mut new);
+    assert_eq!(new.count_ones(), words.len() as u64);
+    assert!(shared.into_filter() == plain);
+
     for (bytes, keys) in [(64, 1), (1 << 20, 1 << 20)] {
         let shared = AtomicBloomFilter::with_memory(bytes, keys).unwrap();
         assert_eq!(shared.shape(), BloomFilter::with_memory(bytes, keys).unwrap().shape());

@@ -14,7 +14,7 @@ use crate::answers::Answers;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::kernel::shared::{SharedBlocks, Stripes};
-use crate::kernel::{Kernel, Ready};
+use crate::kernel::{Kernel, Keys, Ready};
 use crate::key::Key;
 use crate::rate;
 use crate::shape::Shape;
@@ -69,6 +69,7 @@ pub struct AtomicBloomFilter {
     facts: Facts,
     store: Shared,
     stripes: Stripes,
+    /// Chosen when it was made.
     kernel: Ready,
 }
 
@@ -178,6 +179,9 @@ impl AtomicBloomFilter {
     /// Cost: as one by one, but cache misses overlap.
     pub fn insert_batch<K: Key>(&self, keys: &[K], new: &mut Answers) {
         blocks!(self, |blocks| {
+            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
+                return blocks.insert_batch(Keys { words, hash }, new.reset(keys.len()));
+            }
             hashed(keys, &self.hash, new, |hashes, new| blocks.insert_batch(hashes, new));
         });
     }
@@ -214,6 +218,9 @@ impl AtomicBloomFilter {
     /// Cost: as one by one, but cache misses overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
         blocks!(self, |blocks| {
+            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
+                return blocks.contains_batch(Keys { words, hash }, found.reset(keys.len()));
+            }
             hashed(keys, &self.hash, found, |hashes, found| blocks.contains_batch(hashes, found));
         });
     }

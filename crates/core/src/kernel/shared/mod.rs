@@ -16,6 +16,10 @@
 //! of its blocks. All else is relaxed. A thread that hears of an insert hears of its bits too:
 //! what happened before is never unseen, and no bit is ever cleared.
 //!
+//! With AVX-512 the same is done a line at a time, in assembly ([`avx512::shared`]): the holder
+//! of a stripe then stores all words of a line, most of them as they were, which nobody else could
+//! change meanwhile. The other kernels go word by word, as written here.
+//!
 //! Cost of an insert: a query, and if the key is new one locked instruction on a line of the
 //! stripes, which another core may have. A thread that is stopped while it holds a stripe holds
 //! up the inserts of that stripe.
