@@ -108,15 +108,19 @@ fn contains_groups<const LANES: usize, const ALL: bool, L, H: Hashes>(
         prepare(blocks, hashes, group, asked_for_from);
     };
     let look = |blocks: &mut Blocks<LANES, &[L]>, group: &Group, missed: &mut Missed| {
-        look_for::<LANES, ALL, L>(blocks.lines, group, missed, &load);
+        // SAFETY: the group was prepared for these lines.
+        unsafe { look_for::<LANES, ALL, L>(blocks.lines, group, missed, &load) };
     };
     batch(blocks, hashes, found, prepare, look, |missed| nothing(missed));
 }
 
-/// Looks for the keys of a group, which [`prepare`] has placed among these lines.
+/// Looks for the keys of a group.
+///
+/// # Safety
+/// [`prepare`] has placed the group among these lines.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn look_for<const LANES: usize, const ALL: bool, L>(
+unsafe fn look_for<const LANES: usize, const ALL: bool, L>(
     lines: &[L],
     group: &Group,
     missed: &mut Missed,
@@ -124,7 +128,7 @@ fn look_for<const LANES: usize, const ALL: bool, L>(
 ) {
     for (key, missed) in missed.iter_mut().enumerate() {
         let first = lines.as_ptr().wrapping_byte_add(group.at[key] as usize);
-        // SAFETY: as above.
+        // SAFETY: the caller answers for it that all lines of the block are there.
         let block = unsafe { from_raw_parts(first, Rule::<LANES>::LINES) };
         *missed = miss::<LANES, ALL, L>(block, &group.marks(key), &load);
     }

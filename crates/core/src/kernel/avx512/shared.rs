@@ -22,7 +22,9 @@ use std::arch::x86_64::*;
 
 use super::super::blocked::{Blocks, Rule};
 use super::super::shared::SharedBlocks;
-use super::{GROUP, Group, Hashes, Line, Marks, Missed, batch, contains_groups, inline};
+use super::{
+    ASKED_FOR_FROM, GROUP, Group, Hashes, Line, Marks, Missed, batch, contains_groups, inline,
+};
 use super::{look_for, miss, nothing, prepare};
 use crate::store::AtomicLine;
 
@@ -93,11 +95,11 @@ pub(in super::super) fn contains_batch<const LANES: usize>(
 ) {
     let load = |line: &AtomicLine| load(line);
     let lines = Blocks::new(blocks.rule, blocks.lines, 0);
-    // Also those of a small filter are asked for: another core may have them.
+    // Nothing is locked: as with lines of one owner, small filters need no asking.
     if blocks.rule.probes as usize == LANES {
-        contains_groups::<LANES, true, _, _>(lines, hashes, found, super::ASKED_FOR_FROM, load);
+        contains_groups::<LANES, true, _, _>(lines, hashes, found, ASKED_FOR_FROM, load);
     } else {
-        contains_groups::<LANES, false, _, _>(lines, hashes, found, super::ASKED_FOR_FROM, load);
+        contains_groups::<LANES, false, _, _>(lines, hashes, found, ASKED_FOR_FROM, load);
     }
 }
 
@@ -124,12 +126,21 @@ fn insert_groups<const LANES: usize, const ALL: bool, H: Hashes>(
 ) {
     type Lines<'a, const LANES: usize> = Blocks<LANES, &'a [AtomicLine]>;
     let prepare = |lines: &Lines<LANES>, hashes: &_, group: &mut _| {
+        // Always asked for: a locked instruction keeps the processor from seeing far ahead.
         prepare(lines, hashes, group, 0);
     };
     let look = |lines: &mut Lines<LANES>, group: &Group, missed: &mut Missed| {
-        look_for::<LANES, ALL, _>(lines.lines, group, missed, |line| load(line));
+        // SAFETY: the group was prepared for these lines.
+        unsafe { look_for::<LANES, ALL, _>(lines.lines, group, missed, |line| load(line)) };
         if *missed == [0; GROUP] {
             return;
+        }
+        // Another core may have what is written to, and gives it away while the keys before wait.
+        // Only now: who mostly meets known keys leaves lines and stripes to others.
+        for (key, _) in missed.iter().enumerate().filter(|(_, missed)| **missed != 0) {
+            let at = group.at[key] as usize / Line::BYTES;
+            blocks.block(at).iter().for_each(own);
+            own(blocks.stripe(at));
         }
         for (key, missed) in missed.iter_mut().enumerate().filter(|(_, missed)| **missed != 0) {
             let at = group.at[key] as usize / Line::BYTES;
@@ -157,6 +168,15 @@ fn set<const LANES: usize, const ALL: bool>(block: &[AtomicLine], marks: &Marks<
 #[inline(always)]
 fn here(line: &AtomicLine) -> *mut Line {
     std::ptr::from_ref(line).cast_mut().cast()
+}
+
+/// Asks for what will be written to soon.
+#[inline(always)]
+fn own<T>(here: &T) {
+    // SAFETY: a hint; it changes nothing.
+    unsafe {
+        asm!("prefetchw [{here}]", here = in(reg) here, options(readonly, nostack, preserves_flags));
+    }
 }
 
 /// The words of a line, each by a relaxed load.

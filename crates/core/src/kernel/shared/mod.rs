@@ -16,7 +16,7 @@
 //! of its blocks. All else is relaxed. A thread that hears of an insert hears of its bits too:
 //! what happened before is never unseen, and no bit is ever cleared.
 //!
-//! With AVX-512 the same is done a line at a time, in assembly ([`avx512::shared`]): the holder
+//! With AVX-512 the same is done a line at a time, in assembly (`avx512::shared`): the holder
 //! of a stripe then stores all words of a line, most of them as they were, which nobody else could
 //! change meanwhile. The other kernels go word by word, as written here.
 //!
@@ -29,11 +29,11 @@
 #[cfg(all(loom, test))]
 mod tests;
 
-#[cfg(target_arch = "x86_64")]
-use super::avx512;
 use super::batch::{GROUP, Hashes, Places, batch, each, join};
 use super::blocked::{Marks, Rule};
-use super::{Kernel, Ready, prefetch};
+#[cfg(target_arch = "x86_64")]
+use super::{Kernel, avx512};
+use super::{Ready, prefetch};
 use crate::store::AtomicLine;
 use crate::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
@@ -48,7 +48,7 @@ const SPINS: u32 = if cfg!(all(loom, test)) { 3 } else { 64 };
 
 /// One for many blocks: the right to write to them, and how many inserts into them were new.
 #[repr(align(64))]
-struct Stripe(AtomicU64);
+pub(super) struct Stripe(AtomicU64);
 
 impl Stripe {
     /// Waits until nobody has it, and takes it; the inserts counted so far.
@@ -189,11 +189,17 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
         })
     }
 
+    /// The stripe of the block at `at`.
+    #[inline(always)]
+    pub(super) fn stripe(&self, at: usize) -> &'a Stripe {
+        self.stripes.of(at / Rule::<LANES>::LINES)
+    }
+
     /// Takes the stripe of the block at `at` while `set` looks again, sets what is missing, and
     /// says whether that was anything. It must not panic: the stripe would stay taken.
     #[inline(always)]
     pub(super) fn with_stripe(&self, at: usize, set: impl FnOnce() -> bool) -> bool {
-        let stripe = self.stripes.of(at / Rule::<LANES>::LINES);
+        let stripe = self.stripe(at);
         let inserted = stripe.take();
         let new = set();
         stripe.give_back(inserted + u64::from(new));

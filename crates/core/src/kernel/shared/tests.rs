@@ -10,6 +10,7 @@ use loom::thread;
 
 use super::*;
 use crate::answers::Answers;
+use crate::kernel::Kernel;
 use crate::store::Line;
 
 const RULE: Rule<8> = Rule { blocks: 1, probes: 2 };
