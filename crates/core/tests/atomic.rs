@@ -5,12 +5,12 @@
 mod naive;
 
 use std::collections::HashSet;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use naive::{Facts, Naive};
-use petal::{Answers, AtomicBloomFilter, BloomFilter, HashSpec};
+use petal::{Answers, AtomicBloomFilter, BloomFilter, HashSpec, Kernel};
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,6 +18,17 @@ use proptest::prelude::*;
 /// An empty filter of any shape, also one that no constructor gives.
 fn empty(naive: &Naive) -> BloomFilter {
     BloomFilter::read_from(&naive.to_file(&Facts::none())[..]).unwrap().0
+}
+
+/// A filter for threads by every kernel that the machine has: it stays with the one with which it
+/// was made.
+fn shared(filter: &BloomFilter) -> impl Iterator<Item = AtomicBloomFilter> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).map(|kernel| {
+        let _alone = ONE_AT_A_TIME.lock();
+        kernel.force();
+        AtomicBloomFilter::from(filter.to_owned_filter().unwrap())
+    })
 }
 
 fn filled<'a>(naive: &Naive, hashes: impl IntoIterator<Item = &'a u64>) -> BloomFilter {
@@ -88,42 +99,46 @@ proptest! {
     fn one_thread_is_told_what_the_plain_filter_tells(
         naive in shapes(), before in hashes(), single in hashes(), batch in hashes(),
     ) {
-        let mut plain = filled(&naive, &before);
-        let shared = AtomicBloomFilter::from(plain.to_owned_filter().unwrap());
-        for &hash in &single {
-            assert_eq!(shared.contains_hash(hash), plain.contains_hash(hash));
-            assert_eq!(shared.insert_hash(hash), plain.insert_hash(hash));
+        let start = filled(&naive, &before);
+        for shared in shared(&start) {
+            let mut plain = start.to_owned_filter().unwrap();
+            for &hash in &single {
+                assert_eq!(shared.contains_hash(hash), plain.contains_hash(hash));
+                assert_eq!(shared.insert_hash(hash), plain.insert_hash(hash));
+            }
+            let (mut ours, mut theirs) = (Answers::new(), Answers::new());
+            shared.contains_hashes(&batch, &mut ours);
+            plain.contains_hashes(&batch, &mut theirs);
+            assert_eq!(ours, theirs);
+            shared.insert_hashes(&batch, &mut ours);
+            plain.insert_hashes(&batch, &mut theirs);
+            assert_eq!(ours, theirs);
+            assert_eq!(shared.inserted(), plain.inserted());
+            assert_eq!(shared.fill_ratio(), plain.fill_ratio());
+            assert_eq!(shared.estimated_len(), plain.estimated_len());
+            let shared = shared.into_filter();
+            assert_eq!(shared.inserted(), plain.inserted());
+            assert!(shared == plain);
         }
-        let (mut ours, mut theirs) = (Answers::new(), Answers::new());
-        shared.contains_hashes(&batch, &mut ours);
-        plain.contains_hashes(&batch, &mut theirs);
-        assert_eq!(ours, theirs);
-        shared.insert_hashes(&batch, &mut ours);
-        plain.insert_hashes(&batch, &mut theirs);
-        assert_eq!(ours, theirs);
-        assert_eq!(shared.inserted(), plain.inserted());
-        assert_eq!(shared.fill_ratio(), plain.fill_ratio());
-        assert_eq!(shared.estimated_len(), plain.estimated_len());
-        let shared = shared.into_filter();
-        assert_eq!(shared.inserted(), plain.inserted());
-        assert!(shared == plain);
     }
 
     #[test]
     fn threads_leave_the_bits_of_the_plain_filter(
         naive in shapes(), before in hashes(), lists in vec(hashes(), 2..5),
     ) {
-        let shared = AtomicBloomFilter::from(filled(&naive, &before));
-        let new = insert_at_once(&shared, &lists);
-        let all: HashSet<u64> = before.iter().chain(lists.iter().flatten()).copied().collect();
-        assert!(shared.into_filter() == filled(&naive, &all));
-
-        // Nobody is told that what was there is new, and everybody has a reason who is told no.
         let here = filled(&naive, &before);
-        assert!(new.iter().all(|&hash| !here.contains_hash(hash)));
-        for hash in all.iter().filter(|hash| !before.contains(hash) && !new.contains(hash)) {
-            let others = filled(&naive, all.iter().filter(|other| *other != hash));
-            assert!(others.contains_hash(*hash), "{hash:#x} was new to nobody");
+        let all: HashSet<u64> = before.iter().chain(lists.iter().flatten()).copied().collect();
+        let full = filled(&naive, &all);
+        for shared in shared(&here) {
+            let new = insert_at_once(&shared, &lists);
+            assert!(shared.into_filter() == full);
+
+            // Nobody is told that what was there is new, and everybody has a reason who is told no.
+            assert!(new.iter().all(|&hash| !here.contains_hash(hash)));
+            for hash in all.iter().filter(|hash| !before.contains(hash) && !new.contains(hash)) {
+                let others = filled(&naive, all.iter().filter(|other| *other != hash));
+                assert!(others.contains_hash(*hash), "{hash:#x} was new to nobody");
+            }
         }
     }
 }
@@ -143,12 +158,14 @@ fn hammered_by_threads() {
                 lists.iter_mut().for_each(|list| rng.shuffle(list));
             }
             let naive = Naive::blocked(blocks, lanes, probes);
-            let shared = AtomicBloomFilter::from(empty(&naive));
-            let new = insert_at_once(&shared, &lists);
-            // New to nobody is only who is a false positive of the others: not the first.
-            assert!(!new.is_empty() && new.len() <= keys.len());
-            assert!(insert_at_once(&shared, &lists).is_empty());
-            assert!(shared.into_filter() == filled(&naive, &keys));
+            let full = filled(&naive, &keys);
+            for shared in shared(&empty(&naive)) {
+                let new = insert_at_once(&shared, &lists);
+                // New to nobody is only who is a false positive of the others: not the first.
+                assert!(!new.is_empty() && new.len() <= keys.len());
+                assert!(insert_at_once(&shared, &lists).is_empty());
+                assert!(shared.into_filter() == full);
+            }
         }
     }
 }
@@ -157,38 +174,46 @@ fn hammered_by_threads() {
 #[test]
 fn every_key_is_new_once() {
     let keys: Vec<u64> = (0..20_000).map(|key| Rng::new(key).next_u64()).collect();
-    let mut plain = BloomFilter::with_bits(1 << 24, 16).unwrap();
-    assert!(keys.iter().all(|&key| plain.insert_hash(key)), "no false positive among these");
-    for _ in 0..5 {
-        let shared = AtomicBloomFilter::with_bits(1 << 24, 16).unwrap();
-        let new = insert_at_once(&shared, &vec![keys.clone(); 4]);
-        assert_eq!(new.len(), keys.len());
-        assert!(shared.into_filter() == plain);
+    // A line of all lanes, and a pair of lines.
+    for (probes, bits) in [(8, 1 << 26), (16, 1 << 24)] {
+        let empty = BloomFilter::with_bits(bits, probes).unwrap();
+        let mut plain = empty.to_owned_filter().unwrap();
+        assert!(keys.iter().all(|&key| plain.insert_hash(key)), "no false positive among these");
+        for _ in 0..5 {
+            for shared in shared(&empty) {
+                let new = insert_at_once(&shared, &vec![keys.clone(); 4]);
+                assert_eq!(new.len(), keys.len());
+                assert!(shared.into_filter() == plain);
+            }
+        }
     }
 }
 
 #[test]
 fn who_hears_of_an_insert_finds_the_key() {
     let keys: Vec<u64> = (0..50_000).map(|key| Rng::new(key).next_u64()).collect();
-    let (filter, done) = (AtomicBloomFilter::with_rate(50_000, 0.01).unwrap(), AtomicUsize::new(0));
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let mut found = Answers::new();
-                while done.load(Ordering::Relaxed) < keys.len() {
-                    let there = &keys[..done.load(Ordering::Acquire)];
-                    let last = &there[there.len().saturating_sub(300)..];
-                    filter.contains_hashes(last, &mut found);
-                    assert_eq!(found.count_ones(), last.len() as u64);
-                    assert!(filter.inserted() <= keys.len() as u64);
-                }
-            });
-        }
-        for (at, &key) in keys.iter().enumerate() {
-            filter.insert_hash(key);
-            done.store(at + 1, Ordering::Release);
-        }
-    });
+    for filter in shared(&BloomFilter::with_rate(50_000, 0.01).unwrap()) {
+        let done = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut found = Answers::new();
+                    while done.load(Ordering::Relaxed) < keys.len() {
+                        let there = &keys[..done.load(Ordering::Acquire)];
+                        let last = &there[there.len().saturating_sub(300)..];
+                        filter.contains_hashes(last, &mut found);
+                        assert_eq!(found.count_ones(), last.len() as u64);
+                        assert!(last.iter().all(|&key| filter.contains_hash(key)));
+                        assert!(filter.inserted() <= keys.len() as u64);
+                    }
+                });
+            }
+            for (at, &key) in keys.iter().enumerate() {
+                filter.insert_hash(key);
+                done.store(at + 1, Ordering::Release);
+            }
+        });
+    }
 }
 
 #[test]
@@ -219,6 +244,19 @@ fn what_was_planned_goes_along() {
     assert!(!again.insert("a") && again.insert("d") && again.contains("d"));
     assert_eq!(again.inserted(), 4);
     assert_eq!(again.into_filter().inserted(), 4);
+
+    // Words are hashed on the way.
+    let words: Vec<u64> = (0..5000).chain(0..10).collect();
+    let shared = AtomicBloomFilter::with_rate(5000, 0.01).unwrap();
+    let mut plain =
+        BloomFilter::builder().keys(5000).rate(0.01).hash(shared.hash_spec()).build().unwrap();
+    let mut theirs = Answers::new();
+    shared.insert_batch(&words, &mut new);
+    plain.insert_batch(&words, &mut theirs);
+    assert_eq!(new, theirs);
+    shared.contains_batch(&words, &mut new);
+    assert_eq!(new.count_ones(), words.len() as u64);
+    assert!(shared.into_filter() == plain);
 
     for (bytes, keys) in [(64, 1), (1 << 20, 1 << 20)] {
         let shared = AtomicBloomFilter::with_memory(bytes, keys).unwrap();

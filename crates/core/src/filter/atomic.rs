@@ -14,6 +14,7 @@ use crate::answers::Answers;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::kernel::shared::{SharedBlocks, Stripes};
+use crate::kernel::{Kernel, Keys, Ready};
 use crate::key::Key;
 use crate::rate;
 use crate::shape::Shape;
@@ -68,6 +69,8 @@ pub struct AtomicBloomFilter {
     facts: Facts,
     store: Shared,
     stripes: Stripes,
+    /// Chosen when it was made.
+    kernel: Ready,
 }
 
 /// Runs with the blocks of a filter.
@@ -75,7 +78,7 @@ macro_rules! blocks {
     ($filter:expr, |$blocks:ident| $call:expr) => {
         kernel!($filter.shape, |rule| {
             let (lines, stripes) = ($filter.store.lines(), &$filter.stripes);
-            let $blocks = SharedBlocks { rule, lines, stripes };
+            let $blocks = SharedBlocks { rule, lines, stripes, kernel: $filter.kernel };
             $call
         })
     };
@@ -121,7 +124,7 @@ impl AtomicBloomFilter {
     #[must_use]
     pub fn into_filter(self) -> BloomFilter {
         let inserted = self.inserted();
-        let Self { shape, hash, facts, store, stripes: _ } = self;
+        let Self { shape, hash, facts, store, stripes: _, kernel: _ } = self;
         Filter::over(shape, hash, Facts { inserted, ..facts }, store.into())
     }
 }
@@ -140,7 +143,8 @@ impl From<BloomFilter> for AtomicBloomFilter {
     /// The filter with all that is in it, in the same memory.
     fn from(filter: BloomFilter) -> Self {
         let Filter { shape, hash, facts, store, path: _ } = filter;
-        Self { shape, hash, facts, store: store.into(), stripes: Stripes::new(shape.blocks()) }
+        let stripes = Stripes::new(shape.blocks());
+        Self { shape, hash, facts, store: store.into(), stripes, kernel: Kernel::chosen() }
     }
 }
 
@@ -175,6 +179,9 @@ impl AtomicBloomFilter {
     /// Cost: as one by one, but cache misses overlap.
     pub fn insert_batch<K: Key>(&self, keys: &[K], new: &mut Answers) {
         blocks!(self, |blocks| {
+            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
+                return blocks.insert_batch(Keys { words, hash }, new.reset(keys.len()));
+            }
             hashed(keys, &self.hash, new, |hashes, new| blocks.insert_batch(hashes, new));
         });
     }
@@ -211,6 +218,9 @@ impl AtomicBloomFilter {
     /// Cost: as one by one, but cache misses overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
         blocks!(self, |blocks| {
+            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
+                return blocks.contains_batch(Keys { words, hash }, found.reset(keys.len()));
+            }
             hashed(keys, &self.hash, found, |hashes, found| blocks.contains_batch(hashes, found));
         });
     }

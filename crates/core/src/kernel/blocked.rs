@@ -152,9 +152,9 @@ pub(crate) struct Blocks<const LANES: usize, L> {
     pub(super) first: u64,
 }
 
-impl<const LANES: usize, L: Deref<Target = [Line]>> Blocks<LANES, L> {
+impl<const LANES: usize, L, D: Deref<Target = [L]>> Blocks<LANES, D> {
     /// The blocks from `first` on. To look for a hash whose block is not among them is a panic.
-    pub(crate) fn new(rule: Rule<LANES>, lines: L, first: u64) -> Self {
+    pub(crate) fn new(rule: Rule<LANES>, lines: D, first: u64) -> Self {
         Self { rule, lines, first }
     }
 
@@ -172,7 +172,9 @@ impl<const LANES: usize, L: Deref<Target = [Line]>> Blocks<LANES, L> {
     pub(super) fn prefetch(&self, at: usize) {
         (0..Rule::<LANES>::LINES).for_each(|line| prefetch(&self.lines, at.wrapping_add(line)));
     }
+}
 
+impl<const LANES: usize, L: Deref<Target = [Line]>> Blocks<LANES, L> {
     /// Looks for many hashes, at each with `contains`.
     #[inline(always)]
     pub(super) fn contains_batch(

@@ -172,7 +172,7 @@ impl Path {
             Self::Inline => {
                 let line = &mut lines[scale(hash, blocks) as usize];
                 // SAFETY: the machine has the instructions.
-                Some(unsafe { avx512::insert_inline(probes, line, hash) })
+                Some(unsafe { avx512::inline::insert(probes, line, hash) })
             }
             Self::Call => None,
         }
@@ -192,7 +192,7 @@ impl Path {
             Self::Inline => {
                 let line = &lines[scale(hash, blocks) as usize];
                 // SAFETY: as above.
-                Some(unsafe { avx512::contains_inline(probes, line, hash) })
+                Some(unsafe { avx512::inline::contains(probes, line, hash) })
             }
             Self::Call => None,
         }

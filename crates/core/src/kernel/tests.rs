@@ -4,8 +4,12 @@ use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
 use super::blocked::{Blocks, Rule};
+#[cfg(not(loom))]
+use super::shared::{SharedBlocks, Stripes};
 use super::{Kernel, Ready};
 use crate::store::Line;
+#[cfg(not(loom))]
+use crate::store::{Owned, Shared, Store as _};
 
 const SIZES: [usize; 10] = [0, 1, 31, 32, 33, 63, 64, 65, 200, 1000];
 
@@ -61,6 +65,52 @@ fn one_by_one<const LANES: usize>(
     (lines, said)
 }
 
+/// The same with blocks that threads share: what a kernel leaves and says, in batches if `many`.
+#[cfg(not(loom))]
+fn run_shared<const LANES: usize>(
+    kernel: Ready,
+    rule: Rule<LANES>,
+    seed: u64,
+    many: bool,
+) -> (Vec<Line>, Vec<u64>) {
+    let mut memory = Owned::zeroed(zeroed(rule).len() as u64).unwrap();
+    let (stripes, mut said) = (Stripes::new(rule.blocks), vec![]);
+    for batch in batches(seed) {
+        let shared = Shared::from(memory);
+        let blocks = SharedBlocks { rule, lines: shared.lines(), stripes: &stripes, kernel };
+        let mut answers = vec![!0; batch.len().div_ceil(64)];
+        if many {
+            blocks.contains_batch(&batch[..], &mut answers);
+            said.extend_from_slice(&answers);
+            blocks.insert_batch(&batch[..], &mut answers);
+            said.extend_from_slice(&answers);
+        } else {
+            let contained: Vec<bool> = batch.iter().map(|&hash| blocks.contains(hash)).collect();
+            let new: Vec<bool> = batch.iter().map(|&hash| blocks.insert(hash)).collect();
+            said.extend(words(&contained));
+            said.extend(words(&new));
+        }
+        assert!(batch.iter().all(|&hash| blocks.contains(hash)), "{kernel:?}, seed {seed}");
+        memory = shared.into();
+    }
+    let new = said_to_be_new(seed, &said);
+    assert_eq!(stripes.inserted(), new, "{kernel:?}, seed {seed}");
+    (memory.lines().to_vec(), said)
+}
+
+/// How many inserts were new: after the answers of a batch's queries come those of its inserts.
+#[cfg(not(loom))]
+fn said_to_be_new(seed: u64, mut said: &[u64]) -> u64 {
+    let mut new = 0;
+    for batch in batches(seed) {
+        let words = batch.len().div_ceil(64);
+        let (this, rest) = said.split_at(2 * words);
+        new += this[words..].iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        said = rest;
+    }
+    new
+}
+
 fn kernels() -> impl Iterator<Item = Ready> {
     Kernel::ALL.into_iter().filter_map(Kernel::ready)
 }
@@ -78,6 +128,10 @@ fn agree<const LANES: usize>(blocks: u64, probes: u32, seed: u64) {
         let about = format!("{kernel:?}, {LANES} lanes, {blocks} blocks, k {probes}, seed {seed}");
         assert!(one_by_one(kernel, rule, seed) == law, "one by one, {about}");
         assert!(run(kernel, rule, seed) == law, "in batches, {about}");
+        #[cfg(not(loom))]
+        for many in [false, true] {
+            assert!(run_shared(kernel, rule, seed, many) == law, "shared, many {many}, {about}");
+        }
     }
 }
 

@@ -16,6 +16,10 @@
 //! of its blocks. All else is relaxed. A thread that hears of an insert hears of its bits too:
 //! what happened before is never unseen, and no bit is ever cleared.
 //!
+//! With AVX-512 the same is done a line at a time, in assembly (`avx512::shared`): the holder
+//! of a stripe then stores all words of a line, most of them as they were, which nobody else could
+//! change meanwhile. The other kernels go word by word, as written here.
+//!
 //! Cost of an insert: a query, and if the key is new one locked instruction on a line of the
 //! stripes, which another core may have. A thread that is stopped while it holds a stripe holds
 //! up the inserts of that stripe.
@@ -27,7 +31,9 @@ mod tests;
 
 use super::batch::{GROUP, Hashes, Places, batch, each, join};
 use super::blocked::{Marks, Rule};
-use super::prefetch;
+#[cfg(target_arch = "x86_64")]
+use super::{Kernel, avx512};
+use super::{Ready, prefetch};
 use crate::store::AtomicLine;
 use crate::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
@@ -42,7 +48,7 @@ const SPINS: u32 = if cfg!(all(loom, test)) { 3 } else { 64 };
 
 /// One for many blocks: the right to write to them, and how many inserts into them were new.
 #[repr(align(64))]
-struct Stripe(AtomicU64);
+pub(super) struct Stripe(AtomicU64);
 
 impl Stripe {
     /// Waits until nobody has it, and takes it; the inserts counted so far.
@@ -106,12 +112,14 @@ pub(crate) struct SharedBlocks<'a, const LANES: usize> {
     pub(crate) rule: Rule<LANES>,
     pub(crate) lines: &'a [AtomicLine],
     pub(crate) stripes: &'a Stripes,
+    /// AVX-512 looks at lines, all others at words.
+    pub(crate) kernel: Ready,
 }
 
 impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
     /// The block whose first line is at `at`.
     #[inline(always)]
-    fn block(&self, at: usize) -> &'a [AtomicLine] {
+    pub(super) fn block(&self, at: usize) -> &'a [AtomicLine] {
         &self.lines[at..at + Rule::<LANES>::LINES]
     }
 
@@ -137,13 +145,23 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
     /// Whether all bits of a hash are set.
     #[inline]
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.contains_at(self.rule.at(hash), hash)
+        match self.kernel.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::contains(self, hash) },
+            _ => self.contains_at(self.rule.at(hash), hash),
+        }
     }
 
     /// Sets the bits of a hash; whether any of them was clear.
     #[inline]
     pub(crate) fn insert(&self, hash: u64) -> bool {
-        self.insert_at(self.rule.at(hash), hash)
+        match self.kernel.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::insert(self, hash) },
+            _ => self.insert_at(self.rule.at(hash), hash),
+        }
     }
 
     #[inline(always)]
@@ -157,18 +175,33 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
         if self.has(block, &marks) {
             return false;
         }
-        let stripe = self.stripes.of(at / Rule::<LANES>::LINES);
-        let inserted = stripe.take();
-        // Nothing from here on panics: the stripe would stay taken.
-        let mut new = false;
-        for (word, bit) in self.words(block, &marks) {
-            let bits = word.load(Ordering::Relaxed);
-            if bits & bit == 0 {
-                // No locked instruction: whoever else writes to this word needs the stripe.
-                word.store(bits | bit, Ordering::Relaxed);
-                new = true;
+        self.with_stripe(at, || {
+            let mut new = false;
+            for (word, bit) in self.words(block, &marks) {
+                let bits = word.load(Ordering::Relaxed);
+                if bits & bit == 0 {
+                    // No locked instruction: whoever else writes to this word needs the stripe.
+                    word.store(bits | bit, Ordering::Relaxed);
+                    new = true;
+                }
             }
-        }
+            new
+        })
+    }
+
+    /// The stripe of the block at `at`.
+    #[inline(always)]
+    pub(super) fn stripe(&self, at: usize) -> &'a Stripe {
+        self.stripes.of(at / Rule::<LANES>::LINES)
+    }
+
+    /// Takes the stripe of the block at `at` while `set` looks again, sets what is missing, and
+    /// says whether that was anything. It must not panic: the stripe would stay taken.
+    #[inline(always)]
+    pub(super) fn with_stripe(&self, at: usize, set: impl FnOnce() -> bool) -> bool {
+        let stripe = self.stripe(at);
+        let inserted = stripe.take();
+        let new = set();
         stripe.give_back(inserted + u64::from(new));
         new
     }
@@ -185,19 +218,36 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
     /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
     /// it in the batch included. There are words for all answers, 64 to a word.
     pub(crate) fn insert_batch(self, hashes: impl Hashes, new: &mut [u64]) {
-        let look = |blocks: &mut Self, places: &Places, new: &mut u8| {
-            let keys = places.at.into_iter().zip(places.hashes);
-            *new = each(keys, |(at, hash)| blocks.insert_at(at, hash));
-        };
-        batch(self, hashes, new, Self::prepare, look, join);
+        match self.kernel.0 {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::insert_batch(&self, hashes, new) },
+            _ => self.batch(hashes, new, Self::insert_at),
+        }
     }
 
     /// Looks for many hashes; answers as in [`insert_batch`](Self::insert_batch).
     pub(crate) fn contains_batch(self, hashes: impl Hashes, found: &mut [u64]) {
-        let look = |blocks: &mut Self, places: &Places, found: &mut u8| {
+        match self.kernel.0 {
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::shared::contains_batch(&self, hashes, found) },
+            _ => self.batch(hashes, found, Self::contains_at),
+        }
+    }
+
+    /// Does many hashes in turn, each where its block begins.
+    #[inline(always)]
+    fn batch(
+        self,
+        hashes: impl Hashes,
+        answers: &mut [u64],
+        one: impl Fn(&Self, usize, u64) -> bool,
+    ) {
+        let look = |blocks: &mut Self, places: &Places, answers: &mut u8| {
             let keys = places.at.into_iter().zip(places.hashes);
-            *found = each(keys, |(at, hash)| blocks.contains_at(at, hash));
+            *answers = each(keys, |(at, hash)| one(blocks, at, hash));
         };
-        batch(self, hashes, found, Self::prepare, look, join);
+        batch(self, hashes, answers, Self::prepare, look, join);
     }
 }

@@ -9,6 +9,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::*;
+use crate::kernel::Kernel;
 use crate::store::Line;
 
 const RULE: Rule<8> = Rule { blocks: 1, probes: 2 };
@@ -26,7 +27,9 @@ impl World {
     }
 
     fn blocks(&self) -> SharedBlocks<'_, 8> {
-        SharedBlocks { rule: RULE, lines: &self.lines, stripes: &self.stripes }
+        // Assembly would not know what loom's words are.
+        let kernel = Kernel::Portable.ready().unwrap();
+        SharedBlocks { rule: RULE, lines: &self.lines, stripes: &self.stripes, kernel }
     }
 
     fn insert(&self, hash: u64) -> bool {

@@ -12,10 +12,15 @@
 //! [`ASKED_FOR_FROM`] lines or more are asked for.
 //!
 //! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
+//!
+//! [`inline`] has single keys, [`shared`] the lines that other threads change meanwhile.
 
-use std::arch::asm;
+pub(super) mod inline;
+pub(super) mod shared;
+
 use std::arch::x86_64::*;
 use std::ops::Deref;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::batch::{GROUP, Hashes, batch};
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
@@ -29,112 +34,14 @@ const ASKED_FOR_FROM: usize = (8 << 20) / Line::BYTES;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
     let block = &mut lines[rule.lines_of(hash)];
-    let marks = Marks::<LANES>::of(rule.probes, hash);
-    let mut missed = 0;
-    for (at, line) in block.iter_mut().enumerate() {
-        missed |= set::<false>(line, marks.fields(at), marks.mask(at));
-    }
-    missed != 0
+    set::<LANES, false>(block, &Marks::of(rule.probes, hash)) != 0
 }
 
 /// As [`blocked::contains`](super::blocked::contains).
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
     let block = &lines[rule.lines_of(hash)];
-    let marks = Marks::<LANES>::of(rule.probes, hash);
-    let mut missed = 0;
-    for (at, line) in block.iter().enumerate() {
-        missed |= miss::<false>(line, marks.fields(at), marks.mask(at));
-    }
-    missed == 0
-}
-
-/// What the instructions of one key need besides the key.
-#[repr(C, align(64))]
-struct Constants {
-    /// Where the fields of the lanes begin.
-    shifts: [u64; 8],
-    /// For all numbers of probes and all starts, a one in each lane that is marked.
-    ones: [[[u64; 8]; 8]; 16],
-}
-
-static CONSTANTS: Constants = {
-    let mut ones = [[[0; 8]; 8]; 16];
-    let mut at = 0;
-    while at < 16 * 64 {
-        let (probes, start, lane) = (at / 64, at / 8 % 8, at % 8);
-        ones[probes][start][lane] = ((lane + 8 - start) % 8 < probes) as u64;
-        at += 1;
-    }
-    Constants { shifts: [16, 22, 28, 34, 40, 46, 52, 58], ones }
-};
-
-/// As [`blocked::insert`](super::blocked::insert), of one key in its line of eight lanes.
-///
-/// Instructions by name, since functions with vector instructions are never inlined into callers
-/// that are compiled for any processor: the call, and the clearing of vectors that it brings,
-/// takes as long as all the rest. Vectors 16 and up need no clearing.
-///
-/// # Safety
-/// The machine has the instructions of this kernel.
-#[inline(always)]
-pub(super) unsafe fn insert_inline(probes: u32, line: &mut Line, hash: u64) -> bool {
-    let low = hash.wrapping_mul(MIX_LOW);
-    let ones = &CONSTANTS.ones[probes as usize % 16][(low >> 12) as usize % 8];
-    let missed: u32;
-    // SAFETY: reads the constants, reads and writes the line; the caller answers for the rest.
-    unsafe {
-        asm!(
-            "vpbroadcastq zmm16, {low}",
-            "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
-            "vmovdqa64 zmm17, zmmword ptr [{ones}]",
-            "vprolvq zmm16, zmm17, zmm16",
-            "vmovdqa64 zmm17, zmmword ptr [{line}]",
-            "vporq zmm18, zmm16, zmm17",
-            "vpcmpq k1, zmm17, zmm18, 4",
-            "vmovdqa64 zmmword ptr [{line}], zmm18",
-            "kmovb {missed:e}, k1",
-            low = in(reg) low,
-            shifts = in(reg) &CONSTANTS.shifts,
-            ones = in(reg) ones,
-            line = in(reg) line,
-            missed = lateout(reg) missed,
-            out("zmm16") _, out("zmm17") _, out("zmm18") _, out("k1") _,
-            options(nostack),
-        );
-    }
-    missed != 0
-}
-
-/// As [`blocked::contains`](super::blocked::contains), of one key in its line of eight lanes.
-///
-/// # Safety
-/// The machine has the instructions of this kernel.
-#[inline(always)]
-pub(super) unsafe fn contains_inline(probes: u32, line: &Line, hash: u64) -> bool {
-    let low = hash.wrapping_mul(MIX_LOW);
-    let ones = &CONSTANTS.ones[probes as usize % 16][(low >> 12) as usize % 8];
-    let missed: u32;
-    // SAFETY: reads the constants and the line; the caller answers for the rest.
-    unsafe {
-        asm!(
-            "vpbroadcastq zmm16, {low}",
-            "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
-            "vmovdqa64 zmm17, zmmword ptr [{ones}]",
-            "vprolvq zmm16, zmm17, zmm16",
-            "vpandq zmm17, zmm16, zmmword ptr [{line}]",
-            "vpcmpq k1, zmm16, zmm17, 4",
-            "kmovb {missed:e}, k1",
-            low = in(reg) low,
-            shifts = in(reg) &CONSTANTS.shifts,
-            ones = in(reg) ones,
-            line = in(reg) line,
-            missed = lateout(reg) missed,
-            out("zmm16") _, out("zmm17") _, out("k1") _,
-            options(pure, readonly, nostack),
-        );
-    }
-    missed == 0
+    miss::<LANES, false, _>(block, &Marks::of(rule.probes, hash), |line| load_words(&line.0)) == 0
 }
 
 /// As [`Blocks::insert_batch`].
@@ -158,10 +65,11 @@ pub(super) fn contains_batch<const LANES: usize>(
     hashes: impl Hashes,
     found: &mut [u64],
 ) {
+    let load = |line: &Line| load_words(&line.0);
     if blocks.rule.probes as usize == LANES {
-        contains_groups::<LANES, true, _>(blocks, hashes, found);
+        contains_groups::<LANES, true, _, _>(blocks, hashes, found, ASKED_FOR_FROM, load);
     } else {
-        contains_groups::<LANES, false, _>(blocks, hashes, found);
+        contains_groups::<LANES, false, _, _>(blocks, hashes, found, ASKED_FOR_FROM, load);
     }
 }
 
@@ -172,41 +80,58 @@ fn insert_groups<const LANES: usize, const ALL: bool, H: Hashes>(
     hashes: H,
     new: &mut [u64],
 ) {
-    let prepare = |blocks: &Blocks<_, _>, hashes: &_, group: &mut _| prepare(blocks, hashes, group);
     let look = |blocks: &mut Blocks<LANES, &mut [Line]>, group: &Group, missed: &mut Missed| {
         for (key, missed) in missed.iter_mut().enumerate() {
-            *missed = 0;
-            for at in 0..Rule::<LANES>::LINES {
-                let first = blocks.lines.as_mut_ptr().wrapping_byte_add(group.at[key] as usize);
-                // SAFETY: `prepare` has seen that all lines of the block are there.
-                let line = unsafe { &mut *first.add(at) };
-                *missed |= set::<ALL>(line, group.fields(key, at), group.mask(key, at));
-            }
+            let first = blocks.lines.as_mut_ptr().wrapping_byte_add(group.at[key] as usize);
+            // SAFETY: `prepare` has seen that all lines of the block are there.
+            let block = unsafe { from_raw_parts_mut(first, Rule::<LANES>::LINES) };
+            *missed = set::<LANES, ALL>(block, &group.marks(key));
         }
+    };
+    let prepare = |blocks: &Blocks<_, _>, hashes: &_, group: &mut _| {
+        prepare(blocks, hashes, group, ASKED_FOR_FROM);
     };
     batch(blocks, hashes, new, prepare, look, |missed| !nothing(missed));
 }
 
+/// Looks for hashes among lines of either kind, which `load` loads.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn contains_groups<const LANES: usize, const ALL: bool, H: Hashes>(
-    blocks: Blocks<LANES, &[Line]>,
+fn contains_groups<const LANES: usize, const ALL: bool, L, H: Hashes>(
+    blocks: Blocks<LANES, &[L]>,
     hashes: H,
     found: &mut [u64],
+    asked_for_from: usize,
+    load: impl Fn(&L) -> __m512i,
 ) {
-    let prepare = |blocks: &Blocks<_, _>, hashes: &_, group: &mut _| prepare(blocks, hashes, group);
-    let look = |blocks: &mut Blocks<LANES, &[Line]>, group: &Group, missed: &mut Missed| {
-        for (key, missed) in missed.iter_mut().enumerate() {
-            *missed = 0;
-            for at in 0..Rule::<LANES>::LINES {
-                let first = blocks.lines.as_ptr().wrapping_byte_add(group.at[key] as usize);
-                // SAFETY: as above.
-                let line = unsafe { &*first.add(at) };
-                *missed |= miss::<ALL>(line, group.fields(key, at), group.mask(key, at));
-            }
-        }
+    let prepare = |blocks: &Blocks<_, _>, hashes: &_, group: &mut _| {
+        prepare(blocks, hashes, group, asked_for_from);
+    };
+    let look = |blocks: &mut Blocks<LANES, &[L]>, group: &Group, missed: &mut Missed| {
+        // SAFETY: the group was prepared for these lines.
+        unsafe { look_for::<LANES, ALL, L>(blocks.lines, group, missed, &load) };
     };
     batch(blocks, hashes, found, prepare, look, |missed| nothing(missed));
+}
+
+/// Looks for the keys of a group.
+///
+/// # Safety
+/// [`prepare`] has placed the group among these lines.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+unsafe fn look_for<const LANES: usize, const ALL: bool, L>(
+    lines: &[L],
+    group: &Group,
+    missed: &mut Missed,
+    load: impl Fn(&L) -> __m512i,
+) {
+    for (key, missed) in missed.iter_mut().enumerate() {
+        let first = lines.as_ptr().wrapping_byte_add(group.at[key] as usize);
+        // SAFETY: the caller answers for it that all lines of the block are there.
+        let block = unsafe { from_raw_parts(first, Rule::<LANES>::LINES) };
+        *missed = miss::<LANES, ALL, L>(block, &group.marks(key), &load);
+    }
 }
 
 /// For each key of a group, a bit for each lane in which it missed its bit (for both its lines).
@@ -227,26 +152,22 @@ struct Group {
 
 impl Group {
     #[inline(always)]
-    fn fields(&self, key: usize, line: usize) -> u64 {
-        if line == 0 { self.low[key] } else { self.high[key] }
-    }
-
-    #[inline(always)]
-    fn mask(&self, key: usize, line: usize) -> u8 {
-        (self.masks[key] >> (8 * line)) as u8
+    fn marks<const LANES: usize>(&self, key: usize) -> Marks<LANES> {
+        Marks { low: self.low[key], high: self.high[key], mask: self.masks[key] as u16 }
     }
 }
 
-/// Computes eight keys' marks and places, and asks for their lines.
+/// Computes eight keys' marks and places, and asks for their lines if there are so many lines.
 ///
 /// # Panics
 /// If a block is not among the lines.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn prepare<const LANES: usize, L: Deref<Target = [Line]>>(
-    blocks: &Blocks<LANES, L>,
+fn prepare<const LANES: usize, L, D: Deref<Target = [L]>>(
+    blocks: &Blocks<LANES, D>,
     hashes: &[u64; GROUP],
     group: &mut Group,
+    asked_for_from: usize,
 ) {
     let Rule { blocks: range, probes } = blocks.rule;
     let keys = load_words(hashes);
@@ -271,7 +192,7 @@ fn prepare<const LANES: usize, L: Deref<Target = [Line]>>(
     let bytes =
         if LANES == 16 { _mm512_slli_epi64::<7>(block) } else { _mm512_slli_epi64::<6>(block) };
     group.at = words(bytes);
-    if blocks.lines.len() >= ASKED_FOR_FROM {
+    if blocks.lines.len() >= asked_for_from {
         group.at.iter().for_each(|&at| blocks.prefetch(at as usize / Line::BYTES));
     }
 }
@@ -330,40 +251,51 @@ impl<const LANES: usize> Marks<LANES> {
     fn mask(&self, line: usize) -> u8 {
         (self.mask >> (8 * line)) as u8
     }
-}
 
-/// Which lanes of a line miss their bit.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn miss<const ALL: bool>(line: &Line, fields: u64, mask: u8) -> u8 {
-    let (words, bits) = (load_words(&line.0), bits::<ALL>(fields, mask));
-    if ALL {
-        _mm512_testn_epi64_mask(words, bits)
-    } else {
-        _mm512_mask_testn_epi64_mask(mask, words, bits)
+    /// The bits of a line's lanes.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    fn bits<const ALL: bool>(&self, line: usize) -> __m512i {
+        let shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
+        let fields = _mm512_srlv_epi64(splat(self.fields(line)), shifts);
+        if ALL {
+            _mm512_rolv_epi64(splat(1), fields)
+        } else {
+            _mm512_maskz_rolv_epi64(self.mask(line), splat(1), fields)
+        }
     }
 }
 
-/// Sets the bits in a line; which lanes missed theirs.
+/// Which lanes of a block miss their bit, those of both its lines together.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn set<const ALL: bool>(line: &mut Line, fields: u64, mask: u8) -> u8 {
-    let missed = miss::<ALL>(line, fields, mask);
-    line.0 = words(_mm512_or_si512(load_words(&line.0), bits::<ALL>(fields, mask)));
+fn miss<const LANES: usize, const ALL: bool, L>(
+    block: &[L],
+    marks: &Marks<LANES>,
+    load: impl Fn(&L) -> __m512i,
+) -> u8 {
+    let mut missed = 0;
+    for (at, line) in block.iter().enumerate().take(Rule::<LANES>::LINES) {
+        let (mask, bits) = (marks.mask(at), marks.bits::<ALL>(at));
+        let words = load(line);
+        missed |= if ALL {
+            _mm512_testn_epi64_mask(words, bits)
+        } else {
+            _mm512_mask_testn_epi64_mask(mask, words, bits)
+        };
+    }
     missed
 }
 
-/// The bits of a line's lanes.
+/// Sets the bits in a block; which lanes missed theirs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn bits<const ALL: bool>(fields: u64, mask: u8) -> __m512i {
-    let shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
-    let fields = _mm512_srlv_epi64(splat(fields), shifts);
-    if ALL {
-        _mm512_rolv_epi64(splat(1), fields)
-    } else {
-        _mm512_maskz_rolv_epi64(mask, splat(1), fields)
+fn set<const LANES: usize, const ALL: bool>(block: &mut [Line], marks: &Marks<LANES>) -> u8 {
+    let missed = miss::<LANES, ALL, _>(block, marks, |line| load_words(&line.0));
+    for (at, line) in block.iter_mut().enumerate() {
+        line.0 = words(_mm512_or_si512(load_words(&line.0), marks.bits::<ALL>(at)));
     }
+    missed
 }
 
 /// Which of 64 keys missed nothing.
