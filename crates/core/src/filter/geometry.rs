@@ -1,7 +1,7 @@
 //! What the two layouts have in common: the seam between shapes and kernels.
 
 use crate::error::{Error, Result};
-use crate::kernel::blocked::Blocks;
+use crate::kernel::blocked::{Blocks, Rule};
 use crate::kernel::{Hashes, Kernel, Path, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
@@ -76,6 +76,12 @@ macro_rules! kernel {
 pub(super) use kernel;
 
 impl Shape {
+    /// How blocks of one line are marked.
+    #[inline]
+    fn line_rule(&self) -> Rule<8> {
+        Rule { blocks: self.blocks(), probes: self.probes() }
+    }
+
     #[inline(never)]
     fn insert_by_call(self, lines: &mut [Line], hash: u64) -> bool {
         kernel!(self, |rule| Kernel::chosen().insert(rule, lines, hash))
@@ -135,13 +141,13 @@ impl Layout for Shape {
 
     #[inline]
     fn insert(&self, path: Path, lines: &mut [Line], hash: u64) -> bool {
-        path.insert(self.blocks(), self.probes(), lines, hash)
+        path.insert(self.line_rule(), lines, hash)
             .unwrap_or_else(|| self.insert_by_call(lines, hash))
     }
 
     #[inline]
     fn contains(&self, path: Path, lines: &[Line], hash: u64) -> bool {
-        path.contains(self.blocks(), self.probes(), lines, hash)
+        path.contains(self.line_rule(), lines, hash)
             .unwrap_or_else(|| self.contains_by_call(lines, hash))
     }
 

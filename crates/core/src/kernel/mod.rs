@@ -158,41 +158,31 @@ impl Path {
         }
     }
 
-    /// [`Ready::insert`] among so many blocks, if this path is inlined.
+    /// [`Ready::insert`] in blocks of one line, if this path is inlined.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
     #[inline(always)]
-    pub(crate) fn insert(
-        self,
-        blocks: u64,
-        probes: u32,
-        lines: &mut [Line],
-        hash: u64,
-    ) -> Option<bool> {
+    pub(crate) fn insert(self, rule: Rule<8>, lines: &mut [Line], hash: u64) -> Option<bool> {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Inline => {
-                let line = &mut lines[scale(hash, blocks) as usize];
+                let line = &mut lines[rule.at(hash)];
                 // SAFETY: the machine has the instructions.
-                Some(unsafe { avx512::inline::insert(probes, line, hash) })
+                Some(unsafe { avx512::inline::insert(rule.probes, line, hash) })
             }
             Self::Call => None,
         }
     }
 
-    /// [`Ready::contains`] among so many blocks, if this path is inlined.
+    /// [`Ready::contains`] in blocks of one line, if this path is inlined.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
     #[inline(always)]
-    pub(crate) fn contains(
-        self,
-        blocks: u64,
-        probes: u32,
-        lines: &[Line],
-        hash: u64,
-    ) -> Option<bool> {
+    pub(crate) fn contains(self, rule: Rule<8>, lines: &[Line], hash: u64) -> Option<bool> {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Inline => {
-                let line = &lines[scale(hash, blocks) as usize];
+                let line = &lines[rule.at(hash)];
                 // SAFETY: as above.
-                Some(unsafe { avx512::inline::contains(probes, line, hash) })
+                Some(unsafe { avx512::inline::contains(rule.probes, line, hash) })
             }
             Self::Call => None,
         }
