@@ -271,7 +271,8 @@ fn prepare<const LANES: usize, L: Deref<Target = [Line]>>(
     let bytes =
         if LANES == 16 { _mm512_slli_epi64::<7>(block) } else { _mm512_slli_epi64::<6>(block) };
     group.at = words(bytes);
-    if blocks.lines.len() >= ASKED_FOR_FROM {
+    // Of the whole filter: a run of its blocks is as far away as the rest.
+    if range as usize * Rule::<LANES>::LINES >= ASKED_FOR_FROM {
         group.at.iter().for_each(|&at| blocks.prefetch(at as usize / Line::BYTES));
     }
 }
