@@ -2,7 +2,10 @@
 //!
 //! Each has a filter of its own, so that none finds in cache what another fetched.
 
-use petal::{Answers, BloomFilter, ClassicBloomFilter, Filter, Kernel};
+use std::mem;
+use std::num::NonZeroUsize;
+
+use petal::{Answers, AtomicBloomFilter, BloomFilter, ClassicBloomFilter, Filter, Kernel};
 
 use super::keys::Keys;
 use super::subject::{InBatches, OneByOne, Subject, Tested};

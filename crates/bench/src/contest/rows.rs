@@ -141,7 +141,8 @@ pub fn table(rows: &[Row]) -> String {
     text.push('\n');
     let mut shown: Vec<&Row> = Vec::new();
     for row in rows {
-        if shown.iter().any(|other| row.same_contestant(other)) {
+        let built = row.operation == Operation::Build;
+        if built || shown.iter().any(|other| row.same_contestant(other)) {
             continue;
         }
         shown.push(row);
