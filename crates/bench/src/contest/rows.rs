@@ -181,6 +181,14 @@ pub fn table(rows: &[Row]) -> String {
         }
         text = text.trim_end().to_owned() + "\n";
     }
+    for row in rows.iter().filter(|row| row.operation == Operation::Build) {
+        let (keys, threads) = (row.keys, row.threads);
+        let ns = median(&row.ns).unwrap_or(f64::NAN);
+        text += &format!(
+            "{} built at once, {keys}, {threads} threads: {ns:.2} ns per key\n",
+            row.filter
+        );
+    }
     text
 }
 
