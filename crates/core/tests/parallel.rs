@@ -75,8 +75,9 @@ fn any_shape_is_filled_as_by_one_thread() {
         (5, 16, 16),
         (1000, 8, 6),
         (9_999, 16, 10),
-        // Large enough for hashes to be sorted: 8 MiB and a little.
-        (131_072, 8, 8),
+        // Just too small for hashes to be sorted, and large enough: 4 MiB.
+        (65_535, 8, 8),
+        (65_536, 8, 8),
         (140_001, 8, 6),
         (70_001, 16, 12),
     ]
