@@ -24,6 +24,8 @@ const ALONE_FROM: u64 = 200_000_000;
 /// Texts take more than ten times the memory of numbers.
 const TEXTS_TO: u64 = 1_000_000;
 
+/// Far below, a build of hashes takes one thread, however many it may have.
+const BUILT_FROM: u64 = 10_000_000;
 /// Threads of a build.
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 const TWO: NonZeroUsize = ONE.saturating_add(1);
@@ -98,9 +100,11 @@ fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
     for form in [Form::Batch, Form::Single] {
         all.push(atomic(keys, 0.01, form)?);
     }
-    for kind in [Kind::Hash, Kind::Number] {
-        for threads in [ONE, TWO] {
-            all.push(build(keys, 0.01, kind, best, threads)?);
+    if keys >= BUILT_FROM {
+        for kind in [Kind::Hash, Kind::Number] {
+            for threads in [ONE, TWO] {
+                all.push(build(keys, 0.01, kind, best, threads)?);
+            }
         }
     }
     Ok(all)

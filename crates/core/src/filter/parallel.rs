@@ -42,9 +42,9 @@ const MANY_RUNS: u64 = 256;
 const RUNS_EACH: u64 = 8;
 /// Fewer keys than this are inserted before threads have begun.
 const FEW: usize = 1 << 17;
-/// Into a smaller filter (4 MiB) one thread inserts hashes sooner than two have sorted them: all of
-/// it is in cache, an insert takes 2 ns, sorting 3. From there on two threads are 1.3 to 1.6 times
-/// as fast as one, from 20 MB on twice. Keys that take longer to hash are sorted into any filter.
+/// Into a smaller filter (4 MiB) one thread inserts hashes about as soon as two have sorted them:
+/// all of it is in cache, an insert takes 2 ns, sorting 3. At 25 MB two threads are twice as fast as
+/// one, at 126 MB a little more. Keys that take longer to hash are sorted into any filter.
 const SMALL: u64 = (4 << 20) / Line::BYTES as u64;
 
 impl<S: StoreMut> BloomFilter<S> {
@@ -228,10 +228,8 @@ impl Sorted {
         for keys in keys.chunks(HASHED) {
             hashes.clear();
             hash(keys, &mut hashes);
-            // Places first, hashes later: a processor that does not know yet where a hash goes does
-            // not dare to read the next place, which may have been just there (4.7 instead of 3 ns).
-            // And the lines are asked for: the processor foresees which come next for some 64 runs,
-            // not for more (then 7 instead of 3 ns).
+            // Places first, hashes later, so that the lines of the places can be asked for in time:
+            // for more than some 64 runs the processor does not foresee them by itself.
             for (&hash, place) in hashes.iter().zip(&mut places) {
                 let run = plan.run(hash);
                 let next = &mut self.next[run];
