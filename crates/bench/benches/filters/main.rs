@@ -1,12 +1,13 @@
 //! `cargo x bench filters`: every filter of the library with every kernel, in every form, for every kind of keys.
 //!
-//! ns per key, one thread. What turns and rounds are, and how answers are judged: `petal_bench::contest`.
+//! ns per key, one thread but for the builds. What turns and rounds are, and how answers are judged: `petal_bench::contest`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use petal::Kernel;
-use petal_bench::contest::petal::{Model, kernels};
+use petal_bench::contest::petal::{Model, atomic, build, kernels};
 use petal_bench::contest::program::Program;
 use petal_bench::contest::{Contestant, Form, Kind};
 
@@ -21,6 +22,12 @@ usage: cargo x bench filters [--quick] [N ...]
 const ALONE_FROM: u64 = 200_000_000;
 /// Texts take more than ten times the memory of numbers.
 const TEXTS_TO: u64 = 1_000_000;
+
+/// A build of fewer keys takes a millisecond, and one thread.
+const BUILT_FROM: u64 = 1_000_000;
+/// Threads of a build.
+const ONE: NonZeroUsize = NonZeroUsize::MIN;
+const TWO: NonZeroUsize = ONE.saturating_add(1);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -76,6 +83,16 @@ fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
         add(one, Kind::Number, form, best)?;
         if keys <= TEXTS_TO {
             add(one, Kind::Bytes, form, best)?;
+        }
+    }
+    for form in [Form::Batch, Form::Single] {
+        all.push(atomic(keys, 0.01, form)?);
+    }
+    if keys >= BUILT_FROM {
+        for kind in [Kind::Hash, Kind::Number] {
+            for threads in [ONE, TWO] {
+                all.push(build(keys, 0.01, kind, best, threads)?);
+            }
         }
     }
     Ok(all)

@@ -36,10 +36,12 @@ pub enum Operation {
     Present,
     /// Either, by chance.
     Mixed,
+    /// All keys go in with one call, on some threads. Timed in the turns of inserts.
+    Build,
 }
 
 impl Operation {
-    /// All of them, in the order in which they are timed.
+    /// All of a filter that is asked, in the order in which they are timed.
     pub const ALL: [Self; 4] = [Self::Insert, Self::Absent, Self::Present, Self::Mixed];
 
     /// Its name in a row.
@@ -49,6 +51,7 @@ impl Operation {
             Self::Absent => "absent",
             Self::Present => "present",
             Self::Mixed => "mixed",
+            Self::Build => "build",
         }
     }
 }
@@ -142,6 +145,13 @@ impl Contestant {
             judged: true,
             subject: Box::new(subject),
         }
+    }
+
+    /// What it is timed at in the turns of an operation, if at anything.
+    pub fn does(&self, operation: Operation) -> Option<Operation> {
+        let builds = operation == Operation::Insert && self.operations == [Operation::Build];
+        let does = if builds { Operation::Build } else { operation };
+        self.operations.contains(&does).then_some(does)
     }
 
     /// One line that tells it from all others.

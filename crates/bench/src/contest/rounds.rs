@@ -88,8 +88,8 @@ pub fn run(
     let mut rows = Vec::new();
     for ((contestant, times), rate) in contestants.iter().zip(times).zip(rates) {
         for (operation, ns) in Operation::ALL.into_iter().zip(times) {
-            if contestant.operations.contains(&operation) {
-                rows.push(Row::new(suite, plan.keys, contestant, rate, operation, ns));
+            if let Some(done) = contestant.does(operation) {
+                rows.push(Row::new(suite, plan.keys, contestant, rate, done, ns));
             }
         }
     }
@@ -110,7 +110,7 @@ fn whole(
         for round in 0..plan.rounds {
             for at in order(round, contestants.len()) {
                 let contestant = &mut contestants[at];
-                if contestant.operations.contains(&operation) {
+                if contestant.does(operation).is_some() {
                     times[at][number].push(turn(contestant, operation, &keys, true)?);
                 }
             }
@@ -133,7 +133,7 @@ fn in_chunks(
     }
     told("insert");
     let fills = |contestant: &Contestant, at_once: bool| {
-        contestant.operations.contains(&Operation::Insert) && contestant.at_once == at_once
+        contestant.does(Operation::Insert).is_some() && contestant.at_once == at_once
     };
     // Each contestant goes round all chunks from a start of its own.
     let turns = plan.rounds.min(chunks);
@@ -176,7 +176,7 @@ fn in_chunks(
         for round in 0..plan.rounds {
             for at in order(round, contestants.len()) {
                 let contestant = &mut contestants[at];
-                if contestant.operations.contains(&operation) {
+                if contestant.does(operation).is_some() {
                     let keys = Keys::new(which(operation), range(next % chunks), false);
                     next += 1;
                     times[at][number].push(turn(contestant, operation, &keys, false)?);
@@ -195,6 +195,7 @@ fn turn(
     warm: bool,
 ) -> Result<f64, String> {
     ready(contestant);
+    let built = contestant.does(operation) == Some(Operation::Build);
     let subject = &mut contestant.subject;
     let time = if operation == Operation::Insert {
         if warm {
@@ -209,7 +210,12 @@ fn turn(
         }
         timed(keys, || subject.ask(keys))
     };
-    if operation == Operation::Present && contestant.judged && subject.yes() != keys.len() {
+    if built {
+        // Nobody else asks for what it inserted.
+        subject.ask(keys);
+    }
+    let asked = built || operation == Operation::Present;
+    if asked && contestant.judged && subject.yes() != keys.len() {
         return Err(format!("{} lost a key", contestant.title()));
     }
     Ok(time)
@@ -307,7 +313,7 @@ fn rate(contestant: &Contestant, count: Count) -> Result<Measured, String> {
 
 fn which(operation: Operation) -> Which {
     match operation {
-        Operation::Insert | Operation::Present => Which::Present,
+        Operation::Insert | Operation::Build | Operation::Present => Which::Present,
         Operation::Absent => Which::Absent,
         Operation::Mixed => Which::Mixed,
     }

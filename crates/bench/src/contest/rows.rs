@@ -146,7 +146,8 @@ pub fn table(rows: &[Row]) -> String {
     text.push('\n');
     let mut shown: Vec<&Row> = Vec::new();
     for row in rows {
-        if shown.iter().any(|other| row.same_contestant(other)) {
+        let built = row.operation == Operation::Build;
+        if built || shown.iter().any(|other| row.same_contestant(other)) {
             continue;
         }
         shown.push(row);
@@ -182,6 +183,14 @@ pub fn table(rows: &[Row]) -> String {
             text += &ratio.map_or(format!(" {:>7}", ""), |ratio| format!(" {ratio:>7.2}"));
         }
         text = text.trim_end().to_owned() + "\n";
+    }
+    for row in rows.iter().filter(|row| row.operation == Operation::Build) {
+        let (keys, threads) = (row.keys, row.threads);
+        let ns = median(&row.ns).unwrap_or(f64::NAN);
+        text += &format!(
+            "{} built at once, {keys}, {threads} threads: {ns:.2} ns per key\n",
+            row.filter
+        );
     }
     text
 }

@@ -1,4 +1,4 @@
-//! A filter as the harness sees it, and the two ways to ask one: key by key, and in batches.
+//! A filter as the harness sees it, and the ways to use one: key by key, in batches, or filled at once.
 //!
 //! Both are generic over closures, so that a rival's call is inlined as in a program of its own. What is called once for
 //! many keys may be virtual: it costs nothing that a clock could see.
@@ -161,6 +161,57 @@ where
             self.yes += self.answers.count_ones();
         }
         Some(self.yes)
+    }
+
+    fn foretold(&self) -> Option<f64> {
+        (self.tested.foretold)(&self.tested.filter)
+    }
+}
+
+/// A filter that all keys go into with one call, and that is asked in batches of [`BATCH`] keys.
+pub struct AtOnce<F, K, I, A> {
+    tested: Tested<F, K>,
+    insert: I,
+    ask: A,
+    answers: Answers,
+    yes: u64,
+}
+
+impl<F, K, I, A> AtOnce<F, K, I, A>
+where
+    I: Fn(&mut F, &[K]) -> petal::Result<()>,
+    A: Fn(&F, &[K], &mut Answers),
+{
+    /// A filter, and how all keys are inserted and a batch is asked for.
+    pub fn new(tested: Tested<F, K>, insert: I, ask: A) -> Self {
+        Self { tested, insert, ask, answers: Answers::new(), yes: 0 }
+    }
+}
+
+impl<F, K, I, A> Subject for AtOnce<F, K, I, A>
+where
+    I: Fn(&mut F, &[K]) -> petal::Result<()>,
+    A: Fn(&F, &[K], &mut Answers),
+{
+    fn clear(&mut self) {
+        (self.tested.clear)(&mut self.tested.filter);
+    }
+
+    fn insert(&mut self, keys: &Keys) {
+        // Without memory nothing goes in, and whoever asks for the keys finds that out.
+        let _ = (self.insert)(&mut self.tested.filter, (self.tested.keys)(keys));
+    }
+
+    fn ask(&mut self, keys: &Keys) {
+        self.yes = 0;
+        for keys in (self.tested.keys)(keys).chunks(BATCH) {
+            (self.ask)(&self.tested.filter, keys, &mut self.answers);
+            self.yes += self.answers.count_ones();
+        }
+    }
+
+    fn yes(&self) -> u64 {
+        self.yes
     }
 
     fn foretold(&self) -> Option<f64> {

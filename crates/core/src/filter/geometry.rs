@@ -72,7 +72,6 @@ macro_rules! kernel {
         }
     };
 }
-#[cfg(not(all(loom, test)))]
 pub(super) use kernel;
 
 impl Shape {

@@ -12,6 +12,7 @@ pub(crate) mod atomic;
 pub(crate) mod builder;
 pub(crate) mod file;
 pub(crate) mod geometry;
+pub(crate) mod parallel;
 pub(crate) mod typed;
 
 use crate::answers::Answers;

@@ -294,7 +294,7 @@ impl Ready {
 
 /// Asks for a line that will be looked at soon; does nothing where there is no such hint.
 #[inline(always)]
-fn prefetch<L>(lines: &[L], at: usize) {
+pub(crate) fn prefetch<L>(lines: &[L], at: usize) {
     let line = lines.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]
     {

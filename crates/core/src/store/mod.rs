@@ -98,6 +98,19 @@ pub(crate) fn bytes_of_mut(lines: &mut [Line]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
 }
 
+/// The lines as words.
+pub(crate) fn words_of(lines: &[Line]) -> &[u64] {
+    // SAFETY: a `Line` is eight words without padding, and at least as aligned as a word; the
+    // number of words is that of a slice that exists, so it cannot overflow; borrowed as above.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 8) }
+}
+
+/// The lines as words to be written to.
+pub(crate) fn words_of_mut(lines: &mut [Line]) -> &mut [u64] {
+    // SAFETY: as in `words_of`; any word is part of a valid `Line`; the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 8) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -192,7 +192,8 @@ fn prepare<const LANES: usize, L, D: Deref<Target = [L]>>(
     let bytes =
         if LANES == 16 { _mm512_slli_epi64::<7>(block) } else { _mm512_slli_epi64::<6>(block) };
     group.at = words(bytes);
-    if blocks.lines.len() >= asked_for_from {
+    // Of the whole filter: a run of its blocks is as far away as the rest.
+    if range as usize * Rule::<LANES>::LINES >= asked_for_from {
         group.at.iter().for_each(|&at| blocks.prefetch(at as usize / Line::BYTES));
     }
 }
