@@ -61,6 +61,7 @@ impl HashSpec {
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         let [low, high] = self.words();
         match self.algorithm {
+            Algorithm::Rapid if low == 0 => rapid(bytes, &UNSEEDED),
             Algorithm::Rapid => rapid(bytes, &RapidSecrets::seed_cpp(low)),
             Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
         }
@@ -141,6 +142,9 @@ impl HashSpec {
         }
     }
 }
+
+/// The secrets of nearly all filters. To make them for every key takes longer than to hash a word.
+static UNSEEDED: RapidSecrets = RapidSecrets::seed_cpp(0);
 
 #[inline]
 fn rapid(bytes: &[u8], secrets: &RapidSecrets) -> u64 {

@@ -55,6 +55,21 @@ impl<F: Fn(u64) -> u64 + Copy> Hashes for Keys<'_, F> {
     }
 }
 
+/// All hashes in turn.
+#[inline(always)]
+pub(super) fn one_by_one(hashes: impl Hashes) -> impl Iterator<Item = u64> {
+    let mut made = [0; GROUP];
+    (0..hashes.words().len()).map(move |at| {
+        if at % GROUP == 0 {
+            let words = &hashes.words()[at..];
+            let group = words.first_chunk().copied();
+            let padded = || std::array::from_fn(|at| *words.get(at).unwrap_or(&0));
+            hashes.make(&group.unwrap_or_else(padded), &mut made);
+        }
+        made[at % GROUP]
+    })
+}
+
 /// Works through hashes in turn and puts an answer for each into `answers`, 64 to a word.
 ///
 /// `prepare` fills a group's place on the way; `look` does what is to be done and leaves what it
