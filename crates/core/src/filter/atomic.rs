@@ -14,7 +14,7 @@ use crate::answers::Answers;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::kernel::shared::{SharedBlocks, Stripes};
-use crate::kernel::{Kernel, Keys, Ready};
+use crate::kernel::{Keys, Ready};
 use crate::key::Key;
 use crate::rate;
 use crate::shape::Shape;
@@ -142,9 +142,9 @@ impl Builder<Shape> {
 impl From<BloomFilter> for AtomicBloomFilter {
     /// The filter with all that is in it, in the same memory.
     fn from(filter: BloomFilter) -> Self {
-        let Filter { shape, hash, facts, store, path: _ } = filter;
+        let Filter { shape, hash, facts, store, kernel } = filter;
         let stripes = Stripes::new(shape.blocks());
-        Self { shape, hash, facts, store: store.into(), stripes, kernel: Kernel::chosen() }
+        Self { shape, hash, facts, store: store.into(), stripes, kernel }
     }
 }
 

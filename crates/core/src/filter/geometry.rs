@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::blocked::{Blocks, Rule};
-use crate::kernel::{Hashes, Kernel, Path, classic};
+use crate::kernel::{Hashes, Ready, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::Line;
@@ -14,7 +14,7 @@ impl Geometry for Shape {}
 impl Geometry for ClassicShape {}
 
 pub(crate) mod sealed {
-    use super::{Hashes, Line, Result};
+    use super::{Hashes, Line, Ready, Result};
 
     /// The numbers of a shape as they are in a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +39,23 @@ pub(crate) mod sealed {
         fn lines(&self) -> u64;
         fn bits(&self) -> u64;
         fn touch(&self) -> f64;
-        /// How single keys go, chosen once for a filter.
-        type Path: Copy + std::fmt::Debug + Send + Sync;
-        fn path(&self) -> Self::Path;
-        fn insert(&self, path: Self::Path, lines: &mut [Line], hash: u64) -> bool;
-        fn contains(&self, path: Self::Path, lines: &[Line], hash: u64) -> bool;
+        fn insert(&self, kernel: Ready, lines: &mut [Line], hash: u64) -> bool;
+        fn contains(&self, kernel: Ready, lines: &[Line], hash: u64) -> bool;
         /// As many words as the answers need, 64 to a word.
-        fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]);
-        fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]);
+        fn insert_batch(
+            &self,
+            kernel: Ready,
+            lines: &mut [Line],
+            hashes: impl Hashes,
+            new: &mut [u64],
+        );
+        fn contains_batch(
+            &self,
+            kernel: Ready,
+            lines: &[Line],
+            hashes: impl Hashes,
+            found: &mut [u64],
+        );
         fn rate_now(&self, lines: &[Line]) -> f64;
         fn describe(&self) -> String;
     }
@@ -81,14 +90,15 @@ impl Shape {
         Rule { blocks: self.blocks(), probes: self.probes() }
     }
 
+    /// One call for all that is not inlined: each more would take registers from what is.
     #[inline(never)]
-    fn insert_by_call(self, lines: &mut [Line], hash: u64) -> bool {
-        kernel!(self, |rule| Kernel::chosen().insert(rule, lines, hash))
+    fn insert_by_call(self, kernel: Ready, lines: &mut [Line], hash: u64) -> bool {
+        kernel!(self, |rule| kernel.insert(rule, lines, hash))
     }
 
     #[inline(never)]
-    fn contains_by_call(self, lines: &[Line], hash: u64) -> bool {
-        kernel!(self, |rule| Kernel::chosen().contains(rule, lines, hash))
+    fn contains_by_call(self, kernel: Ready, lines: &[Line], hash: u64) -> bool {
+        kernel!(self, |rule| kernel.contains(rule, lines, hash))
     }
 }
 
@@ -132,33 +142,47 @@ impl Layout for Shape {
         self.touch()
     }
 
-    type Path = Path;
-
-    fn path(&self) -> Path {
-        Path::to(self.lanes())
+    #[inline]
+    fn insert(&self, kernel: Ready, lines: &mut [Line], hash: u64) -> bool {
+        if self.lanes() == 8
+            && let Some(new) = kernel.insert_inline(self.line_rule(), lines, hash)
+        {
+            return new;
+        }
+        self.insert_by_call(kernel, lines, hash)
     }
 
     #[inline]
-    fn insert(&self, path: Path, lines: &mut [Line], hash: u64) -> bool {
-        path.insert(self.line_rule(), lines, hash)
-            .unwrap_or_else(|| self.insert_by_call(lines, hash))
+    fn contains(&self, kernel: Ready, lines: &[Line], hash: u64) -> bool {
+        if self.lanes() == 8
+            && let Some(found) = kernel.contains_inline(self.line_rule(), lines, hash)
+        {
+            return found;
+        }
+        self.contains_by_call(kernel, lines, hash)
     }
 
-    #[inline]
-    fn contains(&self, path: Path, lines: &[Line], hash: u64) -> bool {
-        path.contains(self.line_rule(), lines, hash)
-            .unwrap_or_else(|| self.contains_by_call(lines, hash))
-    }
-
-    fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]) {
+    fn insert_batch(
+        &self,
+        kernel: Ready,
+        lines: &mut [Line],
+        hashes: impl Hashes,
+        new: &mut [u64],
+    ) {
         kernel!(self, |rule| {
-            Kernel::chosen().insert_batch(Blocks::new(rule, lines, 0), hashes, new);
+            kernel.insert_batch(Blocks::new(rule, lines, 0), hashes, new);
         });
     }
 
-    fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
+    fn contains_batch(
+        &self,
+        kernel: Ready,
+        lines: &[Line],
+        hashes: impl Hashes,
+        found: &mut [u64],
+    ) {
         kernel!(self, |rule| {
-            Kernel::chosen().contains_batch(Blocks::new(rule, lines, 0), hashes, found);
+            kernel.contains_batch(Blocks::new(rule, lines, 0), hashes, found);
         });
     }
 
@@ -220,25 +244,21 @@ impl Layout for ClassicShape {
         self.touch()
     }
 
-    type Path = ();
-
-    fn path(&self) {}
-
     #[inline]
-    fn insert(&self, (): (), lines: &mut [Line], hash: u64) -> bool {
+    fn insert(&self, _: Ready, lines: &mut [Line], hash: u64) -> bool {
         self.rule().insert(lines, hash)
     }
 
     #[inline]
-    fn contains(&self, (): (), lines: &[Line], hash: u64) -> bool {
+    fn contains(&self, _: Ready, lines: &[Line], hash: u64) -> bool {
         self.rule().contains(lines, hash)
     }
 
-    fn insert_batch(&self, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]) {
+    fn insert_batch(&self, _: Ready, lines: &mut [Line], hashes: impl Hashes, new: &mut [u64]) {
         self.rule().insert_batch(lines, hashes, new);
     }
 
-    fn contains_batch(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
+    fn contains_batch(&self, _: Ready, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
         self.rule().contains_batch(lines, hashes, found);
     }
 

@@ -18,7 +18,7 @@ pub(crate) mod typed;
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
-use crate::kernel::Keys;
+use crate::kernel::{Kernel, Keys, Ready};
 use crate::key::Key;
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
@@ -64,8 +64,7 @@ pub struct Filter<G: Geometry, S = Owned> {
     hash: HashSpec,
     facts: Facts,
     store: S,
-    /// How single keys go.
-    path: G::Path,
+    kernel: Ready,
 }
 
 /// What is known of a filter besides its bits.
@@ -127,7 +126,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// A filter over lines that are there; they must be those of the shape.
     pub(crate) fn over(shape: G, hash: HashSpec, facts: Facts, store: S) -> Self {
         debug_assert_eq!(store.lines().len() as u64, shape.lines());
-        Self { shape, hash, facts, store, path: shape.path() }
+        Self { shape, hash, facts, store, kernel: Kernel::chosen() }
     }
 
     /// Whether the key may have been inserted. `false` is certain.
@@ -144,7 +143,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.shape.contains(self.path, self.store.lines(), hash)
+        self.shape.contains(self.kernel, self.store.lines(), hash)
     }
 
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
@@ -154,16 +153,21 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         let lines = self.store.lines();
         if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
             let hashes = Keys { words, hash };
-            return self.shape.contains_batch(lines, hashes, found.reset(keys.len()));
+            return self.shape.contains_batch(self.kernel, lines, hashes, found.reset(keys.len()));
         }
         hashed(keys, &self.hash, found, |hashes, found| {
-            self.shape.contains_batch(lines, hashes, found);
+            self.shape.contains_batch(self.kernel, lines, hashes, found);
         });
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.shape.contains_batch(self.store.lines(), hashes, found.reset(hashes.len()));
+        self.shape.contains_batch(
+            self.kernel,
+            self.store.lines(),
+            hashes,
+            found.reset(hashes.len()),
+        );
     }
 
     /// The geometry.
@@ -314,7 +318,7 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
     /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) -> bool {
-        let new = self.shape.insert(self.path, self.store.lines_mut(), hash);
+        let new = self.shape.insert(self.kernel, self.store.lines_mut(), hash);
         self.facts.inserted += u64::from(new);
         new
     }
@@ -326,10 +330,10 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
         let lines = self.store.lines_mut();
         if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
             let hashes = Keys { words, hash };
-            self.shape.insert_batch(lines, hashes, new.reset(keys.len()));
+            self.shape.insert_batch(self.kernel, lines, hashes, new.reset(keys.len()));
         } else {
             hashed(keys, &self.hash, new, |hashes, new| {
-                self.shape.insert_batch(lines, hashes, new)
+                self.shape.insert_batch(self.kernel, lines, hashes, new)
             });
         }
         self.facts.inserted += new.count_ones();
@@ -337,7 +341,12 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
     pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
-        self.shape.insert_batch(self.store.lines_mut(), hashes, new.reset(hashes.len()));
+        self.shape.insert_batch(
+            self.kernel,
+            self.store.lines_mut(),
+            hashes,
+            new.reset(hashes.len()),
+        );
         self.facts.inserted += new.count_ones();
     }
 

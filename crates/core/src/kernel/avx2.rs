@@ -13,17 +13,15 @@ use super::batch::Hashes;
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
 use crate::store::Line;
 
-/// As [`blocked::insert`](super::blocked::insert).
+/// As [`Rule::insert`].
 #[target_feature(enable = "avx2")]
-pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
-    let block = &mut lines[rule.lines_of(hash)];
+pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, block: &mut [Line], hash: u64) -> bool {
     Marker::<LANES>::new(rule.probes).insert::<false>(block, hash)
 }
 
-/// As [`blocked::contains`](super::blocked::contains).
+/// As [`Rule::contains`].
 #[target_feature(enable = "avx2")]
-pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
-    let block = &lines[rule.lines_of(hash)];
+pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, block: &[Line], hash: u64) -> bool {
     Marker::<LANES>::new(rule.probes).contains::<false>(block, hash)
 }
 
@@ -57,15 +55,14 @@ pub(super) fn contains_batch<const LANES: usize>(
     }
 }
 
-/// Which lanes a key marks, by [`Rule::ONES`].
+/// Marks keys in their blocks.
 struct Marker<const LANES: usize> {
-    ones: &'static [[u64; LANES]; 2],
     probes: u32,
 }
 
 impl<const LANES: usize> Marker<LANES> {
     fn new(probes: u32) -> Self {
-        Self { ones: &Rule::<LANES>::ONES[probes as usize], probes }
+        Self { probes }
     }
 
     /// Whether all lanes are marked.
@@ -111,9 +108,9 @@ impl<const LANES: usize> Marker<LANES> {
         let ones = if ALL {
             _mm256_set1_epi64x(1)
         } else {
-            let from = LANES - (low >> 12) as usize % LANES + 4 * half;
-            // SAFETY: `from` is at most LANES + 4 * (LANES / 4 - 1), so four of 2 * LANES follow.
-            unsafe { _mm256_loadu_si256(self.ones.as_ptr().cast::<u64>().add(from).cast()) }
+            let ones = &Rule::<LANES>::ONES.of(self.probes, low >> 12)[4 * half..4 * half + 4];
+            // SAFETY: four words, and the load needs no alignment.
+            unsafe { _mm256_loadu_si256(ones.as_ptr().cast()) }
         };
         _mm256_sllv_epi64(ones, _mm256_and_si256(fields, _mm256_set1_epi64x(63)))
     }

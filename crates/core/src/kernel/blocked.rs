@@ -57,23 +57,41 @@ impl<const LANES: usize> Marks<LANES> {
     }
 }
 
+/// Aligned as lines are: vectors do not straddle two.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[repr(align(64))]
+pub(super) struct Ones<const LANES: usize>([[[u64; LANES]; LANES]; 17]);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl<const LANES: usize> Ones<LANES> {
+    /// Those of a key that begins at the lane `start`, which is taken modulo the number of lanes.
+    #[inline(always)]
+    pub(super) fn of(&self, probes: u32, start: u64) -> &[u64; LANES] {
+        &self.row(probes)[start as usize % LANES]
+    }
+
+    /// Those of all starts.
+    #[inline(always)]
+    pub(super) fn row(&self, probes: u32) -> &[[u64; LANES]; LANES] {
+        &self.0[probes as usize]
+    }
+}
+
 impl<const LANES: usize> Rule<LANES> {
     /// Lines of a block.
     pub(super) const LINES: usize = LANES / 8;
 
-    /// For all numbers of probes a one for each lane that is marked, from start 0, twice over and
-    /// in one row: read from L-r on they are those of start r.
+    /// For all numbers of probes and all starts, a one for each lane that is marked.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    pub(super) const ONES: [[[u64; LANES]; 2]; 17] = {
-        let mut ones = [[[0; LANES]; 2]; 17];
+    pub(super) const ONES: &Ones<LANES> = &{
+        let mut ones = [[[0; LANES]; LANES]; 17];
         let mut at = 0;
-        while at < 17 * LANES {
-            let (probes, lane) = (at / LANES, at % LANES);
-            ones[probes][0][lane] = (lane < probes) as u64;
-            ones[probes][1] = ones[probes][0];
+        while at < 17 * LANES * LANES {
+            let (probes, start, lane) = (at / LANES / LANES, at / LANES % LANES, at % LANES);
+            ones[probes][start][lane] = ((LANES + lane - start) % LANES < probes) as u64;
             at += 1;
         }
-        ones
+        Ones(ones)
     };
 
     /// The first line of a hash's block.
@@ -130,18 +148,6 @@ impl<const LANES: usize> Rule<LANES> {
         }
         sum / (self.blocks as f64 * LANES as f64)
     }
-}
-
-/// Sets the bits of a hash; whether any of them was clear.
-#[inline(never)]
-pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
-    rule.insert(&mut lines[rule.lines_of(hash)], hash)
-}
-
-/// Whether all bits of a hash are set.
-#[inline(never)]
-pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
-    rule.contains(&lines[rule.lines_of(hash)], hash)
 }
 
 /// Lines with blocks in them: all of a filter's, or a run of them.

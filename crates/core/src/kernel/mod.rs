@@ -4,9 +4,8 @@
 //! blocked layout set the same bits and give the same answers; [`Kernel::chosen`] is the one place
 //! where one is chosen.
 //!
-//! A single key costs a call of the chosen kernel, with a branch that is always foreseen. Code that
-//! is compiled for a processor with its instructions has even the call inlined. Many keys go
-//! through [`batch`], in which their cache misses overlap.
+//! A single key in a line is a few instructions that are inlined with AVX-512; all else is a call.
+//! Many keys go through [`batch`], in which their cache misses overlap.
 //!
 //! The other room in which `unsafe` is allowed: for the prefetch, for vectors, and for the lines
 //! that vectors look at. Cost and measurements: `docs/design.md`, "Kernels".
@@ -138,101 +137,100 @@ const AVX2: u8 = Kernel::Avx2 as u8;
 const AVX512: u8 = Kernel::Avx512 as u8;
 const NEON: u8 = Kernel::Neon as u8;
 
-/// How single keys go about a filter, chosen when it is made.
-#[derive(Clone, Copy, Debug)]
-pub enum Path {
-    /// Blocks of one line, with AVX-512, which the machine has: inlined.
-    #[cfg(target_arch = "x86_64")]
-    Inline,
-    /// All else: a call of the kernel.
-    Call,
-}
-
-impl Path {
-    /// The path to blocks of so many lanes.
-    pub(crate) fn to(lanes: u32) -> Self {
-        match (Kernel::chosen().0, lanes) {
-            #[cfg(target_arch = "x86_64")]
-            (Kernel::Avx512, 8) => Self::Inline,
-            _ => Self::Call,
-        }
-    }
-
-    /// [`Ready::insert`] in blocks of one line, if this path is inlined.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
-    #[inline(always)]
-    pub(crate) fn insert(self, rule: Rule<8>, lines: &mut [Line], hash: u64) -> Option<bool> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Inline => {
-                let line = &mut lines[rule.at(hash)];
-                // SAFETY: the machine has the instructions.
-                Some(unsafe { avx512::inline::insert(rule.probes, line, hash) })
-            }
-            Self::Call => None,
-        }
-    }
-
-    /// [`Ready::contains`] in blocks of one line, if this path is inlined.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
-    #[inline(always)]
-    pub(crate) fn contains(self, rule: Rule<8>, lines: &[Line], hash: u64) -> Option<bool> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Inline => {
-                let line = &lines[rule.at(hash)];
-                // SAFETY: as above.
-                Some(unsafe { avx512::inline::contains(rule.probes, line, hash) })
-            }
-            Self::Call => None,
-        }
-    }
-}
-
 /// A kernel of which the machine has the instructions. Whoever holds one may call it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ready(Kernel);
+pub struct Ready(Kernel);
 
 impl Ready {
+    /// [`insert`](Self::insert) in blocks of one line, if the kernel has instructions for it that
+    /// are inlined.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    #[inline(always)]
+    pub(crate) fn insert_inline(
+        self,
+        rule: Rule<8>,
+        lines: &mut [Line],
+        hash: u64,
+    ) -> Option<bool> {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                let at = rule.at(hash);
+                assert!(at < lines.len());
+                // SAFETY: the machine has the instructions, and the line is there and borrowed.
+                Some(unsafe {
+                    avx512::inline::insert::<8>(rule.probes, lines.as_mut_ptr(), at, hash)
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// [`contains`](Self::contains) in blocks of one line, as above.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    #[inline(always)]
+    pub(crate) fn contains_inline(self, rule: Rule<8>, lines: &[Line], hash: u64) -> Option<bool> {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                let at = rule.at(hash);
+                assert!(at < lines.len());
+                // SAFETY: as above.
+                Some(unsafe {
+                    avx512::inline::contains::<8>(rule.probes, lines.as_ptr(), at, hash)
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// Sets the bits of a hash; whether any of them was clear.
+    #[inline]
     pub(crate) fn insert<const LANES: usize>(
         self,
         rule: Rule<LANES>,
         lines: &mut [Line],
         hash: u64,
     ) -> bool {
+        let block = &mut lines[rule.lines_of(hash)];
         match self.0 {
-            // SAFETY: the machine has the instructions.
+            // SAFETY: the machine has the instructions, and the block is borrowed.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { avx512::insert(rule, lines, hash) },
+            Kernel::Avx512 => unsafe {
+                avx512::inline::insert::<LANES>(rule.probes, block.as_mut_ptr(), 0, hash)
+            },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => unsafe { avx2::insert(rule, lines, hash) },
+            Kernel::Avx2 => unsafe { avx2::insert(rule, block, hash) },
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
-            Kernel::Neon => unsafe { neon::insert(rule, lines, hash) },
-            _ => blocked::insert(rule, lines, hash),
+            Kernel::Neon => unsafe { neon::insert(rule, block, hash) },
+            _ => rule.insert(block, hash),
         }
     }
 
     /// Whether all bits of a hash are set.
+    #[inline]
     pub(crate) fn contains<const LANES: usize>(
         self,
         rule: Rule<LANES>,
         lines: &[Line],
         hash: u64,
     ) -> bool {
+        let block = &lines[rule.lines_of(hash)];
         match self.0 {
-            // SAFETY: the machine has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { avx512::contains(rule, lines, hash) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => unsafe { avx2::contains(rule, lines, hash) },
+            Kernel::Avx512 => unsafe {
+                avx512::inline::contains::<LANES>(rule.probes, block.as_ptr(), 0, hash)
+            },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::contains(rule, block, hash) },
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
-            Kernel::Neon => unsafe { neon::contains(rule, lines, hash) },
-            _ => blocked::contains(rule, lines, hash),
+            Kernel::Neon => unsafe { neon::contains(rule, block, hash) },
+            _ => rule.contains(block, hash),
         }
     }
 

@@ -17,17 +17,15 @@ use super::batch::Hashes;
 use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
 use crate::store::Line;
 
-/// As [`blocked::insert`](super::blocked::insert).
+/// As [`Rule::insert`].
 #[target_feature(enable = "neon")]
-pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
-    let block = &mut lines[rule.lines_of(hash)];
+pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, block: &mut [Line], hash: u64) -> bool {
     Marker::<LANES>::new(rule.probes).insert::<false>(block, hash)
 }
 
-/// As [`blocked::contains`](super::blocked::contains).
+/// As [`Rule::contains`].
 #[target_feature(enable = "neon")]
-pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
-    let block = &lines[rule.lines_of(hash)];
+pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, block: &[Line], hash: u64) -> bool {
     Marker::<LANES>::new(rule.probes).contains::<false>(block, hash)
 }
 
@@ -61,15 +59,14 @@ pub(super) fn contains_batch<const LANES: usize>(
     }
 }
 
-/// Which lanes a key marks, by [`Rule::ONES`].
+/// Marks keys in their blocks.
 struct Marker<const LANES: usize> {
-    ones: &'static [[u64; LANES]; 2],
     probes: u32,
 }
 
 impl<const LANES: usize> Marker<LANES> {
     fn new(probes: u32) -> Self {
-        Self { ones: &Rule::<LANES>::ONES[probes as usize], probes }
+        Self { probes }
     }
 
     /// Whether all lanes are marked.
@@ -116,9 +113,10 @@ impl<const LANES: usize> Marker<LANES> {
         let ones = if ALL {
             vdupq_n_u64(1)
         } else {
-            let from = LANES - (low >> 12) as usize % LANES + 2 * quarter;
-            // SAFETY: `from` is at most LANES + 2 * (LANES / 2 - 1), so two of 2 * LANES follow.
-            unsafe { vld1q_u64(self.ones.as_ptr().cast::<u64>().add(from)) }
+            let ones = Rule::<LANES>::ONES.of(self.probes, low >> 12);
+            let ones = &ones[2 * quarter..2 * quarter + 2];
+            // SAFETY: two words.
+            unsafe { vld1q_u64(ones.as_ptr()) }
         };
         vshlq_u64(ones, vreinterpretq_s64_u64(fields))
     }

@@ -1,97 +1,124 @@
-//! Single keys in a line of eight lanes, by instructions that have names.
+//! Single keys, by instructions that have names.
 //!
 //! Functions with vector instructions are never inlined into callers that are compiled for any
 //! processor: the call, and the clearing of vectors that it brings, takes as long as all the
 //! rest. What is written in assembly is. Vectors 16 and up need no clearing.
 //!
-//! The compiler sees an address and an answer. So the same code does for a line of one owner and
-//! for one that other threads change meanwhile: what that means is in [`shared`](super::shared).
+//! The compiler sees an address and an answer. So the same code does for lines of one owner and
+//! for those that other threads change meanwhile: what that means is in [`shared`](super::shared).
 
 use std::arch::asm;
 
-use super::{Line, MIX_LOW};
+use super::{Line, MIX_HIGH, MIX_LOW, Rule};
 
-/// What the instructions of one key need besides the key.
-#[repr(C, align(64))]
-struct Constants {
-    /// Where the fields of the lanes begin.
-    shifts: [u64; 8],
-    /// For all numbers of probes and all starts, a one in each lane that is marked.
-    ones: [[[u64; 8]; 8]; 16],
+/// Where the fields of the lanes begin.
+#[repr(align(64))]
+struct Shifts(#[expect(dead_code, reason = "read by assembly")] [u64; 8]);
+static SHIFTS: Shifts = Shifts([16, 22, 28, 34, 40, 46, 52, 58]);
+
+/// A key: the fields of each of its lines, and a one for each lane that it marks.
+struct Marks<const LANES: usize> {
+    fields: [u64; 2],
+    /// A row of [`Rule::ONES`], and how many bytes on those of this key begin. Instructions add
+    /// for free.
+    ones: &'static [[u64; LANES]; LANES],
+    start: usize,
 }
 
-static CONSTANTS: Constants = {
-    let mut ones = [[[0; 8]; 8]; 16];
-    let mut at = 0;
-    while at < 16 * 64 {
-        let (probes, start, lane) = (at / 64, at / 8 % 8, at % 8);
-        ones[probes][start][lane] = ((lane + 8 - start) % 8 < probes) as u64;
-        at += 1;
+impl<const LANES: usize> Marks<LANES> {
+    #[inline(always)]
+    fn of(probes: u32, hash: u64) -> Self {
+        let low = hash.wrapping_mul(MIX_LOW);
+        let start = (low >> 12) as usize % LANES * size_of::<[u64; LANES]>();
+        let ones = Rule::<LANES>::ONES.row(probes);
+        Self { fields: [low, hash.wrapping_mul(MIX_HIGH)], ones, start }
     }
-    Constants { shifts: [16, 22, 28, 34, 40, 46, 52, 58], ones }
-};
+}
 
-/// As [`blocked::insert`](super::super::blocked::insert), of one key in its line of eight lanes.
+/// Sets the bits of a hash in its block; whether any of them was clear.
 ///
 /// # Safety
-/// The machine has the instructions of this kernel.
+/// The machine has the instructions of this kernel. The block whose first line is at `at` is among
+/// the lines, and nobody else stores to it meanwhile.
 #[inline(always)]
-pub(in super::super) unsafe fn insert(probes: u32, line: *mut Line, hash: u64) -> bool {
-    let low = hash.wrapping_mul(MIX_LOW);
-    let ones = &CONSTANTS.ones[probes as usize % 16][(low >> 12) as usize % 8];
-    let missed: u32;
-    // SAFETY: reads the constants, reads and writes the line; the caller answers for the rest.
-    unsafe {
-        asm!(
-            "vpbroadcastq zmm16, {low}",
-            "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
-            "vmovdqa64 zmm17, zmmword ptr [{ones}]",
-            "vprolvq zmm16, zmm17, zmm16",
-            "vmovdqa64 zmm17, zmmword ptr [{line}]",
-            "vporq zmm18, zmm16, zmm17",
-            "vpcmpq k1, zmm17, zmm18, 4",
-            "vmovdqa64 zmmword ptr [{line}], zmm18",
-            "kmovb {missed:e}, k1",
-            low = in(reg) low,
-            shifts = in(reg) &CONSTANTS.shifts,
-            ones = in(reg) ones,
-            line = in(reg) line,
-            missed = lateout(reg) missed,
-            out("zmm16") _, out("zmm17") _, out("zmm18") _, out("k1") _,
-            options(nostack),
-        );
+pub(in super::super) unsafe fn insert<const LANES: usize>(
+    probes: u32,
+    lines: *mut Line,
+    at: usize,
+    hash: u64,
+) -> bool {
+    let marks = Marks::<LANES>::of(probes, hash);
+    let mut missed = 0;
+    for line in 0..Rule::<LANES>::LINES {
+        let missed_here: u32;
+        // SAFETY: reads the shifts and the eight ones of a line; reads and writes a line, for which
+        // the caller answers, as for the instructions.
+        unsafe {
+            asm!(
+                "vpbroadcastq zmm16, {fields}",
+                "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
+                "vmovdqa64 zmm17, zmmword ptr [{ones} + {start}]",
+                "vprolvq zmm16, zmm17, zmm16",
+                "vmovdqa64 zmm17, zmmword ptr [{lines} + {at}]",
+                "vporq zmm18, zmm16, zmm17",
+                "vpcmpq k1, zmm17, zmm18, 4",
+                "vmovdqa64 zmmword ptr [{lines} + {at}], zmm18",
+                "kmovb {missed:e}, k1",
+                fields = in(reg) marks.fields[line],
+                shifts = in(reg) &SHIFTS,
+                ones = in(reg) marks.ones,
+                start = in(reg) marks.start + Line::BYTES * line,
+                lines = in(reg) lines,
+                at = in(reg) (at + line) * Line::BYTES,
+                missed = lateout(reg) missed_here,
+                out("zmm16") _, out("zmm17") _, out("zmm18") _, out("k1") _,
+                options(nostack, preserves_flags),
+            );
+        }
+        missed |= missed_here;
     }
     missed != 0
 }
 
-/// As [`blocked::contains`](super::super::blocked::contains), of one key in its line of eight lanes.
+/// Whether all bits of a hash are set in its block.
 ///
 /// # Safety
-/// The machine has the instructions of this kernel.
+/// The machine has the instructions of this kernel. The block whose first line is at `at` is among
+/// the lines.
 #[inline(always)]
-pub(in super::super) unsafe fn contains(probes: u32, line: *const Line, hash: u64) -> bool {
-    let low = hash.wrapping_mul(MIX_LOW);
-    let ones = &CONSTANTS.ones[probes as usize % 16][(low >> 12) as usize % 8];
-    let missed: u32;
-    // SAFETY: reads the constants and the line; the caller answers for the rest.
-    unsafe {
-        asm!(
-            "vpbroadcastq zmm16, {low}",
-            "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
-            "vmovdqa64 zmm17, zmmword ptr [{ones}]",
-            "vprolvq zmm16, zmm17, zmm16",
-            "vpandq zmm17, zmm16, zmmword ptr [{line}]",
-            "vpcmpq k1, zmm16, zmm17, 4",
-            "kmovb {missed:e}, k1",
-            low = in(reg) low,
-            shifts = in(reg) &CONSTANTS.shifts,
-            ones = in(reg) ones,
-            line = in(reg) line,
-            missed = lateout(reg) missed,
-            out("zmm16") _, out("zmm17") _, out("k1") _,
-            // Not `pure`: looked at twice, a line that others change need not be the same.
-            options(readonly, nostack),
-        );
+pub(in super::super) unsafe fn contains<const LANES: usize>(
+    probes: u32,
+    lines: *const Line,
+    at: usize,
+    hash: u64,
+) -> bool {
+    let marks = Marks::<LANES>::of(probes, hash);
+    let mut missed = 0;
+    for line in 0..Rule::<LANES>::LINES {
+        let missed_here: u32;
+        // SAFETY: as in `insert`, but nothing is written.
+        unsafe {
+            asm!(
+                "vpbroadcastq zmm16, {fields}",
+                "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
+                "vmovdqa64 zmm17, zmmword ptr [{ones} + {start}]",
+                "vprolvq zmm16, zmm17, zmm16",
+                "vpandq zmm17, zmm16, zmmword ptr [{lines} + {at}]",
+                "vpcmpq k1, zmm16, zmm17, 4",
+                "kmovb {missed:e}, k1",
+                fields = in(reg) marks.fields[line],
+                shifts = in(reg) &SHIFTS,
+                ones = in(reg) marks.ones,
+                start = in(reg) marks.start + Line::BYTES * line,
+                lines = in(reg) lines,
+                at = in(reg) (at + line) * Line::BYTES,
+                missed = lateout(reg) missed_here,
+                out("zmm16") _, out("zmm17") _, out("k1") _,
+                // Not `pure`: looked at twice, a line that others change need not be the same.
+                options(readonly, nostack, preserves_flags),
+            );
+        }
+        missed |= missed_here;
     }
     missed == 0
 }

@@ -30,20 +30,6 @@ use crate::store::Line;
 /// Below so many lines (8 MiB), asking for them costs more than it brings.
 const ASKED_FOR_FROM: usize = (8 << 20) / Line::BYTES;
 
-/// As [`blocked::insert`](super::blocked::insert).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, lines: &mut [Line], hash: u64) -> bool {
-    let block = &mut lines[rule.lines_of(hash)];
-    set::<LANES, false>(block, &Marks::of(rule.probes, hash)) != 0
-}
-
-/// As [`blocked::contains`](super::blocked::contains).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, lines: &[Line], hash: u64) -> bool {
-    let block = &lines[rule.lines_of(hash)];
-    miss::<LANES, false, _>(block, &Marks::of(rule.probes, hash), |line| load_words(&line.0)) == 0
-}
-
 /// As [`Blocks::insert_batch`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(super) fn insert_batch<const LANES: usize>(
@@ -210,7 +196,7 @@ fn scale_short(hashes: __m512i, range: __m512i) -> __m512i {
 /// A bit for each lane that is marked, from start 0, twice over and in one row: shifted down by
 /// L-r they are those of start r.
 #[inline(always)]
-const fn twice<const LANES: usize>(probes: u32) -> u32 {
+fn twice<const LANES: usize>(probes: u32) -> u32 {
     let window = (1 << probes) - 1;
     window << LANES | window
 }
@@ -223,26 +209,6 @@ struct Marks<const LANES: usize> {
 }
 
 impl<const LANES: usize> Marks<LANES> {
-    /// For all numbers of probes and all starts, a bit for each lane that is marked.
-    const MASKS: [[u16; LANES]; 32] = {
-        let mut masks = [[0; LANES]; 32];
-        let mut at = 0;
-        while at < 17 * LANES {
-            let (probes, start) = (at / LANES, at % LANES);
-            masks[probes][start] = (twice::<LANES>(probes as u32) >> (LANES - start)) as u16;
-            at += 1;
-        }
-        masks
-    };
-
-    #[inline(always)]
-    fn of(probes: u32, hash: u64) -> Self {
-        let low = hash.wrapping_mul(MIX_LOW);
-        let high = if LANES == 16 { hash.wrapping_mul(MIX_HIGH) } else { 0 };
-        let mask = Self::MASKS[probes as usize % 32][(low >> 12) as usize % LANES];
-        Self { low, high, mask }
-    }
-
     #[inline(always)]
     fn fields(&self, line: usize) -> u64 {
         if line == 0 { self.low } else { self.high }

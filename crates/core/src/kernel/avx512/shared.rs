@@ -20,7 +20,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::super::blocked::{Blocks, Rule};
+use super::super::blocked::Blocks;
 use super::super::shared::SharedBlocks;
 use super::{
     ASKED_FOR_FROM, GROUP, Group, Hashes, Line, Marks, Missed, batch, contains_groups, inline,
@@ -38,14 +38,9 @@ pub(in super::super) unsafe fn contains<const LANES: usize>(
     hash: u64,
 ) -> bool {
     let block = blocks.block(blocks.rule.at(hash));
-    if LANES == 8 {
-        // SAFETY: the caller answers for the instructions; the line is there, and looking at it
-        // is loading its words.
-        unsafe { inline::contains(blocks.rule.probes, here(&block[0]), hash) }
-    } else {
-        // SAFETY: as above.
-        unsafe { contains_in(blocks.rule, block, hash) }
-    }
+    // SAFETY: the caller answers for the instructions; the lines are there, and looking at them is
+    // loading their words.
+    unsafe { inline::contains::<LANES>(blocks.rule.probes, here(block), 0, hash) }
 }
 
 /// As [`SharedBlocks::insert`].
@@ -63,27 +58,9 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
     }
     let at = blocks.rule.at(hash);
     let block = blocks.block(at);
-    if LANES == 8 {
-        // SAFETY: as above; nobody else stores to the line while the stripe is held.
-        let set = || unsafe { inline::insert(blocks.rule.probes, here(&block[0]), hash) };
-        blocks.with_stripe(at, set)
-    } else {
-        // SAFETY: as above.
-        blocks.with_stripe(at, || unsafe { insert_in(blocks.rule, block, hash) })
-    }
-}
-
-/// Whether all bits of a hash are set in its block.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn contains_in<const LANES: usize>(rule: Rule<LANES>, block: &[AtomicLine], hash: u64) -> bool {
-    let marks = Marks::<LANES>::of(rule.probes, hash);
-    miss::<LANES, false, _>(block, &marks, |line| load(line)) == 0
-}
-
-/// Sets the bits of a hash in its block, the stripe of which is held; whether any was clear.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn insert_in<const LANES: usize>(rule: Rule<LANES>, block: &[AtomicLine], hash: u64) -> bool {
-    set::<LANES, false>(block, &Marks::of(rule.probes, hash))
+    // SAFETY: as above; nobody else stores to the block while its stripe is held.
+    let set = || unsafe { inline::insert::<LANES>(blocks.rule.probes, here(block), 0, hash) };
+    blocks.with_stripe(at, set)
 }
 
 /// As [`SharedBlocks::contains_batch`].
@@ -164,10 +141,10 @@ fn set<const LANES: usize, const ALL: bool>(block: &[AtomicLine], marks: &Marks<
     missed != 0
 }
 
-/// The line as assembly knows it.
+/// The block as assembly knows it.
 #[inline(always)]
-fn here(line: &AtomicLine) -> *mut Line {
-    std::ptr::from_ref(line).cast_mut().cast()
+fn here(block: &[AtomicLine]) -> *mut Line {
+    block.as_ptr().cast_mut().cast()
 }
 
 /// Asks for what will be written to soon.
