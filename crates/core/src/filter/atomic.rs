@@ -60,7 +60,8 @@ use crate::store::Shared;
 /// lock-free: a thread that is stopped just there holds up those that insert under the same lock.
 /// Do not insert from a signal handler.
 ///
-/// Beside the bits it takes 32 KiB for the locks, and less if it has few blocks. A single thread
+/// Beside the bits it takes 32 KiB for the locks, and less if it has few blocks; a system that
+/// refuses *those* ends the program. A single thread
 /// is faster with a [`BloomFilter`].
 pub struct AtomicBloomFilter {
     shape: Shape,

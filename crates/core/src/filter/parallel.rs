@@ -24,7 +24,7 @@ use super::{BloomFilter, HASHED};
 use crate::answers::Answers;
 use crate::error::Result;
 use crate::kernel::blocked::Blocks;
-use crate::kernel::{Kernel, prefetch, scale};
+use crate::kernel::{Ready, prefetch, scale};
 use crate::key::Key;
 use crate::shape::Shape;
 use crate::store::{Line, Owned, Store, StoreMut, words_of, words_of_mut};
@@ -61,10 +61,13 @@ impl<S: StoreMut> BloomFilter<S> {
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: up to 33 MiB of memory for each thread while it works, however many keys there are.
+    /// Cost: up to 37 MiB of memory for each thread while it works, however many keys there are.
     ///
     /// # Errors
     /// If that memory is refused; nothing has changed then.
+    ///
+    /// # Panics
+    /// If the system refuses a thread. Some of the keys may have been inserted then.
     pub fn insert_parallel<K: Key + Sync>(
         &mut self,
         keys: &[K],
@@ -87,6 +90,9 @@ impl<S: StoreMut> BloomFilter<S> {
     ///
     /// # Errors
     /// As there.
+    ///
+    /// # Panics
+    /// As there.
     pub fn insert_hashes_parallel(&mut self, hashes: &[u64], threads: NonZeroUsize) -> Result<()> {
         if let Some(plan) = Plan::new(self.shape, hashes.len(), true, threads) {
             return self.insert_sorted(plan, hashes, |given: &[u64], hashes: &mut Vec<u64>| {
@@ -104,6 +110,7 @@ impl<S: StoreMut> BloomFilter<S> {
         keys: &[K],
         hash: impl Fn(&[K], &mut Vec<u64>) + Sync,
     ) -> Result<()> {
+        let kernel = self.kernel;
         let parts = (0..plan.threads).map(|_| Sorted::new(&plan));
         let mut parts = parts.collect::<Result<Vec<_>>>()?;
         for keys in keys.chunks(plan.part * plan.threads) {
@@ -120,7 +127,8 @@ impl<S: StoreMut> BloomFilter<S> {
                 let mut new = 0;
                 while let Some((run, lines)) = next() {
                     for part in &parts {
-                        part.of(run).for_each(|hashes| new += plan.insert(run, lines, hashes));
+                        part.of(run)
+                            .for_each(|hashes| new += plan.insert(kernel, run, lines, hashes));
                     }
                 }
                 new
@@ -136,11 +144,8 @@ fn at_once<W: Send, R: Send>(work: impl Iterator<Item = W>, act: impl Fn(W) -> R
     let act = &act;
     thread::scope(|scope| {
         let threads: Vec<_> = work.map(|work| scope.spawn(move || act(work))).collect();
-        let join = |thread: thread::ScopedJoinHandle<_>| thread.join();
-        threads
-            .into_iter()
-            .map(|thread| join(thread).unwrap_or_else(|e| resume_unwind(e)))
-            .collect()
+        let results = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        results.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
 
@@ -186,12 +191,12 @@ impl Plan {
     }
 
     /// Inserts hashes of a run into its lines; how many were new.
-    fn insert(&self, run: usize, lines: &mut [Line], hashes: &[u64]) -> u64 {
+    fn insert(&self, kernel: Ready, run: usize, lines: &mut [Line], hashes: &[u64]) -> u64 {
         let (shape, first) = (self.shape, (run as u64) << self.shift);
         let mut new = [0; PIECE / 64];
         let new = &mut new[..hashes.len().div_ceil(64)];
         kernel!(shape, |rule| {
-            Kernel::chosen().insert_batch(Blocks::new(rule, lines, first), hashes, new);
+            kernel.insert_batch(Blocks::new(rule, lines, first), hashes, new);
         });
         new.iter().map(|word| u64::from(word.count_ones())).sum()
     }

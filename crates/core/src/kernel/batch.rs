@@ -88,6 +88,7 @@ pub(super) fn batch<L, G: Default, S: Default>(
     close: impl Fn(&[S; 8]) -> u64,
 ) {
     let words = hashes.words();
+    assert!(answers.len() == words.len().div_ceil(64), "a word for 64 answers");
     let (whole, rest) = words.as_chunks::<GROUP>();
     let last = rest.last().map(|&last| std::array::from_fn(|at| *rest.get(at).unwrap_or(&last)));
     let mut ahead = whole.iter().chain(&last);

@@ -113,6 +113,7 @@ impl Rule {
     /// search looks at one bit and asks for the next, or makes room for the next hash: no line is
     /// asked for in vain, and none waited for.
     fn contains_far(&self, lines: &[Line], hashes: impl Hashes, found: &mut [u64]) {
+        assert!(found.len() == hashes.words().len().div_ceil(64), "a word for 64 answers");
         found.fill(0);
         let mut ahead = one_by_one(hashes).enumerate();
         let begin = |(key, x)| {

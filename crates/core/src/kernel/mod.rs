@@ -99,10 +99,10 @@ impl Kernel {
         self.is_there().then_some(Ready(self))
     }
 
-    /// The kernel of this process: the fastest there is, unless another was forced.
+    /// The kernel of a new filter: the fastest there is, unless another was forced.
     #[inline]
     pub(crate) fn chosen() -> Ready {
-        // Only `force` writes it, after a look at what is there.
+        // Whatever is written to it has been looked for before.
         match CHOSEN.load(Ordering::Relaxed) {
             AVX512 => Ready(Self::Avx512),
             AVX2 => Ready(Self::Avx2),
@@ -115,11 +115,17 @@ impl Kernel {
     #[cold]
     fn choose() -> Ready {
         let best = Self::ALL.into_iter().rfind(|kernel| kernel.is_there());
-        Ready(best.unwrap_or(Self::Portable).force())
+        let best = best.unwrap_or(Self::Portable);
+        // Whoever forces one meanwhile is not overruled.
+        let order = Ordering::Relaxed;
+        match CHOSEN.compare_exchange(0, best as u8, order, order) {
+            Ok(_) => Ready(best),
+            Err(_) => Self::chosen(),
+        }
     }
 
-    /// Makes this the kernel of the whole process. Answers and bits stay the same, so that it is
-    /// of use to a bench or a test only.
+    /// Makes this the kernel of all filters that are made or opened from now on. Answers and bits
+    /// stay the same, so that it is of use to a bench or a test only.
     ///
     /// # Panics
     /// If the machine does not have it.

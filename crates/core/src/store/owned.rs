@@ -36,7 +36,7 @@ pub struct Owned {
 
 // SAFETY: `Owned` owns its memory alone, as a `Box<[Line]>` would, and `Line` is plain data.
 unsafe impl Send for Owned {}
-// SAFETY: as above; `&Owned` gives only `&[Line]`.
+// SAFETY: as above; `&Owned` gives only `&[Line]`, and `raw` to this room's `Shared`.
 unsafe impl Sync for Owned {}
 
 impl Owned {
@@ -108,7 +108,8 @@ impl Store for Owned {
     fn lines(&self) -> &[Line] {
         // SAFETY: `lines` points to `len` initialised lines (zeroed is initialised), aligned to
         // 128 on the heap and to a page in pages, or is dangling and aligned with `len` 0; heap
-        // and pages live as long as `self`, and nobody else has a pointer to them.
+        // and pages live as long as `self`. Nobody writes to them meanwhile: `Shared`, who would, owns
+        // its `Owned` and lends no lines of it but as atomic ones.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr(), self.len) }
     }
 }
