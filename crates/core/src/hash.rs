@@ -60,11 +60,17 @@ impl HashSpec {
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         let [low, high] = self.words();
-        match self.algorithm {
-            Algorithm::Rapid if low == 0 => rapid(bytes, &UNSEEDED),
-            Algorithm::Rapid => rapid(bytes, &RapidSecrets::seed_cpp(low)),
-            Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
+        if self.algorithm == Algorithm::Sip13 {
+            return sip13_of(bytes, low, high);
         }
+        let seeded;
+        let secrets = if low == 0 {
+            &UNSEEDED
+        } else {
+            seeded = RapidSecrets::seed_cpp(low);
+            &seeded
+        };
+        rapid(bytes, secrets)
     }
 
     /// The hashes of many keys, put behind those in `hashes`. Faster than one by one for short
@@ -149,6 +155,12 @@ static UNSEEDED: RapidSecrets = RapidSecrets::seed_cpp(0);
 #[inline]
 fn rapid(bytes: &[u8], secrets: &RapidSecrets) -> u64 {
     rapidhash_v3_inline::<true, false, false>(bytes, secrets)
+}
+
+/// By a call, for it is long, and shall not keep what calls [`HashSpec::hash`] from being inlined.
+#[inline(never)]
+fn sip13_of(bytes: &[u8], low: u64, high: u64) -> u64 {
+    sip13(bytes, SipHasher13::new_with_keys(low, high))
 }
 
 #[inline]
