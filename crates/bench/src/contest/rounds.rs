@@ -76,8 +76,11 @@ pub fn run(
             start.elapsed().as_secs_f64()
         ));
     };
-    // Emptying a filter writes to all of its memory.
-    contestants.iter_mut().for_each(|contestant| contestant.subject.clear());
+    // Emptying a filter writes to all of its memory. Some are made anew by that, and keep the kernel of that moment.
+    for contestant in &mut *contestants {
+        ready(contestant);
+        contestant.subject.clear();
+    }
     if plan.keys <= WHOLE_TO {
         whole(plan, contestants, &mut times, &told)?;
     } else {
@@ -164,6 +167,7 @@ fn in_chunks(
             for at in order(round, contestants.len()) {
                 let contestant = &mut contestants[at];
                 if fills(contestant, true) {
+                    ready(contestant);
                     contestant.subject.clear();
                     times[at][0].push(turn(contestant, Operation::Insert, &keys, false)?);
                 }
