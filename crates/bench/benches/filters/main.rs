@@ -25,7 +25,7 @@ const TEXTS_TO: u64 = 1_000_000;
 
 /// Single keys out of cache wait for memory, whatever the kernel.
 const SINGLE_TO: u64 = 1_000_000;
-/// Below a filter of 4 MiB a build of hashes takes one thread, however many it may have.
+/// Below a filter of 4 MiB a build of hashes or numbers takes one thread, however many it may have.
 const BUILT_FROM: u64 = 10_000_000;
 /// Threads of a build.
 const ONE: NonZeroUsize = NonZeroUsize::MIN;

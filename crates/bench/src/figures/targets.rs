@@ -32,8 +32,8 @@ const ASKED: [&str; 2] = ["absent", "present"];
 const ALL: [&str; 3] = ["insert", "absent", "present"];
 /// So many standard deviations above its mean 99.9 % of a normal distribution have been passed.
 const REACH: f64 = 3.0902;
-/// A build of hashes on several threads is promised from a filter of so many bytes on: into a smaller one a single
-/// thread inserts.
+/// A build on several threads is promised from a filter of so many bytes on: into a smaller one a single thread inserts
+/// hashes and numbers.
 const BUILT_FROM: f64 = (4 << 20) as f64;
 
 /// What a figure must be.
