@@ -8,12 +8,10 @@
 use memmap2::MmapMut;
 use petal_bench::contest::keys::Keys;
 use petal_bench::contest::subject::Subject;
-use petal_bench::contest::{Contestant, Form, Kind, Operation};
+use petal_bench::contest::{Contestant, Form, Kind, LIMIT, Operation};
 
 /// Hashes between asking for a line and reading it.
 pub const DISTANCES: [usize; 4] = [16, 32, 48, 64];
-/// The name of a limit begins with this.
-pub const NAME: &str = "line reads";
 
 const LINE: usize = 64;
 /// As in the filter's store.
@@ -43,7 +41,7 @@ pub fn contestant(bytes: u64, keys: u64, distance: usize) -> Result<Contestant, 
         *line = [at as u8 | 1; LINE];
     }
     Ok(Contestant {
-        filter: format!("{NAME}, {distance} ahead"),
+        filter: format!("{LIMIT}, {distance} ahead"),
         target: None,
         bits_per_key: bytes as f64 * 8.0 / keys as f64,
         kind: Kind::Hash,

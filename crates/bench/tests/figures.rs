@@ -4,9 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use petal_bench::contest::LIMIT;
+use petal_bench::contest::rows::paired;
 use petal_bench::figures::page::replace;
-use petal_bench::figures::sheet::{Pick, Sheet, paired_ratio};
-use petal_bench::figures::targets::{Target, Verdict, binomial_bounds, targets};
+use petal_bench::figures::sheet::{Pick, Sheet};
+use petal_bench::figures::targets::{Target, Verdict, targets, upper_bound};
 use petal_bench::figures::write;
 use petal_testkit::bounds::binomial_range;
 
@@ -15,8 +17,8 @@ const PAGE: &str = "before\n<!-- figures: targets -->\nold\n<!-- /figures -->\nb
     <!-- figures: rivals -->\n<!-- /figures -->\n<!-- figures: own --><!-- /figures -->\nafter\n";
 const PLOTS: [&str; 4] =
     ["filters-absent.svg", "filters-insert.svg", "filters-space.svg", "filters-kernels.svg"];
-const HEADER: &str = "suite,n,filter,target_rate,bits_per_key,measured_rate,keys,form,kernel,\
-    operation,threads,ns_median,ns_by_round";
+const HEADER: &str = "suite,n,filter,target_rate,bits_per_key,measured_rate,absent_keys,keys,form,\
+    kernel,operation,threads,ns_median,ns_by_round";
 
 /// A sheet of the header and these lines.
 fn sheet(lines: &[&str]) -> Sheet {
@@ -42,7 +44,7 @@ fn rows_are_read_by_the_names_of_their_columns() {
     assert_eq!((row.target_rate, row.bits_per_key), (Some(0.01), Some(9.93)));
     assert_eq!((row.kernel.as_str(), row.threads), ("portable", 1));
     assert_eq!(row.ns_by_round.len(), 5);
-    let limit = sheet.rows.iter().find(|row| row.filter == "random line reads").unwrap();
+    let limit = sheet.rows.iter().find(|row| row.filter.starts_with(LIMIT)).unwrap();
     assert_eq!((limit.target_rate, limit.measured_rate), (None, None));
 
     let turned = "threads,ns_by_round,ns_median,operation,kernel,form,keys,measured_rate,\
@@ -56,14 +58,15 @@ fn rows_are_read_by_the_names_of_their_columns() {
 
 #[test]
 fn what_is_not_understood_is_refused_with_its_line() {
-    let row = "own,1000,petal 1 %,0.01,9.9,0.01,hash,batch,avx2,absent,1,2,2;2";
+    let row = "own,1000,petal 1 %,0.01,9.9,0.01,10000,hash,batch,avx2,absent,1,2,2;2";
     let wrong = [
-        (format!("# a\n{HEADER}\n{row}\n{row},1\n"), "line 4: 14 fields, expected 13"),
+        (format!("# a\n{HEADER}\n{row}\n{row},1\n"), "line 4: 15 fields, expected 14"),
         (format!("{HEADER}\n{}\n", row.replace("1000", "1e3")), "n is not a number"),
         (format!("{HEADER}\n{}\n", row.replace("2;2", "2;;2")), "ns_by_round"),
         (format!("{HEADER}\n{}\n", row.replace("2;2", "2;0")), "is not a time"),
         (format!("{HEADER}\n{}\n", row.replace("2;2", "NaN")), "is not a time"),
         (HEADER.replace("kernel,", ""), "no column `kernel`"),
+        (HEADER.replace("absent_keys,", ""), "no column `absent_keys`"),
         ("# nothing\n".to_owned(), "no header"),
     ];
     for (text, expected) in wrong {
@@ -76,14 +79,14 @@ fn what_is_not_understood_is_refused_with_its_line() {
 fn a_ratio_is_the_median_of_the_rounds_and_not_the_ratio_of_medians() {
     // A neighbour slows two rounds of three, which says nothing of the two contestants.
     let (slow, fast) = ([4.0, 40.0, 42.0], [2.0, 20.0, 14.0]);
-    assert_eq!(paired_ratio(&slow, &fast), Some(2.0));
-    assert_eq!(paired_ratio(&slow, &fast[..2]), None);
-    assert_eq!(paired_ratio(&[], &[]), None);
+    assert_eq!(paired(&fast, &slow), Some(2.0));
+    assert_eq!(paired(&fast[..2], &slow), None);
+    assert_eq!(paired(&[], &[]), None);
 
     let sheet = sheet(&[
-        "rivals,1000,a,,,,u64,single,-,absent,1,40,4;40;42",
-        "rivals,1000,b,,,,u64,single,-,absent,1,14,2;20;14",
-        "own,1000,c,,,,u64,single,-,absent,1,14,2;20;14",
+        "rivals,1000,a,,,,,u64,single,-,absent,1,40,4;40;42",
+        "rivals,1000,b,,,,,u64,single,-,absent,1,14,2;20;14",
+        "own,1000,c,,,,,u64,single,-,absent,1,14,2;20;14",
     ]);
     let pick = |filter| Pick {
         filter,
@@ -122,7 +125,7 @@ fn targets_are_met_or_not_or_not_in_the_csv() {
     let sheet = Sheet::read(FIXTURE).unwrap();
     let batch = target(&sheet, "1 %, n = 10⁵, hashes given, batch", "sbbf");
     assert_eq!((batch.verdict(), batch.verdict_in_words().as_str()), (Verdict::Met, "met"));
-    assert!(batch.measured().starts_with("insert 0.6"), "{}", batch.measured());
+    assert!(batch.measured().starts_with("insert: 0.6"), "{}", batch.measured());
     let single = target(&sheet, "1 %, n = 10⁵, hashes given, single", "sbbf");
     assert_eq!(single.verdict(), Verdict::NotMet);
     let fastbloom = target(&sheet, "1 %, n = 10⁶, 64-bit keys", "6 ×");
@@ -143,8 +146,8 @@ fn targets_are_met_or_not_or_not_in_the_csv() {
 
 #[test]
 fn one_part_decides_and_is_named() {
-    let ours = "rivals,100000,petal 1 %,0.01,9.93,0.01,hash,batch,avx2";
-    let rival = "rivals,100000,sbbf-rs-safe,0.01,10.5,0.01,hash,single,-";
+    let ours = "rivals,100000,petal 1 %,0.01,9.93,0.01,10000000,hash,batch,avx2";
+    let rival = "rivals,100000,sbbf-rs-safe,0.01,10.5,0.01,10000000,hash,single,-";
     let rows = |insert: &str| {
         sheet(&[
             &format!("{ours},insert,1,{insert},{insert};{insert}"),
@@ -156,7 +159,7 @@ fn one_part_decides_and_is_named() {
     let name = "1 %, n = 10⁵, hashes given, batch";
     let missed = target(&rows("3.2"), name, "sbbf");
     assert_eq!(missed.verdict_in_words(), "not met: insert");
-    assert_eq!(missed.measured(), "insert 0.800, absent 0.750");
+    assert_eq!(missed.measured(), "insert: 0.800, absent: 0.750");
     // Exactly the bound is within it; of present keys there is no row.
     let open = target(&rows("3"), name, "sbbf");
     assert_eq!(open.verdict_in_words(), "not in the CSV: present");
@@ -164,34 +167,70 @@ fn one_part_decides_and_is_named() {
 
 #[test]
 fn builds_on_two_threads_are_compared_with_one() {
-    let row = |threads: u32, rounds: &str| {
-        format!("own,10000000,petal 1 %,0.01,9.93,,hash,batch,avx2,build,{threads},4,{rounds}")
+    let row = |n: u64, keys: &str, threads: u32, rounds: &str| {
+        format!("own,{n},petal 1 %,0.01,9.93,,,{keys},batch,avx2,build,{threads},4,{rounds}")
     };
     let build = |two: &str| {
-        let sheet = sheet(&[&row(1, "8;9;12"), &row(2, two)]);
+        let sheet = sheet(&[
+            &row(10_000_000, "hash", 1, "8;9;12"),
+            &row(10_000_000, "hash", 2, two),
+            &row(10_000_000, "u64", 1, "8;9;12"),
+            &row(10_000_000, "u64", 2, "4;4;6"),
+            // Below 4 MiB nothing is promised.
+            &row(1_000_000, "hash", 1, "8;9;12"),
+            &row(1_000_000, "hash", 2, "8;9;12"),
+        ]);
         target(&sheet, "build on two threads", "1.85")
     };
-    assert_eq!(build("4;5;6.2").measured(), "petal 1 %, n = 10⁷: 1.935");
+    assert_eq!(build("4;5;6.2").measured(), "hash, n = 10⁷: 1.935, u64, n = 10⁷: 2.00");
     assert_eq!(build("4;5;6.2").verdict(), Verdict::Met);
-    assert_eq!(build("5;5;7").verdict_in_words(), "not met");
+    assert_eq!(build("5;5;7").verdict_in_words(), "not met: hash, n = 10⁷");
+}
+
+#[test]
+fn the_limit_is_the_best_distance_of_its_size() {
+    let sheet = sheet(&[
+        "rivals,400000000,petal 1 %,0.01,10.1,,,hash,batch,avx2,absent,1,3,3;3",
+        "rivals,400000000,petal 1 %,0.01,10.1,,,hash,batch,avx2,present,1,3,3;3",
+        "rivals,400000000,\"random line reads, 16 ahead\",,10.1,,,hash,batch,,absent,1,4,4;4",
+        "rivals,400000000,\"random line reads, 32 ahead\",,10.1,,,hash,batch,,absent,1,2,2;2",
+        "rivals,50000000,\"random line reads, 16 ahead\",,10.1,,,hash,batch,,absent,1,1,1;1",
+    ]);
+    let limit = |n| sheet.limit(n);
+    assert_eq!(limit(400_000_000), Some("random line reads, 32 ahead"));
+    assert_eq!(limit(50_000_000), Some("random line reads, 16 ahead"));
+    assert_eq!(limit(100_000), None);
+    let reads = target(&sheet, "1 %, n = 4·10⁸", LIMIT);
+    assert_eq!((reads.measured().as_str(), reads.verdict()), ("absent: 1.500", Verdict::NotMet));
 }
 
 #[test]
 fn the_bound_of_a_rate_is_the_binomial_one() {
     let tries = 10_000_000;
-    let (low, high) = binomial_bounds(0.01, tries);
-    let exact = binomial_range(tries, 0.01, 0.999);
-    let counts = (low * tries as f64, high * tries as f64);
-    assert!((counts.0 - exact.0 as f64).abs() < 3.0, "{counts:?} {exact:?}");
-    assert!((counts.1 - exact.1 as f64).abs() < 3.0, "{counts:?} {exact:?}");
+    let most = upper_bound(0.01, tries);
+    // A thousandth on either side.
+    let exact = binomial_range(tries, 0.01, 0.998).1 as f64;
+    assert!((most * tries as f64 - exact).abs() < 5.0, "{most} {exact}");
 
-    let row = |rate: f64| {
-        let row = "rivals,100000,petal 1 %,0.01,9.93,RATE,hash,batch,avx2,absent,1,2,2";
-        sheet(&[&row.replace("RATE", &rate.to_string())])
+    let judged = |rate: f64| {
+        let row = "rivals,100000,petal 1 %,0.01,9.93,RATE,10000000,hash,batch,avx2,absent,1,2,2";
+        let sheet = sheet(&[&row.replace("RATE", &rate.to_string())]);
+        target(&sheet, "1 %, n = 10⁵, measured rate", "at most 1.010 %, the upper 99.9 % bound")
     };
-    let verdict = |rate| target(&row(rate), "1 %, n = 10⁵, measured rate", "").verdict();
-    assert_eq!([low, high].map(verdict), [Verdict::Met; 2]);
-    assert_eq!([low * 0.9999, high * 1.0001].map(verdict), [Verdict::NotMet; 2]);
+    // A filter may be better than it promised.
+    assert_eq!([0.009, most, 0.0101].map(|rate| judged(rate).verdict()), [Verdict::Met; 3]);
+    let missed = judged(0.010_101);
+    assert_eq!((missed.verdict(), missed.measured().as_str()), (Verdict::NotMet, "1.0101 %"));
+}
+
+#[test]
+fn a_missed_target_reads_as_such() {
+    let row =
+        |n: u64, bits: f64| format!("own,{n},petal 1 %,0.01,{bits},,,hash,batch,avx2,absent,1,2,2");
+    let sheet = sheet(&[&row(100_000, 10.102), &row(1_000_000, 10.1)]);
+    let space = target(&sheet, "1 %, space", "10.1");
+    assert_eq!(space.measured(), "n = 10⁵: 10.102, n = 10⁶: 10.10");
+    assert_eq!(space.verdict_in_words(), "not met: n = 10⁵");
 }
 
 #[test]

@@ -15,7 +15,7 @@ const USAGE: &str = "\
 usage: cargo x bench filters [--quick] [N ...]
 
   N         numbers of keys (default: 100000 1000000 50000000 400000000; all filters of one number are in memory at once,
-            2.5 GB at most)
+            2.8 GB at most)
   --quick   few rounds, and 100000 keys unless numbers are given (seconds)
 ";
 /// From so many keys on only the default filter takes part.
@@ -23,8 +23,10 @@ const ALONE_FROM: u64 = 200_000_000;
 /// Texts take more than ten times the memory of numbers.
 const TEXTS_TO: u64 = 1_000_000;
 
-/// A build of fewer keys takes a millisecond, and one thread.
-const BUILT_FROM: u64 = 1_000_000;
+/// Single keys out of cache wait for memory, whatever the kernel.
+const SINGLE_TO: u64 = 1_000_000;
+/// Below a filter of 4 MiB a build of hashes or numbers takes one thread, however many it may have.
+const BUILT_FROM: u64 = 10_000_000;
 /// Threads of a build.
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 const TWO: NonZeroUsize = ONE.saturating_add(1);
@@ -72,7 +74,11 @@ fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
         for &kernel in &kernels {
             add(model, Kind::Hash, Form::Batch, kernel)?;
         }
-        add(model, Kind::Hash, Form::Single, best)?;
+        for &kernel in &kernels {
+            if kernel == best || (model == one && keys <= SINGLE_TO) {
+                add(model, Kind::Hash, Form::Single, kernel)?;
+            }
+        }
     }
     for model in [Model::Classic(0.01), Model::Classic(0.001)] {
         for form in [Form::Batch, Form::Single] {
@@ -85,8 +91,12 @@ fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
             add(one, Kind::Bytes, form, best)?;
         }
     }
-    for form in [Form::Batch, Form::Single] {
-        all.push(atomic(keys, 0.01, form)?);
+    for &kernel in &kernels {
+        if kernel == best || kernel == Kernel::Portable {
+            for form in [Form::Batch, Form::Single] {
+                all.push(atomic(keys, 0.01, form, kernel)?);
+            }
+        }
     }
     if keys >= BUILT_FROM {
         for kind in [Kind::Hash, Kind::Number] {

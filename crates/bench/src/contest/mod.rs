@@ -25,6 +25,10 @@ use ::petal::Kernel;
 
 use subject::Subject;
 
+/// What the machine can do at all: lines of memory from random places, asked for ahead. The names of contestants that do
+/// just that begin with it; how far ahead follows.
+pub const LIMIT: &str = "random line reads";
+
 /// What a contestant is timed at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {

@@ -142,12 +142,14 @@ pub fn build(
     Ok(Contestant { threads: threads.get(), operations, at_once: true, subject, ..made })
 }
 
-/// The default filter as threads share it, here asked by one; of hashes that are given.
+/// The default filter as threads share it, here asked by one; of hashes that are given. Its kernel is that of the process
+/// when it is made.
 ///
 /// # Errors
 /// A sentence, if there cannot be such a filter.
-pub fn atomic(keys: u64, rate: f64, form: Form) -> Result<Contestant, String> {
-    let made = Model::Rate(rate).contestant(keys, Kind::Hash, form, Kernel::Portable)?;
+pub fn atomic(keys: u64, rate: f64, form: Form, kernel: Kernel) -> Result<Contestant, String> {
+    // Forces the kernel, too.
+    let made = Model::Rate(rate).contestant(keys, Kind::Hash, form, kernel)?;
     let filter = AtomicBloomFilter::with_rate(keys, rate).map_err(|problem| problem.to_string())?;
     let tested = Tested { filter, keys: Keys::numbers, clear: clear_atomic, foretold: |_| None };
     let ask = |filter: &AtomicBloomFilter, &hash: &u64| filter.contains_hash(hash);
@@ -164,10 +166,10 @@ pub fn atomic(keys: u64, rate: f64, form: Form) -> Result<Contestant, String> {
             ask,
         )),
     };
-    Ok(Contestant { filter: "petal atomic".into(), subject, ..made })
+    Ok(Contestant { filter: format!("petal atomic {} %", 100.0 * rate), subject, ..made })
 }
 
-/// By way of the plain filter, which has the same memory.
+/// By way of the plain filter, which has the same memory; made anew with the kernel that the process has then.
 fn clear_atomic(filter: &mut AtomicBloomFilter) {
     // Refused, it stays full, and the judging says so.
     let Ok(other) = AtomicBloomFilter::with_bits(1, 1) else { return };

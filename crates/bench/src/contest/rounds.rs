@@ -76,8 +76,11 @@ pub fn run(
             start.elapsed().as_secs_f64()
         ));
     };
-    // Emptying a filter writes to all of its memory.
-    contestants.iter_mut().for_each(|contestant| contestant.subject.clear());
+    // Emptying a filter writes to all of its memory. Some are made anew by that, and keep the kernel of that moment.
+    for contestant in &mut *contestants {
+        ready(contestant);
+        contestant.subject.clear();
+    }
     if plan.keys <= WHOLE_TO {
         whole(plan, contestants, &mut times, &told)?;
     } else {
@@ -164,6 +167,7 @@ fn in_chunks(
             for at in order(round, contestants.len()) {
                 let contestant = &mut contestants[at];
                 if fills(contestant, true) {
+                    ready(contestant);
                     contestant.subject.clear();
                     times[at][0].push(turn(contestant, Operation::Insert, &keys, false)?);
                 }
@@ -342,8 +346,9 @@ mod tests {
 
     use petal::Kernel;
 
+    use super::super::Form;
+    use super::super::petal::{Model, atomic};
     use super::super::subject::Subject;
-    use super::super::{Form, petal::Model};
     use super::*;
 
     /// An exact set that writes down what it is asked to do, and can be told to forget a key.
@@ -440,8 +445,12 @@ mod tests {
                 }
             }
         }
+        for form in [Form::Single, Form::Batch] {
+            contestants.push(atomic(plan.keys, 0.01, form, Kernel::Portable).unwrap());
+        }
         let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
-        assert_eq!(rows.len(), 4 * 3 * 2 * 4);
+        assert_eq!(rows.len(), (4 * 3 * 2 + 2) * 4);
+        assert!(rows.iter().any(|row| row.filter == "petal atomic 1 %"));
         let count = Count { of: 1e5, found: 1_200.0, mean: 1_000.0, variance: 990.0 };
         assert!(rate(&contestants[0], count).unwrap_err().contains("foretold"));
         let count = Count { found: 1_100.0, ..count };

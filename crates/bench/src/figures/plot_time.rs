@@ -4,8 +4,9 @@ use super::axis::{Axis, reach, short};
 use super::labels::{self, Crowd, Label};
 use super::sheet::{BUILD, Row, Sheet};
 use super::svg::{Anchor, Canvas, FAINT, Look, Point, look, width};
-use super::targets::{LIMIT, PETAL};
+use super::targets::PETAL;
 use super::words::{kernel, size};
+use crate::contest::LIMIT;
 
 const WIDE: f64 = 860.0;
 const HIGH: f64 = 520.0;
@@ -95,7 +96,8 @@ fn series(sheet: &Sheet, operation: &str) -> Vec<Series> {
         };
         found.push(Series { words, look: look("petal", name), points: points(sheet, ours) });
     }
-    let limit = |row: &Row| row.filter == LIMIT;
+    // The best distance at each size makes one line.
+    let limit = |row: &Row| sheet.limit(row.n) == Some(&row.filter);
     found.push(Series { words: LIMIT.into(), look: look(LIMIT, ""), points: points(sheet, limit) });
 
     let mut rivals: Vec<&str> = Vec::new();

@@ -4,7 +4,8 @@
 //! The times of one suite stand in order of its rounds: what two contestants took in one round is compared first, and
 //! the median of these ratios is the figure. A neighbour on the machine disturbs both of a round, or one round.
 
-use crate::summary::median;
+use crate::contest::LIMIT;
+use crate::contest::rows::{HEADER, paired};
 
 /// Operation of rows that tell how long a parallel build takes.
 pub const BUILD: &str = "build";
@@ -33,7 +34,7 @@ pub struct Row {
     pub bits_per_key: Option<f64>,
     /// The share of absent keys that were found.
     pub measured_rate: Option<f64>,
-    /// How many absent keys that is of; the column may be missing.
+    /// How many absent keys that is of.
     pub absent_keys: Option<u64>,
     /// `hash`, `u64` or `bytes`.
     pub keys: String,
@@ -124,8 +125,15 @@ impl Sheet {
     pub fn ratio(&self, over: &Pick, under: &Pick) -> Option<f64> {
         ["rivals", "own"].iter().find_map(|suite| {
             let (over, under) = (self.pick(suite, over)?, self.pick(suite, under)?);
-            paired_ratio(&over.ns_by_round, &under.ns_by_round)
+            paired(&under.ns_by_round, &over.ns_by_round)
         })
+    }
+
+    /// The limit of the machine at a size, by its name: of all distances that which has the least median.
+    pub fn limit(&self, n: u64) -> Option<&str> {
+        let meant = self.rows.iter().filter(|row| row.n == n && row.filter.starts_with(LIMIT));
+        let best = meant.min_by(|a, b| a.ns_median.total_cmp(&b.ns_median));
+        best.map(|row| row.filter.as_str())
     }
 
     /// The different sizes, ascending.
@@ -137,46 +145,20 @@ impl Sheet {
     }
 }
 
-/// The median over the rounds of a/b; `None` if the rounds are not the same number.
-pub fn paired_ratio(over: &[f64], under: &[f64]) -> Option<f64> {
-    if over.len() != under.len() {
-        return None;
-    }
-    let ratios: Vec<f64> = over.iter().zip(under).map(|(over, under)| over / under).collect();
-    median(&ratios)
-}
-
 /// Where each column stands in a line.
 struct Columns {
-    places: [usize; NAMES.len()],
-    absent_keys: Option<usize>,
+    places: [usize; HEADER.len()],
     count: usize,
 }
-
-const NAMES: [&str; 13] = [
-    "suite",
-    "n",
-    "filter",
-    "target_rate",
-    "bits_per_key",
-    "measured_rate",
-    "keys",
-    "form",
-    "kernel",
-    "operation",
-    "threads",
-    "ns_median",
-    "ns_by_round",
-];
 
 impl Columns {
     fn read(header: &[String]) -> Result<Self, String> {
         let place = |name: &str| header.iter().position(|field| field == name);
-        let mut places = [0; NAMES.len()];
-        for (found, name) in places.iter_mut().zip(NAMES) {
+        let mut places = [0; HEADER.len()];
+        for (found, name) in places.iter_mut().zip(HEADER) {
             *found = place(name).ok_or_else(|| format!("the header has no column `{name}`"))?;
         }
-        Ok(Self { places, absent_keys: place("absent_keys"), count: header.len() })
+        Ok(Self { places, count: header.len() })
     }
 
     fn row(&self, fields: &[String]) -> Result<Row, String> {
@@ -190,6 +172,7 @@ impl Columns {
             target,
             bits,
             rate,
+            absent_keys,
             keys,
             form,
             kernel,
@@ -205,10 +188,7 @@ impl Columns {
             target_rate: perhaps("target_rate", target)?,
             bits_per_key: perhaps("bits_per_key", bits)?,
             measured_rate: perhaps("measured_rate", rate)?,
-            absent_keys: match self.absent_keys {
-                Some(place) => perhaps("absent_keys", &fields[place])?,
-                None => None,
-            },
+            absent_keys: perhaps("absent_keys", absent_keys)?,
             keys: keys.to_owned(),
             form: form.to_owned(),
             kernel: kernel.to_owned(),

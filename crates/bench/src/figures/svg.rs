@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use crate::contest::LIMIT;
+
 pub(super) type Point = (f64, f64);
 
 /// Dark enough on white for words.
@@ -41,7 +43,7 @@ pub(super) enum Mark {
 pub(super) fn look(filter: &str, kernel: &str) -> Look {
     let of = |line, ink, dash, mark, width| Look { line, ink, dash, mark, width };
     match (filter, kernel) {
-        ("random line reads", _) => of(INK, INK, "7 4", Mark::None, 2.0),
+        (LIMIT, _) => of(INK, INK, "7 4", Mark::None, 2.0),
         ("sbbf-rs-safe", _) => of("#D55E00", "#B04A00", "", Mark::Square, 2.0),
         ("fastbloom foldhash", _) => of("#009E73", "#007355", "", Mark::Square, 2.0),
         ("fastbloom" | "fastbloom default", _) => {

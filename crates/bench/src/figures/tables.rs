@@ -1,8 +1,9 @@
 //! The Markdown tables: targets, and for each suite and size every contestant beside petal.
 
-use super::sheet::{BUILD, Pick, Row, Sheet, paired_ratio};
+use super::sheet::{BUILD, Pick, Row, Sheet};
 use super::targets::{PETAL, Target, hashed};
 use super::words::{figure, kernel, ns, percent, size};
+use crate::contest::rows::paired;
 
 const OPERATIONS: [&str; 4] = ["insert", "absent", "present", "mixed"];
 
@@ -90,7 +91,7 @@ fn table(sheet: &Sheet, suite: &str, n: u64, entries: &[Entry]) -> String {
 fn beside_petal(sheet: &Sheet, suite: &str, n: u64, row: &Row) -> Option<f64> {
     let keys = if row.keys == "-" { "hash" } else { &row.keys };
     let petal = sheet.pick(suite, &Pick { keys, operation: "absent", ..hashed(PETAL, n) })?;
-    paired_ratio(&row.ns_by_round, &petal.ns_by_round)
+    paired(&petal.ns_by_round, &row.ns_by_round)
 }
 
 /// Kind of keys, calls, kernel; what does not apply is left out.

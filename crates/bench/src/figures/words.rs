@@ -1,5 +1,8 @@
 //! Numbers as the pages and plots write them.
 
+/// Digits behind the point, at most.
+const MOST_PLACES: usize = 12;
+
 /// `10⁵`, `5·10⁷`; other numbers in digits.
 pub(super) fn size(n: u64) -> String {
     let zeros = n.to_string().bytes().rev().take_while(|&digit| digit == b'0').count();
@@ -18,9 +21,25 @@ fn raised(number: usize) -> String {
     number.to_string().bytes().map(|digit| digits[usize::from(digit - b'0')]).collect()
 }
 
-/// A ratio, or bits per key: fine enough to be told from its bound.
+/// A ratio, or bits per key.
 pub(super) fn figure(value: f64) -> String {
-    if value < 2.0 { format!("{value:.3}") } else { format!("{value:.2}") }
+    format!("{value:.*}", figure_places(value))
+}
+
+/// A [`figure`] that can be told from its bound.
+pub(super) fn figure_beside(value: f64, bound: f64) -> String {
+    apart(value, bound, figure_places(value))
+}
+
+fn figure_places(value: f64) -> usize {
+    if value < 2.0 { 3 } else { 2 }
+}
+
+/// With so many places, or as many more as it takes to read another number than the bound.
+fn apart(value: f64, bound: f64, places: usize) -> String {
+    let differ = |places: &usize| format!("{value:.places$}") != format!("{bound:.places$}");
+    let places = (places..=MOST_PLACES).find(differ).unwrap_or(places);
+    format!("{value:.places$}")
 }
 
 /// ns per key.
@@ -33,8 +52,19 @@ pub(super) fn percent(rate: f64) -> String {
     if rate <= 0.0 {
         return "0 %".to_owned();
     }
-    let places = (3.0 - (rate * 100.0).log10().floor()).clamp(0.0, 12.0) as usize;
-    format!("{:.places$} %", rate * 100.0)
+    format!("{:.*} %", percent_places(rate), rate * 100.0)
+}
+
+/// A rate in [`percent`] that can be told from its bound.
+pub(super) fn percent_beside(rate: f64, bound: f64) -> String {
+    if rate <= 0.0 {
+        return percent(rate);
+    }
+    apart(rate * 100.0, bound * 100.0, percent_places(rate)) + " %"
+}
+
+fn percent_places(rate: f64) -> usize {
+    (3.0 - (rate * 100.0).log10().floor()).clamp(0.0, MOST_PLACES as f64) as usize
 }
 
 /// A kernel's name in words.
@@ -58,5 +88,14 @@ mod tests {
         assert_eq!([0.01003, 0.000_998_7].map(percent), ["1.003 %", "0.09987 %"]);
         assert_eq!([0.7501, 10.1].map(figure), ["0.750", "10.10"]);
         assert_eq!([1.234, 9.996].map(ns), ["1.23", "10.0"]);
+    }
+
+    #[test]
+    fn a_figure_can_be_told_from_its_bound() {
+        let beside = |value| figure_beside(value, 10.1);
+        assert_eq!([10.102, 10.1, 10.13, 9.5].map(beside), ["10.102", "10.10", "10.13", "9.50"]);
+        assert_eq!(figure_beside(1.05004, 1.05), "1.05004");
+        assert_eq!(percent_beside(0.010_101_2, 0.010_1), "1.0101 %");
+        assert_eq!(percent_beside(0.0, 0.01), "0 %");
     }
 }
