@@ -71,37 +71,48 @@ enum Form {
     Words,
 }
 
+impl Form {
+    fn contains(self, rule: Rule, lines: &[Line], hashes: &[u64], words: &[u64]) -> Vec<u64> {
+        let mut found = vec![!0; hashes.len().div_ceil(64)];
+        match self {
+            Self::Singly => {
+                let look = |&hash: &u64| rule.contains(lines, hash);
+                return super::words(&hashes.iter().map(look).collect::<Vec<_>>());
+            }
+            Self::Hashed => rule.contains_batch(lines, hashes, &mut found),
+            Self::Words => rule.contains_batch(lines, Keys { words, hash }, &mut found),
+        }
+        found
+    }
+
+    fn insert(self, rule: Rule, lines: &mut [Line], hashes: &[u64], words: &[u64]) -> Vec<u64> {
+        let mut new = vec![!0; hashes.len().div_ceil(64)];
+        match self {
+            Self::Singly => {
+                let insert = |&hash: &u64| rule.insert(lines, hash);
+                return super::words(&hashes.iter().map(insert).collect::<Vec<_>>());
+            }
+            Self::Hashed => rule.insert_batch(lines, hashes, &mut new),
+            Self::Words => rule.insert_batch(lines, Keys { words, hash }, &mut new),
+        }
+        new
+    }
+}
+
 /// What is said of each batch (found, new, found then), and the bytes that are left.
 type Said = (Vec<[Vec<u64>; 3]>, Vec<u8>);
 
 fn run(rule: Rule, mut lines: Vec<Line>, batches: &[Vec<u64>], form: Form) -> Said {
     let mut said = vec![];
     for (at, batch) in batches.iter().enumerate() {
-        let fresh = vec![!0; batch.len().div_ceil(64)];
-        let [mut found, mut new, mut again] = [fresh.clone(), fresh.clone(), fresh];
         // Hashes begin elsewhere each time.
         let start = at % 8;
         let padded = [&vec![7; start][..], batch].concat();
         let words = keys(&padded);
-        let (hashes, words) = (&padded[start..], Keys { words: &words[start..], hash });
-        match form {
-            Form::Singly => {
-                let look = |&hash: &u64| rule.contains(&lines, hash);
-                found = super::words(&hashes.iter().map(look).collect::<Vec<_>>());
-                let insert = |&hash: &u64| rule.insert(&mut lines, hash);
-                new = super::words(&hashes.iter().map(insert).collect::<Vec<_>>());
-            }
-            Form::Hashed => {
-                rule.contains_batch(&lines, hashes, &mut found);
-                rule.insert_batch(&mut lines, hashes, &mut new);
-            }
-            Form::Words => {
-                rule.contains_batch(&lines, words, &mut found);
-                rule.insert_batch(&mut lines, words, &mut new);
-            }
-        }
-        rule.contains_batch(&lines, hashes, &mut again);
-        said.push([found, new, again]);
+        let (hashes, words) = (&padded[start..], &words[start..]);
+        let found = form.contains(rule, &lines, hashes, words);
+        let new = form.insert(rule, &mut lines, hashes, words);
+        said.push([found, new, form.contains(rule, &lines, hashes, words)]);
     }
     (said, bytes(&lines))
 }
