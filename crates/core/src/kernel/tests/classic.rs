@@ -14,7 +14,7 @@ impl Naive {
     fn positions(&self, hash: u64) -> Vec<u64> {
         let (mut x, mut positions) = (u128::from(hash), vec![]);
         for _ in 0..self.rule.probes {
-            positions.push((x * u128::from(self.rule.bits) >> 64) as u64);
+            positions.push(((x * u128::from(self.rule.bits)) >> 64) as u64);
             x = x * u128::from(STEP) % (1 << 64);
         }
         positions

@@ -40,7 +40,7 @@ impl<const LANES: usize> Ground<LANES> {
         let around = Line([0x5555_5555_5555_5555; 8]);
         let mut lines = zeroed(rule);
         known.iter().for_each(|&hash| _ = blocked::insert(rule, &mut lines, hash));
-        let lines = [&vec![around; from][..], &lines, &vec![around; 2]].concat();
+        let lines = [&vec![around; from][..], &lines, &[around; 2]].concat();
         Self { rule, lines, from }
     }
 
