@@ -12,7 +12,8 @@ use crate::step::{Result, Step};
 /// What is tested: all but the mathematics and the measured rates, which take minutes under an
 /// emulator and would tell nothing that bits and golden files do not.
 const TESTS: &[&str] = &[
-    "--lib", "--test", "algebra", "--test", "golden", "--test", "hostile", "--", "--skip", "rate::",
+    "--lib", "--test", "algebra", "--test", "atomic", "--test", "golden", "--test", "hostile",
+    "--test", "parallel", "--", "--skip", "rate::",
 ];
 
 /// A kind of machine, by its name in GCC and QEMU.

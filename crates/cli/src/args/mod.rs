@@ -24,7 +24,7 @@ pub(crate) fn parse() -> Result<Petal, ExitCode> {
     parse_from(std::env::args_os())
 }
 
-fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<Petal, ExitCode> {
+pub(crate) fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<Petal, ExitCode> {
     read(words).map_err(|error| {
         // `--help | head` may find nobody reading: nothing to say then.
         let _ = error.print();

@@ -103,3 +103,24 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::of_stdout)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_that_was_told_is_taken() {
+        // The verb itself fails: it is to read nothing and print nothing.
+        let verb = ["verify", "-q", "/dev/null/no filter"];
+        let there = || Kernel::ALL.into_iter().filter(|kernel| kernel.is_there());
+        for (before, told) in there().flat_map(|before| there().map(move |told| (before, told))) {
+            let option = ["--kernel", told.name()];
+            for words in [[&["petal"], &option[..], &verb], [&["petal"], &verb, &option]] {
+                before.force();
+                let args = crate::args::parse_from(words.concat().iter().map(Into::into)).unwrap();
+                assert!(run(args).is_err());
+                assert_eq!(Kernel::current(), told, "{words:?}");
+            }
+        }
+    }
+}

@@ -20,7 +20,7 @@ use crate::store::Line;
 pub(crate) const STEP: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// From so many lines (8 MiB) on, waiting for lines takes longer than all else.
-const FAR: usize = (8 << 20) / Line::BYTES;
+pub(super) const FAR: usize = (8 << 20) / Line::BYTES;
 /// Bits of a key that are looked at in a near filter without asking whether to go on: looking is
 /// cheaper than a branch that nothing can foresee, and of sixteen absent keys one is left.
 const BLINDLY: usize = 4;

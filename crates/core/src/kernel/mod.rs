@@ -93,6 +93,12 @@ impl Kernel {
         }
     }
 
+    /// The kernel that this process works with.
+    #[must_use]
+    pub fn current() -> Self {
+        Self::chosen().0
+    }
+
     /// The kernel, if it is there.
     #[cfg(test)]
     pub(crate) fn ready(self) -> Option<Ready> {

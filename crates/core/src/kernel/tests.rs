@@ -1,17 +1,25 @@
 //! Every kernel that the machine has equals the portable one, bit for bit.
+//!
+//! Here in filters and batches of many kinds; `sizes` has batches of every size, at every
+//! alignment, `classic` the classic layout.
+
+mod classic;
+#[cfg(not(loom))]
+mod sizes;
 
 use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
-use super::blocked::{Blocks, Rule};
+use super::blocked::{self, Blocks, Rule};
 #[cfg(not(loom))]
 use super::shared::{SharedBlocks, Stripes};
-use super::{Kernel, Ready};
+use super::{Hashes, Kernel, Keys, Path, Ready};
 use crate::store::Line;
 #[cfg(not(loom))]
-use crate::store::{Owned, Shared, Store as _};
+use crate::store::{Owned, Shared, Store as _, StoreMut as _};
 
-const SIZES: [usize; 10] = [0, 1, 31, 32, 33, 63, 64, 65, 200, 1000];
+/// Around a group of 8, four of them ahead, and a word of answers.
+const SIZES: [usize; 12] = [0, 1, 7, 8, 9, 32, 33, 41, 64, 65, 200, 1000];
 
 /// Batches one after another: of all sizes, random or of few keys, which come up twice in a batch.
 fn batches(seed: u64) -> Vec<Vec<u64>> {
@@ -31,19 +39,66 @@ fn zeroed<const LANES: usize>(rule: Rule<LANES>) -> Vec<Line> {
     vec![Line::ZERO; rule.blocks as usize * LANES / 8]
 }
 
-/// What a kernel leaves and says, batch by batch.
-fn run<const LANES: usize>(kernel: Ready, rule: Rule<LANES>, seed: u64) -> (Vec<Line>, Vec<u64>) {
-    let (mut lines, mut said) = (zeroed(rule), vec![]);
-    for batch in batches(seed) {
-        let mut answers = vec![!0; batch.len().div_ceil(64)];
-        kernel.contains_batch(Blocks::new(rule, &lines, 0), &batch[..], &mut answers);
-        said.extend_from_slice(&answers);
-        kernel.insert_batch(Blocks::new(rule, &mut lines, 0), &batch[..], &mut answers);
-        said.extend_from_slice(&answers);
-        kernel.contains_batch(Blocks::new(rule, &lines, 0), &batch[..], &mut answers);
-        let found: u32 = answers.iter().map(|word| word.count_ones()).sum();
-        assert_eq!(found as usize, batch.len(), "{kernel:?}, seed {seed}");
-    }
+/// Stands for what hashes words: each hash is that of one word, its [`key`].
+fn hash(word: u64) -> u64 {
+    !word.rotate_left(23)
+}
+
+fn key(hash: u64) -> u64 {
+    (!hash).rotate_right(23)
+}
+
+fn keys(hashes: &[u64]) -> Vec<u64> {
+    hashes.iter().copied().map(key).collect()
+}
+
+/// The answers of a kernel to a batch: to queries, then to inserts. What was inserted is found.
+fn ask<const LANES: usize>(
+    kernel: Ready,
+    rule: Rule<LANES>,
+    lines: &mut [Line],
+    hashes: impl Hashes,
+) -> Vec<u64> {
+    let keys = hashes.words().len();
+    let (mut found, mut new) = (vec![!0; keys.div_ceil(64)], vec![!0; keys.div_ceil(64)]);
+    kernel.contains_batch(Blocks::new(rule, &*lines, 0), hashes, &mut found);
+    kernel.insert_batch(Blocks::new(rule, &mut *lines, 0), hashes, &mut new);
+    let said = [&found[..], &new].concat();
+    kernel.contains_batch(Blocks::new(rule, &*lines, 0), hashes, &mut found);
+    assert_eq!(found, words(&vec![true; keys]), "{kernel:?}");
+    said
+}
+
+/// The same, key by key.
+fn ask_singly<const LANES: usize>(
+    kernel: Ready,
+    rule: Rule<LANES>,
+    lines: &mut [Line],
+    hashes: &[u64],
+) -> Vec<u64> {
+    let contained: Vec<bool> =
+        hashes.iter().map(|&hash| kernel.contains(rule, lines, hash)).collect();
+    let new: Vec<bool> = hashes.iter().map(|&hash| kernel.insert(rule, lines, hash)).collect();
+    assert!(hashes.iter().all(|&hash| kernel.contains(rule, lines, hash)), "{kernel:?}");
+    [words(&contained), words(&new)].concat()
+}
+
+/// What a kernel leaves and says, batch by batch, of hashes or of words to be hashed on the way.
+fn run<const LANES: usize>(
+    kernel: Ready,
+    rule: Rule<LANES>,
+    seed: u64,
+    hashed: bool,
+) -> (Vec<Line>, Vec<u64>) {
+    let mut lines = zeroed(rule);
+    let said = batches(seed).into_iter().flat_map(|batch| {
+        if hashed {
+            ask(kernel, rule, &mut lines, &batch[..])
+        } else {
+            ask(kernel, rule, &mut lines, Keys { words: &keys(&batch), hash })
+        }
+    });
+    let said = said.collect();
     (lines, said)
 }
 
@@ -53,15 +108,9 @@ fn one_by_one<const LANES: usize>(
     rule: Rule<LANES>,
     seed: u64,
 ) -> (Vec<Line>, Vec<u64>) {
-    let (mut lines, mut said) = (zeroed(rule), vec![]);
-    for batch in batches(seed) {
-        let contained: Vec<bool> =
-            batch.iter().map(|&hash| kernel.contains(rule, &lines, hash)).collect();
-        let new: Vec<bool> =
-            batch.iter().map(|&hash| kernel.insert(rule, &mut lines, hash)).collect();
-        said.extend(words(&contained));
-        said.extend(words(&new));
-    }
+    let mut lines = zeroed(rule);
+    let ask = |batch: Vec<u64>| ask_singly(kernel, rule, &mut lines, &batch);
+    let said = batches(seed).into_iter().flat_map(ask).collect();
     (lines, said)
 }
 
@@ -127,7 +176,9 @@ fn agree<const LANES: usize>(blocks: u64, probes: u32, seed: u64) {
     for kernel in kernels() {
         let about = format!("{kernel:?}, {LANES} lanes, {blocks} blocks, k {probes}, seed {seed}");
         assert!(one_by_one(kernel, rule, seed) == law, "one by one, {about}");
-        assert!(run(kernel, rule, seed) == law, "in batches, {about}");
+        for hashed in [true, false] {
+            assert!(run(kernel, rule, seed, hashed) == law, "batches, hashed {hashed}, {about}");
+        }
         #[cfg(not(loom))]
         for many in [false, true] {
             assert!(run_shared(kernel, rule, seed, many) == law, "shared, many {many}, {about}");
@@ -153,6 +204,33 @@ proptest! {
         agree::<8>(blocks, (probes - 1) % 8 + 1, seed);
         agree::<16>(blocks, probes, seed);
     }
+}
+
+/// Single keys of a filter go by its path, which is inlined where the best kernel is AVX-512.
+#[test]
+fn the_path_of_single_keys_equals_the_law() {
+    let (path, inlined) = (Path::to(8), Kernel::Avx512.is_there());
+    for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
+        for probes in 1..=8 {
+            let rule = Rule::<8> { blocks, probes };
+            let (mut law, mut lines) = (zeroed(rule), zeroed(rule));
+            for hash in batches(seed).concat() {
+                let about = format!("{path:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
+                let found = blocked::contains(rule, &law, hash);
+                assert_eq!(path.contains(rule, &lines, hash), inlined.then_some(found), "{about}");
+                let new = blocked::insert(rule, &mut law, hash);
+                let said = path.insert(rule, &mut lines, hash);
+                assert_eq!(said, inlined.then_some(new), "{about}");
+                assert!(
+                    !inlined || lines[rule.lines_of(hash)] == law[rule.lines_of(hash)],
+                    "{about}"
+                );
+            }
+            assert!(!inlined || lines == law, "{blocks} blocks, k {probes}");
+        }
+    }
+    // Pairs of lines are always called.
+    assert!(matches!(Path::to(16), Path::Call));
 }
 
 /// Hashes of blocks from `first` on, in a filter of so many blocks.
