@@ -10,10 +10,10 @@ mod sizes;
 use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
-use super::blocked::{self, Blocks, Rule};
+use super::blocked::{Blocks, Rule};
 #[cfg(not(loom))]
 use super::shared::{SharedBlocks, Stripes};
-use super::{Hashes, Kernel, Keys, Path, Ready};
+use super::{Hashes, Kernel, Keys, Ready};
 use crate::store::Line;
 #[cfg(not(loom))]
 use crate::store::{Owned, Shared, Store as _, StoreMut as _};
@@ -206,31 +206,33 @@ proptest! {
     }
 }
 
-/// Single keys of a filter go by its path, which is inlined where the best kernel is AVX-512.
+/// Single keys of lines are inlined with AVX-512, and with no other kernel.
 #[test]
-fn the_path_of_single_keys_equals_the_law() {
-    let (path, inlined) = (Path::to(8), Kernel::Avx512.is_there());
-    for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
-        for probes in 1..=8 {
-            let rule = Rule::<8> { blocks, probes };
-            let (mut law, mut lines) = (zeroed(rule), zeroed(rule));
-            for hash in batches(seed).concat() {
-                let about = format!("{path:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
-                let found = blocked::contains(rule, &law, hash);
-                assert_eq!(path.contains(rule, &lines, hash), inlined.then_some(found), "{about}");
-                let new = blocked::insert(rule, &mut law, hash);
-                let said = path.insert(rule, &mut lines, hash);
-                assert_eq!(said, inlined.then_some(new), "{about}");
-                assert!(
-                    !inlined || lines[rule.lines_of(hash)] == law[rule.lines_of(hash)],
-                    "{about}"
-                );
+fn what_is_inlined_equals_the_law() {
+    let law = Kernel::Portable.ready().unwrap();
+    for (kernel, ready) in
+        Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.ready()?)))
+    {
+        let inlined = kernel == Kernel::Avx512;
+        for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
+            for probes in 1..=8 {
+                let rule = Rule::<8> { blocks, probes };
+                let (mut lawful, mut lines) = (zeroed(rule), zeroed(rule));
+                for hash in batches(seed).concat() {
+                    let about = format!("{kernel:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
+                    let found = law.contains(rule, &lawful, hash);
+                    let said = ready.contains_inline(rule, &lines, hash);
+                    assert_eq!(said, inlined.then_some(found), "{about}");
+                    let new = law.insert(rule, &mut lawful, hash);
+                    let said = ready.insert_inline(rule, &mut lines, hash);
+                    assert_eq!(said, inlined.then_some(new), "{about}");
+                    let here = rule.lines_of(hash);
+                    assert!(!inlined || lines[here.clone()] == lawful[here], "{about}");
+                }
+                assert!(!inlined || lines == lawful, "{blocks} blocks, k {probes}");
             }
-            assert!(!inlined || lines == law, "{blocks} blocks, k {probes}");
         }
     }
-    // Pairs of lines are always called.
-    assert!(matches!(Path::to(16), Path::Call));
 }
 
 /// Hashes of blocks from `first` on, in a filter of so many blocks.

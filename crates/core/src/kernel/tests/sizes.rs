@@ -39,7 +39,8 @@ impl<const LANES: usize> Ground<LANES> {
         let rule = Rule::<LANES> { blocks: BLOCKS, probes };
         let around = Line([0x5555_5555_5555_5555; 8]);
         let mut lines = zeroed(rule);
-        known.iter().for_each(|&hash| _ = blocked::insert(rule, &mut lines, hash));
+        let law = Kernel::Portable.ready().unwrap();
+        known.iter().for_each(|&hash| _ = law.insert(rule, &mut lines, hash));
         let lines = [&vec![around; from][..], &lines, &[around; 2]].concat();
         Self { rule, lines, from }
     }
