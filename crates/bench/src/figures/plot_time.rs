@@ -133,10 +133,10 @@ fn series(sheet: &Sheet, operation: &str) -> Vec<Series> {
     found
 }
 
-/// At each size the fastest row that is meant, of our own suite if it is there: that one has every kernel.
+/// At each size the fastest row that is meant, of the rivals' suite if it is there: those were timed together.
 fn points(sheet: &Sheet, meant: impl Fn(&Row) -> bool) -> Vec<(u64, f64)> {
     let at = |n: u64| {
-        ["own", "rivals"].iter().find_map(|suite| {
+        ["rivals", "own"].iter().find_map(|suite| {
             let rows = sheet.rows.iter().filter(|row| {
                 row.n == n && row.suite == *suite && row.threads == 1 && row.operation != BUILD
             });
