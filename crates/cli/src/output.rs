@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use petal_lines::Source;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::exit::{Failure, Result, cannot_write};
 
@@ -104,10 +105,19 @@ fn settle(file: &mut File, path: &Path, name: &mut Option<PathBuf>) -> io::Resul
     let named = match name {
         Some(named) => named.clone(),
         None => {
+            let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let link =
+                |to: &Path| rustix::fs::linkat(CWD, &nameless, CWD, to, AtFlags::SYMLINK_FOLLOW);
+            // Where nothing is to be replaced the name is given in one step, and whatever ends the
+            // process leaves no file of another name behind.
+            match link(path) {
+                Ok(()) => return File::open(dir_of(path))?.sync_all(),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
             let named = aside_name(dir_of(path));
             lock(&NAMED).push(named.clone());
-            let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
-            rustix::fs::linkat(CWD, nameless, CWD, &named, AtFlags::SYMLINK_FOLLOW)?;
+            link(&named)?;
             *name = Some(named.clone());
             named
         }
