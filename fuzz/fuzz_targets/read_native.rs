@@ -82,9 +82,9 @@ fn examine(bytes: &[u8]) {
         };
         assert_eq!(ours, naive.contains(hash), "{hash:#x}");
     }
-    assert!((0.0..=1.0).contains(&filter.estimated_rate()), "{}", filter.estimated_rate());
-    assert!((0.0..=1.0).contains(&filter.fill_ratio()));
-    assert!(filter.estimated_len() >= 0.0);
+    assert!((0.0..=1.0).contains(&filter.face().estimated_rate()), "{}", filter.face().estimated_rate());
+    assert!((0.0..=1.0).contains(&filter.face().fill_ratio()));
+    assert!(filter.face().estimated_len() >= 0.0);
 }
 
 /// Sixteen hashes that depend on the bytes.

@@ -1,18 +1,19 @@
 //! Whatever filter a file holds.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 
-use crate::answers::Answers;
 use crate::error::{Error, Result};
-use crate::filter::file::{assemble, check_any, read_any};
 use crate::filter::{BloomFilter, ClassicBloomFilter};
+use crate::format::data::Data;
+use crate::format::form::{self, Form};
 use crate::format::header::Header;
-use crate::format::read;
-use crate::hash::HashSpec;
-use crate::shape::{ClassicShape, Shape};
-use crate::store::{Mapped, Owned, Store, StoreMut};
+use crate::format::kind::FilterType;
+use crate::membership::{Membership, MembershipMut};
+use crate::store::{Lent, Line, Mapped, Owned, Store, StoreMut};
 
-/// A filter of any layout: what a file turns out to hold.
+/// A filter of any type: what a file turns out to hold. All that the types have in common is
+/// asked through its [`face`](Self::face).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyFilter<S = Owned> {
@@ -22,30 +23,8 @@ pub enum AnyFilter<S = Owned> {
     Classic(ClassicBloomFilter<S>),
 }
 
-impl From<BloomFilter> for AnyFilter {
-    fn from(filter: BloomFilter) -> Self {
-        Self::Bloom(filter)
-    }
-}
-
-impl From<ClassicBloomFilter> for AnyFilter {
-    fn from(filter: ClassicBloomFilter) -> Self {
-        Self::Classic(filter)
-    }
-}
-
-/// The shape of a filter of any layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AnyShape {
-    /// Blocked.
-    Bloom(Shape),
-    /// Classic.
-    Classic(ClassicShape),
-}
-
-/// The same call on whichever filter it is.
-macro_rules! either {
+/// The same on whichever filter it is.
+macro_rules! each {
     ($any:expr, $filter:ident => $call:expr) => {
         match $any {
             AnyFilter::Bloom($filter) => $call,
@@ -54,14 +33,89 @@ macro_rules! either {
     };
 }
 
+/// A filter of any type is made of one of some type.
+macro_rules! from {
+    ($($name:ident($type:ident),)*) => {$(
+        impl<S> From<$type<S>> for AnyFilter<S> {
+            fn from(filter: $type<S>) -> Self {
+                Self::$name(filter)
+            }
+        }
+    )*};
+}
+
+from! {
+    Bloom(BloomFilter),
+    Classic(ClassicBloomFilter),
+}
+
+impl<S: Store> Form<S> for AnyFilter<S> {
+    fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self> {
+        Ok(match header.kind {
+            FilterType::Bloom => Self::Bloom(Form::load(header, data)?),
+            FilterType::Classic => Self::Classic(Form::load(header, data)?),
+            kind => return Err(Error::version(kind.number())),
+        })
+    }
+
+    fn check(&self, data_at: u64) -> Result<()> {
+        each!(self, filter => filter.check(data_at))
+    }
+
+    fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
+        each!(self, filter => filter.save())
+    }
+}
+
+impl<S: Store> AnyFilter<S> {
+    /// What all types have in common.
+    #[must_use]
+    pub fn face(&self) -> &dyn Membership {
+        each!(self, filter => filter)
+    }
+
+    /// Writes the filter as a `.petal` file, with free-form metadata (JSON, or nothing).
+    ///
+    /// # Errors
+    /// If the metadata is longer than 1 MiB, or writing fails.
+    pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
+        form::write_to(self, out, metadata)
+    }
+}
+
+impl<S: StoreMut> AnyFilter<S> {
+    /// What all types that can be changed have in common.
+    ///
+    /// # Errors
+    /// If this one cannot be changed at all.
+    pub fn face_mut(&mut self) -> Result<&mut dyn MembershipMut> {
+        Ok(each!(self, filter => filter))
+    }
+
+    /// Makes this the filter of all keys that are in it or in `other`.
+    ///
+    /// # Errors
+    /// If they are not of one type and compatible; nothing has changed then.
+    pub fn union<T: Store>(&mut self, other: &AnyFilter<T>) -> Result<()> {
+        match (self, other) {
+            (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.union(theirs),
+            (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours.union(theirs),
+            (ours, theirs) => {
+                let (ours, theirs) = (ours.save().0.kind, theirs.save().0.kind);
+                Err(Error::incompatible("type", ours, theirs))
+            }
+        }
+    }
+}
+
 impl AnyFilter {
     /// Reads a filter and its metadata from a stream, every byte examined.
     ///
     /// # Errors
-    /// As [`Filter::read_from`](crate::Filter::read_from); also if the layout is not known.
+    /// If reading fails, the bytes are no petal file, of a type that is not known, or damaged in
+    /// any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
-        let (header, metadata, store) = read_any(stream)?;
-        Ok((Self::assemble(&header, store)?, metadata))
+        form::read_from(stream)
     }
 }
 
@@ -69,12 +123,10 @@ impl AnyFilter<Mapped> {
     /// A filter in a mapped file, queried where it lies; only the header is read.
     ///
     /// # Errors
-    /// As [`Filter::open_mapped`](crate::Filter::open_mapped); also if the layout is not known.
+    /// If the file is no petal file, of a type that is not known, is cut short, or its header is
+    /// damaged.
     pub fn open_mapped(file: Mapped) -> Result<Self> {
-        let (header, _) = read::open(file.file())?;
-        check_any(&header)?;
-        let (start, end) = (header.data_at() as usize, header.file_length() as usize);
-        Self::assemble(&header, file.between(start, end)?)
+        form::open_mapped(&file)
     }
 
     /// Examines every byte of the file.
@@ -82,116 +134,36 @@ impl AnyFilter<Mapped> {
     /// # Errors
     /// If anything in it is damaged.
     pub fn verify(&self) -> Result<()> {
-        either!(self, filter => filter.verify())
+        each!(self, filter => filter.verify())
     }
 
     /// The file's metadata.
     #[must_use]
     pub fn metadata(&self) -> &str {
-        either!(self, filter => filter.metadata())
+        each!(self, filter => filter.metadata())
     }
 }
 
-impl<S: Store> AnyFilter<S> {
-    fn assemble(header: &Header, store: S) -> Result<Self> {
-        match header.kind {
-            1 => assemble(header, store).map(Self::Bloom),
-            _ => assemble(header, store).map(Self::Classic),
-        }
-    }
-
-    /// See [`Filter::contains_hashes`](crate::Filter::contains_hashes).
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        either!(self, filter => filter.contains_hashes(hashes, found));
-    }
-
-    /// See [`Filter::write_to`](crate::Filter::write_to).
+impl<'a> AnyFilter<Lent<'a>> {
+    /// A filter over the bytes of a whole file, in place; they must begin at a multiple of 64 in
+    /// memory. Only the header is examined.
     ///
     /// # Errors
-    /// If the metadata is longer than 1 MiB, or writing fails.
-    pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
-        either!(self, filter => filter.write_to(out, metadata))
-    }
-
-    /// The geometry.
-    #[must_use]
-    pub fn shape(&self) -> AnyShape {
-        match self {
-            Self::Bloom(filter) => AnyShape::Bloom(filter.shape()),
-            Self::Classic(filter) => AnyShape::Classic(filter.shape()),
-        }
-    }
-
-    /// How keys become hashes.
-    #[must_use]
-    pub fn hash_spec(&self) -> HashSpec {
-        either!(self, filter => filter.hash_spec())
-    }
-
-    /// Bytes that the bits take.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        either!(self, filter => filter.size_bytes())
-    }
-
-    /// Keys it was planned for; 0 if it was made from bits and probes.
-    #[must_use]
-    pub fn planned_keys(&self) -> u64 {
-        either!(self, filter => filter.planned_keys())
-    }
-
-    /// The false-positive rate it was planned for; 0 if it was made from bits and probes.
-    #[must_use]
-    pub fn target_rate(&self) -> f64 {
-        either!(self, filter => filter.target_rate())
-    }
-
-    /// How many inserts were new.
-    #[must_use]
-    pub fn inserted(&self) -> u64 {
-        either!(self, filter => filter.inserted())
-    }
-
-    /// The false-positive rate with `keys` distinct keys, by calculation.
-    #[must_use]
-    pub fn expected_rate(&self, keys: u64) -> f64 {
-        either!(self, filter => filter.expected_rate(keys))
-    }
-
-    /// The false-positive rate that the bits give as they are now.
-    #[must_use]
-    pub fn estimated_rate(&self) -> f64 {
-        either!(self, filter => filter.estimated_rate())
-    }
-
-    /// An estimate of the distinct keys inserted.
-    #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        either!(self, filter => filter.estimated_len())
-    }
-
-    /// The share of bits that are set.
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        either!(self, filter => filter.fill_ratio())
+    /// As [`open_mapped`](AnyFilter::open_mapped); also if the bytes begin elsewhere.
+    pub fn from_bytes(file: &'a [u8]) -> Result<Self> {
+        form::from_bytes(file)
     }
 }
 
-impl<S: StoreMut> AnyFilter<S> {
-    /// See [`Filter::insert_hashes`](crate::Filter::insert_hashes).
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
-        either!(self, filter => filter.insert_hashes(hashes, new));
+/// Examines every byte of a whole file, whatever its type.
+///
+/// Cost: one pass; bytes that do not begin at a multiple of 64 in memory are copied.
+///
+/// # Errors
+/// If it is no petal file, or anything in it is damaged.
+pub fn verify_bytes(file: &[u8]) -> Result<()> {
+    if file.as_ptr().addr().is_multiple_of(align_of::<Line>()) {
+        return form::verify(&AnyFilter::from_bytes(file)?, file);
     }
-
-    /// See [`Filter::union`](crate::Filter::union).
-    ///
-    /// # Errors
-    /// If they are not compatible; nothing has changed then.
-    pub fn union<T: Store>(&mut self, other: &AnyFilter<T>) -> Result<()> {
-        match (self, other) {
-            (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.union(theirs),
-            (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours.union(theirs),
-            (ours, theirs) => Err(Error::incompatible("layout", ours.shape(), theirs.shape())),
-        }
-    }
+    AnyFilter::read_from(file).map(drop)
 }

@@ -25,6 +25,8 @@ enum Kind {
     Truncated { expected: u64, found: u64 },
     Corrupt { what: &'static str, at: u64, expected: String, found: String },
     Unaligned,
+    Unsupported { filter: &'static str, what: &'static str },
+    Full { what: &'static str, do_this: &'static str },
     Io(io::Error),
 }
 
@@ -96,6 +98,17 @@ impl Error {
         Self::new(Kind::Unaligned)
     }
 
+    /// This type of filter cannot do that; `what` completes "a … filter".
+    pub(crate) fn unsupported(filter: &'static str, what: &'static str) -> Self {
+        Self::new(Kind::Unsupported { filter, what })
+    }
+
+    /// No more keys fit.
+    #[expect(dead_code, reason = "for the filters that can be full")]
+    pub(crate) fn full(what: &'static str, do_this: &'static str) -> Self {
+        Self::new(Kind::Full { what, do_this })
+    }
+
     /// An argument is outside what it may be.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
@@ -112,6 +125,18 @@ impl Error {
     #[must_use]
     pub fn is_alloc(&self) -> bool {
         matches!(&*self.0, Kind::Alloc { .. })
+    }
+
+    /// This type of filter cannot do what was asked of it.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(&*self.0, Kind::Unsupported { .. })
+    }
+
+    /// The filter takes no more keys; nothing of what it holds is lost.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(&*self.0, Kind::Full { .. })
     }
 
     /// Two filters differ in shape or hash and cannot be put together.
@@ -197,6 +222,10 @@ impl fmt::Display for Error {
                 "the bytes do not begin at a multiple of 64 in memory, so they cannot be queried \
                  in place; copy them with read_from"
             ),
+            Kind::Unsupported { filter, what } => {
+                write!(f, "a {filter} filter {what}; docs/choosing.md tells which type does")
+            }
+            Kind::Full { what, do_this } => write!(f, "the filter is full: {what}; {do_this}"),
             Kind::Io(error) => error.fmt(f),
         }
     }

@@ -45,31 +45,40 @@
 
 mod answers;
 mod any;
+mod cascade;
+mod counting;
 mod error;
 mod filter;
 mod format;
 mod hash;
 mod kernel;
 mod key;
+mod membership;
+mod quotient;
 pub mod rate;
+mod ribbon;
+mod scalable;
 mod shape;
 mod store;
 mod sync;
+mod wide;
+mod windowed;
 
 pub use answers::Answers;
-pub use any::{AnyFilter, AnyShape};
+pub use any::{AnyFilter, verify_bytes};
 pub use error::{Error, Result};
 #[cfg(not(all(loom, test)))]
 pub use filter::atomic::AtomicBloomFilter;
 pub use filter::builder::Builder;
-pub use filter::file::verify_bytes;
 pub use filter::geometry::Geometry;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
+pub use format::kind::FilterType;
 pub use hash::HashSpec;
 #[doc(hidden)] // For tests and benches; no promise is made about it.
 pub use kernel::Kernel;
 pub use key::Key;
+pub use membership::{Membership, MembershipMut};
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 

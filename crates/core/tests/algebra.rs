@@ -222,12 +222,12 @@ fn through_a_file<G: Geometry>(naive: &Naive, a: &[u64], metadata: &str) {
     assert!(again == filter && text == metadata && again.inserted() == filter.inserted());
     let (any, _) = AnyFilter::read_from(&file[..]).unwrap();
     let (mut ours, mut theirs) = (Answers::new(), Answers::new());
-    any.contains_hashes(a, &mut theirs);
+    any.face().contains_hashes(a, &mut theirs);
     filter.contains_hashes(a, &mut ours);
     assert!(ours == theirs && ours.count_ones() == a.len() as u64);
-    assert_eq!(any.estimated_len(), filter.estimated_len());
-    assert_eq!(any.estimated_rate(), filter.estimated_rate());
-    assert_eq!(any.inserted(), filter.inserted());
+    assert_eq!(any.face().estimated_len(), filter.estimated_len());
+    assert_eq!(any.face().estimated_rate(), filter.estimated_rate());
+    assert_eq!(any.face().inserted(), filter.inserted());
 }
 
 // ---- What does not go together ------------------------------------------------------------------
@@ -269,7 +269,7 @@ fn filters_that_differ_are_refused_and_left_alone() {
     let mut any = AnyFilter::from(blocked(512, 8).build().unwrap());
     let other = AnyFilter::from(classic(512, 8).build().unwrap());
     let error = any.union(&other).unwrap_err();
-    assert!(error.is_incompatible() && error.to_string().contains("layout"), "{error}");
+    assert!(error.is_incompatible() && error.to_string().contains("type"), "{error}");
 }
 
 fn refuse<G: Geometry>(mut filter: Filter<G>, mut other: Filter<G>, hashes: &[u64]) {

@@ -119,7 +119,7 @@ fn golden_files_read_and_answer() {
         petal::verify_bytes(&stored).unwrap();
         let (filter, metadata) = AnyFilter::read_from(&stored[..]).unwrap();
         assert_eq!(metadata, golden.metadata);
-        assert_eq!(filter.hash_spec(), golden.hash);
+        assert_eq!(filter.face().hash_spec(), golden.hash);
         let (naive, facts) = Naive::from_file(&stored);
         for number in 0..2000 {
             let key = format!("key-{number}");

@@ -163,7 +163,11 @@ fn map(scratch: &Scratch, bytes: &[u8]) -> (Result<(), Error>, Result<(), Error>
     match mapped.and_then(AnyFilter::open_mapped) {
         Err(error) => (Err(error), Ok(())),
         Ok(filter) => {
-            let _ = (filter.metadata().len(), filter.estimated_rate(), filter.estimated_len());
+            let _ = (
+                filter.metadata().len(),
+                filter.face().estimated_rate(),
+                filter.face().estimated_len(),
+            );
             (Ok(()), filter.verify())
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use petal::{AnyFilter, HashSpec, Store};
+use petal::{HashSpec, Membership, MembershipMut};
 
 use crate::error::Result;
 use crate::input::{Input, Source};
@@ -43,13 +43,17 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<
 }
 
 /// Puts every line of the inputs into a filter.
-pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) -> Result<Filled> {
+pub fn fill(
+    settings: &Settings<'_>,
+    filter: &mut dyn MembershipMut,
+    inputs: &[Source],
+) -> Result<Filled> {
     let (budget, inputs) = settings.open(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let before = filter.inserted();
     let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-        filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+        filter.insert_hashes(&scratch.keys, &mut scratch.answers)?;
         Ok(Flow::Go)
     };
     let seen = settings.pass(budget).run("filling", &inputs, hashing(hash), fold)?;
@@ -58,9 +62,9 @@ pub fn fill(settings: &Settings<'_>, filter: &mut AnyFilter, inputs: &[Source]) 
 
 /// Prints the lines that a filter may hold, or, inverted, those that it certainly does not.
 /// Without a sink they are only counted.
-pub fn check<S: Store>(
+pub fn check(
     settings: &Settings<'_>,
-    filter: &AnyFilter<S>,
+    filter: &dyn Membership,
     inputs: &[Source],
     invert: bool,
     sink: Option<&mut (dyn Write + Send)>,

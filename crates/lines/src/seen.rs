@@ -83,10 +83,10 @@ pub fn seen(
     let inputs: Vec<_> = inputs.iter().collect();
     let pass = settings.pass(budget);
     if let Some(ledger) = &mut memory.ledger {
-        let room = pass.budget.work.saturating_sub(memory.filter.size_bytes());
+        let room = pass.budget.work.saturating_sub(memory.filter.face().size_bytes());
         ledger.allow(room.max(LEAST_LEDGER))?;
     }
-    let hash = memory.filter.hash_spec();
+    let hash = memory.filter.face().hash_spec();
     let prints = memory.ledger.as_ref().map(Ledger::hashes);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         scratch.take_keys(batch, &hash);
@@ -136,7 +136,7 @@ struct Run<'m, 'p, S> {
 impl<S: FnMut(&mut Memory) -> io::Result<()>> Run<'_, '_, S> {
     /// Prints and remembers the new lines of a batch.
     fn take(&mut self, batch: &Batch<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.memory.filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+        self.memory.filter.face_mut()?.insert_hashes(&scratch.keys, &mut scratch.answers)?;
         for line in 0..batch.len() {
             let mut new = scratch.answers.get(line);
             if self.memory.ledger.is_some() {
@@ -184,7 +184,7 @@ impl<S: FnMut(&mut Memory) -> io::Result<()>> Run<'_, '_, S> {
     }
 
     fn tell(&self, lines: u64, progress: &dyn Progress) {
-        let filter = &self.memory.filter;
+        let filter = self.memory.filter.face();
         let rate = filter.expected_rate(filter.inserted());
         progress.note(Note::Tally { lines, new: self.printer.lines, rate });
     }

@@ -24,10 +24,11 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
             args.filter.display()
         )));
     }
-    let filled = fill(&settings, &mut filter, &inputs);
+    let filled =
+        fill(&settings, filter.face_mut().map_err(Failure::of_file(&args.filter))?, &inputs);
     teller.finish();
     filled?;
-    build::warn_if_overfull(&filter, &teller);
+    build::warn_if_overfull(filter.face(), &teller);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)

@@ -1,6 +1,8 @@
 //! `build`: a filter file of all lines.
 
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, ClassicShape, HashSpec, Shape};
+use petal::{
+    AnyFilter, BloomFilter, ClassicBloomFilter, ClassicShape, HashSpec, Membership, Shape,
+};
 use petal_lines::{Settings, Source, count_lines, fill};
 
 use super::bytes;
@@ -24,10 +26,10 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         None => counted(&settings, &inputs)?,
     };
     let mut filter = sized(args, keys)?;
-    let filled = fill(&settings, &mut filter, &inputs);
+    let filled = fill(&settings, filter.face_mut()?, &inputs);
     teller.finish();
     let filled = filled?;
-    warn_if_overfull(&filter, &teller);
+    warn_if_overfull(filter.face(), &teller);
     filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filled.lines == 0 {
@@ -138,7 +140,7 @@ fn random_key() -> Result<[u8; 16]> {
 }
 
 /// Says so when a filter holds more than it was planned for, and what that costs.
-pub(super) fn warn_if_overfull(filter: &AnyFilter, teller: &Teller) {
+pub(super) fn warn_if_overfull(filter: &dyn Membership, teller: &Teller) {
     let planned = filter.planned_keys();
     let held = filter.inserted();
     // Counted, and after a merge estimated, to a small part of a percent.

@@ -18,11 +18,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
     let (checked, output) = if args.count {
-        (check(&settings, &filter, &inputs, args.invert, None), None)
+        (check(&settings, filter.face(), &inputs, args.invert, None), None)
     } else {
         let mut output = Output::open(args.output.as_deref(), &all)?;
         let sink = Some(output.file() as &mut (dyn std::io::Write + Send));
-        (check(&settings, &filter, &inputs, args.invert, sink), Some(output))
+        (check(&settings, filter.face(), &inputs, args.invert, sink), Some(output))
     };
     teller.finish();
     let checked = checked?;

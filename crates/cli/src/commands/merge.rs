@@ -21,7 +21,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         filter.union(&other).map_err(Failure::of_file(path))?;
     }
     let teller = crate::progress::Teller::silent(args.quiet);
-    super::build::warn_if_overfull(&filter, &teller);
+    super::build::warn_if_overfull(filter.face(), &teller);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)

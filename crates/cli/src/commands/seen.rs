@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petal::{AnyFilter, BloomFilter, Shape};
+use petal::{AnyFilter, BloomFilter, Membership, Shape};
 use petal_lines::{Ledger, Memory, Settings, Source, seen};
 
 use super::{build, print, settings};
@@ -47,8 +47,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         keeper.save(&mut memory)?;
     }
     match &memory.ledger {
-        None => build::warn_if_overfull(&memory.filter, &teller),
-        Some(ledger) => note_if_overfull(&memory.filter, ledger.len(), &teller),
+        None => build::warn_if_overfull(memory.filter.face(), &teller),
+        Some(ledger) => note_if_overfull(memory.filter.face(), ledger.len(), &teller),
     }
     Ok(if signal::stopped() { Outcome::Interrupted } else { Outcome::Done })
 }
@@ -125,7 +125,7 @@ impl Keeper {
     fn resume(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<Memory> {
         filter_file::fits(&self.path, settings.room_for_filter()?)?;
         let (filter, metadata) = filter_file::read(&self.path)?;
-        self.agrees(args, &filter)?;
+        self.agrees(args, filter.face())?;
         let ledger = self.ledger()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
         let trouble = match (pair(&metadata), &ledger) {
@@ -148,7 +148,7 @@ impl Keeper {
     }
 
     /// The same words again are fine; others would promise what the file cannot keep.
-    fn agrees(&self, args: &SeenArgs, filter: &AnyFilter) -> Result<()> {
+    fn agrees(&self, args: &SeenArgs, filter: &dyn Membership) -> Result<()> {
         let (planned, target) = (filter.planned_keys(), filter.target_rate());
         if args.expected.is_none_or(|keys| keys == planned)
             && args.fpr.is_none_or(|rate| (rate / target - 1.0).abs() < 1e-9)
@@ -204,7 +204,7 @@ impl Keeper {
 }
 
 /// With fingerprints an overfull filter costs time only.
-fn note_if_overfull(filter: &AnyFilter, held: u64, teller: &Teller) {
+fn note_if_overfull(filter: &dyn Membership, held: u64, teller: &Teller) {
     let planned = filter.planned_keys();
     if held as f64 > planned as f64 * 1.01 {
         teller.say(&format!(

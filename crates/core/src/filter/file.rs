@@ -1,34 +1,42 @@
-//! Filters into files and back: the glue between [`Filter`] and the format.
+//! Filters into files and back, and the face they show.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 
+use super::Filter;
 use super::geometry::Geometry;
 use super::geometry::sealed::Fields;
-use super::{Facts, Filter};
+use crate::answers::Answers;
 use crate::error::{Error, Result};
+use crate::format::data::Data;
+use crate::format::form::{self, Form};
 use crate::format::header::Header;
-use crate::format::{read, write};
-use crate::store::{Lent, Mapped, Owned, Store, bytes_of};
+use crate::format::kind::FilterType;
+use crate::hash::HashSpec;
+use crate::membership::sealed::Sealed;
+use crate::membership::{Membership, MembershipMut};
+use crate::store::{Lent, Line, Mapped, Store, StoreMut};
 
-/// Shape and facts of a header, for a layout.
-fn parts<G: Geometry>(header: &Header) -> Result<(G, Facts)> {
-    if header.kind != G::KIND {
-        return Err(Error::invalid("type of filter", name(G::KIND), name(header.kind)));
+impl<G: Geometry, S: Store> Form<S> for Filter<G, S> {
+    fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self> {
+        if header.kind != G::KIND {
+            return Err(Error::invalid("type of filter", G::KIND.name(), header.kind));
+        }
+        header.check_parameters(0)?;
+        let Header { probes, lanes, extent, .. } = *header;
+        let shape = G::from_fields(Fields { probes, lanes, extent })?;
+        header.check_lines(shape.lines())?;
+        Ok(Self::over(shape, header.hash, header.facts, data.take(shape.lines())?))
     }
-    let Header { kind, probes, lanes, extent, .. } = *header;
-    let shape = G::from_fields(Fields { kind, probes, lanes, extent })?;
-    header.check_lines(shape.lines())?;
-    let Header { planned, target, inserted, .. } = *header;
-    // Nobody inserts so many keys, and counting on from what is claimed shall not overflow.
-    let inserted = inserted.min(u64::MAX >> 1);
-    Ok((shape, Facts { planned, target, inserted }))
-}
 
-fn name(kind: u16) -> &'static str {
-    match kind {
-        1 => "blocked",
-        2 => "classic",
-        _ => "unknown",
+    fn check(&self, data_at: u64) -> Result<()> {
+        self.shape.check_tail(self.store.lines(), data_at)
+    }
+
+    fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
+        let Fields { probes, lanes, extent } = self.shape.fields();
+        let header = Header::new(G::KIND, extent, self.hash, self.facts);
+        (Header { probes, lanes, ..header }, vec![Cow::Borrowed(self.store.lines())])
     }
 }
 
@@ -40,24 +48,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// # Errors
     /// If the metadata is longer than 1 MiB, or writing fails.
     pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
-        let Fields { kind, probes, lanes, extent } = self.shape.fields();
-        let Facts { planned, target, inserted } = self.facts();
-        let hash = self.hash_spec();
-        let (metadata_length, data_length, data_sum) = (0, 0, 0);
-        let header = Header {
-            kind,
-            probes,
-            lanes,
-            extent,
-            hash,
-            planned,
-            target,
-            inserted,
-            metadata_length,
-            data_length,
-            data_sum,
-        };
-        write::write(out, header, metadata, bytes_of(self.store().lines()))
+        form::write_to(self, out, metadata)
     }
 }
 
@@ -68,10 +59,7 @@ impl<G: Geometry> Filter<G> {
     /// # Errors
     /// If reading fails, the bytes are no petal file of this layout, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
-        let lines = |header: &Header| Ok(parts::<G>(header)?.0.lines());
-        let (header, metadata, store) = read::read(stream, lines)?;
-        let (shape, facts) = parts(&header)?;
-        Ok((Self::over(shape, header.hash, facts, store), metadata))
+        form::read_from(stream)
     }
 }
 
@@ -82,10 +70,7 @@ impl<G: Geometry> Filter<G, Mapped> {
     /// # Errors
     /// If the file is no petal file of this layout, is cut short, or its header is damaged.
     pub fn open_mapped(file: Mapped) -> Result<Self> {
-        let (header, _) = read::open(file.file())?;
-        let (shape, facts) = parts(&header)?;
-        let (start, end) = (header.data_at() as usize, header.file_length() as usize);
-        Ok(Self::over(shape, header.hash, facts, file.between(start, end)?))
+        form::open_mapped(&file)
     }
 
     /// Examines every byte of the file.
@@ -93,13 +78,13 @@ impl<G: Geometry> Filter<G, Mapped> {
     /// # Errors
     /// If anything in it is damaged.
     pub fn verify(&self) -> Result<()> {
-        read::verify(self.store().file())
+        form::verify(self, self.store.file())
     }
 
     /// The file's metadata.
     #[must_use]
     pub fn metadata(&self) -> &str {
-        read::open(self.store().file()).map_or("", |(_, metadata)| metadata)
+        form::metadata(self.store.file())
     }
 }
 
@@ -111,39 +96,85 @@ impl<'a, G: Geometry> Filter<G, Lent<'a>> {
     /// If they are no petal file of this layout, are cut short or too long, begin elsewhere, or
     /// the header is damaged.
     pub fn from_bytes(file: &'a [u8]) -> Result<Self> {
-        let (header, _) = read::open(file)?;
-        let (shape, facts) = parts(&header)?;
-        let store = Lent::new(&file[header.data_at() as usize..])?;
-        Ok(Self::over(shape, header.hash, facts, store))
+        form::from_bytes(file)
     }
 }
 
-/// Examines every byte of a whole file, whatever its layout.
-///
-/// # Errors
-/// If it is no petal file, or anything in it is damaged.
-pub fn verify_bytes(file: &[u8]) -> Result<()> {
-    let (header, _) = read::open(file)?;
-    check_any(&header)?;
-    read::verify(file)
-}
+impl<G: Geometry, S: Store> Sealed for Filter<G, S> {}
 
-/// The layout of a header, its numbers checked.
-pub(crate) fn check_any(header: &Header) -> Result<u64> {
-    match header.kind {
-        1 => Ok(parts::<crate::Shape>(header)?.0.lines()),
-        2 => Ok(parts::<crate::ClassicShape>(header)?.0.lines()),
-        kind => Err(Error::version(kind)),
+impl<G: Geometry, S: Store> Membership for Filter<G, S> {
+    fn filter_type(&self) -> FilterType {
+        G::KIND
+    }
+
+    fn hash_spec(&self) -> HashSpec {
+        self.hash
+    }
+
+    fn describe(&self) -> String {
+        self.shape.describe()
+    }
+
+    fn geometry(&self) -> Vec<(&'static str, u64)> {
+        self.shape.numbers()
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_hashes(hashes, found);
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.memory_usage()
+    }
+
+    fn planned_keys(&self) -> u64 {
+        self.facts.planned
+    }
+
+    fn target_rate(&self) -> f64 {
+        self.facts.target
+    }
+
+    fn inserted(&self) -> u64 {
+        self.facts.inserted
+    }
+
+    fn estimated_len(&self) -> f64 {
+        self.estimated_len()
+    }
+
+    fn expected_rate(&self, keys: u64) -> f64 {
+        self.expected_rate(keys)
+    }
+
+    fn estimated_rate(&self) -> f64 {
+        self.estimated_rate()
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        self.fill_ratio()
+    }
+
+    fn capacity_left(&self) -> Option<u64> {
+        self.capacity_left()
+    }
+
+    fn block_fills(&self, steps: usize) -> Vec<u64> {
+        self.shape.block_fills(self.store.lines(), steps)
+    }
+
+    fn write_to(&self, out: &mut dyn Write, metadata: &str) -> Result<()> {
+        form::write_to(self, out, metadata)
     }
 }
 
-/// Reads a filter of any layout.
-pub(crate) fn read_any(stream: impl Read) -> Result<(Header, String, Owned)> {
-    read::read(stream, check_any)
-}
-
-/// A filter of this layout from a header and its lines.
-pub(crate) fn assemble<G: Geometry, S: Store>(header: &Header, store: S) -> Result<Filter<G, S>> {
-    let (shape, facts) = parts(header)?;
-    Ok(Filter::over(shape, header.hash, facts, store))
+impl<G: Geometry, S: StoreMut> MembershipMut for Filter<G, S> {
+    fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        self.insert_hashes(hashes, new);
+        Ok(())
+    }
 }

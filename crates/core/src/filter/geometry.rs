@@ -1,25 +1,25 @@
 //! What the two layouts have in common: the seam between shapes and kernels.
 
 use crate::error::{Error, Result};
+use crate::format::kind::FilterType;
 use crate::kernel::blocked::{Blocks, Rule};
 use crate::kernel::{Hashes, Ready, classic};
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
-use crate::store::Line;
+use crate::store::{Line, bytes_of};
 
 /// A layout of bits: [`Shape`] or [`ClassicShape`]. Sealed.
-pub trait Geometry: Copy + PartialEq + std::fmt::Debug + sealed::Layout {}
+pub trait Geometry: Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout {}
 
 impl Geometry for Shape {}
 impl Geometry for ClassicShape {}
 
 pub(crate) mod sealed {
-    use super::{Hashes, Line, Ready, Result};
+    use super::{FilterType, Hashes, Line, Ready, Result};
 
     /// The numbers of a shape as they are in a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Fields {
-        pub kind: u16,
         pub probes: u16,
         pub lanes: u16,
         /// Blocks, or bits.
@@ -28,7 +28,7 @@ pub(crate) mod sealed {
 
     pub trait Layout: Sized {
         /// The layout's number in files.
-        const KIND: u16;
+        const KIND: FilterType;
         fn fields(&self) -> Fields;
         /// Checks numbers from outside.
         fn from_fields(fields: Fields) -> Result<Self>;
@@ -58,6 +58,12 @@ pub(crate) mod sealed {
         );
         fn rate_now(&self, lines: &[Line]) -> f64;
         fn describe(&self) -> String;
+        fn numbers(&self) -> Vec<(&'static str, u64)>;
+        fn keys_at_rate(&self, rate: f64) -> u64;
+        /// How many blocks have a fill in each of so many equal steps.
+        fn block_fills(&self, lines: &[Line], steps: usize) -> Vec<u64>;
+        /// Bits behind the last one would count as set and never be asked for.
+        fn check_tail(&self, lines: &[Line], data_at: u64) -> Result<()>;
     }
 }
 
@@ -103,11 +109,11 @@ impl Shape {
 }
 
 impl Layout for Shape {
-    const KIND: u16 = 1;
+    const KIND: FilterType = FilterType::Bloom;
 
     fn fields(&self) -> Fields {
         let (probes, lanes) = (self.probes() as u16, self.lanes() as u16);
-        Fields { kind: Self::KIND, probes, lanes, extent: self.blocks() }
+        Fields { probes, lanes, extent: self.blocks() }
     }
 
     fn from_fields(fields: Fields) -> Result<Self> {
@@ -193,6 +199,34 @@ impl Layout for Shape {
     fn describe(&self) -> String {
         format!("{} blocks of {} bits, {} probes", self.blocks(), self.lanes() * 64, self.probes())
     }
+
+    fn numbers(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("bits", self.bits()),
+            ("probes", self.probes().into()),
+            ("blocks", self.blocks()),
+            ("lanes", self.lanes().into()),
+        ]
+    }
+
+    fn keys_at_rate(&self, rate: f64) -> u64 {
+        self.keys_at_rate(rate)
+    }
+
+    fn block_fills(&self, lines: &[Line], steps: usize) -> Vec<u64> {
+        let (steps, bits) = (steps.max(1), self.lanes() as usize * 64);
+        let mut blocks = vec![0; steps];
+        for block in lines.chunks_exact(self.lanes() as usize / 8) {
+            let words = block.iter().flat_map(|line| line.0);
+            let set: u32 = words.map(u64::count_ones).sum();
+            blocks[(set as usize * steps / bits).min(steps - 1)] += 1;
+        }
+        blocks
+    }
+
+    fn check_tail(&self, _: &[Line], _: u64) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl ClassicShape {
@@ -203,10 +237,10 @@ impl ClassicShape {
 }
 
 impl Layout for ClassicShape {
-    const KIND: u16 = 2;
+    const KIND: FilterType = FilterType::Classic;
 
     fn fields(&self) -> Fields {
-        Fields { kind: Self::KIND, probes: self.probes() as u16, lanes: 0, extent: self.bits() }
+        Fields { probes: self.probes() as u16, lanes: 0, extent: self.bits() }
     }
 
     fn from_fields(fields: Fields) -> Result<Self> {
@@ -268,6 +302,31 @@ impl Layout for ClassicShape {
 
     fn describe(&self) -> String {
         format!("{} bits, {} probes", self.bits(), self.probes())
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, u64)> {
+        vec![("bits", self.bits()), ("probes", self.probes().into())]
+    }
+
+    fn keys_at_rate(&self, rate: f64) -> u64 {
+        self.keys_at_rate(rate)
+    }
+
+    fn block_fills(&self, _: &[Line], _: usize) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn check_tail(&self, lines: &[Line], data_at: u64) -> Result<()> {
+        let (bytes, used) = (bytes_of(lines), self.bits());
+        let first = usize::try_from(used / 8).unwrap_or(usize::MAX);
+        let Some((byte, rest)) = bytes.get(first..).and_then(<[u8]>::split_first) else {
+            return Ok(());
+        };
+        if byte >> (used % 8) != 0 || rest.iter().any(|byte| *byte != 0) {
+            let at = data_at as usize + first;
+            return Err(Error::corrupt("bits behind the last one", at, 0, "some that are set"));
+        }
+        Ok(())
     }
 }
 

@@ -17,9 +17,11 @@ pub(crate) mod typed;
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
+pub(crate) use crate::format::header::Facts;
 use crate::hash::HashSpec;
 use crate::kernel::{Kernel, Keys, Ready};
 use crate::key::Key;
+use crate::membership::Membership;
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, Owned, Store, StoreMut};
@@ -65,17 +67,6 @@ pub struct Filter<G: Geometry, S = Owned> {
     facts: Facts,
     store: S,
     kernel: Ready,
-}
-
-/// What is known of a filter besides its bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Facts {
-    /// Keys planned for; 0 if none were.
-    pub(crate) planned: u64,
-    /// The rate planned for; 0 if none was.
-    pub(crate) target: f64,
-    /// Inserts that were new.
-    pub(crate) inserted: u64,
 }
 
 // ---- Made new -----------------------------------------------------------------------------------
@@ -188,6 +179,12 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         self.shape.lines() * Line::BYTES as u64
     }
 
+    /// Bytes of memory that the filter takes in all. A mapped file's pages are not counted.
+    #[must_use]
+    pub fn memory_usage(&self) -> u64 {
+        self.store.memory_usage() + size_of::<Self>() as u64
+    }
+
     /// Keys it was planned for; 0 if it was made from bits and probes.
     #[must_use]
     pub fn planned_keys(&self) -> u64 {
@@ -232,6 +229,27 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         cardinality(&self.shape, self.store.lines())
     }
 
+    /// How many keys more it holds at the rate it was planned for, by the bits as they are now;
+    /// `None` if no rate was planned.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn capacity_left(&self) -> Option<u64> {
+        if self.facts.target == 0.0 {
+            return None;
+        }
+        let holds = self.shape.keys_at_rate(self.facts.target);
+        Some(holds.saturating_sub(self.estimated_len().ceil() as u64))
+    }
+
+    /// Whether it errs more often than planned; up to 2 % more may come of chance, and pass.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        Membership::is_overfull(self)
+    }
+
     /// The share of bits that are set.
     ///
     /// Cost: reads the whole filter.
@@ -262,14 +280,6 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     pub fn to_owned_filter(&self) -> Result<Filter<G>> {
         let store = Owned::copy_of(self.store.lines())?;
         Ok(Filter::over(self.shape, self.hash, self.facts, store))
-    }
-
-    pub(crate) fn facts(&self) -> Facts {
-        self.facts
-    }
-
-    pub(crate) fn store(&self) -> &S {
-        &self.store
     }
 }
 

@@ -1,7 +1,10 @@
 //! The fixed header of a `.petal` file.
 
+use std::fmt;
+
 use xxhash_rust::xxh3::Xxh3;
 
+use super::kind::FilterType;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 use crate::store::Line;
@@ -31,26 +34,39 @@ const AT_EXTENT: usize = AT_SEED + 16;
 const AT_PLANNED: usize = AT_EXTENT + 8;
 const AT_TARGET: usize = AT_PLANNED + 8;
 const AT_INSERTED: usize = AT_TARGET + 8;
-const AT_ZEROS: usize = AT_INSERTED + 8;
+const AT_PARAMETERS: usize = AT_INSERTED + 8;
+/// Words that each type of filter fills as it likes.
+pub(crate) const PARAMETERS: usize = 18;
 const AT_DATA_SUM: usize = 240;
 const AT_HEADER_SUM: usize = AT_DATA_SUM + 8;
 /// Bytes of the fixed header; metadata follows.
 pub(crate) const HEADER: usize = AT_HEADER_SUM + 8;
 
-const _: () = assert!(AT_ZEROS == 96 && HEADER == 256 && AT_SEED.is_multiple_of(8));
+const _: () = assert!(AT_PARAMETERS + 8 * PARAMETERS == AT_DATA_SUM && HEADER == 256);
+
+/// What is known of a filter besides its bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// Keys planned for; 0 if none were.
+    pub(crate) planned: u64,
+    /// The rate planned for; 0 if none was.
+    pub(crate) target: f64,
+    /// Inserts that were new.
+    pub(crate) inserted: u64,
+}
 
 /// The fields of a header that passed all checks that need no data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
-    pub(crate) kind: u16,
+    pub(crate) kind: FilterType,
     pub(crate) probes: u16,
     pub(crate) lanes: u16,
-    /// Blocks of a blocked filter, bits of a classic one.
+    /// Blocks of a blocked filter, bits of a classic one; of the others see docs/format.md.
     pub(crate) extent: u64,
     pub(crate) hash: HashSpec,
-    pub(crate) planned: u64,
-    pub(crate) target: f64,
-    pub(crate) inserted: u64,
+    pub(crate) facts: Facts,
+    /// What else the type of filter has to say; what it does not use is 0.
+    pub(crate) parameters: [u64; PARAMETERS],
     pub(crate) metadata_length: u64,
     pub(crate) data_length: u64,
     pub(crate) data_sum: u64,
@@ -67,9 +83,20 @@ impl Header {
         self.data_at() + self.data_length
     }
 
-    /// The bits of the data that the layout uses; those behind them are zero.
-    pub(crate) fn used_bits(&self) -> u64 {
-        if self.kind == 2 { self.extent } else { self.data_length.saturating_mul(8) }
+    /// A header to be written; the lengths and the checksum come when it is.
+    pub(crate) fn new(kind: FilterType, extent: u64, hash: HashSpec, facts: Facts) -> Self {
+        Self {
+            kind,
+            probes: 0,
+            lanes: 0,
+            extent,
+            hash,
+            facts,
+            parameters: [0; PARAMETERS],
+            metadata_length: 0,
+            data_length: 0,
+            data_sum: 0,
+        }
     }
 
     /// The header's bytes, with the checksum over themselves and the metadata.
@@ -78,7 +105,7 @@ impl Header {
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &MAGIC);
         put(AT_VERSION, &VERSION.to_le_bytes());
-        put(AT_KIND, &self.kind.to_le_bytes());
+        put(AT_KIND, &self.kind.number().to_le_bytes());
         put(AT_DATA, &self.data_at().to_le_bytes());
         put(AT_DATA_LENGTH, &self.data_length.to_le_bytes());
         put(AT_METADATA_LENGTH, &(self.metadata_length as u32).to_le_bytes());
@@ -87,9 +114,12 @@ impl Header {
         put(AT_LANES, &self.lanes.to_le_bytes());
         put(AT_SEED, &self.hash.seed());
         put(AT_EXTENT, &self.extent.to_le_bytes());
-        put(AT_PLANNED, &self.planned.to_le_bytes());
-        put(AT_TARGET, &self.target.to_bits().to_le_bytes());
-        put(AT_INSERTED, &self.inserted.to_le_bytes());
+        put(AT_PLANNED, &self.facts.planned.to_le_bytes());
+        put(AT_TARGET, &self.facts.target.to_bits().to_le_bytes());
+        put(AT_INSERTED, &self.facts.inserted.to_le_bytes());
+        for (at, parameter) in self.parameters.into_iter().enumerate() {
+            put(AT_PARAMETERS + 8 * at, &parameter.to_le_bytes());
+        }
         put(AT_DATA_SUM, &self.data_sum.to_le_bytes());
         let sum = header_sum(&bytes, metadata);
         bytes[AT_HEADER_SUM..].copy_from_slice(&sum.to_le_bytes());
@@ -107,18 +137,22 @@ impl Header {
         }
         zeros(&bytes[AT_FLAGS..AT_DATA], "flags", AT_FLAGS)?;
         zeros(&bytes[AT_RESERVED..AT_SEED], "reserved", AT_RESERVED)?;
-        zeros(&bytes[AT_ZEROS..AT_DATA_SUM], "reserved", AT_ZEROS)?;
         let long = |at| u64::from_le_bytes(word(bytes, at));
         let short = |at| u16::from_le_bytes(word(bytes, at));
         let header = Self {
-            kind: short(AT_KIND),
+            kind: FilterType::from_number(short(AT_KIND))?,
             probes: short(AT_PROBES),
             lanes: short(AT_LANES),
             extent: long(AT_EXTENT),
             hash: HashSpec::from_file(short(AT_HASH), word(bytes, AT_SEED))?,
-            planned: long(AT_PLANNED),
-            target: f64::from_bits(long(AT_TARGET)),
-            inserted: long(AT_INSERTED),
+            facts: Facts {
+                planned: long(AT_PLANNED),
+                target: f64::from_bits(long(AT_TARGET)),
+                // Nobody inserts so many keys, and counting on from what is claimed shall not
+                // overflow.
+                inserted: long(AT_INSERTED).min(u64::MAX >> 1),
+            },
+            parameters: std::array::from_fn(|i| long(AT_PARAMETERS + 8 * i)),
             metadata_length: u32::from_le_bytes(word(bytes, AT_METADATA_LENGTH)).into(),
             data_length: long(AT_DATA_LENGTH),
             data_sum: long(AT_DATA_SUM),
@@ -131,9 +165,9 @@ impl Header {
         if long(AT_DATA) != header.data_at() {
             return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
         }
-        if !(0.0..1.0).contains(&header.target) {
+        if !(0.0..1.0).contains(&header.facts.target) {
             // As debug text: a hostile number may have 300 digits.
-            let found = format!("{:?}", header.target);
+            let found = format!("{:?}", header.facts.target);
             return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", found));
         }
         Ok(header)
@@ -141,12 +175,33 @@ impl Header {
 
     /// The length that the data must have, from the shape, is the length the header gives.
     pub(crate) fn check_lines(&self, lines: u64) -> Result<()> {
-        let expected = lines.saturating_mul(Line::BYTES as u64);
-        if self.data_length != expected {
-            let found = self.data_length;
-            return Err(Error::corrupt("data length", AT_DATA_LENGTH, expected, found));
+        self.check_length(lines.saturating_mul(Line::BYTES as u64))
+    }
+
+    /// As [`check_lines`](Self::check_lines), in bytes.
+    pub(crate) fn check_length(&self, expected: u64) -> Result<()> {
+        if self.data_length == expected {
+            return Ok(());
         }
-        Ok(())
+        Err(Self::short_of(expected, self.data_length))
+    }
+
+    /// The type of filter has only so many parameters; the others are 0.
+    pub(crate) fn check_parameters(&self, used: usize) -> Result<()> {
+        match self.parameters[used..].iter().position(|parameter| *parameter != 0) {
+            None => Ok(()),
+            Some(at) => Err(self.bad_parameter(used + at, 0)),
+        }
+    }
+
+    /// A parameter is not what it can only be.
+    pub(crate) fn bad_parameter(&self, at: usize, expected: impl fmt::Display) -> Error {
+        Error::corrupt("parameter", AT_PARAMETERS + 8 * at, expected, self.parameters[at])
+    }
+
+    /// The data have another length than they should.
+    pub(crate) fn short_of(expected: u64, found: u64) -> Error {
+        Error::corrupt("data length", AT_DATA_LENGTH, expected, found)
     }
 }
 

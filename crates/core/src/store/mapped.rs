@@ -2,15 +2,18 @@
 
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use super::{Line, Store, lines_of};
+use super::{Line, Pieces, Store, lines_of};
 use crate::error::{Error, Result};
 
-/// A file in memory, read only; within a filter, its lines.
+/// A file in memory, read only; within a filter, the lines of a part of it. Copies share the map.
+#[derive(Clone)]
 pub struct Mapped {
-    map: Mmap,
+    map: Arc<Mmap>,
     /// Where the lines begin and end in the map.
     start: usize,
     end: usize,
@@ -31,13 +34,18 @@ impl Mapped {
         // SAFETY: the caller promises that the file does not change.
         let map = unsafe { Mmap::map(file) }?;
         let end = map.len();
-        Ok(Self { map, start: 0, end })
+        Ok(Self { map: Arc::new(map), start: 0, end })
     }
 
-    /// The same map, of which the lines are those between two positions.
-    pub(crate) fn between(self, start: usize, end: usize) -> Result<Self> {
-        self.map.get(start..end).and_then(lines_of).ok_or_else(Error::unaligned)?;
-        Ok(Self { start, end, ..self })
+    /// The lines of the file from this byte on.
+    pub(crate) fn lines_from(&self, start: usize) -> Result<Self> {
+        let lines = Self { map: Arc::clone(&self.map), start, end: self.map.len() };
+        lines.bytes().and_then(lines_of).ok_or_else(Error::unaligned)?;
+        Ok(lines)
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        self.map.get(self.start..self.end)
     }
 
     /// All bytes of the file.
@@ -50,7 +58,20 @@ impl Store for Mapped {
     #[inline]
     fn lines(&self) -> &[Line] {
         // Checked when it was made; an empty slice could only come of a bug here.
-        self.map.get(self.start..self.end).and_then(lines_of).unwrap_or_default()
+        self.bytes().and_then(lines_of).unwrap_or_default()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        0
+    }
+}
+
+impl Pieces for Mapped {
+    fn piece(&self, lines: Range<usize>) -> Self {
+        let start = self.start + lines.start * Line::BYTES;
+        let end = self.start + lines.end * Line::BYTES;
+        debug_assert!(start <= end && end <= self.end);
+        Self { map: Arc::clone(&self.map), start, end }
     }
 }
 

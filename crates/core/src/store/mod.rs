@@ -20,6 +20,8 @@ pub(crate) use shared::AtomicLine;
 #[cfg(not(all(loom, test)))]
 pub(crate) use shared::Shared;
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 
 /// One cache line: eight words whose bytes are little-endian.
@@ -33,9 +35,18 @@ impl Line {
 }
 
 /// Lends the lines of a filter. Sealed: [`Owned`], [`Mapped`], [`Lent`].
-pub trait Store: sealed::Sealed + Send + Sync {
+pub trait Store: sealed::Sealed + std::fmt::Debug + Send + Sync {
     /// The lines.
     fn lines(&self) -> &[Line];
+
+    /// Bytes of memory of its own that it takes; a file's pages and lent bytes are not.
+    fn memory_usage(&self) -> u64;
+}
+
+/// Stores of which a piece is a store again, without a copy: [`Mapped`], [`Lent`].
+pub(crate) trait Pieces: Store + Sized {
+    /// The lines in a range, which must be there.
+    fn piece(&self, lines: Range<usize>) -> Self;
 }
 
 /// Lends the lines of a filter to be changed. Sealed: [`Owned`].
@@ -69,6 +80,16 @@ impl Store for Lent<'_> {
     #[inline]
     fn lines(&self) -> &[Line] {
         self.0
+    }
+
+    fn memory_usage(&self) -> u64 {
+        0
+    }
+}
+
+impl Pieces for Lent<'_> {
+    fn piece(&self, lines: Range<usize>) -> Self {
+        Self(&self.0[lines])
     }
 }
 

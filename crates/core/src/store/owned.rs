@@ -23,6 +23,8 @@ const PAGES_FROM: usize = 256 << 10;
 /// From this many bytes on, they are asked to be huge ones: what a processor of today remembers of
 /// small pages (2048 of 4 KiB). Below, huge pages made no difference.
 const HUGE_FROM: usize = 8 << 20;
+/// The least that the system gives.
+const PAGE: u64 = 4096;
 /// A pair of lines lies in one 128-byte unit.
 const ALIGN: usize = 128;
 
@@ -111,6 +113,12 @@ impl Store for Owned {
         // and pages live as long as `self`. Nobody writes to them meanwhile: `Shared`, who would, owns
         // its `Owned` and lends no lines of it but as atomic ones.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr(), self.len) }
+    }
+
+    /// Pages are counted whole, and whether or not they have been touched.
+    fn memory_usage(&self) -> u64 {
+        let bytes = (self.len * Line::BYTES) as u64;
+        if self.pages.is_some() { bytes.next_multiple_of(PAGE) } else { bytes }
     }
 }
 

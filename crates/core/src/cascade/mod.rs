@@ -1,0 +1,1 @@
+//! Filters that do not err on a universe known beforehand.

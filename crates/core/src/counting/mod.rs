@@ -1,0 +1,1 @@
+//! Filters that can delete: a small counter for each bit.

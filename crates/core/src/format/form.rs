@@ -1,0 +1,72 @@
+//! What a type of filter says about its file, and the ways in and out that come of it.
+
+use std::borrow::Cow;
+use std::io::{Read, Write};
+
+use super::data::{Data, Incoming, Placed};
+use super::header::Header;
+use super::{read, write};
+use crate::error::Result;
+use crate::store::{Lent, Line, Mapped, Owned, Store};
+
+/// A filter over stores of this kind that has a form in files.
+pub(crate) trait Form<S>: Sized {
+    /// The filter of a header and of the data behind it. It takes all of the data, and looks at
+    /// no more of it than says how long its parts are.
+    ///
+    /// Whatever bits the data have, the filter must not panic later.
+    fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self>;
+
+    /// Finds what is wrong with data whose checksum is right: whatever no writer would write.
+    /// The data begin at `data_at` in the file.
+    fn check(&self, data_at: u64) -> Result<()>;
+
+    /// The header, lengths and sums aside, and the data in their parts, as
+    /// [`load`](Self::load) takes them.
+    fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>);
+}
+
+/// Writes a filter as a `.petal` file.
+pub(crate) fn write_to<S>(filter: &impl Form<S>, out: impl Write, metadata: &str) -> Result<()> {
+    let (header, data) = filter.save();
+    write::write(out, header, metadata, &data)
+}
+
+/// Reads a filter and its metadata from a stream, every byte examined.
+pub(crate) fn read_from<F: Form<Owned>>(stream: impl Read) -> Result<(F, String)> {
+    let (mut data, metadata) = Incoming::open(stream)?;
+    let filter = F::load(&data.header(), &mut data)?;
+    let data_at = data.header().data_at();
+    data.finish()?;
+    filter.check(data_at)?;
+    Ok((filter, metadata))
+}
+
+/// A filter in a mapped file, where it lies.
+pub(crate) fn open_mapped<F: Form<Mapped>>(file: &Mapped) -> Result<F> {
+    let (header, _) = read::open(file.file())?;
+    let mut data = Placed::new(file.lines_from(header.data_at() as usize)?);
+    let filter = F::load(&header, &mut data)?;
+    data.finish(&header)?;
+    Ok(filter)
+}
+
+/// A filter over the bytes of a whole file, where they lie.
+pub(crate) fn from_bytes<'a, F: Form<Lent<'a>>>(file: &'a [u8]) -> Result<F> {
+    let (header, _) = read::open(file)?;
+    let mut data = Placed::new(Lent::new(&file[header.data_at() as usize..])?);
+    let filter = F::load(&header, &mut data)?;
+    data.finish(&header)?;
+    Ok(filter)
+}
+
+/// Examines every byte of the file in which a filter lies.
+pub(crate) fn verify<S: Store>(filter: &impl Form<S>, file: &[u8]) -> Result<()> {
+    let header = read::verify(file)?;
+    filter.check(header.data_at())
+}
+
+/// The metadata of the file in which a filter lies.
+pub(crate) fn metadata(file: &[u8]) -> &str {
+    read::open(file).map_or("", |(_, metadata)| metadata)
+}

@@ -1,0 +1,85 @@
+//! The types of filters that files hold.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// A type of filter, as files number it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u16)]
+pub enum FilterType {
+    /// [`BloomFilter`](crate::BloomFilter).
+    Bloom = 1,
+    /// [`ClassicBloomFilter`](crate::ClassicBloomFilter).
+    Classic = 2,
+    /// `CountingBloomFilter`.
+    Counting = 3,
+    /// `ClassicCountingBloomFilter`.
+    CountingClassic = 4,
+    /// `QuotientFilter`.
+    Quotient = 5,
+    /// `ScalableBloomFilter`.
+    Scalable = 6,
+    /// `WindowedBloomFilter`.
+    Windowed = 7,
+    /// `StaticFilter`.
+    Static = 8,
+    /// `FilterCascade`.
+    Cascade = 9,
+    /// `WideBloomFilter`.
+    Wide = 10,
+}
+
+impl FilterType {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Bloom,
+        Self::Classic,
+        Self::Counting,
+        Self::CountingClassic,
+        Self::Quotient,
+        Self::Scalable,
+        Self::Windowed,
+        Self::Static,
+        Self::Cascade,
+        Self::Wide,
+    ];
+
+    /// Its name on a command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bloom => "bloom",
+            Self::Classic => "classic",
+            Self::Counting => "counting",
+            Self::CountingClassic => "counting-classic",
+            Self::Quotient => "quotient",
+            Self::Scalable => "scalable",
+            Self::Windowed => "windowed",
+            Self::Static => "static",
+            Self::Cascade => "cascade",
+            Self::Wide => "wide",
+        }
+    }
+
+    /// Its number in files.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        self as u16
+    }
+
+    /// The type with this number in files.
+    pub(crate) fn from_number(number: u16) -> Result<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.number() == number)
+            .ok_or_else(|| Error::version(number))
+    }
+}
+
+impl fmt::Display for FilterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,1 @@
+//! Filters that grow with what is put into them.

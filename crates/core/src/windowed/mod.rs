@@ -1,0 +1,1 @@
+//! Filters that forget what is old.
