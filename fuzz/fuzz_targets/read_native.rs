@@ -82,7 +82,11 @@ fn examine(bytes: &[u8]) {
         };
         assert_eq!(ours, naive.contains(hash), "{hash:#x}");
     }
-    assert!((0.0..=1.0).contains(&filter.face().estimated_rate()), "{}", filter.face().estimated_rate());
+    assert!(
+        (0.0..=1.0).contains(&filter.face().estimated_rate()),
+        "{}",
+        filter.face().estimated_rate()
+    );
     assert!((0.0..=1.0).contains(&filter.face().fill_ratio()));
     assert!(filter.face().estimated_len() >= 0.0);
 }
