@@ -1,8 +1,7 @@
 //! Choosing a filter's size, hash and seed.
 
-use std::marker::PhantomData;
-
 use super::geometry::Geometry;
+use super::geometry::sealed::Fields;
 use super::{Facts, Filter};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
@@ -31,15 +30,15 @@ pub struct Builder<G> {
     memory: Option<u64>,
     bits: Option<u64>,
     probes: Option<u32>,
+    foldable_to: Option<G>,
     hash: HashSpec,
-    layout: PhantomData<G>,
 }
 
 impl<G: Geometry> Builder<G> {
     pub(crate) fn new() -> Self {
         let hash = HashSpec::default();
         let (keys, rate, memory, bits, probes) = (None, None, None, None, None);
-        Self { keys, rate, memory, bits, probes, hash, layout: PhantomData }
+        Self { keys, rate, memory, bits, probes, foldable_to: None, hash }
     }
 
     /// Distinct keys to plan for.
@@ -77,6 +76,28 @@ impl<G: Geometry> Builder<G> {
         self
     }
 
+    /// Makes the filter as large as that shape or a multiple of it, with the same probes: so that
+    /// it can be folded to that size, and united with a filter of it. The size is the least that
+    /// keeps the rate, the most that the memory allows, or the least with that many bits.
+    ///
+    /// ```
+    /// use petal::BloomFilter;
+    ///
+    /// let mut day = BloomFilter::with_rate(1_000, 0.01)?;
+    /// let month = BloomFilter::builder().keys(40_000).rate(0.01).foldable_to(day.shape());
+    /// let mut month = month.build()?;
+    /// (day.insert("today"), month.insert("before"));
+    /// let both = day.union_folded(&month)?;
+    /// assert!(both.contains("today") && both.contains("before"));
+    /// assert_eq!(both.shape(), day.shape());
+    /// # Ok::<_, petal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn foldable_to(mut self, shape: G) -> Self {
+        self.foldable_to = Some(shape);
+        self
+    }
+
     /// The default hash with this seed: filters with different seeds err on different keys.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
@@ -95,14 +116,30 @@ impl<G: Geometry> Builder<G> {
     /// # Errors
     /// If the size is not given or cannot be, or the memory is refused.
     pub fn build(self) -> Result<Filter<G>> {
+        let small = self.foldable_to;
         let (shape, target) = match self {
-            Self { keys: Some(keys), rate: Some(rate), .. } => (G::for_rate(keys, rate)?, rate),
+            Self { keys: Some(keys), rate: Some(rate), .. } => {
+                let shape = match small {
+                    Some(small) => small.multiple_for_rate(keys, rate)?,
+                    None => G::for_rate(keys, rate)?,
+                };
+                (shape, rate)
+            }
             Self { keys: Some(keys), memory: Some(bytes), .. } => {
-                let shape = G::for_memory(bytes, keys)?;
+                let shape = match small {
+                    Some(small) => multiple(small, bytes / 64 * 512 / small.bits())?,
+                    None => G::for_memory(bytes, keys)?,
+                };
                 (shape, shape.rate(keys))
             }
             Self { bits: Some(bits), probes: Some(probes), .. } => {
-                let shape = G::for_bits(bits, probes)?;
+                let shape = match small {
+                    Some(small) if u32::from(small.fields().probes) != probes => {
+                        return Err(Error::incompatible("probes", small.fields().probes, probes));
+                    }
+                    Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
+                    None => G::for_bits(bits, probes)?,
+                };
                 (shape, self.keys.map_or(0.0, |keys| shape.rate(keys)))
             }
             _ => return Err(Error::unsized_filter()),
@@ -120,4 +157,18 @@ impl<G: Geometry> Builder<G> {
         let facts = Facts { planned: self.keys.unwrap_or(0), target, inserted: 0 };
         Filter::empty(shape, self.hash, facts)
     }
+}
+
+/// The shape with so many times the blocks or bits.
+fn multiple<G: Geometry>(small: G, times: u64) -> Result<G> {
+    let fields = small.fields();
+    if times == 0 {
+        let needed = small.lines().saturating_mul(64);
+        return Err(Error::invalid(
+            "size",
+            "at least that of the smaller filter",
+            format!("less than {needed} bytes"),
+        ));
+    }
+    G::from_fields(Fields { extent: fields.extent.saturating_mul(times), ..fields })
 }

@@ -1,5 +1,6 @@
 //! What the two layouts have in common: the seam between shapes and kernels.
 
+use super::fold;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
 use crate::kernel::blocked::{Blocks, Rule};
@@ -64,6 +65,12 @@ pub(crate) mod sealed {
         fn block_fills(&self, lines: &[Line], steps: usize) -> Vec<u64>;
         /// Bits behind the last one would count as set and never be asked for.
         fn check_tail(&self, lines: &[Line], data_at: u64) -> Result<()>;
+        /// Line `at` of the filter folded by a divisor of its extent.
+        fn folded_line(&self, lines: &[Line], divisor: u64, at: usize) -> Line;
+        /// The standard error of the number of keys, estimated from bits.
+        fn cardinality_error(&self, keys: f64) -> f64;
+        /// The smallest shape that keeps the rate and can be folded to this one.
+        fn multiple_for_rate(&self, keys: u64, rate: f64) -> Result<Self>;
     }
 }
 
@@ -227,6 +234,18 @@ impl Layout for Shape {
     fn check_tail(&self, _: &[Line], _: u64) -> Result<()> {
         Ok(())
     }
+
+    fn folded_line(&self, lines: &[Line], divisor: u64, at: usize) -> Line {
+        fold::folded_block(lines, self.lanes() as usize / 8, divisor, at)
+    }
+
+    fn cardinality_error(&self, keys: f64) -> f64 {
+        rate::blocked_error(keys, self.blocks(), self.lanes(), self.probes())
+    }
+
+    fn multiple_for_rate(&self, keys: u64, rate: f64) -> Result<Self> {
+        self.multiple_for_rate(keys, rate)
+    }
 }
 
 impl ClassicShape {
@@ -327,6 +346,18 @@ impl Layout for ClassicShape {
             return Err(Error::corrupt("bits behind the last one", at, 0, "some that are set"));
         }
         Ok(())
+    }
+
+    fn folded_line(&self, lines: &[Line], divisor: u64, at: usize) -> Line {
+        fold::folded_bits(lines, self.bits(), divisor, at)
+    }
+
+    fn cardinality_error(&self, keys: f64) -> f64 {
+        rate::classic_error(keys, self.bits(), self.probes())
+    }
+
+    fn multiple_for_rate(&self, keys: u64, rate: f64) -> Result<Self> {
+        self.multiple_for_rate(keys, rate)
     }
 }
 

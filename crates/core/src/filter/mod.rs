@@ -11,6 +11,7 @@
 pub(crate) mod atomic;
 pub(crate) mod builder;
 pub(crate) mod file;
+mod fold;
 pub(crate) mod geometry;
 pub(crate) mod parallel;
 pub(crate) mod typed;

@@ -32,6 +32,18 @@ pub struct Line(pub(crate) [u64; 8]);
 impl Line {
     pub(crate) const BYTES: usize = 64;
     pub(crate) const ZERO: Self = Self([0; 8]);
+
+    /// All bits that are set in either.
+    #[inline]
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+
+    /// How many bits are set.
+    #[inline]
+    pub(crate) fn count_ones(self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
 }
 
 /// Lends the lines of a filter. Sealed: [`Owned`], [`Mapped`], [`Lent`].

@@ -1,0 +1,144 @@
+//! Any two filters that fold to one size: folds, unions of folds and overlaps against filters
+//! built small from the same hashes.
+
+use petal::{ClassicShape, Filter, Geometry, Lent, Shape};
+
+use crate::naive::{Facts, Naive};
+
+/// Numbers from bytes; zeros when there are no more.
+struct Source<'a>(&'a [u8]);
+
+impl Source<'_> {
+    fn byte(&mut self) -> u64 {
+        let (first, rest) =
+            self.0.split_first().map_or((0, self.0), |(first, rest)| (*first, rest));
+        self.0 = rest;
+        first.into()
+    }
+
+    /// Anywhere among all hashes; few of them, so that they come again.
+    fn hash(&mut self) -> u64 {
+        let number = self.byte() << 8 | self.byte();
+        match number >> 14 {
+            // At the edges of blocks, and of all hashes.
+            0 => u64::MAX << (number % 64),
+            1 => (1 << (number % 64)) - 1,
+            _ => number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number << 48,
+        }
+    }
+}
+
+/// Decodes two filters and what goes into them, and checks all that folding promises.
+pub(crate) fn drive(bytes: &[u8]) {
+    let mut source = Source(bytes);
+    let layout = source.byte() % 3;
+    let (common, probes) = (1 + source.byte() % 40, source.byte());
+    let times = [1 + source.byte() % 13, 1 + source.byte() % 13];
+    let naive = |times: u64| match layout {
+        0 => Naive::blocked(common * times, 8, 1 + probes % 8),
+        1 => Naive::blocked(common * times, 16, 1 + probes % 16),
+        // Sizes that are no multiples of words.
+        _ => Naive::classic(common * times * 7, 1 + probes % 64),
+    };
+    let mut held = [Vec::new(), Vec::new()];
+    while !source.0.is_empty() {
+        let which = source.byte() % 3;
+        let hash = source.hash();
+        (0..2).filter(|side| which == 2 || which == *side).for_each(|side| {
+            held[side as usize].push(hash);
+        });
+    }
+    let filters = times.map(naive);
+    if layout == 2 {
+        check::<ClassicShape>(&filters, &held);
+    } else {
+        check::<Shape>(&filters, &held);
+    }
+}
+
+/// The filter of these hashes, by the naive rules alone.
+fn built<G: Geometry>(shape: &Naive, hashes: &[u64]) -> Filter<G> {
+    let mut naive = shape.clone();
+    hashes.iter().for_each(|&hash| _ = naive.insert(hash));
+    Filter::read_from(&naive.to_file(&Facts::none())[..]).expect("a sound file").0
+}
+
+fn smaller(shape: &Naive, divisor: u64) -> Naive {
+    let extent = shape.extent / divisor;
+    if shape.kind == 1 {
+        Naive::blocked(extent, shape.lanes, shape.probes)
+    } else {
+        Naive::classic(extent, shape.probes)
+    }
+}
+
+fn check<G: Geometry>(shapes: &[Naive; 2], held: &[Vec<u64>; 2]) {
+    let [left, right] = [0, 1].map(|side| built::<G>(&shapes[side], &held[side]));
+
+    // Every fold is the filter built small; what does not divide is refused.
+    let extent = shapes[0].extent;
+    let file = shapes[0].to_file(&Facts::none());
+    let mut room = vec![0; file.len() + 64];
+    let start = room.as_ptr().align_offset(64);
+    room[start..start + file.len()].copy_from_slice(&file);
+    let empty = Filter::<G, Lent<'_>>::from_bytes(&room[start..start + file.len()]).expect("sound");
+    for divisor in 0..=extent.min(100) + 1 {
+        if divisor == 0 || !extent.is_multiple_of(divisor) {
+            assert!(left.fold(divisor).is_err_and(|error| error.is_invalid()), "{divisor}");
+            continue;
+        }
+        let folded = left.fold(divisor).expect("a divisor");
+        assert!(folded == built(&smaller(&shapes[0], divisor), &held[0]), "by {divisor}");
+        assert_eq!((folded.inserted(), folded.hash_spec()), (left.inserted(), left.hash_spec()));
+        assert!(held[0].iter().all(|&hash| folded.contains_hash(hash)), "lost a key by {divisor}");
+        assert_eq!(empty.fold(divisor).expect("a divisor").fill_ratio(), 0.0);
+    }
+
+    // The union of both is the filter of the common size built from both.
+    let common = (1..=extent.min(shapes[1].extent))
+        .rev()
+        .find(|size| extent.is_multiple_of(*size) && shapes[1].extent.is_multiple_of(*size));
+    let common = common.expect("one divides all");
+    let (ours, theirs) = (extent / common, shapes[1].extent / common);
+    let both = [&held[0][..], &held[1]].concat();
+    let small = built::<G>(&smaller(&shapes[0], ours), &both);
+    match left.union_folded(&right) {
+        Ok(united) => {
+            assert!(united == small, "{ours} and {theirs}");
+            let estimate = small.estimated_len().round().min(1e18) as u64;
+            assert_eq!(united.inserted(), estimate);
+        }
+        Err(error) => {
+            assert!(error.is_incompatible() && ours.max(theirs) > 1, "{error}");
+            assert!(small.estimated_rate() > 0.5, "{error}");
+        }
+    }
+
+    // So is what is said of the overlap, whichever is asked.
+    let overlap = left.compare(&right).expect("they fit");
+    let (a, b) = (left.fold(ours).expect("divides"), right.fold(theirs).expect("divides"));
+    assert_eq!(overlap, a.compare(&b).expect("equal shapes"));
+    assert_eq!(overlap.left.value, a.estimated_len());
+    assert_eq!(overlap.right.value, b.estimated_len());
+    assert_eq!(overlap.union.value, small.estimated_len());
+    let other = right.compare(&left).expect("they fit");
+    assert_eq!((other.left, other.union), (overlap.right, overlap.union));
+    for estimate in [overlap.left, overlap.union, overlap.intersection, overlap.jaccard] {
+        assert!(estimate.value >= 0.0 && estimate.error >= 0.0, "{overlap:?}");
+        assert!(estimate.value.is_finite() || estimate.error.is_infinite(), "{overlap:?}");
+    }
+    assert!(overlap.jaccard.value <= 1.0 && overlap.intersection.value <= overlap.union.value);
+
+    // A shrunk filter keeps the rate, and no smaller one does that calculation does not rule out.
+    for rate in [0.5, 0.01] {
+        match left.shrink_to_rate(rate) {
+            Ok(shrunk) => {
+                assert!(shrunk.estimated_rate() <= rate && shrunk.target_rate() == rate);
+                assert!(held[0].iter().all(|&hash| shrunk.contains_hash(hash)));
+            }
+            Err(error) => {
+                assert!(error.is_invalid() && left.estimated_rate() > rate, "{rate} {error}");
+            }
+        }
+    }
+}
