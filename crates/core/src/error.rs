@@ -16,7 +16,7 @@ pub struct Error(Box<Kind>);
 enum Kind {
     Invalid { what: &'static str, expected: &'static str, found: String },
     NoMemory { bytes: u64 },
-    Unattainable { keys: u64, rate: f64, floor: f64 },
+    Unattainable { keys: u64, rate: f64, floor: f64, wide: bool },
     Unsized,
     Alloc { bytes: u64 },
     Incompatible { what: &'static str, ours: String, theirs: String },
@@ -48,7 +48,12 @@ impl Error {
     }
 
     pub(crate) fn unattainable(keys: u64, rate: f64, floor: f64) -> Self {
-        Self::new(Kind::Unattainable { keys, rate, floor })
+        Self::new(Kind::Unattainable { keys, rate, floor, wide: false })
+    }
+
+    /// Nor with hashes of 128 bits.
+    pub(crate) fn unattainable_wide(keys: u64, rate: f64, floor: f64) -> Self {
+        Self::new(Kind::Unattainable { keys, rate, floor, wide: true })
     }
 
     pub(crate) fn unsized_filter() -> Self {
@@ -115,7 +120,7 @@ impl Error {
         matches!(&*self.0, Kind::Invalid { .. } | Kind::NoMemory { .. } | Kind::Unsized)
     }
 
-    /// No filter on 64-bit hashes reaches this rate for so many keys.
+    /// No filter on hashes of this width reaches this rate for so many keys.
     #[must_use]
     pub fn is_unattainable(&self) -> bool {
         matches!(&*self.0, Kind::Unattainable { .. })
@@ -179,11 +184,19 @@ impl fmt::Display for Error {
             Kind::NoMemory { bytes } => {
                 write!(f, "no filter fits {bytes} bytes; give at least 64 and at most 2^56")
             }
-            Kind::Unattainable { keys, rate, floor } => write!(
-                f,
-                "a false-positive rate of {rate:e} for {keys} keys cannot be reached: with 64-bit \
-                 hashes {floor:.1e} of all queries collide with some key; accept a higher rate"
-            ),
+            Kind::Unattainable { keys, rate, floor, wide } => {
+                let (bits, or) = if *wide {
+                    (128, "")
+                } else {
+                    (64, ", or take 128-bit hashes: a WideBloomFilter (petal build --type wide)")
+                };
+                write!(
+                    f,
+                    "a false-positive rate of {rate:e} for {keys} keys cannot be reached: with \
+                     {bits}-bit hashes {floor:.1e} of all queries collide with some key; accept \
+                     a higher rate{or}"
+                )
+            }
             Kind::Unsized => write!(
                 f,
                 "the filter's size is not given; give keys and rate, keys and memory, or bits \

@@ -1,26 +1,37 @@
-//! From bytes to 64 bits: the hash is part of the file format.
+//! From bytes to 64 bits, or to 128: the hash is part of the file format.
 //!
-//! A [`HashSpec`] is an algorithm and its seed. Both algorithms are published and frozen; their
-//! test vectors are below and in docs/format.md. A change of either is a new id, never a new
-//! meaning of an old one.
+//! A [`HashSpec`] is an algorithm and its seed. All algorithms are published and frozen; their
+//! test vectors are below and in docs/format.md. A change of one is a new id, never a new meaning
+//! of an old one.
 //!
-//! Cost on one core: rapidhash about 4 ns for 64 bytes, SipHash-1-3 about 25 ns.
+//! A hash is one word of 64 bits, or two of them: [`HashSpec::words`] says how many. Only
+//! [`WideBloomFilter`](crate::WideBloomFilter) takes two; all other filters refuse such a hash.
+//!
+//! Cost on one core: rapidhash about 4 ns for 64 bytes, SipHash-1-3 about 25 ns; with 128 bits of
+//! result a few more.
 
 use std::fmt;
 use std::hash::Hasher as _;
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 use siphasher::sip::SipHasher13;
+use siphasher::sip128::{Hasher128 as _, SipHasher13 as SipHasher13Wide};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::error::{Error, Result};
 
-/// How keys become 64-bit hashes: an algorithm and its seed.
+/// How keys become hashes: an algorithm and its seed. Hashes of 64 bits:
 ///
 /// * [`HashSpec::rapid`]: rapidhash v3, fast and portable, for keys nobody chooses to harm you.
 ///   The default, with seed 0.
 /// * [`HashSpec::keyed`]: SipHash-1-3 with a secret 128-bit key, for keys an adversary may
 ///   choose. Without the key nobody can make keys that collide or that all seem present. The key
 ///   is stored in the filter's file: keep such files private.
+///
+/// Hashes of 128 bits, for [`WideBloomFilter`](crate::WideBloomFilter):
+///
+/// * [`HashSpec::wide`]: XXH3-128, as rapidhash;
+/// * [`HashSpec::wide_keyed`]: SipHash-1-3 with 128 bits of result, as SipHash-1-3.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HashSpec {
     algorithm: Algorithm,
@@ -31,6 +42,8 @@ pub struct HashSpec {
 enum Algorithm {
     Rapid,
     Sip13,
+    Xxh3Wide,
+    Sip13Wide,
 }
 
 impl Default for HashSpec {
@@ -43,10 +56,7 @@ impl HashSpec {
     /// rapidhash v3 as published, with its default secrets and this seed.
     #[must_use]
     pub const fn rapid(seed: u64) -> Self {
-        let mut bytes = [0; 16];
-        let (low, _) = bytes.split_at_mut(8);
-        low.copy_from_slice(&seed.to_le_bytes());
-        Self { algorithm: Algorithm::Rapid, seed: bytes }
+        Self { algorithm: Algorithm::Rapid, seed: (seed as u128).to_le_bytes() }
     }
 
     /// SipHash-1-3 with this key, which should be random and secret.
@@ -55,13 +65,36 @@ impl HashSpec {
         Self { algorithm: Algorithm::Sip13, seed: key }
     }
 
-    /// The hash of a key's bytes.
+    /// XXH3-128 as published, with its default secret and this seed: hashes of two words.
+    #[must_use]
+    pub const fn wide(seed: u64) -> Self {
+        Self { algorithm: Algorithm::Xxh3Wide, seed: (seed as u128).to_le_bytes() }
+    }
+
+    /// SipHash-1-3 with 128 bits of result and this key, which should be random and secret: hashes
+    /// of two words.
+    #[must_use]
+    pub const fn wide_keyed(key: [u8; 16]) -> Self {
+        Self { algorithm: Algorithm::Sip13Wide, seed: key }
+    }
+
+    /// Words of 64 bits of a hash: 1, or 2.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> usize {
+        match self.algorithm {
+            Algorithm::Rapid | Algorithm::Sip13 => 1,
+            Algorithm::Xxh3Wide | Algorithm::Sip13Wide => 2,
+        }
+    }
+
+    /// The hash of a key's bytes; of a hash of 128 bits the low word.
     #[inline]
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
-        let [low, high] = self.words();
-        if self.algorithm == Algorithm::Sip13 {
-            return sip13_of(bytes, low, high);
+        let [low, _] = self.seed_words();
+        if self.algorithm != Algorithm::Rapid {
+            return self.hash_by_call(bytes);
         }
         let seeded;
         let secrets = if low == 0 {
@@ -73,11 +106,35 @@ impl HashSpec {
         rapid(bytes, secrets)
     }
 
-    /// The hashes of many keys, put behind those in `hashes`. Faster than one by one for short
-    /// keys: what all have in common is done once.
+    /// By a call, for it is long, and shall not keep what calls [`hash`](Self::hash) from being
+    /// inlined.
+    #[inline(never)]
+    fn hash_by_call(&self, bytes: &[u8]) -> u64 {
+        let [low, high] = self.seed_words();
+        match self.algorithm {
+            Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
+            _ => self.hash_wide(bytes)[0],
+        }
+    }
+
+    /// The two words of a hash of 128 bits, the low one first; one of 64 bits has a high word of
+    /// 0.
+    #[must_use]
+    pub fn hash_wide(&self, bytes: &[u8]) -> [u64; 2] {
+        let [low, high] = self.seed_words();
+        match self.algorithm {
+            Algorithm::Rapid | Algorithm::Sip13 => [self.hash(bytes), 0],
+            Algorithm::Xxh3Wide => halves(xxh3_128_with_seed(bytes, low)),
+            Algorithm::Sip13Wide => sip13_wide(bytes, SipHasher13Wide::new_with_keys(low, high)),
+        }
+    }
+
+    /// The hashes of many keys, put behind those in `hashes`: [`words`](Self::words) of them for
+    /// each key, of two the low one first. Faster than one by one for short keys: what all have in
+    /// common is done once.
     #[inline]
     pub fn hash_all<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>, hashes: &mut Vec<u64>) {
-        let [low, high] = self.words();
+        let [low, high] = self.seed_words();
         match self.algorithm {
             Algorithm::Rapid => {
                 let secrets = RapidSecrets::seed_cpp(low);
@@ -89,13 +146,28 @@ impl HashSpec {
                 let sip = SipHasher13::new_with_keys(low, high);
                 hashes.extend(keys.map(|key| sip13(key.as_ref(), sip)));
             }
+            Algorithm::Xxh3Wide | Algorithm::Sip13Wide => {
+                keys.for_each(|key| hashes.extend(self.hash_wide(key.as_ref())));
+            }
         }
+    }
+
+    /// A filter takes hashes of so many words.
+    pub(crate) fn check_words(&self, words: usize) -> Result<()> {
+        if self.words() == words {
+            return Ok(());
+        }
+        let expected = match words {
+            1 => "one of 64 bits; those of 128 are for WideBloomFilter (--type wide)",
+            _ => "one of 128 bits: HashSpec::wide or HashSpec::wide_keyed",
+        };
+        Err(Error::invalid("hash", expected, self.name()))
     }
 
     /// How a word is hashed, as its eight little-endian bytes, where that is quickly said.
     #[inline]
     pub(crate) fn of_words(&self) -> Option<impl Fn(u64) -> u64 + Copy> {
-        let [low, _] = self.words();
+        let [low, _] = self.seed_words();
         let secrets = RapidSecrets::seed_cpp(low);
         (self.algorithm == Algorithm::Rapid)
             .then_some(move |word: u64| rapid(&word.to_le_bytes(), &secrets))
@@ -103,17 +175,19 @@ impl HashSpec {
 
     /// The seed as two little-endian words.
     #[inline]
-    fn words(&self) -> [u64; 2] {
+    fn seed_words(&self) -> [u64; 2] {
         let seed = u128::from_le_bytes(self.seed);
         [seed as u64, (seed >> 64) as u64]
     }
 
-    /// The algorithm's name: `rapidhash-v3` or `siphash-1-3`.
+    /// The algorithm's name: `rapidhash-v3`, `siphash-1-3`, `xxh3-128` or `siphash-1-3-128`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.algorithm {
             Algorithm::Rapid => "rapidhash-v3",
             Algorithm::Sip13 => "siphash-1-3",
+            Algorithm::Xxh3Wide => "xxh3-128",
+            Algorithm::Sip13Wide => "siphash-1-3-128",
         }
     }
 
@@ -123,10 +197,12 @@ impl HashSpec {
         match self.algorithm {
             Algorithm::Rapid => 1,
             Algorithm::Sip13 => 2,
+            Algorithm::Xxh3Wide => 3,
+            Algorithm::Sip13Wide => 4,
         }
     }
 
-    /// The seed or key, as stored in files: 16 bytes, of which rapidhash uses the first 8.
+    /// The seed or key, as stored in files: 16 bytes, of which rapidhash and XXH3 use the first 8.
     #[must_use]
     pub fn seed(&self) -> [u8; 16] {
         self.seed
@@ -135,17 +211,27 @@ impl HashSpec {
     /// Whether the hash is keyed: a secret is in the seed, not to be shown.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
-        self.algorithm == Algorithm::Sip13
+        matches!(self.algorithm, Algorithm::Sip13 | Algorithm::Sip13Wide)
     }
 
     /// The hash that a file names.
     pub(crate) fn from_file(id: u16, seed: [u8; 16]) -> Result<Self> {
-        match id {
-            1 if seed[8..] == [0; 8] => Ok(Self { algorithm: Algorithm::Rapid, seed }),
-            1 => Err(Error::invalid("seed", "8 zero bytes after 8 of seed", "others")),
-            2 => Ok(Self { algorithm: Algorithm::Sip13, seed }),
-            _ => Err(Error::invalid("hash", "1 (rapidhash v3) or 2 (SipHash-1-3)", id)),
+        let algorithm = match id {
+            1 => Algorithm::Rapid,
+            2 => Algorithm::Sip13,
+            3 => Algorithm::Xxh3Wide,
+            4 => Algorithm::Sip13Wide,
+            _ => {
+                let expected =
+                    "1 (rapidhash v3), 2 (SipHash-1-3), 3 (XXH3-128) or 4 (SipHash-1-3-128)";
+                return Err(Error::invalid("hash", expected, id));
+            }
+        };
+        let spec = Self { algorithm, seed };
+        if !spec.is_keyed() && seed[8..] != [0; 8] {
+            return Err(Error::invalid("seed", "8 zero bytes after 8 of seed", "others"));
         }
+        Ok(spec)
     }
 }
 
@@ -157,25 +243,31 @@ fn rapid(bytes: &[u8], secrets: &RapidSecrets) -> u64 {
     rapidhash_v3_inline::<true, false, false>(bytes, secrets)
 }
 
-/// By a call, for it is long, and shall not keep what calls [`HashSpec::hash`] from being inlined.
-#[inline(never)]
-fn sip13_of(bytes: &[u8], low: u64, high: u64) -> u64 {
-    sip13(bytes, SipHasher13::new_with_keys(low, high))
-}
-
 #[inline]
 fn sip13(bytes: &[u8], mut sip: SipHasher13) -> u64 {
     sip.write(bytes);
     sip.finish()
 }
 
+fn sip13_wide(bytes: &[u8], mut sip: SipHasher13Wide) -> [u64; 2] {
+    sip.write(bytes);
+    let hash = sip.finish128();
+    [hash.h1, hash.h2]
+}
+
+/// Low and high.
+fn halves(hash: u128) -> [u64; 2] {
+    [hash as u64, (hash >> 64) as u64]
+}
+
 impl fmt::Debug for HashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.algorithm {
-            Algorithm::Rapid => write!(f, "rapidhash-v3 with seed {:#x}", self.words()[0]),
+        let name = self.name();
+        if self.is_keyed() {
             // The key is a secret, also in logs; its hash of nothing tells two keys apart.
-            Algorithm::Sip13 => write!(f, "siphash-1-3 with key #{:016x}", self.hash(b"")),
+            return write!(f, "{name} with key #{:016x}", self.hash(b""));
         }
+        write!(f, "{name} with seed {:#x}", self.seed_words()[0])
     }
 }
 
@@ -203,6 +295,39 @@ mod tests {
         }
     }
 
+    /// XXH3-128 of nothing is in its own test suite; the others came of the reference library.
+    #[test]
+    fn wide_hashes_are_those_of_their_references() {
+        let letters: Vec<u8> = (0..200).map(|at| b'a' + at % 26).collect();
+        for (seed, bytes, expect) in [
+            (0, &b""[..], [0x6001_c324_468d_497f, 0x99aa_06d3_0147_98d8]),
+            (0, b"one", [0x911f_aba7_321f_e1a0, 0x0a1c_6d4c_f41e_b499]),
+            (1, b"one", [0xa3cf_92cb_f551_53da, 0xb106_4a00_a511_b931]),
+            (1, &letters[..26], [0x00dc_0fa7_08b0_a581, 0x05ae_4629_ca5f_8027]),
+            (1, &letters, [0x80dd_aee8_4517_c801, 0x81fe_8bf9_a9b1_c96a]),
+        ] {
+            assert_eq!(HashSpec::wide(seed).hash_wide(bytes), expect, "{seed} {bytes:?}");
+        }
+        // The first vector of SipHash-1-3-128, key 00..0f: of nothing.
+        let key: [u8; 16] = std::array::from_fn(|i| i as u8);
+        let nothing = HashSpec::wide_keyed(key).hash_wide(b"");
+        assert_eq!(nothing, [0xbea5_8827_b2bc_7ee7, 0x0130_30dd_6adb_62fd]);
+    }
+
+    #[test]
+    fn only_filters_for_them_take_wide_hashes() {
+        assert!(
+            HashSpec::wide(0).check_words(2).is_ok() && HashSpec::rapid(0).check_words(1).is_ok()
+        );
+        assert!(HashSpec::wide_keyed([0; 16]).check_words(1).unwrap_err().is_invalid());
+        assert!(HashSpec::keyed([0; 16]).check_words(2).unwrap_err().is_invalid());
+        let mut seed = [0; 16];
+        assert!(HashSpec::from_file(3, seed).is_ok() && HashSpec::from_file(4, [9; 16]).is_ok());
+        seed[8] = 1;
+        assert!(HashSpec::from_file(3, seed).unwrap_err().is_invalid());
+        assert!(HashSpec::from_file(5, [0; 16]).unwrap_err().is_invalid());
+    }
+
     #[test]
     fn many_together_are_as_one_by_one() {
         let text = [7u8; 200];
@@ -210,6 +335,16 @@ mod tests {
             let mut hashes = vec![1];
             hash.hash_all((0..200).map(|length| &text[..length]), &mut hashes);
             assert!((0..200).all(|length| hashes[length + 1] == hash.hash(&text[..length])));
+            assert!(hash.words() == 1 && hash.hash_wide(&text) == [hash.hash(&text), 0]);
+        }
+        for hash in [HashSpec::wide(3), HashSpec::wide_keyed([5; 16])] {
+            let mut hashes = vec![1];
+            hash.hash_all((0..200).map(|length| &text[..length]), &mut hashes);
+            for (length, words) in hashes[1..].chunks_exact(2).enumerate() {
+                assert_eq!(words, hash.hash_wide(&text[..length]));
+                assert_eq!(words[0], hash.hash(&text[..length]));
+            }
+            assert!(hashes.len() == 401 && hash.words() == 2);
         }
     }
 

@@ -28,10 +28,10 @@
 //!
 //! * [`BloomFilter`], the default: one cache line a key. [`ClassicBloomFilter`]: the textbook's,
 //!   a little smaller. [`AtomicBloomFilter`]: the default, filled and asked by many threads at
-//!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`AnyFilter`]:
-//!   whatever a file holds.
+//!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`WideBloomFilter`]: on 128-bit
+//!   hashes, for the lowest rates. [`AnyFilter`]: whatever a file holds.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
-//! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits; [`Answers`]: what batches
+//! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits, or 128; [`Answers`]: what batches
 //!   return.
 //!
 //! # What it promises
@@ -82,6 +82,7 @@ pub use membership::{Membership, MembershipMut};
 pub use rate::{Estimate, Overlap};
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
+pub use wide::{WideBloomFilter, WideBuilder};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

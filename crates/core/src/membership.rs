@@ -3,6 +3,10 @@
 //!
 //! Two sealed traits, to be used through references to `dyn`: one call for a whole batch of
 //! hashes. Within this library nothing is called through them for a single key.
+//!
+//! A batch has [`HashSpec::words`] words for each key, as [`HashSpec::hash_all`] puts them: one,
+//! or for a [`WideBloomFilter`](crate::WideBloomFilter) two, the low one first. Answers are as
+//! many as keys; words at the end that are no whole hash are ignored.
 
 use std::fmt;
 use std::io::Write;
@@ -39,7 +43,8 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
     /// The same as numbers, by name.
     fn geometry(&self) -> Vec<(&'static str, u64)>;
 
-    /// Whether keys may have been inserted, by their hashes; `found` gets an answer for each.
+    /// Whether keys may have been inserted, by their hashes, of as many words each as
+    /// `hash_spec().words()`; `found` gets an answer for each key.
     fn contains_hashes(&self, hashes: &[u64], found: &mut Answers);
 
     /// Bytes that its data take, in memory or in a file.
@@ -98,14 +103,15 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
 
 /// A filter of any type that can be changed. Sealed.
 pub trait MembershipMut: Membership {
-    /// Inserts keys by their hashes, as if one by one; `new` gets an answer for each.
+    /// Inserts keys by their hashes, of as many words each as `hash_spec().words()`, as if one by
+    /// one; `new` gets an answer for each key.
     ///
     /// # Errors
     /// If the filter cannot take more; those before the one that was refused are in it, and
     /// nothing is lost.
     fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()>;
 
-    /// Removes keys by their hashes, as if one by one; `removed` gets an answer for each: no if it
+    /// Removes keys by their hashes, as above, as if one by one; `removed` gets an answer for each: no if it
     /// was certainly not in the filter.
     ///
     /// # Errors

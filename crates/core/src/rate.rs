@@ -17,11 +17,13 @@
 //! a floor under every rate ([`hash_floor`]).
 
 mod overlap;
+mod wide;
 
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
+pub use wide::{wide, wide_floor, wide_half};
 
 /// Bits in a lane.
 const LANE: f64 = 64.0;

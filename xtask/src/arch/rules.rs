@@ -260,6 +260,12 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         at_most: None,
         why: "an allocator that counts, and a mapped file",
     },
+    UnsafeRoom {
+        prefix: "crates/core/tests/memory.rs",
+        at_most: None,
+        why: "an allocator that counts",
+    },
+    UnsafeRoom { prefix: "crates/core/tests/wide.rs", at_most: Some(1), why: "a mapped file" },
 ];
 
 /// A file wants at most 400 lines; above this one `arch` says so.

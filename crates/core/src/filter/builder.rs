@@ -104,7 +104,7 @@ impl<G: Geometry> Builder<G> {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// The hash.
+    /// The hash, of 64 bits.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
@@ -114,8 +114,9 @@ impl<G: Geometry> Builder<G> {
     /// Makes the filter, empty.
     ///
     /// # Errors
-    /// If the size is not given or cannot be, or the memory is refused.
+    /// If the size is not given or cannot be, the hash is one of 128 bits, or the memory is refused.
     pub fn build(self) -> Result<Filter<G>> {
+        self.hash.check_words(1)?;
         let small = self.foldable_to;
         let (shape, target) = match self {
             Self { keys: Some(keys), rate: Some(rate), .. } => {

@@ -78,13 +78,18 @@ impl<G: Geometry> Filter<G, Mapped> {
     /// # Errors
     /// If anything in it is damaged.
     pub fn verify(&self) -> Result<()> {
-        form::verify(self, self.store.file())
+        form::verify(self, self.file())
     }
 
     /// The file's metadata.
     #[must_use]
     pub fn metadata(&self) -> &str {
-        form::metadata(self.store.file())
+        form::metadata(self.file())
+    }
+
+    /// All bytes of the file.
+    pub(crate) fn file(&self) -> &[u8] {
+        self.store.file()
     }
 }
 

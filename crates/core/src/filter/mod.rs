@@ -298,7 +298,7 @@ const HASHED: usize = 2048;
 
 /// Hashes keys and hands the hashes on, with the words for their answers.
 #[inline]
-fn hashed<K: Key>(
+pub(crate) fn hashed<K: Key>(
     keys: &[K],
     spec: &HashSpec,
     answers: &mut Answers,

@@ -1,5 +1,6 @@
-//! The two hashes of docs/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
-//! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3.
+//! The hashes of docs/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
+//! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3, with 64 and with 128 bits of
+//! result. XXH3-128 is that of the crate for it, word by word instead of at once.
 
 use super::{Facts, times};
 
@@ -10,6 +11,21 @@ pub(crate) fn hash(facts: &Facts, key: &[u8]) -> u64 {
         1 => rapidhash(key, low),
         2 => siphash_1_3(key, low, high),
         id => panic!("no hash {id}"),
+    }
+}
+
+/// Both words of the hash of a key's bytes, the low one first, for files that ask for two.
+pub(crate) fn hash_wide(facts: &Facts, key: &[u8]) -> [u64; 2] {
+    let [low, high] = [word(&facts.seed, 0), word(&facts.seed, 8)];
+    match facts.hash {
+        3 => {
+            let mut state = xxhash_rust::xxh3::Xxh3::with_seed(low);
+            key.chunks(8).for_each(|piece| state.update(piece));
+            let hash = state.digest128();
+            [hash as u64, (hash >> 64) as u64]
+        }
+        4 => siphash_1_3_wide(key, low, high),
+        id => panic!("no hash {id} of two words"),
     }
 }
 
@@ -81,9 +97,24 @@ fn rapidhash(key: &[u8], seed: u64) -> u64 {
 }
 
 fn siphash_1_3(key: &[u8], low: u64, high: u64) -> u64 {
+    let mut v = sip_absorb(key, low, high, 0);
+    v[2] ^= 0xff;
+    sip_close(&mut v)
+}
+
+/// The variant with two words of result: other constants before and after, and three rounds more.
+fn siphash_1_3_wide(key: &[u8], low: u64, high: u64) -> [u64; 2] {
+    let mut v = sip_absorb(key, low, high, 0xee);
+    v[2] ^= 0xee;
+    let first = sip_close(&mut v);
+    v[1] ^= 0xdd;
+    [first, sip_close(&mut v)]
+}
+
+fn sip_absorb(key: &[u8], low: u64, high: u64, variant: u64) -> [u64; 4] {
     let mut v = [
         low ^ 0x736f_6d65_7073_6575,
-        high ^ 0x646f_7261_6e64_6f6d,
+        high ^ 0x646f_7261_6e64_6f6d ^ variant,
         low ^ 0x6c79_6765_6e65_7261,
         high ^ 0x7465_6462_7974_6573,
     ];
@@ -97,8 +128,11 @@ fn siphash_1_3(key: &[u8], low: u64, high: u64) -> u64 {
         sip_round(&mut v);
         v[0] ^= word;
     }
-    v[2] ^= 0xff;
-    (0..3).for_each(|_| sip_round(&mut v));
+    v
+}
+
+fn sip_close(v: &mut [u64; 4]) -> u64 {
+    (0..3).for_each(|_| sip_round(v));
     v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
