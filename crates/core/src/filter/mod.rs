@@ -283,6 +283,35 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 }
 
+// ---- For the types that are made of it ---------------------------------------------------------
+
+impl<G: Geometry, S> Filter<G, S> {
+    /// What is known of it besides its bits.
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// As above, to be kept true by whoever changes the bits.
+    pub(crate) fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
+    /// The lines of bits.
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// As above.
+    pub(crate) fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// The code that it works with.
+    pub(crate) fn kernel(&self) -> Ready {
+        self.kernel
+    }
+}
+
 /// Text that is its own debug form.
 struct Plain(String);
 
@@ -297,7 +326,7 @@ const HASHED: usize = 2048;
 
 /// Hashes keys and hands the hashes on, with the words for their answers.
 #[inline]
-fn hashed<K: Key>(
+pub(crate) fn hashed<K: Key>(
     keys: &[K],
     spec: &HashSpec,
     answers: &mut Answers,
