@@ -118,6 +118,14 @@ impl Places for classic::Rule {
 }
 
 impl Counters<'_> {
+    /// The same, known to the compiler to have this depth.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn of_depth<const DEPTH: usize>(&mut self) -> Counters<'_> {
+        debug_assert_eq!(self.depth, DEPTH);
+        Counters { bits: self.bits, planes: self.planes, depth: DEPTH }
+    }
+
     /// The line of bits at this place, and its planes.
     #[inline(always)]
     pub(super) fn line(&mut self, at: usize) -> (&mut Line, &mut [Line]) {
