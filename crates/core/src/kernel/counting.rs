@@ -51,6 +51,9 @@ pub(crate) enum Marking {
     Classic(classic::Rule),
 }
 
+/// The depth for which batches have code of their own: that of the default width, of four bits.
+const USUAL: usize = 3;
+
 /// Keys between the one that is worked on and the one that is asked for: with four lines each,
 /// enough to keep a core's line-fill buffers busy.
 const AHEAD: usize = 8;
@@ -118,14 +121,6 @@ impl Places for classic::Rule {
 }
 
 impl Counters<'_> {
-    /// The same, known to the compiler to have this depth.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn of_depth<const DEPTH: usize>(&mut self) -> Counters<'_> {
-        debug_assert_eq!(self.depth, DEPTH);
-        Counters { bits: self.bits, planes: self.planes, depth: DEPTH }
-    }
-
     /// The line of bits at this place, and its planes.
     #[inline(always)]
     pub(super) fn line(&mut self, at: usize) -> (&mut Line, &mut [Line]) {
@@ -203,7 +198,24 @@ impl Counters<'_> {
         places: impl Places,
         hashes: &[u64],
         answers: &mut [u64],
-        mut act: impl FnMut(&mut Self, u64) -> bool,
+        act: impl FnMut(&mut Counters<'_>, u64) -> bool,
+    ) {
+        if self.depth == USUAL {
+            // What the compiler knows needs no loops: that takes half the time.
+            let mut known = Counters { bits: self.bits, planes: self.planes, depth: USUAL };
+            known.batch_of_any(places, hashes, answers, act);
+        } else {
+            self.batch_of_any(places, hashes, answers, act);
+        }
+    }
+
+    #[inline(always)]
+    fn batch_of_any(
+        &mut self,
+        places: impl Places,
+        hashes: &[u64],
+        answers: &mut [u64],
+        mut act: impl FnMut(&mut Counters<'_>, u64) -> bool,
     ) {
         assert!(answers.len() == hashes.len().div_ceil(64), "a word for 64 answers");
         for &hash in hashes.iter().take(AHEAD) {

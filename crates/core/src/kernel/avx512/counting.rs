@@ -7,10 +7,6 @@ use crate::kernel::blocked::{MIX_HIGH, MIX_LOW, Rule};
 use crate::kernel::counting::{Counters, Removed};
 use crate::store::Line;
 
-/// The depth for which batches have code of their own, without loops over planes: that of the
-/// default width.
-const USUAL: usize = 3;
-
 /// As the law's.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
@@ -61,10 +57,6 @@ pub(in super::super) fn insert_batch<const LANES: usize>(
     hashes: &[u64],
     new: &mut [u64],
 ) {
-    if counters.depth == USUAL {
-        let mut counters = counters.of_depth::<USUAL>();
-        return counters.batch(rule, hashes, new, |counters, hash| insert(rule, counters, hash));
-    }
     counters.batch(rule, hashes, new, |counters, hash| insert(rule, counters, hash));
 }
 
@@ -77,16 +69,11 @@ pub(in super::super) fn remove_batch<const LANES: usize>(
     removed: &mut [u64],
 ) -> u64 {
     let mut gone = 0;
-    let act = |counters: &mut Counters<'_>, hash| {
+    counters.batch(rule, hashes, removed, |counters, hash| {
         let removed = remove(rule, counters, hash);
         gone += u64::from(removed == Removed::Gone);
         removed != Removed::Absent
-    };
-    if counters.depth == USUAL {
-        counters.of_depth::<USUAL>().batch(rule, hashes, removed, act);
-    } else {
-        counters.batch(rule, hashes, removed, act);
-    }
+    });
     gone
 }
 
