@@ -30,6 +30,8 @@
 //!   a little smaller. [`AtomicBloomFilter`]: the default, filled and asked by many threads at
 //!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`WideBloomFilter`]: on 128-bit
 //!   hashes, for the lowest rates. [`AnyFilter`]: whatever a file holds.
+//! * [`CountingBloomFilter`] and [`ClassicCountingBloomFilter`]: filters that can delete, with a
+//!   counter for each bit.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits, or 128; [`Answers`]: what batches
 //!   return.
@@ -66,6 +68,8 @@ mod windowed;
 
 pub use answers::Answers;
 pub use any::{AnyFilter, verify_bytes};
+pub use counting::builder::CountingBuilder;
+pub use counting::{ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter};
 pub use error::{Error, Result};
 #[cfg(not(all(loom, test)))]
 pub use filter::atomic::AtomicBloomFilter;

@@ -16,12 +16,14 @@
 //! A hash has 64 bits. Two keys with equal hashes cannot be told apart by any filter, which puts
 //! a floor under every rate ([`hash_floor`]).
 
+mod counting;
 mod overlap;
 mod wide;
 
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
+pub use counting::stuck;
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
 pub use wide::{wide, wide_floor, wide_half};
 

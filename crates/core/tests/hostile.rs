@@ -11,7 +11,10 @@ use std::cell::Cell;
 use std::fs::File;
 
 use naive::{Facts, Naive, mend};
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Error, Lent, Mapped, verify_bytes};
+use petal::{
+    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Error, Lent, Mapped,
+    verify_bytes,
+};
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::scratch::Scratch;
 
@@ -262,6 +265,34 @@ fn mapped_files_are_refused_alike() {
             }
         }
     }
+}
+
+/// Types that have several parts lie in a map as those of one part do.
+#[test]
+#[expect(unsafe_code, reason = "mapping is the caller's promise")]
+fn a_mapped_counting_filter_answers_and_is_examined() {
+    let scratch = Scratch::new();
+    let mut filter = CountingBloomFilter::with_rate(100, 0.01).unwrap();
+    (0..150u64).for_each(|key| _ = filter.insert(&(key / 3)));
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes, "{}").unwrap();
+    let open = |bytes: &[u8]| {
+        let file = File::open(scratch.write("c.petal", bytes)).unwrap();
+        // SAFETY: as in `map`.
+        let mapped = unsafe { Mapped::open(&file) };
+        CountingBloomFilter::open_mapped(mapped.unwrap())
+    };
+    let mapped = open(&bytes).unwrap();
+    mapped.verify().unwrap();
+    assert!(mapped == filter && mapped.metadata() == "{}" && mapped.count(&3u64) == 3);
+    assert_eq!(mapped.memory_usage(), size_of_val(&mapped) as u64);
+    drop(mapped);
+    for at in [4096, bytes.len() - 1] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        assert!(open(&damaged).unwrap().verify().unwrap_err().is_corrupt());
+    }
+    assert!(open(&bytes[..bytes.len() - 64]).unwrap_err().is_corrupt());
 }
 
 #[test]

@@ -116,9 +116,15 @@ impl<G: Geometry> Builder<G> {
     /// # Errors
     /// If the size is not given or cannot be, the hash is one of 128 bits, or the memory is refused.
     pub fn build(self) -> Result<Filter<G>> {
+        let (shape, facts) = self.plan(1)?;
+        Filter::empty(shape, self.hash, facts)
+    }
+
+    /// What is to be made, if each bit takes so many times its memory.
+    pub(crate) fn plan(&self, times: u64) -> Result<(G, Facts)> {
         self.hash.check_words(1)?;
         let small = self.foldable_to;
-        let (shape, target) = match self {
+        let (shape, target) = match *self {
             Self { keys: Some(keys), rate: Some(rate), .. } => {
                 let shape = match small {
                     Some(small) => small.multiple_for_rate(keys, rate)?,
@@ -128,8 +134,8 @@ impl<G: Geometry> Builder<G> {
             }
             Self { keys: Some(keys), memory: Some(bytes), .. } => {
                 let shape = match small {
-                    Some(small) => multiple(small, bytes / 64 * 512 / small.bits())?,
-                    None => G::for_memory(bytes, keys)?,
+                    Some(small) => multiple(small, bytes / times / 64 * 512 / small.bits())?,
+                    None => G::for_memory(bytes / times, keys)?,
                 };
                 (shape, shape.rate(keys))
             }
@@ -146,17 +152,21 @@ impl<G: Geometry> Builder<G> {
             _ => return Err(Error::unsized_filter()),
         };
         if let Some(most) = self.memory
-            && shape.lines().saturating_mul(64) > most
+            && shape.lines().saturating_mul(64 * times) > most
         {
-            let needed = shape.lines().saturating_mul(64);
+            let needed = shape.lines().saturating_mul(64 * times);
             return Err(Error::invalid(
                 "memory",
                 "enough for keys and rate",
                 format!("{most} bytes where {needed} are needed"),
             ));
         }
-        let facts = Facts { planned: self.keys.unwrap_or(0), target, inserted: 0 };
-        Filter::empty(shape, self.hash, facts)
+        Ok((shape, Facts { planned: self.keys.unwrap_or(0), target, inserted: 0 }))
+    }
+
+    /// The hash that was chosen.
+    pub(crate) fn hash_spec(&self) -> HashSpec {
+        self.hash
     }
 }
 

@@ -284,6 +284,35 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 }
 
+// ---- For the types that are made of it ---------------------------------------------------------
+
+impl<G: Geometry, S> Filter<G, S> {
+    /// What is known of it besides its bits.
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// As above, to be kept true by whoever changes the bits.
+    pub(crate) fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
+    /// The lines of bits.
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// As above.
+    pub(crate) fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// The code that it works with.
+    pub(crate) fn kernel(&self) -> Ready {
+        self.kernel
+    }
+}
+
 /// Text that is its own debug form.
 struct Plain(String);
 

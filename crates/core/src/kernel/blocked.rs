@@ -27,7 +27,7 @@ pub(crate) const MIX_LOW: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const MIX_HIGH: u64 = 0x9fb2_1c65_1e98_df25;
 
 /// The blocks of a filter and how a key marks them. `LANES` is 8 or 16.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule<const LANES: usize> {
     pub(crate) blocks: u64,
     pub(crate) probes: u32,

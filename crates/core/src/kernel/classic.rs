@@ -27,8 +27,11 @@ const BLINDLY: usize = 4;
 /// Keys that are looked for at the same time: enough to keep a core's line-fill buffers busy.
 const SEARCHES: usize = 32;
 
+/// A key sets at most so many.
+pub(super) const MOST_PROBES: usize = 64;
+
 /// The bits of a filter and how many a key sets.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) bits: u64,
     pub(crate) probes: u32,
@@ -36,13 +39,13 @@ pub(crate) struct Rule {
 
 /// Where a bit is: line, word, mask.
 #[inline(always)]
-fn place(bit: u64) -> (usize, usize, u64) {
+pub(super) fn place(bit: u64) -> (usize, usize, u64) {
     ((bit / 512) as usize, (bit / 64 % 8) as usize, 1 << (bit % 64))
 }
 
 impl Rule {
     #[inline(always)]
-    fn positions(&self, hash: u64) -> impl Iterator<Item = u64> + use<> {
+    pub(super) fn positions(&self, hash: u64) -> impl Iterator<Item = u64> + use<> {
         let bits = self.bits;
         let steps = std::iter::successors(Some(hash), |x| Some(x.wrapping_mul(STEP)));
         steps.take(self.probes as usize).map(move |x| scale(x, bits))

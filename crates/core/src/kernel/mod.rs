@@ -19,6 +19,7 @@ mod avx512;
 mod batch;
 pub(crate) mod blocked;
 pub(crate) mod classic;
+pub(crate) mod counting;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 pub(crate) mod shared;

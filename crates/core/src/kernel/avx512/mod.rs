@@ -13,8 +13,9 @@
 //!
 //! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
 //!
-//! [`inline`] has single keys, [`shared`] the lines that other threads change meanwhile.
+//! [`inline`] has single keys, [`counting`] counters, [`shared`] the lines that other threads change meanwhile.
 
+pub(super) mod counting;
 pub(super) mod inline;
 pub(super) mod shared;
 
