@@ -79,6 +79,9 @@ pub use hash::HashSpec;
 pub use kernel::Kernel;
 pub use key::Key;
 pub use membership::{Membership, MembershipMut};
+pub use quotient::QuotientFilter;
+pub use quotient::builder::QuotientBuilder;
+pub use quotient::shape::QuotientShape;
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 
