@@ -109,7 +109,6 @@ impl Error {
     }
 
     /// No more keys fit.
-    #[expect(dead_code, reason = "for the filters that can be full")]
     pub(crate) fn full(what: &'static str, do_this: &'static str) -> Self {
         Self::new(Kind::Full { what, do_this })
     }

@@ -18,6 +18,7 @@
 
 mod counting;
 mod overlap;
+mod quotient;
 mod wide;
 
 use std::f64::consts::LN_2;
@@ -25,6 +26,7 @@ use std::sync::OnceLock;
 
 pub use counting::stuck;
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
+pub use quotient::{alike, fingerprints, keys_behind};
 pub use wide::{wide, wide_floor, wide_half};
 
 /// Bits in a lane.

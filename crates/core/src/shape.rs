@@ -285,7 +285,7 @@ impl ClassicShape {
 }
 
 /// A promise that can be kept: at least one key, a rate in (0, 1), the hash floor well below it.
-fn check_promise(keys: u64, rate: f64) -> Result<u64> {
+pub(crate) fn check_promise(keys: u64, rate: f64) -> Result<u64> {
     if !(rate > 0.0 && rate < 1.0) {
         return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
     }
@@ -319,7 +319,7 @@ fn probes_for(lanes: u32, rate: f64) -> std::ops::RangeInclusive<u32> {
 }
 
 /// The least number up to `most` that fits, if larger ones fit too.
-fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+pub(crate) fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
     let mut high = 1;
     while !fits(high) {
         if high >= most {
@@ -337,7 +337,7 @@ fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
 }
 
 /// The most keys that still fit, if fewer fit too.
-fn most_keys(fits: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn most_keys(fits: impl Fn(u64) -> bool) -> u64 {
     least(1 << 62, |keys| !fits(keys)).unwrap_or(1 << 62) - 1
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod classic;
 pub(crate) mod counting;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+pub(crate) mod quotient;
 pub(crate) mod shared;
 #[cfg(test)]
 mod tests;

@@ -65,6 +65,14 @@ pub(crate) trait Pieces: Store + Sized {
 pub trait StoreMut: Store {
     /// The lines.
     fn lines_mut(&mut self) -> &mut [Line];
+
+    /// Another store of this kind, of so many lines of zeros.
+    ///
+    /// # Errors
+    /// If the memory is refused.
+    fn of_zeros(lines: u64) -> Result<Self>
+    where
+        Self: Sized;
 }
 
 mod sealed {

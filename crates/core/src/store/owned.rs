@@ -128,6 +128,10 @@ impl StoreMut for Owned {
         // SAFETY: as in `lines`; `&mut self` makes the borrow exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_ptr(), self.len) }
     }
+
+    fn of_zeros(lines: u64) -> Result<Self> {
+        Self::zeroed(lines)
+    }
 }
 
 impl fmt::Debug for Owned {
