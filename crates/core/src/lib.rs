@@ -30,6 +30,7 @@
 //!   a little smaller. [`AtomicBloomFilter`]: the default, filled and asked by many threads at
 //!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`AnyFilter`]:
 //!   whatever a file holds.
+//! * [`ScalableBloomFilter`]: grows with its keys.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits; [`Answers`]: what batches
 //!   return.
@@ -79,6 +80,8 @@ pub use hash::HashSpec;
 pub use kernel::Kernel;
 pub use key::Key;
 pub use membership::{Membership, MembershipMut};
+pub use scalable::ScalableBloomFilter;
+pub use scalable::builder::ScalableBuilder;
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 

@@ -16,8 +16,12 @@
 //! A hash has 64 bits. Two keys with equal hashes cannot be told apart by any filter, which puts
 //! a floor under every rate ([`hash_floor`]).
 
+mod layers;
+
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
+
+pub use layers::{any_of, distinct, generation, layer_share};
 
 /// Bits in a lane.
 const LANE: f64 = 64.0;
