@@ -144,8 +144,9 @@ fn lies_with_right_checksums_are_refused_or_harmless() {
             let fixed = (42..48).contains(&at) || (64..80).contains(&at) || (88..240).contains(&at);
             let free = directory.contains(&at) && (at - 4096) % 64 / 8 == 2;
             let layer = directory.contains(&at) && !free;
-            let first_key = (72..80).contains(&at);
-            assert!(refused || !(fixed || layer) || first_key, "byte {at}");
+            // So has a plan of other layers, in which the newest is not full.
+            let plan = (72..80).contains(&at) || at == 96;
+            assert!(refused || !(fixed || layer) || plan, "byte {at}");
         }
     }
     let lie = |at: usize, word: u64| {
