@@ -26,12 +26,21 @@
 //!
 //! # What is where
 //!
-//! * [`BloomFilter`], the default: one cache line a key. [`ClassicBloomFilter`]: the textbook's,
-//!   a little smaller. [`AtomicBloomFilter`]: the default, filled and asked by many threads at
-//!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`WideBloomFilter`]: on 128-bit
-//!   hashes, for the lowest rates. [`AnyFilter`]: whatever a file holds.
-//! * [`CountingBloomFilter`] and [`ClassicCountingBloomFilter`]: filters that can delete, with a
-//!   counter for each bit.
+//! | type | for |
+//! |---|---|
+//! | [`BloomFilter`] | the default: one cache line a key |
+//! | [`ClassicBloomFilter`] | the textbook's, a little smaller |
+//! | [`AtomicBloomFilter`] | the default, filled and asked by many threads at once |
+//! | [`CountingBloomFilter`], [`ClassicCountingBloomFilter`] | deleting, with a counter for each bit |
+//! | [`QuotientFilter`] | deleting, counting, growing and uniting without the keys |
+//! | [`ScalableBloomFilter`] | nobody knows how many keys will come |
+//! | [`WindowedBloomFilter`] | forgetting what is old |
+//! | [`StaticFilter`] | made once of all keys, in near the least space there can be |
+//! | [`FilterCascade`] | made once, without error on a universe of known non-members |
+//! | [`WideBloomFilter`] | rates below what 64-bit hashes can promise |
+//! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
+//!
+//! * [`AnyFilter`]: whatever a file holds; [`Membership`]: what every filter can be asked.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits, or 128; [`Answers`]: what batches
 //!   return.
@@ -87,6 +96,8 @@ pub use quotient::QuotientFilter;
 pub use quotient::builder::QuotientBuilder;
 pub use quotient::shape::QuotientShape;
 pub use rate::{Estimate, Overlap};
+pub use scalable::ScalableBloomFilter;
+pub use scalable::builder::ScalableBuilder;
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 pub use wide::{WideBloomFilter, WideBuilder};

@@ -17,6 +17,7 @@
 //! a floor under every rate ([`hash_floor`]).
 
 mod counting;
+mod layers;
 mod overlap;
 mod quotient;
 mod wide;
@@ -25,6 +26,7 @@ use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
 pub use counting::stuck;
+pub use layers::{any_of, distinct, generation, layer_share};
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
 pub use quotient::{alike, fingerprints, keys_behind};
 pub use wide::{wide, wide_floor, wide_half};

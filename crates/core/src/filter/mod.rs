@@ -121,6 +121,11 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         Self { shape, hash, facts, store, kernel: Kernel::chosen() }
     }
 
+    /// Where its lines are.
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
     /// Whether the key may have been inserted. `false` is certain.
     ///
     /// Cost: one hash; one or two cache lines (classic: two on average if absent, else k).
@@ -323,7 +328,7 @@ impl std::fmt::Debug for Plain {
 }
 
 /// Keys that are hashed together, and their hashes looked at while they are in the nearest cache.
-const HASHED: usize = 2048;
+pub(crate) const HASHED: usize = 2048;
 
 /// Hashes keys and hands the hashes on, with the words for their answers.
 #[inline]

@@ -1,1 +1,349 @@
-//! Filters that grow with what is put into them.
+//! Filters that grow: for keys that nobody has counted.
+//!
+//! [`ScalableBloomFilter`] is a row of blocked Bloom filters, its *layers*. Keys go into the
+//! newest; when that has the keys it was made for, it is closed, and a larger one begins. A key is
+//! present if any layer has it. The rates of the layers tighten so that they sum to less than the
+//! promised rate, however many there are.
+//!
+//! Invariants: each closed layer has been told exactly as many new keys as were planned for it,
+//! the newest at most as many. A key that a layer has is put into no other. All layers see the
+//! same hash of a key.
+//!
+//! Cost: a present key is found in the newest two layers three times out of four (growth 2); an
+//! absent one is looked for in all of them, of which few are large. [`answer`] has the batches,
+//! [`plan`] the series of layers.
+//!
+//! Source: Almeida, Baquero, Preguiça & Hutchison 2007, "Scalable Bloom filters".
+
+mod answer;
+pub(crate) mod builder;
+mod file;
+mod plan;
+
+use crate::answers::Answers;
+use crate::error::{Error, Result};
+use crate::filter::{BloomFilter, hashed};
+use crate::hash::HashSpec;
+use crate::key::Key;
+use crate::membership::Membership;
+use crate::rate;
+use crate::store::{Owned, Store};
+
+use answer::Asked;
+use builder::ScalableBuilder;
+use plan::Plan;
+
+/// A Bloom filter that grows with its keys and keeps its false-positive rate.
+///
+/// For streams of unknown length. A guess at the number of keys helps: as long as it holds, the
+/// filter takes a third more space than a [`BloomFilter`] of that size, and one cache line a key.
+/// When the guess was a thousand times too low, it takes twice the space, and ten lines for an
+/// absent key.
+///
+/// Two of them cannot be united: the layers of both would err more often than either promised.
+/// Insert the keys of one into the other, or unite plain filters.
+///
+/// ```
+/// use petal::ScalableBloomFilter;
+///
+/// let mut seen = ScalableBloomFilter::with_rate(1000, 0.01)?;
+/// for key in 0..100_000u64 {
+///     seen.insert(&key)?;
+/// }
+/// assert!(seen.contains(&99_999u64));
+/// assert!(seen.estimated_rate() < 0.01);
+/// # Ok::<_, petal::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ScalableBloomFilter<S = Owned> {
+    plan: Plan,
+    hash: HashSpec,
+    /// The layers that are full, oldest first.
+    closed: Vec<BloomFilter<S>>,
+    newest: BloomFilter<S>,
+}
+
+// ---- Made new -----------------------------------------------------------------------------------
+
+impl ScalableBloomFilter {
+    /// A filter that keeps the false-positive rate `rate` with any number of keys; `first_keys` is
+    /// a guess at it, by which the first layer is made.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1, cannot be reached with 64-bit hashes, or the memory is
+    /// refused.
+    pub fn with_rate(first_keys: u64, rate: f64) -> Result<Self> {
+        Self::builder().keys(first_keys).rate(rate).build()
+    }
+
+    /// Chooses first size, rate, growth, hash and seed one by one.
+    #[must_use]
+    pub fn builder() -> ScalableBuilder {
+        ScalableBuilder::new()
+    }
+
+    fn empty(plan: Plan, hash: HashSpec) -> Result<Self> {
+        Ok(Self { plan, hash, closed: Vec::new(), newest: plan.layer(0, hash)? })
+    }
+}
+
+// ---- Asked --------------------------------------------------------------------------------------
+
+impl<S: Store> ScalableBloomFilter<S> {
+    fn newest_first(&self) -> impl Iterator<Item = &BloomFilter<S>> {
+        std::iter::once(&self.newest).chain(self.closed.iter().rev())
+    }
+
+    fn oldest_first(&self) -> impl Iterator<Item = &BloomFilter<S>> {
+        self.closed.iter().chain([&self.newest])
+    }
+
+    /// Whether the key may have been inserted. `false` is certain.
+    ///
+    /// Cost: one hash; one or two cache lines for each layer, newest first, until it is found.
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`contains`](Self::contains) for a hash that the caller made with
+    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.newest_first().any(|layer| layer.contains_hash(hash))
+    }
+
+    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
+        let mut asked = Asked::default();
+        hashed(keys, &self.hash, found, |hashes, found| self.look_for(hashes, found, &mut asked));
+    }
+
+    /// [`contains_batch`](Self::contains_batch) for hashes.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        let mut asked = Asked::default();
+        let words = found.reset(hashes.len());
+        for (hashes, found) in answer::runs(hashes, words) {
+            self.look_for(hashes, found, &mut asked);
+        }
+    }
+
+    /// How many layers there are.
+    #[must_use]
+    pub fn layers(&self) -> u32 {
+        self.closed.len() as u32 + 1
+    }
+
+    /// How many new keys the newest layer still takes, after which there will be another.
+    #[must_use]
+    pub fn layer_capacity_left(&self) -> u64 {
+        self.newest.planned_keys().saturating_sub(self.newest.inserted())
+    }
+
+    /// How keys become hashes.
+    #[must_use]
+    pub fn hash_spec(&self) -> HashSpec {
+        self.hash
+    }
+
+    /// Bytes that the bits of all layers take.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.oldest_first().map(BloomFilter::size_bytes).sum()
+    }
+
+    /// Bytes of memory that the filter takes in all. A mapped file's pages are not counted.
+    #[must_use]
+    pub fn memory_usage(&self) -> u64 {
+        let lines: u64 = self.oldest_first().map(|layer| layer.store().memory_usage()).sum();
+        let row = self.closed.capacity() * size_of::<BloomFilter<S>>();
+        lines + row as u64 + size_of::<Self>() as u64
+    }
+
+    /// Keys that the first layer was made for.
+    #[must_use]
+    pub fn planned_keys(&self) -> u64 {
+        self.plan.first()
+    }
+
+    /// The false-positive rate it keeps.
+    #[must_use]
+    pub fn target_rate(&self) -> f64 {
+        self.plan.rate()
+    }
+
+    /// How many inserts were new.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        self.oldest_first().map(BloomFilter::inserted).fold(0, u64::saturating_add)
+    }
+
+    /// The false-positive rate with `keys` distinct keys, by calculation: as many layers as they
+    /// need, those that are not there yet included.
+    ///
+    /// Cost: about a millisecond for each layer that is not there yet.
+    #[must_use]
+    pub fn expected_rate(&self, keys: u64) -> f64 {
+        let (mut left, mut none) = (keys as f64, 1.0);
+        for layer in 0..plan::MOST_LAYERS as u32 {
+            let there = self.oldest_first().nth(layer as usize).map(BloomFilter::shape);
+            let Some(shape) = there.or_else(|| self.plan.shape(layer).ok()) else { break };
+            let planned = self.plan.facts(layer).map_or(0, |facts| facts.planned);
+            // Of the keys that are left, the older layers take a few for theirs.
+            let given = rate::distinct(planned, |keys| shape.rate(keys)).min(left * none);
+            left -= given / none;
+            none *= 1.0 - shape.rate(given.round() as u64);
+            if left < 0.5 {
+                break;
+            }
+        }
+        1.0 - none
+    }
+
+    /// The false-positive rate that the bits give as they are now: that of any layer.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn estimated_rate(&self) -> f64 {
+        rate::any_of(self.oldest_first().map(BloomFilter::estimated_rate))
+    }
+
+    /// An estimate of the distinct keys inserted, from the bits that are set: the sum over all
+    /// layers, and the keys that a layer missed because an older one seemed to have them.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn estimated_len(&self) -> f64 {
+        let (mut len, mut none) = (0.0, 1.0);
+        for layer in self.oldest_first() {
+            len += layer.estimated_len() / none;
+            // Damaged data that nobody has verified may have all bits set.
+            none *= (1.0 - layer.estimated_rate()).max(f64::MIN_POSITIVE);
+        }
+        len
+    }
+
+    /// The share of bits that are set.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn fill_ratio(&self) -> f64 {
+        let set = |layer: &BloomFilter<S>| layer.fill_ratio() * layer.size_bytes() as f64;
+        self.oldest_first().map(set).sum::<f64>() / self.size_bytes() as f64
+    }
+
+    /// Whether it errs more often than planned, which it does not unless hashes are bad; up to 2 %
+    /// more may come of chance, and pass.
+    ///
+    /// Cost: reads the whole filter.
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        Membership::is_overfull(self)
+    }
+
+    /// A copy in memory of its own.
+    ///
+    /// # Errors
+    /// If the memory is refused.
+    pub fn to_owned_filter(&self) -> Result<ScalableBloomFilter> {
+        let closed = self.closed.iter().map(BloomFilter::to_owned_filter).collect::<Result<_>>()?;
+        let newest = self.newest.to_owned_filter()?;
+        Ok(ScalableBloomFilter { plan: self.plan, hash: self.hash, closed, newest })
+    }
+}
+
+// ---- Changed ------------------------------------------------------------------------------------
+
+impl ScalableBloomFilter {
+    /// Inserts a key; whether it was new. `true` is certain; `false` means that it was inserted
+    /// before, or is a false positive.
+    ///
+    /// Cost: as [`contains`](Self::contains); when the newest layer is full, the making of
+    /// another, which reads nothing.
+    ///
+    /// # Errors
+    /// If another layer is needed and its memory is refused, or its rate cannot be reached with
+    /// 64-bit hashes. The filter is as it was, and still answers.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+        self.insert_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`insert`](Self::insert) for a hash that the caller made with
+    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: u64) -> Result<bool> {
+        if self.contains_hash(hash) {
+            return Ok(false);
+        }
+        if self.layer_capacity_left() == 0 {
+            self.grow()?;
+        }
+        Ok(self.newest.insert_hash(hash))
+    }
+
+    /// [`insert`](Self::insert) for many keys, as if one by one; `new` gets an answer for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert); the keys before the one that was refused are in the filter.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) -> Result<()> {
+        let mut asked = Asked::default();
+        let mut outcome = Ok(());
+        let hash = self.hash;
+        hashed(keys, &hash, new, |hashes, new| {
+            if outcome.is_ok() {
+                outcome = self.insert_run(hashes, new, &mut asked);
+            }
+        });
+        outcome
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for hashes.
+    ///
+    /// # Errors
+    /// As [`insert_batch`](Self::insert_batch).
+    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        let mut asked = Asked::default();
+        let words = new.reset(hashes.len());
+        answer::runs(hashes, words)
+            .try_for_each(|(hashes, new)| self.insert_run(hashes, new, &mut asked))
+    }
+
+    /// Closes the newest layer and begins another.
+    #[cold]
+    fn grow(&mut self) -> Result<()> {
+        let next = self.plan.layer(self.layers(), self.hash)?;
+        let refused = |_| Error::alloc(size_of::<BloomFilter>() as u64);
+        self.closed.try_reserve(1).map_err(refused)?;
+        self.closed.push(std::mem::replace(&mut self.newest, next));
+        Ok(())
+    }
+
+    /// Forgets all keys, and all layers but the first.
+    pub fn clear(&mut self) {
+        let mut layers = std::mem::take(&mut self.closed).into_iter();
+        if let Some(first) = layers.next() {
+            self.newest = first;
+        }
+        self.newest.clear();
+    }
+}
+
+impl<S: Store, T: Store> PartialEq<ScalableBloomFilter<T>> for ScalableBloomFilter<S> {
+    /// Equal plan, hash, layers and bits.
+    fn eq(&self, other: &ScalableBloomFilter<T>) -> bool {
+        self.plan == other.plan
+            && self.hash == other.hash
+            && self.layers() == other.layers()
+            && self.oldest_first().zip(other.oldest_first()).all(|(ours, theirs)| ours == theirs)
+    }
+}

@@ -1,0 +1,82 @@
+//! Choosing a scalable filter's first size, rate, growth, hash and seed.
+
+use super::ScalableBloomFilter;
+use super::plan::Plan;
+use crate::error::{Error, Result};
+use crate::hash::HashSpec;
+
+/// Keys of the first layer where nobody guessed: 110 kB at a rate of 1 %, which lies in a core's
+/// own cache, and little enough to be wasted.
+const FIRST: u64 = 1 << 16;
+/// Layers twice as large as the last one: of 2 to 4 the one with the least memory to spare
+/// (docs/design.md, "Scalable filters").
+const GROWTH: u64 = 2;
+
+/// Makes a [`ScalableBloomFilter`]. Only the rate must be given.
+///
+/// ```
+/// use petal::ScalableBloomFilter;
+///
+/// let filter = ScalableBloomFilter::builder().rate(0.01).keys(1_000_000).growth(4).build()?;
+/// assert_eq!(filter.layers(), 1);
+/// # Ok::<_, petal::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ScalableBuilder {
+    keys: u64,
+    rate: Option<f64>,
+    growth: u64,
+    hash: HashSpec,
+}
+
+impl ScalableBuilder {
+    pub(super) fn new() -> Self {
+        Self { keys: FIRST, rate: None, growth: GROWTH, hash: HashSpec::default() }
+    }
+
+    /// Distinct keys that are expected, and that the first layer is made for; 65,536 if this is
+    /// not said. A guess: a wrong one costs space or time, never the rate.
+    #[must_use]
+    pub fn keys(mut self, keys: u64) -> Self {
+        self.keys = keys;
+        self
+    }
+
+    /// The false-positive rate to keep, however many keys there will be.
+    #[must_use]
+    pub fn rate(mut self, rate: f64) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// How many times the keys of the layer before it a layer holds: 2 to 4; 2 if this is not
+    /// said. More is faster to ask and leaves more memory idle.
+    #[must_use]
+    pub fn growth(mut self, growth: u64) -> Self {
+        self.growth = growth;
+        self
+    }
+
+    /// The default hash with this seed: filters with different seeds err on different keys.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.hash(HashSpec::rapid(seed))
+    }
+
+    /// The hash.
+    #[must_use]
+    pub fn hash(mut self, hash: HashSpec) -> Self {
+        self.hash = hash;
+        self
+    }
+
+    /// Makes the filter, with its first layer, empty.
+    ///
+    /// # Errors
+    /// If the rate is not given, not between 0 and 1 or cannot be reached, the growth is not 2 to
+    /// 4, or the memory is refused.
+    pub fn build(self) -> Result<ScalableBloomFilter> {
+        let rate = self.rate.ok_or_else(|| Error::invalid("rate", "one to be given", "none"))?;
+        ScalableBloomFilter::empty(Plan::new(self.keys, rate, self.growth)?, self.hash)
+    }
+}

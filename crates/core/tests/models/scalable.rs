@@ -1,0 +1,155 @@
+//! Scalable filters against a naive one: layers of naive blocked filters.
+//!
+//! The shape of a new layer is read from the file, since sizing is not part of the format; all
+//! else, which layer a key goes to above all, the model knows by itself.
+
+use std::collections::HashSet;
+
+use petal::{Answers, HashSpec, Lent, ScalableBloomFilter};
+
+use crate::kit::{Aligned, Source, words};
+use crate::naive::Naive;
+
+struct Model {
+    first: u64,
+    growth: u64,
+    /// Bits, and how many keys were new.
+    layers: Vec<(Naive, u64)>,
+    members: HashSet<u64>,
+}
+
+impl Model {
+    /// Layers that the file has and the model has not.
+    fn learn_shapes(&mut self, file: &[u8]) {
+        let layers = words(file, 64, 1)[0];
+        for layer in self.layers.len() as u64..layers {
+            let entry = words(file, 4096 + 64 * layer as usize, 8);
+            assert_eq!(entry[4..], [0; 4]);
+            self.layers.push((Naive::blocked(entry[0], entry[1], entry[2]), 0));
+        }
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        self.layers.iter().any(|(layer, _)| layer.contains(hash))
+    }
+
+    fn insert(&mut self, hash: u64) -> bool {
+        self.members.insert(hash);
+        if self.contains(hash) {
+            return false;
+        }
+        let mut keys = self.first;
+        for (layer, inserted) in &mut self.layers {
+            if *inserted < keys {
+                *inserted += 1;
+                return layer.insert(hash);
+            }
+            keys *= self.growth;
+        }
+        panic!("a layer more is needed than the filter has");
+    }
+
+    /// What a file must hold from its data on.
+    fn data(&self) -> Vec<u8> {
+        let mut data = Vec::new();
+        for (layer, inserted) in &self.layers {
+            for word in [layer.extent, layer.lanes, layer.probes, *inserted, 0, 0, 0, 0] {
+                data.extend(word.to_le_bytes());
+            }
+        }
+        self.layers.iter().for_each(|(layer, _)| data.extend(&layer.data));
+        data
+    }
+
+    fn compare(&self, filter: &ScalableBloomFilter, file: &[u8]) {
+        assert!(file[4096..] == self.data(), "the data differ");
+        let inserted: u64 = self.layers.iter().map(|(_, inserted)| inserted).sum();
+        assert_eq!((filter.inserted(), words(file, 88, 1)[0]), (inserted, inserted));
+        assert_eq!(u64::from(filter.layers()), words(file, 64, 1)[0]);
+        assert_eq!((words(file, 72, 1)[0], words(file, 96, 1)[0]), (self.first, self.growth));
+        let aligned = Aligned::new(file);
+        let lent = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("sound");
+        assert!(lent == *filter);
+        let mut found = Answers::new();
+        let members: Vec<u64> = self.members.iter().copied().collect();
+        lent.contains_hashes(&members, &mut found);
+        assert_eq!(found.count_ones(), members.len() as u64, "a key was lost");
+        assert!(members.iter().all(|&hash| filter.contains_hash(hash)));
+    }
+}
+
+fn file_of(filter: &ScalableBloomFilter) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").expect("memory takes it");
+    file
+}
+
+/// Decodes a filter and operations on it from bytes, and compares after each.
+pub(crate) fn drive(bytes: &[u8]) {
+    let mut source = Source::new(bytes);
+    let first = 1 + u64::from(source.byte()) % 40;
+    let rate = [0.5, 0.1, 0.01, 1e-4][usize::from(source.byte()) % 4];
+    let growth = 2 + u64::from(source.byte()) % 3;
+    let spec = if source.byte() % 2 == 0 { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
+    let builder = ScalableBloomFilter::builder().keys(first).rate(rate).growth(growth);
+    let mut filter = builder.hash(spec).build().expect("small");
+    let mut model = Model { first, growth, layers: Vec::new(), members: HashSet::new() };
+    let mut answers = Answers::new();
+    while !source.is_empty() {
+        match source.byte() % 8 {
+            0 => {
+                let key = u64::from(source.short() % 512);
+                let new = filter.insert(&key).expect("small");
+                model.learn_shapes(&file_of(&filter));
+                assert_eq!(new, model.insert(spec.hash(&key.to_le_bytes())));
+            }
+            1 | 2 => {
+                let hashes = source.hashes();
+                filter.insert_hashes(&hashes, &mut answers).expect("small");
+                model.learn_shapes(&file_of(&filter));
+                assert_eq!(answers.len(), hashes.len());
+                for (at, &hash) in hashes.iter().enumerate() {
+                    assert_eq!(answers.get(at), model.insert(hash), "hash {at}");
+                }
+            }
+            3 => {
+                let keys: Vec<u64> = source.hashes();
+                filter.insert_batch(&keys, &mut answers).expect("small");
+                model.learn_shapes(&file_of(&filter));
+                for (at, key) in keys.iter().enumerate() {
+                    let new = model.insert(spec.hash(&key.to_le_bytes()));
+                    assert_eq!(answers.get(at), new, "key {at}");
+                }
+            }
+            4 => {
+                let hashes = source.hashes();
+                model.learn_shapes(&file_of(&filter));
+                filter.contains_hashes(&hashes, &mut answers);
+                for (at, &hash) in hashes.iter().enumerate() {
+                    assert_eq!(answers.get(at), model.contains(hash), "hash {at}");
+                    assert_eq!(filter.contains_hash(hash), model.contains(hash));
+                }
+                let texts: Vec<[u8; 8]> = hashes.iter().map(|word| word.to_le_bytes()).collect();
+                filter.contains_batch(&texts, &mut answers);
+                for (at, text) in texts.iter().enumerate() {
+                    assert_eq!(answers.get(at), model.contains(spec.hash(text)), "key {at}");
+                }
+            }
+            5 if source.byte() % 4 == 0 => {
+                filter.clear();
+                model.layers.clear();
+                model.members.clear();
+            }
+            6 => {
+                let read = ScalableBloomFilter::read_from(&file_of(&filter)[..]).expect("sound");
+                assert!(read.0 == filter);
+                filter = read.0;
+            }
+            7 => filter = filter.to_owned_filter().expect("small"),
+            _ => {}
+        }
+        let file = file_of(&filter);
+        model.learn_shapes(&file);
+        model.compare(&filter, &file);
+    }
+}

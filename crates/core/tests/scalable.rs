@@ -1,0 +1,241 @@
+//! Scalable filters: against a model, against their promise, against damage, and at their limits.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+#[path = "models/layers_kit.rs"]
+mod kit;
+#[path = "models/scalable.rs"]
+mod model;
+mod naive;
+
+use kit::Aligned;
+use naive::mend;
+use petal::{Answers, HashSpec, Lent, Membership, ScalableBloomFilter};
+use petal_testkit::bounds::binomial_range;
+use petal_testkit::corrupt::{bit_flips, extensions, truncations};
+use petal_testkit::rng::Rng;
+
+#[test]
+fn any_operations_equal_the_model() {
+    for seed in 0..400 {
+        let mut rng = Rng::new(seed);
+        let length = 10 + rng.below(150);
+        model::drive(&rng.bytes(length));
+    }
+}
+
+fn random(count: usize, seed: u64) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    (0..count).map(|_| rng.next_u64()).collect()
+}
+
+/// How many of so many random hashes are found.
+fn false_positives(filter: &ScalableBloomFilter, queries: usize, seed: u64) -> u64 {
+    let mut found = Answers::new();
+    let mut sum = 0;
+    for part in 0..queries / 100_000 {
+        filter.contains_hashes(&random(100_000, seed << 32 | part as u64), &mut found);
+        sum += found.count_ones();
+    }
+    sum
+}
+
+/// The rate at every stage of growth is as predicted, by the bits and by the number of keys, and
+/// never above the promise.
+#[test]
+fn the_rate_is_as_predicted_and_as_promised() {
+    const QUERIES: usize = 400_000;
+    for (rate, growth) in [(0.2, 2), (0.05, 4), (0.01, 2), (1e-3, 3)] {
+        let builder = ScalableBloomFilter::builder().keys(2000).rate(rate).growth(growth);
+        let mut filter = builder.build().unwrap();
+        let mut given = 0;
+        for (stage, keys) in [500, 1500, 4000, 40_000, 150_000].into_iter().enumerate() {
+            let hashes = random(keys, 100 + stage as u64);
+            filter.insert_hashes(&hashes, &mut Answers::new()).unwrap();
+            given += keys as u64;
+            let (now, expected) = (filter.estimated_rate(), filter.expected_rate(given));
+            assert!(now <= rate && expected <= rate, "{rate} {stage}: {now} {expected}");
+            // That of the bits is exact for random queries.
+            let count = false_positives(&filter, QUERIES, stage as u64 + 1);
+            let (low, high) = binomial_range(QUERIES as u64, now, 0.999);
+            assert!((low..=high).contains(&count), "{rate} {stage}: {count} {low} {high}");
+            // By the number of keys it is that of an average filter, from which small ones stray.
+            let stray = 1.0 + 6.0 / (given as f64).sqrt();
+            let low = binomial_range(QUERIES as u64, expected / stray, 0.999).0;
+            let high = binomial_range(QUERIES as u64, expected * stray, 0.999).1;
+            assert!((low..=high).contains(&count), "{rate} {stage}: {count} {low} {high}");
+            let len = filter.estimated_len();
+            assert!(
+                (len / given as f64 - 1.0).abs() < stray - 1.0 + 0.01,
+                "{stage}: {len} {given}"
+            );
+            assert!(!filter.is_overfull());
+        }
+        assert!(filter.layers() > 4);
+    }
+}
+
+/// What full layers have at most is what was planned for them, though they count only what was
+/// new to them.
+#[test]
+fn each_layer_keeps_its_part() {
+    for rate in [0.5, 0.1, 0.01] {
+        let mut filter = ScalableBloomFilter::with_rate(20_000, rate).unwrap();
+        let mut answers = Answers::new();
+        let mut seed = 0;
+        while filter.layers() == 1 {
+            filter.insert_hashes(&random(1000, seed), &mut answers).unwrap();
+            seed += 1;
+        }
+        let first = filter.expected_rate(20_000);
+        assert!(first <= rate / 4.0 && filter.estimated_rate() < rate * 0.27, "{rate}");
+    }
+}
+
+fn small(spec: HashSpec) -> Vec<u8> {
+    let mut filter = ScalableBloomFilter::builder().keys(3).rate(0.1).hash(spec).build().unwrap();
+    for key in 0..8u64 {
+        filter.insert(&key).unwrap();
+    }
+    assert_eq!(filter.layers(), 2);
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "{}").unwrap();
+    file
+}
+
+/// Refused, or a filter that answers; whether it was refused.
+fn refused(bytes: &[u8]) -> bool {
+    let aligned = Aligned::new(bytes);
+    if let Ok(lent) = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()) {
+        let mut found = Answers::new();
+        lent.contains_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
+        let _ = (lent.estimated_len(), lent.estimated_rate(), lent.fill_ratio());
+        let _ = (lent.inserted(), lent.layer_capacity_left(), lent.block_fills(4));
+    }
+    let Ok((mut read, _)) = ScalableBloomFilter::read_from(bytes) else { return true };
+    for hash in random(50, 9) {
+        // A layer more may be too large to be had.
+        assert!(read.insert_hash(hash).is_err() || read.contains_hash(hash));
+    }
+    false
+}
+
+#[test]
+fn damage_is_refused() {
+    for spec in [HashSpec::default(), HashSpec::keyed([9; 16])] {
+        let file = small(spec);
+        assert!(!refused(&file));
+        assert!(truncations(&file).all(refused));
+        assert!(extensions(&file).all(|longer| refused(&longer)));
+        assert!(bit_flips(&file).all(|(_, flipped)| refused(&flipped)));
+    }
+}
+
+#[test]
+fn lies_with_right_checksums_are_refused_or_harmless() {
+    let file = small(HashSpec::default());
+    let directory = 4096..4096 + 2 * 64;
+    for (bit, mut flipped) in bit_flips(&file) {
+        let at = bit / 8;
+        // Other than the sums themselves and the padding.
+        if (8..240).contains(&at) || at >= 4096 {
+            mend(&mut flipped);
+            let refused = refused(&flipped);
+            // Fields that have one right value. A directory may have other probes.
+            let fixed = (42..48).contains(&at) || (64..80).contains(&at) || (88..240).contains(&at);
+            let free = directory.contains(&at) && (at - 4096) % 64 / 8 == 2;
+            let layer = directory.contains(&at) && !free;
+            // So has a plan of other layers, in which the newest is not full.
+            let plan = (72..80).contains(&at) || at == 96;
+            assert!(refused || !(fixed || layer) || plan, "byte {at}");
+        }
+    }
+    let lie = |at: usize, word: u64| {
+        let mut file = file.clone();
+        file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        mend(&mut file);
+        assert!(refused(&file), "{word} at {at}");
+    };
+    for word in [0, 1, 3, 65, 1 << 50, u64::MAX] {
+        lie(64, word); // layers
+    }
+    for word in [0, 1, 5, u64::MAX] {
+        lie(96, word); // growth
+    }
+    for word in [0, 1 << 50, u64::MAX, 1 << 63] {
+        lie(4096, word); // blocks
+        lie(4096 + 24, word); // keys
+    }
+    for word in [0, 7, 17, 1 << 32, 1 << 32 | 8] {
+        lie(4096 + 8, word); // lanes
+    }
+}
+
+/// Sparse memory: pages that nobody touches are not there.
+#[test]
+fn layers_beyond_32_bits() {
+    // 2^32 bits are 512 MiB, 2^32 bytes are 4 GiB: first layers just above each.
+    for (keys, least) in [(360_000_000u64, 1u64 << 29), (2_900_000_000, 1 << 32)] {
+        let mut filter = ScalableBloomFilter::with_rate(keys, 0.01).unwrap();
+        assert!(filter.size_bytes() > least && filter.size_bytes() < least * 3 / 2);
+        let ends = [0, 1, 1 << 40, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+        let mut answers = Answers::new();
+        filter.contains_hashes(&ends, &mut answers);
+        assert_eq!(answers.count_ones(), 0);
+        filter.insert_hashes(&ends, &mut answers).unwrap();
+        assert!(answers.get(0) && answers.get(5) && !filter.insert_hash(u64::MAX).unwrap());
+        assert!(ends.iter().all(|&hash| filter.contains_hash(hash)));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for rate in [0.0, 1.0, -1.0, f64::NAN] {
+        assert!(ScalableBloomFilter::with_rate(10, rate).unwrap_err().is_invalid());
+    }
+    for growth in [0, 1, 5] {
+        let builder = ScalableBloomFilter::builder().rate(0.1).growth(growth);
+        assert!(builder.build().unwrap_err().is_invalid());
+    }
+    assert!(ScalableBloomFilter::builder().build().unwrap_err().is_invalid());
+    assert!(ScalableBloomFilter::with_rate(u64::MAX, 0.01).unwrap_err().is_unattainable());
+    // One layer fits under the hash floor, the next one does not: nothing is lost by asking.
+    let mut filter = ScalableBloomFilter::with_rate(40, 2e-17).unwrap();
+    let mut refused = None;
+    let hashes = random(100_000, 5);
+    let mut held = 0;
+    for &hash in &hashes {
+        match filter.insert_hash(hash) {
+            Ok(_) => held += 1,
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    assert!(refused.unwrap().is_unattainable() && held > 0);
+    assert!(hashes[..held].iter().all(|&hash| filter.contains_hash(hash)));
+    let mut new = Answers::new();
+    assert!(filter.insert_hashes(&hashes, &mut new).unwrap_err().is_unattainable());
+    assert_eq!((new.len(), new.count_ones(), filter.inserted()), (hashes.len(), 0, held as u64));
+}
+
+#[test]
+fn memory_is_what_is_there() {
+    let mut filter = ScalableBloomFilter::with_rate(1000, 0.01).unwrap();
+    for hash in random(100_000, 1) {
+        filter.insert_hash(hash).unwrap();
+    }
+    let (used, bits) = (filter.memory_usage(), filter.size_bytes());
+    assert!(used >= bits && used < bits + 4096 * u64::from(filter.layers()), "{used} {bits}");
+    filter.clear();
+    let fresh = ScalableBloomFilter::with_rate(1000, 0.01).unwrap();
+    assert!(filter == fresh && filter.memory_usage() == fresh.memory_usage());
+}
+
+/// The bytes of a small filter, by their checksums: the format does not drift.
+#[test]
+fn the_file_stays_what_it_is() {
+    let file = small(HashSpec::default());
+    let sums = kit::words(&file, 240, 2);
+    assert_eq!(sums, [0x0fef_1138_0863_2fc7, 0xcfb8_29c1_d696_3caa], "{sums:x?}");
+}
