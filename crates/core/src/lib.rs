@@ -79,6 +79,7 @@ pub use hash::HashSpec;
 pub use kernel::Kernel;
 pub use key::Key;
 pub use membership::{Membership, MembershipMut};
+pub use ribbon::{StaticBuilder, StaticFilter};
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 

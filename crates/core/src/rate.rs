@@ -16,8 +16,12 @@
 //! A hash has 64 bits. Two keys with equal hashes cannot be told apart by any filter, which puts
 //! a floor under every rate ([`hash_floor`]).
 
+mod ribbon;
+
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
+
+pub use ribbon::{mixed, mixture};
 
 /// Bits in a lane.
 const LANE: f64 = 64.0;

@@ -13,9 +13,10 @@
 //!
 //! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
 //!
-//! [`inline`] has single keys, [`shared`] the lines that other threads change meanwhile.
+//! [`ribbon`] asks ribbons; [`inline`] has single keys, [`shared`] the lines that other threads change meanwhile.
 
 pub(super) mod inline;
+pub(super) mod ribbon;
 pub(super) mod shared;
 
 use std::arch::x86_64::*;
