@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{Read, Write};
 
+use crate::cascade::FilterCascade;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, ClassicBloomFilter};
 use crate::format::data::Data;
@@ -10,6 +11,7 @@ use crate::format::form::{self, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::membership::{Membership, MembershipMut};
+use crate::ribbon::StaticFilter;
 use crate::store::{Lent, Line, Mapped, Owned, Store, StoreMut};
 
 /// A filter of any type: what a file turns out to hold. All that the types have in common is
@@ -21,6 +23,10 @@ pub enum AnyFilter<S = Owned> {
     Bloom(BloomFilter<S>),
     /// Classic.
     Classic(ClassicBloomFilter<S>),
+    /// Static.
+    Static(StaticFilter<S>),
+    /// Cascade.
+    Cascade(FilterCascade<S>),
 }
 
 /// The same on whichever filter it is.
@@ -29,6 +35,8 @@ macro_rules! each {
         match $any {
             AnyFilter::Bloom($filter) => $call,
             AnyFilter::Classic($filter) => $call,
+            AnyFilter::Static($filter) => $call,
+            AnyFilter::Cascade($filter) => $call,
         }
     };
 }
@@ -47,6 +55,8 @@ macro_rules! from {
 from! {
     Bloom(BloomFilter),
     Classic(ClassicBloomFilter),
+    Static(StaticFilter),
+    Cascade(FilterCascade),
 }
 
 impl<S: Store> Form<S> for AnyFilter<S> {
@@ -54,6 +64,8 @@ impl<S: Store> Form<S> for AnyFilter<S> {
         Ok(match header.kind {
             FilterType::Bloom => Self::Bloom(Form::load(header, data)?),
             FilterType::Classic => Self::Classic(Form::load(header, data)?),
+            FilterType::Static => Self::Static(Form::load(header, data)?),
+            FilterType::Cascade => Self::Cascade(Form::load(header, data)?),
             kind => return Err(Error::version(kind.number())),
         })
     }
@@ -89,7 +101,14 @@ impl<S: StoreMut> AnyFilter<S> {
     /// # Errors
     /// If this one cannot be changed at all.
     pub fn face_mut(&mut self) -> Result<&mut dyn MembershipMut> {
-        Ok(each!(self, filter => filter))
+        match self {
+            Self::Bloom(filter) => Ok(filter),
+            Self::Classic(filter) => Ok(filter),
+            Self::Static(_) | Self::Cascade(_) => {
+                let name = self.face().filter_type().name();
+                Err(Error::unsupported(name, "is made once of all its keys and never changes"))
+            }
+        }
     }
 
     /// Makes this the filter of all keys that are in it or in `other`.

@@ -66,6 +66,7 @@ mod windowed;
 
 pub use answers::Answers;
 pub use any::{AnyFilter, verify_bytes};
+pub use cascade::{CascadeBuilder, FilterCascade};
 pub use error::{Error, Result};
 #[cfg(not(all(loom, test)))]
 pub use filter::atomic::AtomicBloomFilter;

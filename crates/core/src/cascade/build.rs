@@ -2,17 +2,18 @@
 
 use super::{Facts, FilterCascade};
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::ribbon::StaticFilter;
+use crate::ribbon::{LEAST_RATE, StaticFilter};
 
 /// The rate of all levels but the first: one bit a key.
 const LATER: f64 = 0.5;
 /// More levels than this only bad luck makes, as each halves what is left: then all is mixed anew.
-const MOST_LEVELS: usize = 96;
+pub(super) const MOST_LEVELS: u64 = 96;
 /// How often bad luck is believed.
 const TRIES: u64 = 8;
 
@@ -24,11 +25,12 @@ const TRIES: u64 = 8;
 pub struct CascadeBuilder {
     rate: f64,
     hash: HashSpec,
+    threads: NonZeroUsize,
 }
 
 impl CascadeBuilder {
     pub(super) fn new(rate: f64) -> Self {
-        Self { rate, hash: HashSpec::default() }
+        Self { rate, hash: HashSpec::default(), threads: NonZeroUsize::MIN }
     }
 
     /// The hash.
@@ -42,6 +44,14 @@ impl CascadeBuilder {
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.hash(HashSpec::rapid(seed))
+    }
+
+    /// How many threads build a level; one if it is not said. The cascade is the same for any
+    /// number.
+    #[must_use]
+    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Makes the cascade.
@@ -74,9 +84,9 @@ impl CascadeBuilder {
         }
         let first = self.first_rate(members.len(), others.len())?;
         for salt in 0..TRIES {
-            if let Some(levels) = levels(&members, &others, first, salt, self.hash)? {
+            if let Some(levels) = self.levels(&members, &others, first, salt)? {
                 let (members, others) = (members.len() as u64, others.len() as u64);
-                let facts = Facts { members, others, target: self.rate, salt };
+                let facts = Facts { members, others, target: self.rate };
                 return Ok(FilterCascade { hash: self.hash, levels, facts });
             }
         }
@@ -93,7 +103,35 @@ impl CascadeBuilder {
             return Err(Error::invalid("rate", "between 0 and 1", format!("{:?}", self.rate)));
         }
         let best = members as f64 / (2.0 * std::f64::consts::LN_2 * others.max(1) as f64);
-        Ok(if members == 0 { self.rate } else { self.rate.min(best) }.min(LATER))
+        Ok(if members == 0 { self.rate } else { self.rate.min(best) }.clamp(LEAST_RATE, LATER))
+    }
+
+    /// All levels; `None` if there is no end to them.
+    fn levels(
+        &self,
+        members: &[u64],
+        others: &[u64],
+        first: f64,
+        salt: u64,
+    ) -> Result<Option<Vec<StaticFilter>>> {
+        let mut levels = Vec::new();
+        // What the next level holds, and what it must not err on.
+        let (mut held, mut against) = (Cow::Borrowed(members), Cow::Borrowed(others));
+        let mut found = Answers::new();
+        for number in 0..MOST_LEVELS {
+            let rate = if number == 0 { first } else { LATER };
+            let seed = salt * MOST_LEVELS + number + 1;
+            let level = StaticFilter::build_level(&held, rate, seed, self.hash, self.threads)?;
+            level.contains_hashes(&against, &mut found);
+            let fooled: Cow<'_, [u64]> = found.iter().map(|at| against[at]).collect();
+            levels.push(level);
+            if fooled.is_empty() {
+                levels.shrink_to_fit();
+                return Ok(Some(levels));
+            }
+            against = std::mem::replace(&mut held, fooled);
+        }
+        Ok(None)
     }
 }
 
@@ -107,36 +145,4 @@ fn in_both(members: &[u64], others: &[u64]) -> Vec<u64> {
         rest.first() == Some(*hash)
     };
     short.iter().filter(is_there).copied().collect()
-}
-
-/// All levels; `None` if there is no end to them.
-fn levels(
-    members: &[u64],
-    others: &[u64],
-    first: f64,
-    salt: u64,
-    hash: HashSpec,
-) -> Result<Option<Vec<StaticFilter>>> {
-    let mut levels = Vec::new();
-    // What the next level holds, and what it must not err on.
-    let (mut held, mut against) = (Cow::Borrowed(members), Cow::Borrowed(others));
-    let mut found = Answers::new();
-    while levels.len() < MOST_LEVELS {
-        let rate = if levels.is_empty() { first } else { LATER };
-        let level = StaticFilter::level(&held, rate, level_seed(salt, levels.len()), hash)?;
-        level.contains_hashes(&against, &mut found);
-        let fooled: Cow<'_, [u64]> = found.iter().map(|at| against[at]).collect();
-        levels.push(level);
-        if fooled.is_empty() {
-            levels.shrink_to_fit();
-            return Ok(Some(levels));
-        }
-        against = std::mem::replace(&mut held, fooled);
-    }
-    Ok(None)
-}
-
-/// What a level mixes hashes with.
-pub(super) fn level_seed(salt: u64, level: usize) -> u64 {
-    (salt << 8) + level as u64 + 1
 }

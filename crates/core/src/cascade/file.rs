@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::io::{Read, Write};
 
-use super::build::level_seed;
-use super::{Facts, FilterCascade, build};
+use super::build::MOST_LEVELS;
+use super::{Facts, FilterCascade};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
 use crate::format::form::{self, Form};
-use crate::format::header::{self, Header, PARAMETERS};
+use crate::format::header::{self, Header};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::Membership;
@@ -20,44 +20,31 @@ use crate::membership::sealed::Sealed;
 use crate::ribbon::StaticFilter;
 use crate::store::{Lent, Line, Mapped, Store};
 
-/// Lines of an entry of the directory.
-const ENTRY: usize = 3;
-/// Bytes of an entry.
-pub(super) const ENTRY_BYTES: u64 = (ENTRY * Line::BYTES) as u64;
-/// Words of an entry: see docs/format.md.
-const WORDS: usize = ENTRY * 8;
-const AT_PARAMETERS: usize = 6;
-const _: () = assert!(AT_PARAMETERS + PARAMETERS == WORDS);
+/// Bytes of an entry of the directory: a line.
+pub(super) const ENTRY_BYTES: u64 = Line::BYTES as u64;
 
-/// The entry of a level.
-fn entry(header: &Header, lines: u64) -> [Line; ENTRY] {
-    let mut words = [0; WORDS];
-    words[0] = lines;
-    words[1] = u64::from(header.probes) << 16 | u64::from(header.lanes);
-    words[2] = header.extent;
-    words[3] = header.facts.planned;
-    words[4] = header.facts.target.to_bits();
-    words[5] = header.facts.inserted;
-    words[AT_PARAMETERS..].copy_from_slice(&header.parameters);
-    std::array::from_fn(|line| Line(std::array::from_fn(|at| words[line * 8 + at].to_le())))
+/// The entry of a level that takes so many lines.
+fn entry(header: &Header, lines: u64) -> Line {
+    let [columns, layers, ..] = header.parameters;
+    let header::Facts { target, inserted, .. } = header.facts;
+    Line([lines, header.extent, target.to_bits(), inserted, columns, layers, 0, 0].map(u64::to_le))
 }
 
-/// The header that a level would have alone, of a file with so many bytes of data.
-fn level_header(entry: &[Line], hash: HashSpec, left: &mut u64) -> Result<Header> {
-    let words: Vec<u64> = entry.iter().flat_map(|line| line.0.map(u64::from_le)).collect();
-    let length = words[0].checked_mul(Line::BYTES as u64).filter(|length| length <= left);
+/// The header that a level would have alone, if the file still has so many bytes.
+fn level_header(entry: &Line, hash: HashSpec, left: &mut u64) -> Result<Header> {
+    let [lines, extent, target, inserted, columns, layers, rest @ ..] = entry.0.map(u64::from_le);
+    let length = lines.checked_mul(Line::BYTES as u64).filter(|length| length <= left);
     let Some(length) = length else {
-        return Err(Error::invalid("lines of a level", "no more than the file has", words[0]));
+        return Err(Error::invalid("lines of a level", "no more than the file has", lines));
     };
     *left -= length;
-    let target = f64::from_bits(words[4]);
-    if words[1] >> 32 != 0 || !(0.0..1.0).contains(&target) {
+    let target = f64::from_bits(target);
+    if rest != [0; 2] || !(target > 0.0 && target < 1.0) || inserted > u64::MAX >> 1 {
         return Err(Error::invalid("level", "numbers that a filter can have", "others"));
     }
-    let facts = header::Facts { planned: words[3], target, inserted: words[5].min(u64::MAX >> 1) };
-    let mut header = Header::new(FilterType::Static, words[2], hash, facts);
-    (header.probes, header.lanes) = ((words[1] >> 16) as u16, words[1] as u16);
-    header.parameters.copy_from_slice(&words[AT_PARAMETERS..]);
+    let facts = header::Facts { planned: inserted, target, inserted };
+    let mut header = Header::new(FilterType::Static, extent, hash, facts);
+    header.parameters[..2].copy_from_slice(&[columns, layers]);
     header.data_length = length;
     Ok(header)
 }
@@ -68,47 +55,48 @@ impl<S: Store> Form<S> for FilterCascade<S> {
             let expected = FilterType::Cascade.name();
             return Err(Error::invalid("type of filter", expected, header.kind));
         }
-        header.check_parameters(2)?;
         if header.probes != 0 || header.lanes != 0 {
             return Err(Error::invalid("probes and lanes", "0 in a cascade", "others"));
         }
-        if !(1..=build::MOST_LEVELS as u64).contains(&header.extent) {
+        header.check_parameters(1)?;
+        if !(1..=MOST_LEVELS).contains(&header.extent) {
             return Err(Error::invalid("levels", "1 to 96", header.extent));
         }
-        let [others, salt, ..] = header.parameters;
-        if salt >= build::TRIES {
-            return Err(header.bad_parameter(1, "0 to 7"));
+        let header::Facts { planned, target, inserted: members } = header.facts;
+        if planned != members {
+            return Err(Error::invalid("keys planned for", "the number of members", planned));
         }
-        let directory = data.take(header.extent * ENTRY as u64)?;
+        let directory = data.take(header.extent)?;
         let mut left = header.data_length.saturating_sub(header.extent * ENTRY_BYTES);
         let mut levels = Vec::with_capacity(header.extent as usize);
-        for (at, entry) in directory.lines().chunks_exact(ENTRY).enumerate() {
+        for entry in directory.lines() {
             let alone = level_header(entry, header.hash, &mut left)?;
-            levels.push(StaticFilter::load_level(&alone, data, level_seed(salt, at))?);
+            levels.push(StaticFilter::load(&alone, data)?);
         }
-        let header::Facts { planned, target, inserted } = header.facts;
-        if planned != inserted {
-            return Err(Error::invalid("keys planned for", "the members", planned));
-        }
-        let facts = Facts { members: inserted, others, target, salt };
+        let facts = Facts { members, others: header.parameters[0], target };
         Ok(Self { hash: header.hash, levels, facts })
     }
 
     fn check(&self, data_at: u64) -> Result<()> {
-        self.levels.iter().try_for_each(|level| level.check(data_at))
+        let mut level_at = data_at + self.levels.len() as u64 * ENTRY_BYTES;
+        for level in &self.levels {
+            level.check(level_at)?;
+            level_at += level.size_bytes();
+        }
+        Ok(())
     }
 
     fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
-        let Facts { members, others, target, salt } = self.facts;
+        let Facts { members, others, target } = self.facts;
         let facts = header::Facts { planned: members, target, inserted: members };
         let extent = self.levels.len() as u64;
         let mut header = Header::new(FilterType::Cascade, extent, self.hash, facts);
-        header.parameters[..2].copy_from_slice(&[others, salt]);
+        header.parameters[0] = others;
         let (mut directory, mut data) = (Vec::new(), vec![Cow::default()]);
         for level in &self.levels {
             let (alone, parts) = level.save();
             let lines = parts.iter().map(|part| part.len() as u64).sum();
-            directory.extend(entry(&alone, lines));
+            directory.push(entry(&alone, lines));
             data.extend(parts);
         }
         data[0] = Cow::Owned(directory);
@@ -145,6 +133,20 @@ impl FilterCascade<Mapped> {
     /// If the file is no cascade's, is cut short, or its header is damaged.
     pub fn open_mapped(file: Mapped) -> Result<Self> {
         form::open_mapped(&file)
+    }
+
+    /// Examines every byte of the file.
+    ///
+    /// # Errors
+    /// If anything in it is damaged.
+    pub fn verify(&self) -> Result<()> {
+        form::verify(self, self.levels.first().map_or(&[], |level| level.file()))
+    }
+
+    /// The file's metadata.
+    #[must_use]
+    pub fn metadata(&self) -> &str {
+        self.levels.first().map_or("", |level| level.metadata())
     }
 }
 

@@ -36,7 +36,7 @@ pub use build::CascadeBuilder;
 /// A set of members that are told without error from a set of known non-members; and from all
 /// other keys at the promised rate. Made once, of all keys.
 ///
-/// With r members, s known non-members and the rate ε it takes about log2(1/p) + 2.4 bits for
+/// With r members, s known non-members and the rate ε it takes about log2(1/p) + 3 bits for
 /// each member, where p is the lesser of ε and 0.7 · r/s: what tells members and non-members apart
 /// costs bits for members only, however many non-members there are.
 ///
@@ -71,8 +71,6 @@ struct Facts {
     others: u64,
     /// The rate promised for keys outside the universe.
     target: f64,
-    /// What the levels' mixes begin with.
-    salt: u64,
 }
 
 impl FilterCascade {

@@ -11,7 +11,7 @@ use crate::rate;
 use crate::store::{Owned, StoreMut, words_of_mut};
 
 /// The least rate: 32 columns, the most there are, have 2.33 · 10⁻¹⁰.
-const LEAST_RATE: f64 = 2.5e-10;
+pub(crate) const LEAST_RATE: f64 = 2.5e-10;
 
 /// Makes a [`StaticFilter`].
 ///

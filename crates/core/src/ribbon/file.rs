@@ -131,6 +131,11 @@ impl StaticFilter<Mapped> {
         form::verify(self, self.rows.file())
     }
 
+    /// The bytes of the file.
+    pub(crate) fn file(&self) -> &[u8] {
+        self.rows.file()
+    }
+
     /// The file's metadata.
     #[must_use]
     pub fn metadata(&self) -> &str {

@@ -13,6 +13,8 @@ mod file;
 mod layout;
 mod solve;
 
+use std::num::NonZeroUsize;
+
 use crate::answers::Answers;
 use crate::error::Result;
 pub(crate) use crate::format::header::Facts;
@@ -23,6 +25,7 @@ use crate::key::Key;
 use crate::rate;
 use crate::store::{Line, Owned, Store, halves_of};
 
+pub(crate) use builder::LEAST_RATE;
 pub use builder::StaticBuilder;
 use layout::Layout;
 
@@ -86,9 +89,15 @@ impl StaticFilter {
 
     /// A filter of hashes in any order, as one of many: those with different seeds err
     /// independently of each other, though the hashes are the same.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for cascades"))]
-    pub(crate) fn build_hashes(hashes: &[u64], rate: f64, level_seed: u64) -> Result<Self> {
-        Self::builder().rate(rate).level(level_seed).of_hashes(hashes)
+    pub(crate) fn build_level(
+        hashes: &[u64],
+        rate: f64,
+        level_seed: u64,
+        hash: HashSpec,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
+        let builder = Self::builder().rate(rate).level(level_seed).hash(hash).threads(threads);
+        builder.of_hashes(hashes)
     }
 }
 

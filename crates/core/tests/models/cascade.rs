@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use petal::{Answers, FilterCascade, HashSpec, Lent};
 
 /// Builds a cascade of keys that the bytes say, and asks it in every way, from memory and files.
-pub fn drive(bytes: &[u8]) {
+pub(crate) fn drive(bytes: &[u8]) {
     let Some((&[rate, keyed], rest)) = bytes.split_first_chunk::<2>() else { return };
     let rate = [0.5, 0.1, 0.01, 1e-3, 1e-6, 0.9][usize::from(rate) % 6];
-    let hash = if keyed & 1 == 1 { HashSpec::keyed([keyed; 16]) } else { HashSpec::rapid(keyed.into()) };
+    let hash =
+        if keyed & 1 == 1 { HashSpec::keyed([keyed; 16]) } else { HashSpec::rapid(keyed.into()) };
     // Each pair of bytes is a key and a choice of list; few keys, so that some are named twice.
     let (mut members, mut others) = (Vec::new(), Vec::new());
     for pair in rest.chunks_exact(2) {
