@@ -18,8 +18,7 @@
 //! levels on average. Space: see [`FilterCascade`].
 //!
 //! Source: Larisch, Choffnes, Levin, Maggs, Mislove & Wilson 2017, "CRLite: a scalable system for
-//! pushing all TLS revocations to all browsers", with static filters in place of Bloom filters as
-//! in Celi, Levy & others' later Clubcards.
+//! pushing all TLS revocations to all browsers", with static filters in place of Bloom filters.
 
 mod build;
 mod file;
