@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{Read, Write};
 
+use crate::cascade::FilterCascade;
+use crate::counting::{ClassicCountingBloomFilter, CountingBloomFilter};
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, ClassicBloomFilter};
 use crate::format::data::Data;
@@ -10,7 +12,11 @@ use crate::format::form::{self, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::membership::{Membership, MembershipMut};
-use crate::store::{Lent, Line, Mapped, Owned, Store, StoreMut};
+use crate::quotient::QuotientFilter;
+use crate::ribbon::StaticFilter;
+use crate::scalable::ScalableBloomFilter;
+use crate::store::{Lent, Line, Mapped, Owned, Store};
+use crate::wide::WideBloomFilter;
 
 /// A filter of any type: what a file turns out to hold. All that the types have in common is
 /// asked through its [`face`](Self::face).
@@ -21,6 +27,20 @@ pub enum AnyFilter<S = Owned> {
     Bloom(BloomFilter<S>),
     /// Classic.
     Classic(ClassicBloomFilter<S>),
+    /// A counter for each bit, in blocks.
+    Counting(CountingBloomFilter<S>),
+    /// A counter for each bit, anywhere.
+    CountingClassic(ClassicCountingBloomFilter<S>),
+    /// Remainders in a table.
+    Quotient(QuotientFilter<S>),
+    /// Layers.
+    Scalable(ScalableBloomFilter<S>),
+    /// Ribbons.
+    Static(StaticFilter<S>),
+    /// Static filters of each other's errors.
+    Cascade(FilterCascade<S>),
+    /// Two filters on a 128-bit hash.
+    Wide(WideBloomFilter<S>),
 }
 
 /// The same on whichever filter it is.
@@ -29,6 +49,13 @@ macro_rules! each {
         match $any {
             AnyFilter::Bloom($filter) => $call,
             AnyFilter::Classic($filter) => $call,
+            AnyFilter::Counting($filter) => $call,
+            AnyFilter::CountingClassic($filter) => $call,
+            AnyFilter::Quotient($filter) => $call,
+            AnyFilter::Scalable($filter) => $call,
+            AnyFilter::Static($filter) => $call,
+            AnyFilter::Cascade($filter) => $call,
+            AnyFilter::Wide($filter) => $call,
         }
     };
 }
@@ -47,6 +74,13 @@ macro_rules! from {
 from! {
     Bloom(BloomFilter),
     Classic(ClassicBloomFilter),
+    Counting(CountingBloomFilter),
+    CountingClassic(ClassicCountingBloomFilter),
+    Quotient(QuotientFilter),
+    Scalable(ScalableBloomFilter),
+    Static(StaticFilter),
+    Cascade(FilterCascade),
+    Wide(WideBloomFilter),
 }
 
 impl<S: Store> Form<S> for AnyFilter<S> {
@@ -54,6 +88,13 @@ impl<S: Store> Form<S> for AnyFilter<S> {
         Ok(match header.kind {
             FilterType::Bloom => Self::Bloom(Form::load(header, data)?),
             FilterType::Classic => Self::Classic(Form::load(header, data)?),
+            FilterType::Counting => Self::Counting(Form::load(header, data)?),
+            FilterType::CountingClassic => Self::CountingClassic(Form::load(header, data)?),
+            FilterType::Quotient => Self::Quotient(Form::load(header, data)?),
+            FilterType::Scalable => Self::Scalable(Form::load(header, data)?),
+            FilterType::Static => Self::Static(Form::load(header, data)?),
+            FilterType::Cascade => Self::Cascade(Form::load(header, data)?),
+            FilterType::Wide => Self::Wide(Form::load(header, data)?),
             kind => return Err(Error::version(kind.number())),
         })
     }
@@ -83,13 +124,25 @@ impl<S: Store> AnyFilter<S> {
     }
 }
 
-impl<S: StoreMut> AnyFilter<S> {
+impl AnyFilter {
     /// What all types that can be changed have in common.
     ///
     /// # Errors
     /// If this one cannot be changed at all.
     pub fn face_mut(&mut self) -> Result<&mut dyn MembershipMut> {
-        Ok(each!(self, filter => filter))
+        match self {
+            Self::Bloom(filter) => Ok(filter),
+            Self::Classic(filter) => Ok(filter),
+            Self::Counting(filter) => Ok(filter),
+            Self::CountingClassic(filter) => Ok(filter),
+            Self::Quotient(filter) => Ok(filter),
+            Self::Scalable(filter) => Ok(filter),
+            Self::Wide(filter) => Ok(filter),
+            Self::Static(_) | Self::Cascade(_) => {
+                let name = self.face().filter_type().name();
+                Err(Error::unsupported(name, "is made once of all its keys and never changes"))
+            }
+        }
     }
 
     /// Makes this the filter of all keys that are in it or in `other`.
@@ -100,8 +153,16 @@ impl<S: StoreMut> AnyFilter<S> {
         match (self, other) {
             (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.union(theirs),
             (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours.union(theirs),
+            (Self::Counting(ours), AnyFilter::Counting(theirs)) => ours.union(theirs),
+            (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => ours.union(theirs),
+            (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.union(theirs),
+            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.union(theirs),
+            (ours, theirs) if ours.face().filter_type() == theirs.face().filter_type() => {
+                let name = ours.face().filter_type().name();
+                Err(Error::unsupported(name, "is united with no other"))
+            }
             (ours, theirs) => {
-                let (ours, theirs) = (ours.save().0.kind, theirs.save().0.kind);
+                let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
                 Err(Error::incompatible("type", ours, theirs))
             }
         }

@@ -25,6 +25,7 @@ enum Kind {
     Truncated { expected: u64, found: u64 },
     Corrupt { what: &'static str, at: u64, expected: String, found: String },
     Unaligned,
+    Contradiction { hashes: Vec<u64> },
     Unsupported { filter: &'static str, what: &'static str },
     Full { what: &'static str, do_this: &'static str },
     Io(io::Error),
@@ -103,6 +104,11 @@ impl Error {
         Self::new(Kind::Unaligned)
     }
 
+    /// Keys are said to be members and not to be.
+    pub(crate) fn contradiction(hashes: Vec<u64>) -> Self {
+        Self::new(Kind::Contradiction { hashes })
+    }
+
     /// This type of filter cannot do that; `what` completes "a … filter".
     pub(crate) fn unsupported(filter: &'static str, what: &'static str) -> Self {
         Self::new(Kind::Unsupported { filter, what })
@@ -129,6 +135,16 @@ impl Error {
     #[must_use]
     pub fn is_alloc(&self) -> bool {
         matches!(&*self.0, Kind::Alloc { .. })
+    }
+
+    /// The hashes, ascending, of keys that were said to be members and not to be; empty if the
+    /// error is another one.
+    #[must_use]
+    pub fn contradictions(&self) -> &[u64] {
+        match &*self.0 {
+            Kind::Contradiction { hashes } => hashes,
+            _ => &[],
+        }
     }
 
     /// This type of filter cannot do what was asked of it.
@@ -233,6 +249,12 @@ impl fmt::Display for Error {
                 f,
                 "the bytes do not begin at a multiple of 64 in memory, so they cannot be queried \
                  in place; copy them with read_from"
+            ),
+            Kind::Contradiction { hashes } => write!(
+                f,
+                "{} keys are among the members and among the known non-members; take them out of \
+                 one of the lists",
+                hashes.len()
             ),
             Kind::Unsupported { filter, what } => {
                 write!(f, "a {filter} filter {what}; docs/choosing.md tells which type does")

@@ -77,6 +77,7 @@ mod windowed;
 
 pub use answers::Answers;
 pub use any::{AnyFilter, verify_bytes};
+pub use cascade::{CascadeBuilder, FilterCascade};
 pub use counting::builder::CountingBuilder;
 pub use counting::{ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter};
 pub use error::{Error, Result};
@@ -96,6 +97,7 @@ pub use quotient::QuotientFilter;
 pub use quotient::builder::QuotientBuilder;
 pub use quotient::shape::QuotientShape;
 pub use rate::{Estimate, Overlap};
+pub use ribbon::{StaticBuilder, StaticFilter};
 pub use scalable::ScalableBloomFilter;
 pub use scalable::builder::ScalableBuilder;
 pub use shape::{ClassicShape, Shape};

@@ -20,6 +20,7 @@ mod counting;
 mod layers;
 mod overlap;
 mod quotient;
+mod ribbon;
 mod wide;
 
 use std::f64::consts::LN_2;
@@ -29,6 +30,7 @@ pub use counting::stuck;
 pub use layers::{any_of, distinct, generation, layer_share};
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
 pub use quotient::{alike, fingerprints, keys_behind};
+pub use ribbon::{mixed, mixture};
 pub use wide::{wide, wide_floor, wide_half};
 
 /// Bits in a lane.

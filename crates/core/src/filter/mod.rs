@@ -121,11 +121,6 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         Self { shape, hash, facts, store, kernel: Kernel::chosen() }
     }
 
-    /// Where its lines are.
-    pub(crate) fn store(&self) -> &S {
-        &self.store
-    }
-
     /// Whether the key may have been inserted. `false` is certain.
     ///
     /// Cost: one hash; one or two cache lines (classic: two on average if absent, else k).

@@ -23,6 +23,7 @@ pub(crate) mod counting;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 pub(crate) mod quotient;
+pub(crate) mod ribbon;
 pub(crate) mod shared;
 #[cfg(test)]
 mod tests;

@@ -152,6 +152,19 @@ pub(crate) fn words_of_mut(lines: &mut [Line]) -> &mut [u64] {
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 8) }
 }
 
+/// The lines as half words, which are little-endian as words are.
+pub(crate) fn halves_of(lines: &[Line]) -> &[u32] {
+    // SAFETY: a `Line` is sixteen half words without padding, and at least as aligned as one; the
+    // number of them is at most that of the bytes of a slice that exists; borrowed as above.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 16) }
+}
+
+/// The lines as half words to be written to.
+pub(crate) fn halves_of_mut(lines: &mut [Line]) -> &mut [u32] {
+    // SAFETY: as in `halves_of`; any half word is part of a valid `Line`; the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

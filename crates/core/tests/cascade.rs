@@ -1,0 +1,128 @@
+//! Filter cascades: no wrong answer for the universe, the promised rate outside it, any bytes
+//! read, contradictions found.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+#[path = "models/cascade.rs"]
+mod model;
+mod naive;
+
+use naive::mend;
+use petal::{Answers, FilterCascade, verify_bytes};
+use petal_testkit::bounds::binomial_range;
+use petal_testkit::corrupt::{bit_flips, extensions, truncations};
+use petal_testkit::rng::Rng;
+
+#[test]
+fn random_universes_are_told_apart() {
+    let mut rng = Rng::new(5);
+    for size in [0, 1, 2, 3, 5, 20, 100, 400, 3000] {
+        for _ in 0..24 {
+            let pairs = rng.below(size + 1);
+            let bytes = rng.bytes(2 + 2 * pairs);
+            model::drive(&bytes);
+        }
+    }
+}
+
+/// Members, known others, and whether the first level's rate is the promised one.
+const UNIVERSES: [(u64, u64, f64); 6] = [
+    (10_000, 200_000, 0.1),
+    (10_000, 200_000, 0.01),
+    (10_000, 5_000, 0.01),
+    (30_000, 30_000, 0.001),
+    (1000, 0, 0.05),
+    (0, 1000, 0.05),
+];
+
+#[test]
+fn outside_the_universe_the_rate_is_kept_and_foretold() {
+    for (seed, (r, s, rate)) in (1..).zip(UNIVERSES) {
+        let mut rng = Rng::new(seed);
+        let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
+        let (members, others, asked) = (hashes(r), hashes(s), hashes(400_000));
+        let cascade =
+            FilterCascade::builder(rate).from_hashes(members.clone(), others.clone()).unwrap();
+        let mut found = Answers::new();
+        cascade.contains_hashes(&members, &mut found);
+        assert_eq!(found.count_ones(), r);
+        cascade.contains_hashes(&others, &mut found);
+        assert_eq!(found.count_ones(), 0);
+        cascade.contains_hashes(&asked, &mut found);
+        let (tries, yes) = (asked.len() as u64, found.count_ones());
+        let (low, high) = binomial_range(tries, cascade.estimated_rate(), 0.999);
+        assert!((low..=high).contains(&yes), "{r} {s} {rate}: {yes} not in {low}..={high}");
+        assert!(yes <= binomial_range(tries, rate, 0.999).1);
+        for (at, &hash) in asked.iter().enumerate().take(20_000) {
+            assert_eq!(found.get(at), cascade.contains_hash(hash));
+        }
+    }
+}
+
+#[test]
+fn the_space_is_what_the_page_says() {
+    let mut rng = Rng::new(9);
+    let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
+    let (r, s) = (100_000, 3_000_000);
+    let cascade = FilterCascade::builder(0.5).from_hashes(hashes(r), hashes(s)).unwrap();
+    let bits = cascade.size_bytes() as f64 * 8.0 / r as f64;
+    // 5.4 bits for level 0, and 3 for those behind it.
+    let first = (2.0 * std::f64::consts::LN_2 * s as f64 / r as f64).log2();
+    assert!(bits < first * 1.06 + 3.0, "{bits} bits a member, {first} at level 0");
+}
+
+#[test]
+fn contradictions_and_bad_rates_are_told() {
+    let error = FilterCascade::build(&["a", "b", "c"], &["c", "x", "a", "c"], 0.01).unwrap_err();
+    assert_eq!(error.contradictions().len(), 2);
+    assert!(error.to_string().contains("2 keys"), "{error}");
+    for rate in [0.0, 1.0, -1.0, f64::NAN] {
+        let error = FilterCascade::build(&["a"], &["b"], rate).unwrap_err();
+        assert!(error.is_invalid() && error.contradictions().is_empty(), "{error}");
+    }
+}
+
+fn small_file() -> Vec<u8> {
+    let members: Vec<u64> = (0..40).collect();
+    let others: Vec<u64> = (40..200).collect();
+    let mut file = Vec::new();
+    FilterCascade::build(&members, &others, 0.3).unwrap().write_to(&mut file, "{}").unwrap();
+    verify_bytes(&file).unwrap();
+    file
+}
+
+#[test]
+fn damage_is_refused() {
+    let file = small_file();
+    for bytes in truncations(&file).step_by(61) {
+        assert!(FilterCascade::read_from(bytes).is_err());
+    }
+    for bytes in extensions(&file) {
+        assert!(FilterCascade::read_from(&bytes[..]).is_err());
+    }
+    for (bit, bytes) in bit_flips(&file).step_by(7) {
+        assert!(FilterCascade::read_from(&bytes[..]).is_err(), "bit {bit}");
+    }
+}
+
+/// With sums that are right, lies are refused or lead to a filter that answers something.
+#[test]
+fn lies_with_right_sums_do_no_harm() {
+    let file = small_file();
+    let mut rng = Rng::new(11);
+    let data_at = 4096;
+    for _ in 0..4000 {
+        let mut bytes = file.clone();
+        for _ in 0..1 + rng.below(3) {
+            // The words of the header, and the directory, are what lengths are read from.
+            let at = if rng.one_in(2) { 32 + rng.below(208) } else { data_at + rng.below(1024) };
+            let at = at.min(bytes.len() - 1);
+            bytes[at] = *rng.pick(&[0, 1, 2, 0x7f, 0x80, 0xff]);
+        }
+        mend(&mut bytes);
+        let Ok((cascade, _)) = FilterCascade::read_from(&bytes[..]) else { continue };
+        for _ in 0..50 {
+            let _ = cascade.contains_hash(rng.next_u64());
+        }
+        assert!((0.0..=1.0).contains(&cascade.estimated_rate()));
+    }
+}

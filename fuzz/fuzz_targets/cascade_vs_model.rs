@@ -1,0 +1,9 @@
+//! A cascade answers rightly for every key of its universe, from memory and from its file.
+#![no_main]
+
+#[path = "../../crates/core/tests/models/cascade.rs"]
+mod cascade;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| cascade::drive(bytes));
