@@ -78,8 +78,9 @@ mod windowed;
 pub use answers::Answers;
 pub use any::{AnyFilter, verify_bytes};
 pub use cascade::{CascadeBuilder, FilterCascade};
-pub use counting::builder::CountingBuilder;
-pub use counting::{ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter};
+pub use counting::{
+    ClassicCountingBloomFilter, CountingBloomFilter, CountingBuilder, CountingFilter,
+};
 pub use error::{Error, Result};
 #[cfg(not(all(loom, test)))]
 pub use filter::atomic::AtomicBloomFilter;
@@ -93,13 +94,10 @@ pub use hash::HashSpec;
 pub use kernel::Kernel;
 pub use key::Key;
 pub use membership::{Membership, MembershipMut};
-pub use quotient::QuotientFilter;
-pub use quotient::builder::QuotientBuilder;
-pub use quotient::shape::QuotientShape;
+pub use quotient::{QuotientBuilder, QuotientFilter, QuotientShape};
 pub use rate::{Estimate, Overlap};
 pub use ribbon::{StaticBuilder, StaticFilter};
-pub use scalable::ScalableBloomFilter;
-pub use scalable::builder::ScalableBuilder;
+pub use scalable::{ScalableBloomFilter, ScalableBuilder};
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 pub use wide::{WideBloomFilter, WideBuilder};

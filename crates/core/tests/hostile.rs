@@ -333,7 +333,7 @@ fn every_hostile_field_is_refused_though_its_checksum_is_right() {
         (8, short(2), Version),
         (8, short(u16::MAX), Version),
         (10, short(0), Version),
-        (10, short(9), Version),
+        (10, short(11), Version),
         (12, vec![1], Corrupt),
         (15, vec![0x80], Corrupt),
         (16, long(0), Corrupt),

@@ -8,9 +8,11 @@
 //! one. A hash that was inserted more often than removed is contained, as long as nobody removes
 //! what was never inserted.
 
-pub(crate) mod builder;
+mod builder;
 mod file;
 mod planes;
+
+pub use builder::CountingBuilder;
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
@@ -26,8 +28,6 @@ use crate::membership::Membership;
 use crate::rate;
 use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, Owned, Store, StoreMut};
-
-use builder::CountingBuilder;
 
 /// The default counting filter: a [`BloomFilter`](crate::BloomFilter) with a counter for each
 /// bit. Of four bits a counter it takes four times the memory, and is asked as fast.

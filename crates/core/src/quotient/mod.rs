@@ -14,11 +14,14 @@
 //! Source: Bender et al. 2012, "Don't thrash: how to cache your hash on flash"; Pandey, Bender,
 //! Johnson & Patro 2017, "A general-purpose counting filter: making every bit count".
 
-pub(crate) mod builder;
+mod builder;
 mod change;
 mod file;
 mod grow;
-pub(crate) mod shape;
+mod shape;
+
+pub use builder::QuotientBuilder;
+pub use shape::QuotientShape;
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
@@ -30,9 +33,6 @@ use crate::key::Key;
 use crate::membership::Membership;
 use crate::rate;
 use crate::store::{Line, Owned, Store};
-
-use builder::QuotientBuilder;
-use shape::QuotientShape;
 
 /// A filter that can delete keys, count them, grow, and unite with another of a different size.
 /// Smaller than a Bloom filter for rates below 2 %, and slower.

@@ -16,9 +16,11 @@
 //! Source: Almeida, Baquero, Preguiça & Hutchison 2007, "Scalable Bloom filters".
 
 mod answer;
-pub(crate) mod builder;
+mod builder;
 mod file;
 mod plan;
+
+pub use builder::ScalableBuilder;
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
