@@ -25,7 +25,7 @@ pub struct CountingBuilder<G> {
     width: u32,
 }
 
-/// Four bits: a counter in a million is stuck at the planned number of keys.
+/// Four bits: less than a counter in a million is stuck at the planned number of keys.
 const WIDTH: u32 = 4;
 
 impl<G: Geometry> CountingBuilder<G> {
@@ -65,9 +65,10 @@ impl<G: Geometry> CountingBuilder<G> {
 
     /// Bits of a counter, 2 to 8; 4 unless this says otherwise. It counts to 2^(width-1).
     ///
-    /// At the planned number of distinct keys, each inserted once, about one counter in 12 is
-    /// stuck with 2 bits, in 200 with 3, in 10^6 with 4, in 10^15 with 5. Keys that are inserted
-    /// often want more.
+    /// At the planned number of distinct keys, each inserted once, one counter in 6 to 8 is stuck
+    /// with 2 bits, in 200 to 300 with 3, in more than a million with 4, in more than 10^16 with 5.
+    /// Keys that are inserted often want more. See
+    /// [`expected_saturated`](CountingFilter::expected_saturated).
     #[must_use]
     pub fn width(self, width: u32) -> Self {
         Self { width, ..self }

@@ -55,7 +55,7 @@ pub type ClassicCountingBloomFilter<S = Owned> = CountingFilter<ClassicShape, S>
 ///
 /// Each bit of the filter has a counter of `width` bits, which counts to 2^(width-1) and then is
 /// *stuck*: it is never lowered again, so that no key is lost, at the price of a bit that stays
-/// set. With four bits, the default, and at the planned number of keys, about one in a million is.
+/// set. With four bits, the default, and at the planned number of keys, less than one in a million is.
 ///
 /// **Remove only what was inserted.** To remove a key that was never inserted is refused if one of
 /// its counters is zero, which is nearly always so. If it is a false positive, it is removed from

@@ -224,7 +224,7 @@ fn steps<G: Geometry>(source: &mut Source<'_>, model: Model) {
             7 => {
                 let keys: Vec<u128> = (0..source.below(150)).map(u128::from).collect();
                 let hashes: Vec<u64> = keys.iter().map(|key| key.hash_with(&spec)).collect();
-                if source.byte() % 2 == 0 {
+                if source.byte().is_multiple_of(2) {
                     filter.insert_batch(&keys, &mut answers);
                     same(&answers, &hashes, |hash| ours.insert(hash));
                 } else {
@@ -259,7 +259,7 @@ fn steps<G: Geometry>(source: &mut Source<'_>, model: Model) {
                 ours.union(&theirs);
                 ours.inserted = filter.estimated_len().round().min(1e18) as u64;
             }
-            13 if source.byte() % 4 == 0 => {
+            13 if source.byte().is_multiple_of(4) => {
                 filter.clear();
                 ours.clear();
             }
@@ -310,5 +310,5 @@ fn through_a_file<G: Geometry>(filter: &CountingFilter<G>, model: &Model) -> Cou
         assert_eq!(lent.contains_hash(hash), model.count(hash) > 0);
     }
     // What was read works with the kernel that was forced last: the filter goes on in turn.
-    if model.inserted % 2 == 0 { again } else { filter.to_owned_filter().expect("small") }
+    if model.inserted.is_multiple_of(2) { again } else { filter.to_owned_filter().expect("small") }
 }
