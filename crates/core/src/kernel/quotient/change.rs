@@ -91,17 +91,33 @@ impl Rule {
         copies as u64
     }
 
-    /// The first free slot from one on that is itself free or has something in it. One is free if
-    /// nothing that wants to be there or before comes to lie there.
+    /// The first free slot from one on. One is free if no run of a quotient up to it reaches it;
+    /// else the next that may be free is the one behind the runs that do.
     #[inline(always)]
     fn free(self, select: impl Select, bytes: &[u8], from: usize) -> Option<usize> {
-        let mut slot = from;
-        while slot < self.slots() {
-            let end = self.end(select, bytes, slot);
-            if end <= slot {
-                return Some(slot);
+        let (mut block, mut slot) = (from / SLOTS, from % SLOTS);
+        while block < self.blocks {
+            let offset = self.offset(select, bytes, block);
+            if offset >= SLOTS {
+                (block, slot) = (block + offset / SLOTS, offset % SLOTS);
+                continue;
             }
-            slot = end;
+            slot = slot.max(offset);
+            let occupied = self.occupied(bytes, block);
+            let ends = self.ends(bytes, block) & !0 << offset;
+            while slot < SLOTS {
+                let runs = (occupied & up_to(slot)).count_ones();
+                if runs == 0 {
+                    return Some(block * SLOTS + slot);
+                }
+                // 64 if the run ends behind the block.
+                let last = select.nth_one(ends, runs - 1) as usize;
+                if last < slot {
+                    return Some(block * SLOTS + slot);
+                }
+                slot = last + 1;
+            }
+            (block, slot) = (block + 1, 0);
         }
         None
     }
@@ -169,8 +185,7 @@ impl Rule {
             let low = if block == first { place % SLOTS } else { 0 };
             let high = if block == last { free % SLOTS } else { SLOTS - 1 };
             let out = self.slot(bytes, block * SLOTS + high);
-            self.block_up(bytes, block, low, high);
-            self.put_slot(bytes, block * SLOTS + low, value);
+            self.block_up(bytes, block, low, high, value);
             value = out;
             let region = up_to(high) & !0 << low;
             let ends = self.ends(bytes, block);
@@ -202,20 +217,34 @@ impl Rule {
         }
     }
 
-    /// Moves the remainders of a block's slots `low` to `high - 1` up by one slot.
+    /// Moves the remainders of a block's slots `low` to `high - 1` up by one slot, and puts a
+    /// value into the slot `low`.
+    ///
+    /// Written word by word, the value within them: a slot has no place of its own in memory, and
+    /// to load at one place what was stored at another a moment ago is slow.
     #[inline(always)]
-    fn block_up(self, bytes: &mut [u8], block: usize, low: usize, high: usize) {
+    fn block_up(self, bytes: &mut [u8], block: usize, low: usize, high: usize, value: u64) {
         let (width, at) = (self.width, self.at(block) + super::HEAD);
-        let (from, to) = ((low + 1) * width as usize, (high + 1) * width as usize);
-        let first = low * width as usize / 64;
-        let mut above = word(bytes, at + 8 * ((to - 1) / 64));
-        for lane in (first..=(to - 1) / 64).rev() {
-            let here = above;
-            above = if lane > first { word(bytes, at + 8 * (lane - 1)) } else { 0 };
-            let mask = between(from, to, lane);
-            let moved = here << width | above >> (64 - width);
-            put_word(bytes, at + 8 * lane, here & !mask | moved & mask);
+        let (from, to) = (low * width as usize, (high + 1) * width as usize);
+        let (first, mut lane) = (from / 64, (to - 1) / 64);
+        let mut here = word(bytes, at + 8 * lane);
+        // Bits of the last word that stay.
+        let mut stays = !(!0 >> (63 - (to - 1) % 64));
+        while lane > first {
+            let before = word(bytes, at + 8 * (lane - 1));
+            let mut moved = here << width | before >> (64 - width);
+            if lane == first + 1 && from % 64 + width as usize > 64 {
+                // The value's upper bits lie in this word.
+                let upper = from % 64 + width as usize - 64;
+                moved = moved & !0 << upper | value >> (width as usize - upper);
+            }
+            put_word(bytes, at + 8 * lane, here & stays | moved & !stays);
+            (here, lane, stays) = (before, lane - 1, 0);
         }
+        stays |= !(!0 << (from % 64));
+        let above = here & !stays;
+        let moved = above << width | value << (from % 64);
+        put_word(bytes, at + 8 * lane, here & stays | moved & !stays);
     }
 
     /// Moves the remainders of a block's slots `low + 1` to `high` down by one slot.

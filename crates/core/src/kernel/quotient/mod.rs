@@ -223,18 +223,18 @@ impl Rule {
         if self.occupied(bytes, quotient / SLOTS) >> (quotient % SLOTS) & 1 == 0 {
             return false;
         }
-        // From the last of the run down, for that is found by one selection.
+        // From the last of the run down, for that is found by one selection. That remainders are
+        // in order is of no use here: runs are short, and a branch on it could not be foreseen.
         let remainder = self.remainder(fingerprint);
         let mut slot = self.end(select, bytes, quotient) - 1;
         loop {
-            let here = self.slot(bytes, slot);
-            if here <= remainder || slot <= quotient {
-                return here == remainder;
+            if self.slot(bytes, slot) == remainder {
+                return true;
             }
-            slot -= 1;
-            if self.is_end(bytes, slot) {
+            if slot <= quotient || self.is_end(bytes, slot - 1) {
                 return false;
             }
+            slot -= 1;
         }
     }
 

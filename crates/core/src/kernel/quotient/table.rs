@@ -92,6 +92,7 @@ impl Table {
     #[inline]
     pub(crate) fn insert(&self, lines: &mut [Line], hash: u64, again: bool) -> Inserted {
         let (bytes, fingerprint) = (bytes_of_mut(lines), self.fingerprint(hash));
+        self.ask_for(bytes, hash);
         with!(
             self,
             |select| self.rule.insert(select, bytes, fingerprint, again),
@@ -103,6 +104,7 @@ impl Table {
     #[inline]
     pub(crate) fn remove(&self, lines: &mut [Line], hash: u64) -> u64 {
         let (bytes, fingerprint) = (bytes_of_mut(lines), self.fingerprint(hash));
+        self.ask_for(bytes, hash);
         with!(
             self,
             |select| self.rule.remove(select, bytes, fingerprint),
