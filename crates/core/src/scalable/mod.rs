@@ -32,7 +32,6 @@ use crate::rate;
 use crate::store::{Owned, Store};
 
 use answer::Asked;
-use builder::ScalableBuilder;
 use plan::Plan;
 
 /// A Bloom filter that grows with its keys and keeps its false-positive rate.
