@@ -30,7 +30,7 @@
 //!   a little smaller. [`AtomicBloomFilter`]: the default, filled and asked by many threads at
 //!   once. [`TypedBloomFilter`]: any `T: Hash`, in memory only. [`AnyFilter`]:
 //!   whatever a file holds.
-//! * [`ScalableBloomFilter`]: grows with its keys.
+//! * [`ScalableBloomFilter`]: grows with its keys. [`WindowedBloomFilter`]: forgets them.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits; [`Answers`]: what batches
 //!   return.
@@ -84,6 +84,8 @@ pub use scalable::ScalableBloomFilter;
 pub use scalable::builder::ScalableBuilder;
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
+pub use windowed::WindowedBloomFilter;
+pub use windowed::builder::WindowedBuilder;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

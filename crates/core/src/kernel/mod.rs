@@ -21,6 +21,7 @@ pub(crate) mod blocked;
 pub(crate) mod classic;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+pub(crate) mod ring;
 pub(crate) mod shared;
 #[cfg(test)]
 mod tests;

@@ -13,9 +13,11 @@
 //!
 //! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
 //!
-//! [`inline`] has single keys, [`shared`] the lines that other threads change meanwhile.
+//! [`inline`] has single keys, [`ring`] generations side by side, [`shared`] the lines that other
+//! threads change meanwhile.
 
 pub(super) mod inline;
+pub(super) mod ring;
 pub(super) mod shared;
 
 use std::arch::x86_64::*;
