@@ -101,7 +101,8 @@ fn a_window_of_time_errs_as_predicted() {
 /// What is older than all generations is found as often as what never was.
 #[test]
 fn the_old_is_forgotten() {
-    let mut filter = WindowedBloomFilter::with_time(100, 50_000, 0.01).unwrap();
+    let builder = WindowedBloomFilter::builder().keys(50_000).rate(0.01).time(100);
+    let mut filter = builder.generations(5).build().unwrap();
     let mut answers = Answers::new();
     let mut days = Vec::new();
     for now in 0..1000 {

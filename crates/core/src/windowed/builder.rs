@@ -5,9 +5,9 @@ use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
-/// Generations where nobody chose: near the least space at 1 %, and few lines to look at
+/// Generations where nobody chose: 3 % from the least space at 1 %, and few lines to look at
 /// (docs/design.md, "Windowed filters").
-const GENERATIONS: u32 = 5;
+const GENERATIONS: u32 = 4;
 
 /// Makes a [`WindowedBloomFilter`]. Keys and rate must be given.
 ///
@@ -57,7 +57,7 @@ impl WindowedBuilder {
         self
     }
 
-    /// In how many steps the window moves, and one more: 2 to 12; 5 if this is not said. A key is
+    /// In how many steps the window moves, and one more: 2 to 12; 4 if this is not said. A key is
     /// forgotten after one window and before generations / (generations - 1) of it.
     #[must_use]
     pub fn generations(mut self, generations: u32) -> Self {
