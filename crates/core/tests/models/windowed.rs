@@ -122,9 +122,10 @@ pub(crate) fn drive(bytes: &[u8]) {
     let keys = 1 + u64::from(source.short() % 3000);
     let rate = [0.5, 0.1, 0.01, 1e-3][usize::from(source.byte()) % 4];
     let many = 2 + u64::from(source.byte()) % 11;
-    let by_time = source.byte() % 2 == 0;
+    let by_time = source.byte().is_multiple_of(2);
     let window = if by_time { 1 + u64::from(source.byte()) } else { keys };
-    let spec = if source.byte() % 2 == 0 { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
+    let spec =
+        if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
     let mut builder =
         WindowedBloomFilter::builder().keys(keys).rate(rate).generations(many as u32).hash(spec);
     if by_time {
@@ -181,7 +182,7 @@ pub(crate) fn drive(bytes: &[u8]) {
                     assert_eq!(answers.get(at), model.contains(hash), "key {at}");
                 }
             }
-            5 if source.byte() % 8 == 0 => {
+            5 if source.byte().is_multiple_of(8) => {
                 filter.clear();
                 model.generations.iter_mut().for_each(|(bits, count)| {
                     bits.data.fill(0);
