@@ -17,6 +17,7 @@ use crate::ribbon::StaticFilter;
 use crate::scalable::ScalableBloomFilter;
 use crate::store::{Lent, Line, Mapped, Owned, Store};
 use crate::wide::WideBloomFilter;
+use crate::windowed::WindowedBloomFilter;
 
 /// A filter of any type: what a file turns out to hold. All that the types have in common is
 /// asked through its [`face`](Self::face).
@@ -35,6 +36,8 @@ pub enum AnyFilter<S = Owned> {
     Quotient(QuotientFilter<S>),
     /// Layers.
     Scalable(ScalableBloomFilter<S>),
+    /// Generations.
+    Windowed(WindowedBloomFilter<S>),
     /// Ribbons.
     Static(StaticFilter<S>),
     /// Static filters of each other's errors.
@@ -53,6 +56,7 @@ macro_rules! each {
             AnyFilter::CountingClassic($filter) => $call,
             AnyFilter::Quotient($filter) => $call,
             AnyFilter::Scalable($filter) => $call,
+            AnyFilter::Windowed($filter) => $call,
             AnyFilter::Static($filter) => $call,
             AnyFilter::Cascade($filter) => $call,
             AnyFilter::Wide($filter) => $call,
@@ -78,6 +82,7 @@ from! {
     CountingClassic(ClassicCountingBloomFilter),
     Quotient(QuotientFilter),
     Scalable(ScalableBloomFilter),
+    Windowed(WindowedBloomFilter),
     Static(StaticFilter),
     Cascade(FilterCascade),
     Wide(WideBloomFilter),
@@ -92,10 +97,10 @@ impl<S: Store> Form<S> for AnyFilter<S> {
             FilterType::CountingClassic => Self::CountingClassic(Form::load(header, data)?),
             FilterType::Quotient => Self::Quotient(Form::load(header, data)?),
             FilterType::Scalable => Self::Scalable(Form::load(header, data)?),
+            FilterType::Windowed => Self::Windowed(Form::load(header, data)?),
             FilterType::Static => Self::Static(Form::load(header, data)?),
             FilterType::Cascade => Self::Cascade(Form::load(header, data)?),
             FilterType::Wide => Self::Wide(Form::load(header, data)?),
-            kind => return Err(Error::version(kind.number())),
         })
     }
 
@@ -137,6 +142,7 @@ impl AnyFilter {
             Self::CountingClassic(filter) => Ok(filter),
             Self::Quotient(filter) => Ok(filter),
             Self::Scalable(filter) => Ok(filter),
+            Self::Windowed(filter) => Ok(filter),
             Self::Wide(filter) => Ok(filter),
             Self::Static(_) | Self::Cascade(_) => {
                 let name = self.face().filter_type().name();

@@ -101,6 +101,7 @@ pub use scalable::{ScalableBloomFilter, ScalableBuilder};
 pub use shape::{ClassicShape, Shape};
 pub use store::{Lent, Mapped, Owned, Store, StoreMut};
 pub use wide::{WideBloomFilter, WideBuilder};
+pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

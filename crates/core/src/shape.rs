@@ -58,6 +58,14 @@ impl Shape {
         Ok(Self { blocks: round(best.blocks, MOST_LINES), ..best })
     }
 
+    /// The shape that keeps `rate` until `keys` keys were new to it, which is when it has been
+    /// given a few more: for filters that close when they have counted so many.
+    pub(crate) fn for_new_keys(keys: u64, rate: f64) -> Result<Self> {
+        let shape = Self::for_rate(keys, rate)?;
+        let given = rate::distinct(keys, |keys| shape.rate(keys));
+        Self::for_rate(given.ceil() as u64, rate)
+    }
+
     /// The shape with the least rate for `keys` keys in at most `bytes` of memory.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ pub(crate) mod counting;
 mod neon;
 pub(crate) mod quotient;
 pub(crate) mod ribbon;
+pub(crate) mod ring;
 pub(crate) mod shared;
 #[cfg(test)]
 mod tests;

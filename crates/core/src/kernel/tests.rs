@@ -5,6 +5,8 @@
 
 mod classic;
 #[cfg(not(loom))]
+mod ring;
+#[cfg(not(loom))]
 mod sizes;
 
 use petal_testkit::rng::Rng;

@@ -35,35 +35,44 @@ impl Asked {
         self.places.extend(0..hashes.len() as u32);
     }
 
-    /// Drops the keys of which the answer was yes, and tells where they are.
-    fn drop_found(&mut self, mut found: impl FnMut(u32)) {
+    /// Drops the keys of which `found` says yes, by the last answers, their place among them and
+    /// their place in the run.
+    fn drop_found(&mut self, found: impl Fn(&Answers, usize, u32) -> bool) {
         let mut kept = 0;
         for at in 0..self.hashes.len() {
-            let (hash, place, yes) = (self.hashes[at], self.places[at], self.answers.get(at));
+            let (hash, place) = (self.hashes[at], self.places[at]);
             self.hashes[kept] = hash;
             self.places[kept] = place;
-            kept += usize::from(!yes);
-            if yes {
-                found(place);
-            }
+            // Without a branch, which nothing could foresee.
+            kept += usize::from(!found(&self.answers, at, place));
         }
         self.hashes.truncate(kept);
         self.places.truncate(kept);
     }
 }
 
+/// What a key that is asked for once more costs a layer, against what it costs to drop it.
+const WORTH_DROPPING: u64 = 4;
+
 fn set(words: &mut [u64], place: u32) {
     words[place as usize / 64] |= 1 << (place % 64);
 }
 
+fn is_set(words: &[u64], place: u32) -> bool {
+    words[place as usize / 64] >> (place % 64) & 1 == 1
+}
+
 impl<S: Store> ScalableBloomFilter<S> {
-    /// Looks for a run of hashes; `found` is zero before. Those that were not found are left in
-    /// `asked`, in their order.
+    /// Looks for a run of hashes; `found` is zero before.
     pub(super) fn look_for(&self, hashes: &[u64], found: &mut [u64], asked: &mut Asked) {
         asked.begin(hashes);
         for layer in self.newest_first() {
             layer.contains_hashes(&asked.hashes, &mut asked.answers);
-            asked.drop_found(|place| set(found, place));
+            asked.answers.iter().for_each(|at| set(found, asked.places[at]));
+            // A few that were found may as well be asked for again.
+            if asked.answers.count_ones() * WORTH_DROPPING >= asked.hashes.len() as u64 {
+                asked.drop_found(|answers, at, _| answers.get(at));
+            }
             if asked.hashes.is_empty() {
                 return;
             }
@@ -81,13 +90,14 @@ impl ScalableBloomFilter {
     ) -> Result<()> {
         // What is found here is not new; the words hold something only meanwhile.
         self.look_for(hashes, new, asked);
+        asked.drop_found(|_, _, place| is_set(new, place));
         new.fill(0);
         // The rest is new, but for keys like which there was one before them in the run.
         while !asked.hashes.is_empty() {
             let room = usize::try_from(self.layer_capacity_left()).unwrap_or(usize::MAX);
             if room == 0 {
                 self.newest.contains_hashes(&asked.hashes, &mut asked.answers);
-                asked.drop_found(|_| {});
+                asked.drop_found(|answers, at, _| answers.get(at));
                 if !asked.hashes.is_empty() {
                     self.grow()?;
                 }

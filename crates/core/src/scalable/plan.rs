@@ -55,13 +55,10 @@ impl Plan {
         Ok(Facts { planned, target, inserted: 0 })
     }
 
-    /// The shape of a layer: it keeps its part of the rate when it is full, which is when it has
-    /// been given a few keys more than were new to it.
+    /// The shape of a layer: it keeps its part of the rate until it is full.
     pub(super) fn shape(&self, layer: u32) -> Result<Shape> {
         let Facts { planned, target, .. } = self.facts(layer)?;
-        let shape = Shape::for_rate(planned, target)?;
-        let given = rate::distinct(planned, |keys| shape.rate(keys));
-        Shape::for_rate(given.ceil() as u64, target)
+        Shape::for_new_keys(planned, target)
     }
 
     /// A layer, empty.

@@ -25,7 +25,7 @@ impl<'a> Source<'a> {
     /// A few hundred hashes at most, by a seed: of few kinds, so that they come again.
     pub(crate) fn hashes(&mut self) -> Vec<u64> {
         let count = usize::from(self.byte()) * usize::from(self.byte() % 3);
-        let (mut state, few) = (u64::from(self.short()), self.byte() % 2 == 0);
+        let (mut state, few) = (u64::from(self.short()), self.byte().is_multiple_of(2));
         let next = |state: &mut u64| {
             *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             *state ^ *state >> 29

@@ -90,7 +90,8 @@ pub(crate) fn drive(bytes: &[u8]) {
     let first = 1 + u64::from(source.byte()) % 40;
     let rate = [0.5, 0.1, 0.01, 1e-4][usize::from(source.byte()) % 4];
     let growth = 2 + u64::from(source.byte()) % 3;
-    let spec = if source.byte() % 2 == 0 { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
+    let spec =
+        if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
     let builder = ScalableBloomFilter::builder().keys(first).rate(rate).growth(growth);
     let mut filter = builder.hash(spec).build().expect("small");
     let mut model = Model { first, growth, layers: Vec::new(), members: HashSet::new() };
@@ -135,7 +136,7 @@ pub(crate) fn drive(bytes: &[u8]) {
                     assert_eq!(answers.get(at), model.contains(spec.hash(text)), "key {at}");
                 }
             }
-            5 if source.byte() % 4 == 0 => {
+            5 if source.byte().is_multiple_of(4) => {
                 filter.clear();
                 model.layers.clear();
                 model.members.clear();

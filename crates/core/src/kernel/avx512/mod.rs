@@ -13,12 +13,13 @@
 //!
 //! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
 //!
-//! [`inline`] has single keys, [`counting`] counters, [`ribbon`] ribbons, [`shared`] the lines that
-//! other threads change meanwhile.
+//! [`inline`] has single keys, [`counting`] counters, [`ribbon`] ribbons, [`ring`] generations side
+//! by side, [`shared`] the lines that other threads change meanwhile.
 
 pub(super) mod counting;
 pub(super) mod inline;
 pub(super) mod ribbon;
+pub(super) mod ring;
 pub(super) mod shared;
 
 use std::arch::x86_64::*;

@@ -1,0 +1,61 @@
+//! What a windowed filter is made for: how many keys, in which window, in how many generations.
+
+use crate::error::{Error, Result};
+use crate::rate;
+use crate::shape::Shape;
+
+/// Most generations of one filter: their counts lie in the header of a file.
+pub(super) const MOST: usize = 12;
+
+/// A proof: there are keys, the rate is between 0 and 1, time is not 0, and there are 2 to
+/// [`MOST`] generations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plan {
+    pub(super) keys: u64,
+    pub(super) rate: f64,
+    /// The window in ticks, if it is not a number of keys.
+    pub(super) ticks: Option<u64>,
+    pub(super) generations: u32,
+}
+
+impl Plan {
+    pub(super) fn new(keys: u64, rate: f64, ticks: Option<u64>, generations: u32) -> Result<Self> {
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+        }
+        if !(2..=MOST as u32).contains(&generations) {
+            return Err(Error::invalid("generations", "2 to 12", generations));
+        }
+        if ticks == Some(0) {
+            return Err(Error::invalid("time", "1 tick or more", 0));
+        }
+        Ok(Self { keys: keys.max(1), rate, ticks, generations })
+    }
+
+    /// Generations that are never forgotten too early: all but the newest, which is not full.
+    fn whole(&self) -> u64 {
+        u64::from(self.generations) - 1
+    }
+
+    /// Keys of one generation.
+    pub(super) fn share(&self, keys: u64) -> u64 {
+        keys.div_ceil(self.whole())
+    }
+
+    /// The number of the generation, from the beginning of time, that is the newest by this
+    /// clock: of rotations if the window is a number of keys, else of ticks.
+    pub(super) fn epoch(&self, clock: u64) -> u64 {
+        self.ticks.map_or(clock, |ticks| clock / ticks.div_ceil(self.whole()))
+    }
+
+    /// The place of that generation.
+    pub(super) fn slot(&self, epoch: u64) -> usize {
+        (epoch % u64::from(self.generations)) as usize
+    }
+
+    /// The shape of one generation.
+    pub(super) fn shape(&self) -> Result<Shape> {
+        let target = rate::generation(self.rate, self.generations);
+        Shape::for_new_keys(self.share(self.keys), target)
+    }
+}

@@ -1,0 +1,218 @@
+//! Windowed filters against a naive one: a queue of naive blocked filters, a clock, and a diary of
+//! what was inserted when.
+
+use std::collections::{HashMap, VecDeque};
+
+use petal::{Answers, HashSpec, Lent, WindowedBloomFilter};
+
+use crate::kit::{Aligned, Source, words};
+use crate::naive::Naive;
+
+struct Model {
+    /// Keys of a generation, if it is they that make a window.
+    share: Option<u64>,
+    /// Ticks of a generation.
+    width: u64,
+    window: u64,
+    empty: Naive,
+    /// Bits and what was new to them, the newest first; as many as there may be.
+    generations: VecDeque<(Naive, u64)>,
+    /// How many generations there have been before the newest: where it lies.
+    epoch: u64,
+    now: u64,
+    /// When each hash was last inserted: by the clock, or by the number of insertions.
+    diary: HashMap<u64, u64>,
+    insertions: u64,
+}
+
+impl Model {
+    fn contains(&self, hash: u64) -> bool {
+        self.generations.iter().any(|(bits, _)| bits.contains(hash))
+    }
+
+    fn rotate(&mut self) {
+        self.generations.pop_back();
+        self.generations.push_front((self.empty.clone(), 0));
+        self.epoch += 1;
+    }
+
+    fn insert(&mut self, hash: u64) -> bool {
+        let new = !self.contains(hash);
+        let newest = &self.generations[0];
+        if Some(newest.1) == self.share && !newest.0.contains(hash) {
+            self.rotate();
+        }
+        let newest = &mut self.generations[0];
+        newest.1 += u64::from(newest.0.insert(hash));
+        self.insertions += 1;
+        let when = if self.share.is_some() { self.insertions } else { self.now };
+        self.diary.insert(hash, when);
+        new
+    }
+
+    fn advance(&mut self, now: u64) {
+        if self.share.is_none() && now > self.now {
+            self.now = now;
+            let epoch = now / self.width;
+            for _ in 0..(epoch - self.epoch).min(self.generations.len() as u64) {
+                self.rotate();
+            }
+            self.epoch = epoch;
+        }
+    }
+
+    /// Generation by generation where they lie, and block by block.
+    fn data(&self) -> (Vec<u8>, Vec<u64>) {
+        let many = self.generations.len() as u64;
+        // The newest lies at epoch mod many, older ones before it.
+        let age = |slot: u64| ((self.epoch % many + many - slot) % many) as usize;
+        let counts = (0..many).map(|slot| self.generations[age(slot)].1).collect();
+        let block = self.empty.lanes as usize * 8;
+        let mut data = Vec::new();
+        for at in (0..self.empty.data.len()).step_by(block) {
+            for slot in 0..many {
+                data.extend(&self.generations[age(slot)].0.data[at..at + block]);
+            }
+        }
+        (data, counts)
+    }
+
+    fn compare(&self, filter: &WindowedBloomFilter, file: &[u8]) {
+        let (data, mut counts) = self.data();
+        assert!(file[4096..] == data, "the data differ");
+        assert_eq!(filter.inserted(), counts.iter().sum::<u64>());
+        assert_eq!(words(file, 88, 1)[0], filter.inserted());
+        let ticks = if self.share.is_some() { 0 } else { self.window };
+        let clock = if self.share.is_some() { self.epoch } else { self.now };
+        counts.resize(15, 0);
+        let parameters = [vec![self.generations.len() as u64, ticks, clock], counts].concat();
+        assert_eq!(words(file, 96, 18), parameters);
+        let aligned = Aligned::new(file);
+        let lent = WindowedBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("sound");
+        assert!(lent == *filter);
+        // Nothing within the window is forgotten, whatever the model thinks of generations.
+        let mut found = Answers::new();
+        let young = |when: u64| match self.share {
+            Some(_) => self.insertions - when < self.window,
+            None => self.now - when <= self.window,
+        };
+        let (hashes, whens): (Vec<u64>, Vec<u64>) = self.diary.iter().unzip();
+        lent.contains_hashes(&hashes, &mut found);
+        let mut false_positives = 0;
+        for (at, when) in whens.into_iter().enumerate() {
+            assert!(found.get(at) || !young(when), "forgot what was inserted at {when}");
+            let old = self.share.is_none()
+                && self.now - when >= self.width * self.generations.len() as u64;
+            false_positives += u64::from(old && found.get(at));
+        }
+        // What is older than all generations is there by mistake only: at most where bits are.
+        assert!(false_positives == 0 || self.generations.iter().any(|(_, count)| *count > 0));
+    }
+}
+
+fn file_of(filter: &WindowedBloomFilter) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").expect("memory takes it");
+    file
+}
+
+/// Decodes a filter and operations on it from bytes, and compares after each.
+pub(crate) fn drive(bytes: &[u8]) {
+    let mut source = Source::new(bytes);
+    let keys = 1 + u64::from(source.short() % 3000);
+    let rate = [0.5, 0.1, 0.01, 1e-3][usize::from(source.byte()) % 4];
+    let many = 2 + u64::from(source.byte()) % 11;
+    let by_time = source.byte().is_multiple_of(2);
+    let window = if by_time { 1 + u64::from(source.byte()) } else { keys };
+    let spec =
+        if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
+    let mut builder =
+        WindowedBloomFilter::builder().keys(keys).rate(rate).generations(many as u32).hash(spec);
+    if by_time {
+        builder = builder.time(window);
+    }
+    let mut filter = builder.build().expect("small");
+    let file = file_of(&filter);
+    let (lanes, probes) = (words(&file, 40, 1)[0] & 0xffff, words(&file, 32, 1)[0] >> 48);
+    let empty = Naive::blocked(words(&file, 64, 1)[0], lanes, probes);
+    let mut model = Model {
+        share: (!by_time).then_some(keys.div_ceil(many - 1)),
+        width: window.div_ceil(many - 1),
+        window,
+        generations: (0..many).map(|_| (empty.clone(), 0)).collect(),
+        empty,
+        epoch: 0,
+        now: 0,
+        diary: HashMap::new(),
+        insertions: 0,
+    };
+    let mut answers = Answers::new();
+    while !source.is_empty() {
+        match source.byte() % 10 {
+            0 => {
+                let key = u64::from(source.short() % 512);
+                assert_eq!(filter.insert(&key), model.insert(spec.hash(&key.to_le_bytes())));
+            }
+            1 | 2 => {
+                let hashes = source.hashes();
+                filter.insert_hashes(&hashes, &mut answers);
+                assert_eq!(answers.len(), hashes.len());
+                for (at, &hash) in hashes.iter().enumerate() {
+                    assert_eq!(answers.get(at), model.insert(hash), "hash {at}");
+                }
+            }
+            3 => {
+                let keys: Vec<u64> = source.hashes();
+                filter.insert_batch(&keys, &mut answers);
+                for (at, key) in keys.iter().enumerate() {
+                    let new = model.insert(spec.hash(&key.to_le_bytes()));
+                    assert_eq!(answers.get(at), new, "key {at}");
+                }
+            }
+            4 => {
+                let hashes = source.hashes();
+                filter.contains_hashes(&hashes, &mut answers);
+                for (at, &hash) in hashes.iter().enumerate() {
+                    assert_eq!(answers.get(at), model.contains(hash), "hash {at}");
+                    assert_eq!(filter.contains_hash(hash), model.contains(hash));
+                }
+                filter.contains_batch(&hashes, &mut answers);
+                for (at, word) in hashes.iter().enumerate() {
+                    let hash = spec.hash(&word.to_le_bytes());
+                    assert_eq!(answers.get(at), model.contains(hash), "key {at}");
+                }
+            }
+            5 if source.byte().is_multiple_of(8) => {
+                filter.clear();
+                model.generations.iter_mut().for_each(|(bits, count)| {
+                    bits.data.fill(0);
+                    *count = 0;
+                });
+                model.diary.clear();
+                if !by_time {
+                    model.epoch = 0;
+                }
+            }
+            6 => {
+                let read = WindowedBloomFilter::read_from(&file_of(&filter)[..]).expect("sound");
+                assert!(read.0 == filter);
+                filter = read.0;
+            }
+            7 => filter = filter.to_owned_filter().expect("small"),
+            8 => {
+                // Small steps, steps back, and now and then a long gap.
+                let step = u64::from(source.byte());
+                let now = match step {
+                    0 => filter.now().saturating_add(1 << 60),
+                    1..40 => filter.now().saturating_sub(step),
+                    _ => filter.now().saturating_add(step - 40),
+                };
+                filter.advance_to(now);
+                model.advance(now);
+                assert_eq!(filter.now(), model.now);
+            }
+            _ => {}
+        }
+        model.compare(&filter, &file_of(&filter));
+    }
+}

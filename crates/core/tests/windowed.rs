@@ -1,0 +1,299 @@
+//! Windowed filters: against a model with a clock, against their promise, against damage, and at
+//! their limits.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+#[path = "models/layers_kit.rs"]
+mod kit;
+#[path = "models/windowed.rs"]
+mod model;
+mod naive;
+
+use kit::Aligned;
+use naive::mend;
+use petal::{Answers, HashSpec, Lent, Membership, WindowedBloomFilter};
+use petal_testkit::bounds::binomial_range;
+use petal_testkit::corrupt::{bit_flips, extensions, truncations};
+use petal_testkit::rng::Rng;
+
+#[test]
+fn any_operations_equal_the_model() {
+    for seed in 0..400 {
+        let mut rng = Rng::new(seed);
+        let length = 10 + rng.below(150);
+        model::drive(&rng.bytes(length));
+    }
+}
+
+fn random(count: usize, seed: u64) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    (0..count).map(|_| rng.next_u64()).collect()
+}
+
+const QUERIES: u64 = 400_000;
+
+/// How many of random hashes are found.
+fn false_positives(filter: &WindowedBloomFilter, seed: u64) -> u64 {
+    let mut found = Answers::new();
+    filter.contains_hashes(&random(QUERIES as usize, seed << 32), &mut found);
+    found.count_ones()
+}
+
+/// Within the bounds of a rate, which itself strays a little with the bits of a small filter.
+fn near(count: u64, rate: f64, stray: f64) -> bool {
+    let low = binomial_range(QUERIES, (rate / stray).min(1.0), 0.999).0;
+    let high = binomial_range(QUERIES, (rate * stray).min(1.0), 0.999).1;
+    (low..=high).contains(&count)
+}
+
+/// By count: in the steady state, whenever asked, the rate is that of the bits, at its highest the
+/// predicted one, and within the promise.
+#[test]
+fn a_window_of_keys_keeps_its_rate() {
+    for (rate, generations) in [(0.1, 2), (0.01, 5), (0.01, 12), (1e-3, 4), (1e-3, 8)] {
+        let builder = WindowedBloomFilter::builder().keys(40_000).rate(rate);
+        let mut filter = builder.generations(generations).build().unwrap();
+        let mut highest: f64 = 0.0;
+        let mut answers = Answers::new();
+        for step in 0..150 {
+            let keys = random(1000, 1000 * step + u64::from(generations));
+            filter.insert_hashes(&keys, &mut answers);
+            filter.contains_hashes(&keys, &mut answers);
+            assert_eq!(answers.count_ones(), 1000);
+            highest = highest.max(filter.estimated_rate());
+            if step % 30 == 29 {
+                let count = false_positives(&filter, 7 + step);
+                assert!(near(count, filter.estimated_rate(), 1.0), "{rate} {step} {count}");
+                let len = filter.estimated_len();
+                let sum = filter.inserted() as f64;
+                assert!((len / sum - 1.0).abs() < 0.03, "{len} {sum}");
+            }
+        }
+        let predicted = filter.expected_rate(40_000);
+        assert!(predicted <= rate && highest < rate * 1.04 && highest > rate * 0.85, "{highest}");
+        assert!(!filter.is_overfull());
+    }
+}
+
+/// By clock: at the planned flow, at less, and at more than planned, which is said.
+#[test]
+fn a_window_of_time_errs_as_predicted() {
+    for flow in [500u64, 1000, 3000] {
+        for (rate, generations) in [(0.1, 3), (0.01, 5), (1e-3, 6)] {
+            let builder = WindowedBloomFilter::builder().keys(60_000).rate(rate).time(60);
+            let mut filter = builder.generations(generations).build().unwrap();
+            let mut answers = Answers::new();
+            let width = 60u64.div_ceil(u64::from(generations) - 1);
+            // Until just before a generation is forgotten.
+            for now in 0..width * 12 {
+                filter.advance_to(1_000_000 * width * u64::from(generations) + now);
+                filter.insert_hashes(&random(flow as usize, now), &mut answers);
+            }
+            let count = false_positives(&filter, flow + 5);
+            assert!(near(count, filter.estimated_rate(), 1.0), "{rate} {flow} {count}");
+            let predicted = filter.expected_rate(flow * 60);
+            assert!(near(count, predicted, 1.03), "{rate} {flow} {count} {predicted}");
+            assert_eq!(filter.is_overfull(), flow > 1000, "{rate} {flow}");
+            assert_eq!(filter.capacity_left().unwrap() > 0, flow <= 1000);
+        }
+    }
+}
+
+/// What is older than all generations is found as often as what never was.
+#[test]
+fn the_old_is_forgotten() {
+    let builder = WindowedBloomFilter::builder().keys(50_000).rate(0.01).time(100);
+    let mut filter = builder.generations(5).build().unwrap();
+    let mut answers = Answers::new();
+    let mut days = Vec::new();
+    for now in 0..1000 {
+        filter.advance_to(now);
+        days.push(random(500, now));
+        filter.insert_hashes(&days[now as usize], &mut answers);
+    }
+    let rate = filter.estimated_rate();
+    let (mut old, mut found_old) = (0, 0);
+    for (day, hashes) in days.iter().enumerate() {
+        filter.contains_hashes(hashes, &mut answers);
+        if 999 - day <= 100 {
+            assert_eq!(answers.count_ones(), 500, "day {day}");
+        } else if 999 - day >= 125 {
+            old += 500;
+            found_old += answers.count_ones();
+        }
+    }
+    let (low, high) = binomial_range(old, rate, 0.999);
+    assert!((low..=high).contains(&found_old), "{found_old} of {old}: {low} {high}");
+    filter.advance_to(100_000);
+    assert_eq!((filter.inserted(), filter.fill_ratio(), filter.estimated_len()), (0, 0.0, 0.0));
+    filter.advance_to(5);
+    assert_eq!(filter.now(), 100_000);
+}
+
+/// A key that comes again and again is known as long as it comes.
+#[test]
+fn what_keeps_coming_stays() {
+    let mut filter = WindowedBloomFilter::with_rate(1000, 0.01).unwrap();
+    assert!(filter.insert("again"));
+    for hash in random(100_000, 3) {
+        filter.insert_hash(hash);
+        if hash % 64 == 0 {
+            assert!(!filter.insert("again"));
+        }
+    }
+}
+
+/// Files of windows of keys and of time, of one line and of pairs.
+fn small(by_time: bool, rate: f64, spec: HashSpec) -> Vec<u8> {
+    let mut builder = WindowedBloomFilter::builder().keys(10).rate(rate).generations(3).hash(spec);
+    if by_time {
+        builder = builder.time(20);
+    }
+    let mut filter = builder.build().unwrap();
+    for key in 0..23u64 {
+        filter.advance_to(key);
+        filter.insert(&key);
+    }
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "{}").unwrap();
+    file
+}
+
+/// Refused, or a filter that answers; whether it was refused.
+fn refused(bytes: &[u8]) -> bool {
+    let aligned = Aligned::new(bytes);
+    if let Ok(lent) = WindowedBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()) {
+        let mut found = Answers::new();
+        lent.contains_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
+        let _ = (lent.estimated_len(), lent.estimated_rate(), lent.fill_ratio());
+        let _ = (lent.inserted(), lent.capacity_left(), lent.block_fills(4), lent.now());
+    }
+    let Ok((mut read, _)) = WindowedBloomFilter::read_from(bytes) else { return true };
+    for (hash, step) in random(60, 9).into_iter().zip(0..) {
+        read.insert_hash(hash);
+        assert!(read.contains_hash(hash));
+        read.advance_to(read.now().saturating_add(step / 8));
+    }
+    read.advance_to(u64::MAX);
+    read.insert_hash(1);
+    assert!(read.contains_hash(1));
+    false
+}
+
+fn files() -> [Vec<u8>; 4] {
+    let keyed = HashSpec::keyed([9; 16]);
+    [(false, 0.1), (true, 0.1), (false, 1e-5), (true, 1e-5)].map(|(by_time, rate)| {
+        small(by_time, rate, if by_time { keyed } else { HashSpec::default() })
+    })
+}
+
+#[test]
+fn damage_is_refused() {
+    for file in files() {
+        assert!(!refused(&file));
+        assert!(truncations(&file).step_by(3).all(refused));
+        assert!(extensions(&file).all(|longer| refused(&longer)));
+        assert!(bit_flips(&file).all(|(_, flipped)| refused(&flipped)));
+    }
+}
+
+#[test]
+fn lies_with_right_checksums_are_refused_or_harmless() {
+    for file in files() {
+        let by_time = kit::words(&file, 104, 1)[0] > 0;
+        for (bit, mut flipped) in bit_flips(&file) {
+            let at = bit / 8;
+            // Other than the sums themselves and the padding.
+            if (8..240).contains(&at) || at >= 4096 {
+                mend(&mut flipped);
+                let refused = refused(&flipped);
+                let fixed = (42..48).contains(&at) || (64..72).contains(&at);
+                let counts = (88..104).contains(&at) || (120..240).contains(&at);
+                assert!(refused || !(fixed || counts), "byte {at}");
+            }
+        }
+        let lie = |at: usize, word: u64| {
+            let mut file = file.clone();
+            file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            mend(&mut file);
+            refused(&file)
+        };
+        for word in [0, 1, 2, 4, 13, 1 << 32 | 3, u64::MAX] {
+            assert!(lie(96, word), "{word} generations");
+        }
+        assert!([0, 1 << 50, 1 << 60, u64::MAX].into_iter().all(|blocks| lie(64, blocks)));
+        assert!(lie(72, 0) && lie(80, 0) && lie(80, f64::NAN.to_bits()));
+        // A clock may say anything; rotations may not.
+        assert_eq!(lie(112, u64::MAX), !by_time);
+        assert!(lie(120, u64::MAX));
+    }
+}
+
+/// Sparse memory: pages that nobody touches are not there.
+#[test]
+fn generations_beyond_32_bits() {
+    // 2^32 bits are 512 MiB, 2^32 bytes are 4 GiB.
+    for (keys, least) in [(260_000_000u64, 1u64 << 29), (2_100_000_000, 1 << 32)] {
+        let mut filter = WindowedBloomFilter::with_rate(keys, 0.01).unwrap();
+        assert!(filter.size_bytes() > least && filter.size_bytes() < least * 3 / 2);
+        let ends = [0, 1, 1 << 40, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+        let mut answers = Answers::new();
+        filter.contains_hashes(&ends, &mut answers);
+        assert_eq!(answers.count_ones(), 0);
+        filter.insert_hashes(&ends, &mut answers);
+        assert!(answers.get(0) && answers.get(5) && !filter.insert_hash(u64::MAX));
+        assert!(ends.iter().all(|&hash| filter.contains_hash(hash)));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for rate in [0.0, 1.0, -1.0, f64::NAN] {
+        assert!(WindowedBloomFilter::with_rate(10, rate).unwrap_err().is_invalid());
+    }
+    let builder = WindowedBloomFilter::builder().keys(10).rate(0.1);
+    for generations in [0, 1, 13] {
+        assert!(builder.generations(generations).build().unwrap_err().is_invalid());
+    }
+    assert!(builder.time(0).build().unwrap_err().is_invalid());
+    assert!(WindowedBloomFilter::builder().rate(0.1).build().unwrap_err().is_invalid());
+    assert!(WindowedBloomFilter::with_rate(u64::MAX, 0.01).unwrap_err().is_unattainable());
+    assert!(WindowedBloomFilter::with_rate(1 << 44, 0.01).unwrap_err().is_alloc());
+    // The smallest there are.
+    for generations in [2, 12] {
+        let mut filter = builder.keys(0).generations(generations).build().unwrap();
+        assert!(filter.insert("a") && !filter.insert("a") && filter.contains("a"));
+        let mut longest = WindowedBloomFilter::builder().keys(1).rate(0.1).time(u64::MAX);
+        longest = longest.generations(generations);
+        let mut longest = longest.build().unwrap();
+        longest.insert("a");
+        longest.advance_to(u64::MAX);
+        assert!(longest.contains("a"));
+    }
+}
+
+#[test]
+fn memory_is_what_is_there() {
+    let filter = WindowedBloomFilter::with_rate(100_000, 0.01).unwrap();
+    let (used, bits) = (filter.memory_usage(), filter.size_bytes());
+    assert!(used >= bits && used < bits + 8192, "{used} {bits}");
+}
+
+/// The bytes of small filters, by their checksums: the format does not drift.
+#[test]
+fn the_file_stays_what_it_is() {
+    let sums: Vec<u64> = files().iter().flat_map(|file| kit::words(file, 240, 2)).collect();
+    assert_eq!(
+        sums,
+        [
+            0x281a_4442_50cd_3477,
+            0x020e_d897_bd7d_c182,
+            0x10e0_af42_4fce_9893,
+            0x6346_71d6_94b7_4090,
+            0x5790_58c5_1d0b_9fee,
+            0x2c40_f1ab_b72e_f567,
+            0x0958_cb82_4050_b94b,
+            0x6de9_a5a7_46fb_58d3,
+        ],
+        "{sums:x?}"
+    );
+}
