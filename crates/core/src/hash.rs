@@ -92,9 +92,9 @@ impl HashSpec {
     #[inline]
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
-        let [low, _] = self.seed_words();
+        let [low, high] = self.seed_words();
         if self.algorithm != Algorithm::Rapid {
-            return self.hash_by_call(bytes);
+            return hash_by_call(self.algorithm, bytes, low, high);
         }
         let seeded;
         let secrets = if low == 0 {
@@ -104,17 +104,6 @@ impl HashSpec {
             &seeded
         };
         rapid(bytes, secrets)
-    }
-
-    /// By a call, for it is long, and shall not keep what calls [`hash`](Self::hash) from being
-    /// inlined.
-    #[inline(never)]
-    fn hash_by_call(&self, bytes: &[u8]) -> u64 {
-        let [low, high] = self.seed_words();
-        match self.algorithm {
-            Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
-            _ => self.hash_wide(bytes)[0],
-        }
     }
 
     /// The two words of a hash of 128 bits, the low one first; one of 64 bits has a high word of
@@ -241,6 +230,18 @@ static UNSEEDED: RapidSecrets = RapidSecrets::seed_cpp(0);
 #[inline]
 fn rapid(bytes: &[u8], secrets: &RapidSecrets) -> u64 {
     rapidhash_v3_inline::<true, false, false>(bytes, secrets)
+}
+
+/// By a call, for it is long, and shall not keep what calls [`HashSpec::hash`] from being inlined;
+/// by values, for a reference would keep the whole filter that the spec is part of in memory.
+#[inline(never)]
+fn hash_by_call(algorithm: Algorithm, bytes: &[u8], low: u64, high: u64) -> u64 {
+    match algorithm {
+        Algorithm::Rapid => rapid(bytes, &RapidSecrets::seed_cpp(low)),
+        Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
+        Algorithm::Xxh3Wide => xxh3_128_with_seed(bytes, low) as u64,
+        Algorithm::Sip13Wide => sip13_wide(bytes, SipHasher13Wide::new_with_keys(low, high))[0],
+    }
 }
 
 #[inline]

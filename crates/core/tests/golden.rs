@@ -254,6 +254,30 @@ fn the_hashes_in_the_document_are_true() {
         };
         assert_eq!(spec.hash(key), hash);
     }
+    let seeded = |seed| Facts { hash: 3, seed: HashSpec::wide(seed).seed(), ..Facts::none() };
+    let keyed = || Facts { hash: 4, seed: SIP_KEY, ..Facts::none() };
+    for (facts, seed, shown, key) in [
+        (seeded(0), "0", "none", &b""[..]),
+        (seeded(0), "0", "`one`", b"one"),
+        (seeded(1), "1", "`one`", b"one"),
+        (seeded(1), "1", "`a` to `z`", &letters[..26]),
+        (seeded(1), "1", alphabets, &letters),
+        (keyed(), "`00 01 … 0f`", "none", b""),
+        (keyed(), "`00 01 … 0f`", "`00`", &[0]),
+        (keyed(), "`00 01 … 0f`", "`00 01`", &[0, 1]),
+        (keyed(), "`00 01 … 0f`", alphabets, &letters),
+    ] {
+        let name = if facts.hash == 3 { "XXH3-128" } else { "SipHash-1-3-128" };
+        let [low, high] = naive::hash::hash_wide(&facts, key);
+        let row = format!("| {name} | {seed} | {shown} | `{low:016x}` | `{high:016x}` |");
+        assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
+        let spec = if facts.hash == 3 {
+            HashSpec::wide(u64::from(seed == "1"))
+        } else {
+            HashSpec::wide_keyed(SIP_KEY)
+        };
+        assert_eq!(spec.hash_wide(key), [low, high]);
+    }
 }
 
 /// `hexdump -C`.
@@ -291,6 +315,12 @@ fn hashes_are_those_of_their_publications() {
             let facts = Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };
             assert_eq!(spec.hash(&key), naive::hash::hash(&facts, &key), "{spec:?} {length}");
             assert_eq!(key.hash_with(&spec), spec.hash(&key));
+        }
+        for spec in [HashSpec::wide(0), HashSpec::wide(seed), HashSpec::wide_keyed(SIP_KEY)] {
+            let facts = Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };
+            let words = naive::hash::hash_wide(&facts, &key);
+            assert_eq!(spec.hash_wide(&key), words, "{spec:?} {length}");
+            assert_eq!(spec.hash(&key), words[0]);
         }
     }
 }

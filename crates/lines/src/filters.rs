@@ -1,4 +1,7 @@
 //! Filter files and lines: filling a filter, and asking it.
+//!
+//! A filter says how lines are hashed, and whether a hash has one word or two; answers are one a
+//! line in either case.
 
 use std::io::Write;
 
@@ -104,5 +107,44 @@ pub fn check(
 fn hashing(hash: HashSpec) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
     move |batch, scratch| {
         scratch.take_keys(batch, &hash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petal::{BloomFilter, WideBloomFilter};
+    use petal_testkit::scratch::Scratch;
+
+    use super::*;
+    use crate::budget::LEAST_MEMORY;
+
+    /// Hashes of one word and of two: every line is found, in many batches, and told one by one.
+    #[test]
+    fn lines_go_into_filters_of_either_width() {
+        let scratch = Scratch::new();
+        let text =
+            |from: u64| (from..from + 30_000).map(|n| format!("line {n}\n")).collect::<String>();
+        let members = [Source::from_arg(scratch.write("members", text(0).as_bytes()))];
+        let others = [Source::from_arg(scratch.write("others", text(20_000).as_bytes()))];
+        let mut settings = Settings::new(LEAST_MEMORY);
+        settings.jobs = 2;
+        let mut filters: [Box<dyn MembershipMut>; 2] = [
+            Box::new(BloomFilter::with_rate(30_000, 1e-9).unwrap()),
+            Box::new(WideBloomFilter::with_rate(30_000, 1e-18).unwrap()),
+        ];
+        for filter in &mut filters {
+            let filled = fill(&settings, &mut **filter, &members).unwrap();
+            assert_eq!(filled, Filled { lines: 30_000, new: 30_000 }, "{filter:?}");
+            let mut out = Vec::new();
+            let checked = check(&settings, &**filter, &others, false, Some(&mut out)).unwrap();
+            assert_eq!(checked, Checked { lines: 30_000, hits: 10_000 }, "{filter:?}");
+            let expect: String =
+                text(20_000).lines().take(10_000).map(|l| format!("{l}\n")).collect();
+            assert!(out == expect.as_bytes(), "{filter:?}");
+            out.clear();
+            check(&settings, &**filter, &others, true, Some(&mut out)).unwrap();
+            assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 20_000);
+            assert_eq!(fill(&settings, &mut **filter, &members).unwrap().new, 0);
+        }
     }
 }

@@ -75,6 +75,7 @@ impl<'a> Batch<'a> {
 /// What a worker keeps from batch to batch, so that no batch allocates.
 #[derive(Default)]
 pub(crate) struct Scratch {
+    /// Hashes of lines: of each as many words as its filter takes, mostly one.
     pub(crate) keys: Vec<u64>,
     pub(crate) prints: Vec<Fingerprint>,
     pub(crate) answers: Answers,

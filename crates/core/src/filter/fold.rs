@@ -241,33 +241,59 @@ pub(super) fn folded_block(lines: &[Line], block_lines: usize, divisor: u64, at:
 
 /// Line `at` of a classic filter of so many bits, folded. Bits behind the last one, which only
 /// damaged data have, stay behind.
+///
+/// A divisor below 64 takes a word apart bit by set bit; from there on a bit of the fold is a run
+/// of words, and one that is not clear ends the search.
 pub(super) fn folded_bits(lines: &[Line], bits: u64, divisor: u64, at: usize) -> Line {
     const LINE_BITS: u64 = 8 * Line::BYTES as u64;
     if divisor == 1 {
         return lines[at];
     }
     let mut folded = Line::ZERO;
+    let mut set = |bit: u64| folded.0[(bit / 64) as usize] |= (1u64 << (bit % 64)).to_le();
     let first = at as u64 * LINE_BITS;
     let end = (first + LINE_BITS).min(bits / divisor);
-    for bit in first..end {
-        if any_set(lines, bit * divisor, (bit + 1) * divisor) {
-            folded.0[(bit / 64 % 8) as usize] |= (1u64 << (bit % 64)).to_le();
+    if divisor >= 64 {
+        let run = |bit: &u64| any_set(lines, bit * divisor, (bit + 1) * divisor);
+        (first..end).filter(run).for_each(|bit| set(bit - first));
+        return folded;
+    }
+    // Offsets are below 512 · 64, so that this is exact.
+    let part = (1 << RECIPROCAL) / divisor + 1;
+    let (start, end) = (first * divisor, end * divisor);
+    let mut at = start;
+    while at < end {
+        let next = (at | 63) + 1;
+        let mut word = word_between(lines, at, end);
+        while word != 0 {
+            let offset = (at & !63) + u64::from(word.trailing_zeros()) - start;
+            set((offset * part) >> RECIPROCAL);
+            word &= word - 1;
         }
+        at = next;
     }
     folded
+}
+
+/// x / d is (x · (2^R / d + 1)) >> R, rounded down all the way, for x · d below 2^R.
+const RECIPROCAL: u32 = 22;
+
+/// The word of bit `at`, without the bits before that one and from `end` on.
+#[inline]
+fn word_between(lines: &[Line], at: u64, end: u64) -> u64 {
+    let word = u64::from_le(lines[(at / 512) as usize].0[(at / 64 % 8) as usize]);
+    let beyond = ((at | 63) + 1).saturating_sub(end);
+    word & (!0 << (at % 64)) & (!0 >> beyond)
 }
 
 /// Whether a bit from `start` up to `end` is set.
 fn any_set(lines: &[Line], start: u64, end: u64) -> bool {
     let mut at = start;
     while at < end {
-        let word = u64::from_le(lines[(at / 512) as usize].0[(at / 64 % 8) as usize]);
-        let next = (at | 63) + 1;
-        let beyond = next.saturating_sub(end);
-        if word >> (at % 64) << (at % 64 + beyond) != 0 {
+        if word_between(lines, at, end) != 0 {
             return true;
         }
-        at = next;
+        at = (at | 63) + 1;
     }
     false
 }
@@ -288,6 +314,14 @@ mod tests {
         assert_eq!(divisors(720_720).len(), 240);
         assert_eq!(greatest_common_divisor(720_720, 5040), 5040);
         assert_eq!((greatest_common_divisor(7, 12), greatest_common_divisor(12, 12)), (1, 12));
+    }
+
+    #[test]
+    fn reciprocals_divide() {
+        for divisor in 1..64u64 {
+            let part = (1 << RECIPROCAL) / divisor + 1;
+            assert!((0..512 * 64).all(|x| (x * part) >> RECIPROCAL == x / divisor), "{divisor}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@
 
 #[cfg(not(all(loom, test)))]
 pub(crate) mod atomic;
+#[cfg(test)]
+mod borders;
 pub(crate) mod builder;
 pub(crate) mod file;
 mod fold;
