@@ -266,6 +266,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         why: "an allocator that counts",
     },
     UnsafeRoom { prefix: "crates/core/tests/wide.rs", at_most: Some(1), why: "a mapped file" },
+    UnsafeRoom {
+        prefix: "crates/core/tests/static_filter.rs",
+        at_most: Some(1),
+        why: "a mapped file",
+    },
 ];
 
 /// A file wants at most 400 lines; above this one `arch` says so.

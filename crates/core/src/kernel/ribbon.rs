@@ -83,6 +83,8 @@ pub(crate) struct Layer {
     pub(crate) rows_at: u64,
     /// The half word where its cuts begin.
     pub(crate) cuts_at: u64,
+    /// Half words of cuts of a shard.
+    pub(crate) cuts_each: u64,
 }
 
 /// Where a key is in a layer.
@@ -91,6 +93,16 @@ pub(crate) struct Place {
     pub(crate) shard: u64,
     /// The first row of its equation, in the shard.
     pub(crate) start: u64,
+}
+
+/// Where the cut of a key's bucket is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    half: usize,
+    /// The cut's first bit in the half word.
+    shift: u32,
+    /// The first row of the key's equation, in the bucket.
+    row: u32,
 }
 
 /// Where the bits of a key are, and what they should be.
@@ -113,12 +125,6 @@ impl Layer {
         (self.segments - 1) * WIDTH
     }
 
-    /// Half words of cuts of a shard.
-    #[inline(always)]
-    pub(crate) fn cuts_each(&self) -> u64 {
-        if self.last { 0 } else { self.starts().div_ceil(BUCKET * CUTS_IN_HALF) }
-    }
-
     /// Where a hash of this layer is. Grows with the hash.
     #[inline(always)]
     pub(crate) fn place(&self, g: u64) -> Place {
@@ -138,23 +144,32 @@ impl Layer {
         self.columns + u64::from(segment + 1 < self.wide)
     }
 
-    /// The half word with the cut of a place's bucket, and the cut's number in it.
+    /// Where the cut of a place's bucket is.
     #[inline(always)]
-    pub(crate) fn cut_of(&self, place: Place) -> (u64, u32) {
+    fn cut_of(&self, place: Place) -> Cut {
         let bucket = place.start / BUCKET;
-        let half = self.cuts_at + place.shard * self.cuts_each() + bucket / CUTS_IN_HALF;
-        (half, (bucket % CUTS_IN_HALF) as u32)
+        let half = self.cuts_at + place.shard * self.cuts_each + bucket / CUTS_IN_HALF;
+        let shift = (bucket % CUTS_IN_HALF) as u32 * 2;
+        Cut { half: half as usize, shift, row: (place.start % BUCKET) as u32 }
+    }
+
+    /// The first so many rows of a bucket, of a shard, are bumped.
+    pub(crate) fn bumped_in(&self, cuts: &[u32], shard: u64, bucket: u64) -> u64 {
+        if self.last {
+            return 0;
+        }
+        let Cut { half, shift, .. } = self.cut_of(Place { shard, start: bucket * BUCKET });
+        CUTS[(u32::from_le(cuts[half]) >> shift & 3) as usize]
     }
 
     /// Whether the cuts send a key on to the next layer.
     #[inline(always)]
-    fn bumps(&self, cuts: &[u32], place: Place) -> bool {
+    fn bumps(&self, cuts: &[u32], cut: Cut) -> bool {
         if self.last {
             return false;
         }
-        let (half, at) = self.cut_of(place);
-        let cut = u32::from_le(cuts[half as usize]) >> (2 * at) & 3;
-        place.start % BUCKET < CUTS[cut as usize]
+        let bits = u32::from_le(cuts[cut.half]) >> cut.shift & 3;
+        u64::from(cut.row) < CUTS[bits as usize]
     }
 
     /// Where the bits of a hash of this layer are.
@@ -233,11 +248,14 @@ const CHUNK: usize = 1024;
 /// Hashes on the way: enough to keep a core's line-fill buffers busy.
 const AHEAD: usize = 32;
 
+/// Half words of a line.
+const LINE: usize = 16;
+
 /// A hash on the way.
 #[derive(Clone, Copy, Default)]
 struct Prepared {
     waiting: Waiting,
-    place: Place,
+    cut: Cut,
     run: Run,
 }
 
@@ -255,7 +273,7 @@ impl Ribbon<'_> {
         for layer in self.layers {
             hash = remix(hash, layer.seed);
             let place = layer.place(hash);
-            if !layer.bumps(self.cuts, place) {
+            if !layer.bumps(self.cuts, layer.cut_of(place)) {
                 return agrees(self.rows, &layer.run(hash, place));
             }
         }
@@ -299,12 +317,13 @@ impl Ribbon<'_> {
     ) -> usize {
         let mut ring = [Prepared::default(); AHEAD];
         let mut bumped = 0;
-        // A batch may be shorter.
-        let ahead = AHEAD.min(waiting.len());
-        for at in 0..waiting.len() + ahead {
-            let slot = &mut ring[at % ahead];
-            if at >= ahead {
-                let bumps = layer.bumps(self.cuts, slot.place);
+        if waiting.is_empty() {
+            return 0;
+        }
+        for at in 0..waiting.len() + AHEAD {
+            let slot = &mut ring[at % AHEAD];
+            if at >= AHEAD {
+                let bumps = layer.bumps(self.cuts, slot.cut);
                 let yes = agrees(self.rows, &slot.run) & !bumps;
                 let Waiting { number, .. } = slot.waiting;
                 found[number / 64] |= u64::from(yes) << (number % 64);
@@ -323,11 +342,12 @@ impl Ribbon<'_> {
     fn prepare(&self, layer: &Layer, waiting: Waiting) -> Prepared {
         let hash = remix(waiting.hash, layer.seed);
         let place = layer.place(hash);
-        let run = layer.run(hash, place);
-        prefetch(self.rows, run.near);
-        prefetch(self.rows, run.far + run.columns.saturating_sub(1));
-        prefetch(self.cuts, layer.cut_of(place).0 as usize);
-        Prepared { waiting: Waiting { hash, ..waiting }, place, run }
+        let (cut, run) = (layer.cut_of(place), layer.run(hash, place));
+        let last = run.far + run.columns.saturating_sub(1);
+        (run.near..last).step_by(LINE).for_each(|half| prefetch(self.rows, half));
+        prefetch(self.rows, last);
+        prefetch(self.cuts, cut.half);
+        Prepared { waiting: Waiting { hash, ..waiting }, cut, run }
     }
 }
 

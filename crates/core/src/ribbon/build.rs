@@ -124,7 +124,7 @@ struct Part {
 
 impl Part {
     fn new(layer: &Layer) -> Result<Self> {
-        let cuts = layer.shards * layer.cuts_each();
+        let cuts = layer.shards * layer.cuts_each;
         let rows = layer.rows_of(layer.shards * layer.segments) - layer.rows_at;
         let zeroed = |halves: u64| Owned::zeroed(halves.div_ceil(HALVES));
         Ok(Self { cuts: zeroed(cuts)?, rows: zeroed(rows)? })
@@ -332,7 +332,7 @@ fn solve(
         let rows = layer.rows_of(behind) - layer.rows_of(first);
         let keys = cut_off(&mut keys_left, end);
         let rows = cut_off(&mut rows_left, rows as usize);
-        let cuts = cut_off(&mut cuts_left, layer.cuts_each() as usize);
+        let cuts = cut_off(&mut cuts_left, layer.cuts_each as usize);
         (shard, keys, rows, cuts, run)
     });
     share_out(work, threads, Solver::default, |solver, (shard, keys, rows, cuts, run)| {

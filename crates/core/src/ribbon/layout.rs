@@ -4,7 +4,7 @@
 //! rows. It comes of a plan, or of numbers in a file, checked.
 
 use crate::error::{Error, Result};
-use crate::kernel::ribbon::Layer;
+use crate::kernel::ribbon::{BUCKET, CUTS_IN_HALF, Layer, WIDTH};
 use crate::store::Line;
 
 /// Columns that all rows have, at most: one more must fit a half word of fingerprint.
@@ -63,9 +63,12 @@ impl Layout {
             return Err(Error::invalid("layers", "at most 16, and the last at the end", "more"));
         }
         let (columns, rows_at, cuts_at) = (self.columns, self.rows, self.cuts);
-        let layer = Layer { seed, shards, segments, wide, columns, last, rows_at, cuts_at };
+        let buckets = ((segments - 1) * WIDTH).div_ceil(BUCKET);
+        let cuts_each = if last { 0 } else { buckets.div_ceil(CUTS_IN_HALF) };
+        let layer =
+            Layer { seed, shards, segments, wide, columns, last, rows_at, cuts_at, cuts_each };
         self.rows = layer.rows_of(shards * segments);
-        self.cuts += shards * layer.cuts_each();
+        self.cuts += shards * cuts_each;
         self.layers.push(layer);
         Ok(layer)
     }

@@ -19,7 +19,7 @@ use crate::answers::Answers;
 use crate::error::Result;
 pub(crate) use crate::format::header::Facts;
 use crate::hash::HashSpec;
-use crate::kernel::ribbon::{BUCKET, CUTS, CUTS_IN_HALF, Layer, Ribbon, WIDTH};
+use crate::kernel::ribbon::{BUCKET, Layer, Ribbon, WIDTH};
 use crate::kernel::{Kernel, Ready};
 use crate::key::Key;
 use crate::rate;
@@ -239,13 +239,8 @@ fn kept(layer: &Layer, cuts: &[u32]) -> [u64; 2] {
     for shard in 0..layer.shards {
         for segment in 0..layer.segments - 1 {
             let bucket = segment * WIDTH / BUCKET;
-            let cut = if layer.last {
-                0
-            } else {
-                let half = layer.cuts_at + shard * layer.cuts_each() + bucket / CUTS_IN_HALF;
-                u32::from_le(cuts[half as usize]) >> (2 * (bucket % CUTS_IN_HALF)) & 3
-            };
-            let bumped = CUTS[cut as usize].saturating_sub(segment * WIDTH % BUCKET);
+            let cut = layer.bumped_in(cuts, shard, bucket);
+            let bumped = cut.saturating_sub(segment * WIDTH % BUCKET);
             let columns = layer.columns_of(shard * layer.segments + segment);
             kept[usize::from(columns > layer.columns)] += WIDTH - bumped.min(WIDTH);
         }

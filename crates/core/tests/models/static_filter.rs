@@ -1,0 +1,256 @@
+//! Layout 8 of docs/format.md once more, the slow and obvious way, and static filters compared
+//! with it and with the set they were made of.
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+
+use petal::{Answers, HashSpec, Lent, StaticFilter};
+
+/// A file of layout 8, asked as the document says. Checks nothing.
+pub(crate) struct Naive<'a> {
+    file: &'a [u8],
+    columns: u64,
+    layers: Vec<Layer>,
+}
+
+/// What the document says of a layer; offsets in bytes from the beginning of the file.
+struct Layer {
+    seed: u64,
+    shards: u64,
+    segments: u64,
+    wide: u64,
+    cuts_at: u64,
+    /// Bytes of cuts of a shard.
+    cuts_each: u64,
+    rows_at: u64,
+    last: bool,
+}
+
+impl<'a> Naive<'a> {
+    pub(crate) fn new(file: &'a [u8]) -> Self {
+        let word = |at: u64| {
+            (0..8).rev().fold(0, |word, byte| word << 8 | u64::from(file[(at + byte) as usize]))
+        };
+        let (columns, count) = (word(96), word(104));
+        let directory = word(16);
+        let (mut layers, mut cuts) = (Vec::new(), 0);
+        for number in 0..count {
+            let at = directory + 64 * number;
+            let (seed, shards, segments, wide) =
+                (word(at), word(at + 8), word(at + 16), word(at + 24));
+            let last = number + 1 == count;
+            let buckets = (32 * (segments - 1)).div_ceil(64);
+            let cuts_each = if last { 0 } else { 4 * buckets.div_ceil(16) };
+            layers.push(Layer {
+                seed,
+                shards,
+                segments,
+                wide,
+                cuts_at: cuts,
+                cuts_each,
+                rows_at: 0,
+                last,
+            });
+            cuts += shards * cuts_each;
+        }
+        let cuts_at = directory + 64 * count;
+        let mut rows_at = cuts_at + cuts.div_ceil(64) * 64;
+        for layer in &mut layers {
+            layer.cuts_at += cuts_at;
+            layer.rows_at = rows_at;
+            rows_at += 4 * (layer.shards * layer.segments * columns + layer.wide);
+        }
+        Self { file, columns, layers }
+    }
+
+    /// A bit of the file, counted from a byte on.
+    fn bit(&self, from: u64, bit: u64) -> u64 {
+        u64::from(self.file[(from + bit / 8) as usize]) >> (bit % 8) & 1
+    }
+
+    /// A row's bit in a column.
+    fn row(&self, layer: &Layer, row: u64, column: u64) -> u64 {
+        let segment = row / 32;
+        let before = segment * self.columns + segment.min(layer.wide);
+        self.bit(layer.rows_at, 32 * (before + column) + row % 32)
+    }
+
+    /// Where a hash is in the first layer: its hash there, and the first row of its equation.
+    fn first_place(&self, hash: u64) -> (u64, u64) {
+        let layer = &self.layers[0];
+        let g = remix(hash, layer.seed);
+        let start = part(times(g, layer.shards), 32 * (layer.segments - 1));
+        (g, 32 * layer.segments * part(g, layer.shards) + start)
+    }
+
+    pub(crate) fn first_row(&self, hash: u64) -> u64 {
+        self.first_place(hash).1
+    }
+
+    /// In the first layer, the bits of a hash's first row that its fingerprint has ones for: byte
+    /// in the file, and bit in the byte.
+    pub(crate) fn ones_wanted(&self, hash: u64) -> Vec<(u64, u64)> {
+        let layer = &self.layers[0];
+        let (g, row) = self.first_place(hash);
+        let segment = row / 32;
+        let columns = self.columns + u64::from(segment + 1 < layer.wide);
+        let before = segment * self.columns + segment.min(layer.wide);
+        (0..columns)
+            .filter(|column| equation(g) >> (32 + column) & 1 == 1)
+            .map(|column| 32 * (before + column) + row % 32)
+            .map(|bit| (layer.rows_at + bit / 8, bit % 8))
+            .collect()
+    }
+
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        let mut g = hash;
+        for layer in &self.layers {
+            g = remix(g, layer.seed);
+            let shard = part(g, layer.shards);
+            let start = part(times(g, layer.shards), 32 * (layer.segments - 1));
+            if !layer.last {
+                let cut = layer.cuts_at + shard * layer.cuts_each;
+                let bucket = start / 64;
+                let cut = self.bit(cut, 2 * bucket) + 2 * self.bit(cut, 2 * bucket + 1);
+                if start % 64 < [0, 8, 20, 64][cut as usize] {
+                    continue;
+                }
+            }
+            let equation = equation(g);
+            let first = 32 * layer.segments * shard + start;
+            let columns = self.columns + u64::from(first / 32 + 1 < layer.wide);
+            return (0..columns).all(|column| {
+                let named = (0..32).filter(|i| equation >> i & 1 == 1);
+                let sum: u64 = named.map(|i| self.row(layer, first + i, column)).sum();
+                sum % 2 == equation >> (32 + column) & 1
+            });
+        }
+        false
+    }
+}
+
+fn remix(hash: u64, seed: u64) -> u64 {
+    let mut g = hash ^ times(seed.wrapping_add(1), 0x9fb2_1c65_1e98_df25);
+    g = times(g ^ g >> 32, 0x9e37_79b9_7f4a_7c15);
+    g = times(g ^ g >> 29, 0x9fb2_1c65_1e98_df25);
+    g ^ g >> 32
+}
+
+fn equation(g: u64) -> u64 {
+    let product = u128::from(g) * 0x9e37_79b9_7f4a_7c15;
+    (product / (1 << 64)) as u64 ^ product as u64 | 1
+}
+
+fn part(x: u64, n: u64) -> u64 {
+    ((u128::from(x) * u128::from(n)) >> 64) as u64
+}
+
+fn times(a: u64, b: u64) -> u64 {
+    a.wrapping_mul(b)
+}
+
+/// Bytes in memory that begins at a cache line.
+pub(crate) struct Aligned {
+    room: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Aligned {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut room = vec![0; bytes.len() + 64];
+        let start = room.as_ptr().align_offset(64);
+        room[start..start + bytes.len()].copy_from_slice(bytes);
+        Self { room, start, length: bytes.len() }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.room[self.start..self.start + self.length]
+    }
+}
+
+/// The file of a filter.
+pub(crate) fn file_of(filter: &StaticFilter, metadata: &str) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write_to(&mut file, metadata).expect("memory takes it");
+    file
+}
+
+/// Numbers out of bytes; zeros when they are used up.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn next(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    fn word(&mut self) -> u64 {
+        (0..8).fold(0, |word, _| word << 8 | u64::from(self.next()))
+    }
+}
+
+/// Makes filters of sets that the bytes tell, and holds every answer, of every way into the
+/// library, against the set and the document.
+pub(crate) fn drive(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    let rates = [0.9, 0.5, 0.3, 0.125, 0.1, 0.01, 0.004, 1e-3, 1e-4, 3e-6, 1e-9];
+    let rate = rates[usize::from(bytes.next()) % rates.len()];
+    let keyed = bytes.next() % 4 == 0;
+    let hash = if keyed { HashSpec::keyed([bytes.next(); 16]) } else { HashSpec::rapid(0) };
+    let threads = NonZeroUsize::new(1 + usize::from(bytes.next()) % 3).expect("not 0");
+    let builder = StaticFilter::builder().rate(rate).hash(hash).threads(threads);
+    // Runs of hashes: like random ones, in a row, or the same again.
+    let mut hashes = Vec::new();
+    for _ in 0..bytes.next() % 4 {
+        let (kind, first) = (bytes.next(), bytes.word());
+        let length = u64::from(bytes.next()) * if kind & 64 == 0 { 1 } else { 40 };
+        let stretch = if kind & 1 == 0 { 1 } else { 0x9e37_79b9_7f4a_7c15 };
+        let made = |at: u64| first.wrapping_add(at.wrapping_mul(stretch));
+        hashes.extend((0..length).map(made));
+        if kind & 2 != 0 {
+            hashes.extend_from_within(..hashes.len() / 2);
+        }
+    }
+    let set: BTreeSet<u64> = hashes.iter().copied().collect();
+    let filter = builder.from_hashes(hashes).expect("a set of any kind");
+    assert_eq!((filter.len(), filter.is_empty()), (set.len() as u64, set.is_empty()));
+
+    // The set alone decides, not how it came.
+    let sorted = builder.threads(NonZeroUsize::MIN).from_hashes(set.iter().copied().collect());
+    let sorted = sorted.expect("the same set");
+    assert!(sorted == filter);
+
+    let metadata = if keyed { "{}" } else { "" };
+    let file = file_of(&filter, metadata);
+    assert!(file == file_of(&sorted, metadata));
+    let (read, text) = StaticFilter::read_from(&file[..]).expect("just written");
+    assert!(read == filter && text == metadata && read.rate() == filter.rate());
+    let aligned = Aligned::new(&file);
+    let lent = StaticFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("just written");
+    assert!(lent == filter && petal_is_sound(&file));
+    let naive = Naive::new(&file);
+
+    let near = set.iter().map(|hash| hash ^ 1).take(300);
+    let others = (0..300).map(|_| bytes.word().wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut asked: Vec<u64> = set.iter().copied().collect();
+    asked.extend(near.chain(others).chain([0, u64::MAX]));
+    let (mut found, mut found_lent) = (Answers::new(), Answers::new());
+    filter.contains_hashes(&asked, &mut found);
+    lent.contains_hashes(&asked, &mut found_lent);
+    assert_eq!(found, found_lent);
+    for (at, &hash) in asked.iter().enumerate() {
+        let answer = naive.contains(hash);
+        assert!(answer || !set.contains(&hash), "lost {hash:#x}");
+        assert_eq!(found.get(at), answer, "{hash:#x} in a batch");
+        assert_eq!(filter.contains_hash(hash), answer, "{hash:#x}");
+        assert_eq!(read.contains_hash(hash), answer, "{hash:#x} after a file");
+    }
+}
+
+/// Reading verifies every byte.
+fn petal_is_sound(file: &[u8]) -> bool {
+    StaticFilter::read_from(file).is_ok()
+}

@@ -1,0 +1,359 @@
+//! Static filters: against their model, their rate, hostile bytes, sizes, memory, and one file
+//! for good.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+#[path = "models/static_filter.rs"]
+mod model;
+mod naive;
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::num::NonZeroUsize;
+
+use model::{Aligned, Naive, file_of};
+use naive::mend;
+use petal::{Answers, HashSpec, Kernel, Lent, Mapped, Membership, StaticFilter};
+use petal_testkit::bounds::binomial_range;
+use petal_testkit::corrupt::{bit_flips, extensions, truncations};
+use petal_testkit::rng::Rng;
+use petal_testkit::scratch::Scratch;
+use xxhash_rust::xxh3::xxh3_64;
+
+fn hashes(seed: u64, len: usize) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    (0..len).map(|_| rng.next_u64()).collect()
+}
+
+fn threads(threads: usize) -> NonZeroUsize {
+    NonZeroUsize::new(threads).unwrap()
+}
+
+// ---- Against the model --------------------------------------------------------------------------
+
+#[test]
+fn random_sets_are_as_the_document_says() {
+    let mut rng = Rng::new(8);
+    model::drive(&[]);
+    for _ in 0..150 {
+        let length = 10 + rng.below(90);
+        model::drive(&rng.bytes(length));
+    }
+}
+
+#[test]
+fn every_small_set_fits() {
+    for keys in (0..200).chain([1000, 1023, 1024, 1025, 1026, 2000, 2047, 5000]) {
+        for rate in [0.7, 0.01, 1e-7] {
+            let set = hashes(keys as u64, keys);
+            let filter = StaticFilter::from_hashes(set.clone(), rate).unwrap();
+            assert_eq!(filter.len(), keys as u64);
+            assert!(set.iter().all(|&hash| filter.contains_hash(hash)), "{keys} {rate}");
+            assert!(filter.rate() <= rate * 1.02, "{keys} {rate}: {}", filter.rate());
+        }
+    }
+}
+
+#[test]
+fn keys_of_every_kind_are_hashed_as_by_other_filters() {
+    let keys = ["one", "two", "three"];
+    let hash = HashSpec::keyed([3; 16]);
+    let filter = StaticFilter::builder().rate(1e-6).hash(hash).build(&keys).unwrap();
+    let mut found = Answers::new();
+    filter.contains_batch(&[&b"two"[..], b"four"], &mut found);
+    assert_eq!(found.iter().collect::<Vec<_>>(), [0]);
+    assert!(
+        keys.iter()
+            .all(|key| filter.contains(key) && filter.contains_hash(hash.hash(key.as_bytes())))
+    );
+    let many: Vec<u64> = (0..10_000).collect();
+    let filter = StaticFilter::builder().rate(1e-6).threads(threads(3)).build(&many).unwrap();
+    filter.contains_batch(&many, &mut found);
+    assert_eq!(found.count_ones(), 10_000);
+}
+
+#[test]
+fn sets_larger_than_a_shard_are_the_same_of_any_number_of_threads() {
+    let set = hashes(1, 300_000);
+    for rate in [0.1, 1e-6] {
+        let built = |number| {
+            let builder = StaticFilter::builder().rate(rate).threads(threads(number));
+            builder.from_hashes(set.clone()).unwrap()
+        };
+        let one = built(1);
+        assert!(one == built(2) && one == built(7));
+        let mut twice = set.clone();
+        twice.extend(set.iter().rev());
+        assert!(one == StaticFilter::from_hashes(twice, rate).unwrap());
+        let mut found = Answers::new();
+        one.contains_hashes(&set, &mut found);
+        assert_eq!(found.count_ones(), set.len() as u64);
+        let file = file_of(&one, "");
+        let naive = Naive::new(&file);
+        assert!(set.iter().step_by(17).all(|&hash| naive.contains(hash)));
+    }
+}
+
+/// What the portable kernel answers, all do.
+#[test]
+fn kernels_agree() {
+    let set = hashes(2, 50_000);
+    let asked: Vec<u64> = set.iter().copied().step_by(3).chain(hashes(3, 20_000)).collect();
+    for rate in [0.9, 0.2, 0.1, 0.01, 0.003, 1e-3, 1e-5, 1e-6, 2.5e-10] {
+        let filter = StaticFilter::from_hashes(set.clone(), rate).unwrap();
+        let file = file_of(&filter, "");
+        let before = Kernel::current();
+        Kernel::Portable.force();
+        let portable = StaticFilter::read_from(&file[..]).unwrap().0;
+        before.force();
+        let (mut ours, mut theirs) = (Answers::new(), Answers::new());
+        for length in [0, 1, 31, 32, 33, 64, 1023, 1024, 1025, asked.len()] {
+            filter.contains_hashes(&asked[..length], &mut ours);
+            portable.contains_hashes(&asked[..length], &mut theirs);
+            assert_eq!(ours, theirs, "{rate} {length}");
+        }
+        let single = |hash: &u64| filter.contains_hash(*hash) == portable.contains_hash(*hash);
+        assert!(asked.iter().all(single));
+    }
+}
+
+// ---- Rates and space ----------------------------------------------------------------------------
+
+#[test]
+fn the_rate_is_the_one_computed_and_the_one_asked_for() {
+    for (keys, rate) in [
+        (100_000, 0.6),
+        (100_000, 0.3),
+        (200_000, 0.1),
+        (3000, 0.04),
+        (200_000, 0.01),
+        (40_000, 0.0072),
+        (100_000, 1e-3),
+        (100_000, 1e-4),
+    ] {
+        let filter = StaticFilter::from_hashes(hashes(4, keys), rate).unwrap();
+        let asked = hashes(5, 1_000_000);
+        let mut found = Answers::new();
+        filter.contains_hashes(&asked, &mut found);
+        let (low, high) = binomial_range(asked.len() as u64, filter.rate(), 0.999);
+        let yes = found.count_ones();
+        assert!((low..=high).contains(&yes), "{keys} {rate}: {yes} not in {low}..={high}");
+        assert!(filter.rate() <= rate * 1.001, "{keys} {rate}: {}", filter.rate());
+        assert!(keys < 40_000 || filter.rate() > rate * 0.99, "{keys} {rate}: {}", filter.rate());
+        assert!((filter.expected_rate(keys as u64) / filter.rate() - 1.0).abs() < 0.02);
+        assert!(!filter.is_overfull() && filter.target_rate() == rate);
+    }
+}
+
+/// At most 1.05 of the least bits, everything in the data counted.
+#[test]
+fn it_takes_hardly_more_than_the_least_space() {
+    let set = hashes(6, 1_000_000);
+    for rate in [0.1, 0.09, 0.01, 1e-3, 1e-6] {
+        let builder = StaticFilter::builder().rate(rate).threads(threads(2));
+        let filter = builder.from_hashes(set.clone()).unwrap();
+        let bits = filter.size_bytes() as f64 * 8.0 / set.len() as f64;
+        assert!(bits <= 1.05 * -rate.log2(), "{rate}: {bits}");
+        assert!(filter.fill_ratio() > 0.98);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for rate in [0.0, -1.0, 1.0, 2.0, f64::NAN, 1e-10] {
+        assert!(StaticFilter::from_hashes(vec![1], rate).unwrap_err().is_invalid(), "{rate}");
+    }
+    assert!(StaticFilter::builder().build(&["one"]).unwrap_err().is_invalid());
+}
+
+// ---- Hostile bytes ------------------------------------------------------------------------------
+
+/// Small files with all parts: one layer, several, none.
+fn files() -> Vec<Vec<u8>> {
+    [(0, 0.01), (3, 0.01), (60, 0.1), (1100, 0.4)]
+        .into_iter()
+        .map(|(keys, rate)| {
+            file_of(&StaticFilter::from_hashes(hashes(7, keys), rate).unwrap(), "{}")
+        })
+        .collect()
+}
+
+/// Opens bytes in place and asks; whether it opened, and whether reading them took them.
+fn try_all(bytes: &[u8]) -> (bool, bool) {
+    let aligned = Aligned::new(bytes);
+    let opened = StaticFilter::<Lent<'_>>::from_bytes(aligned.bytes());
+    if let Ok(filter) = &opened {
+        let mut found = Answers::new();
+        let asked = hashes(9, 40);
+        filter.contains_hashes(&asked, &mut found);
+        for (at, &hash) in asked.iter().enumerate() {
+            assert_eq!(filter.contains_hash(hash), found.get(at));
+        }
+        let face: &dyn Membership = filter;
+        assert!((0.0..=1.0).contains(&face.estimated_rate()));
+        assert!((0.0..=1.0).contains(&face.fill_ratio()));
+        let _ = (face.describe(), face.geometry(), face.expected_rate(1 << 40));
+    }
+    (opened.is_ok(), StaticFilter::read_from(bytes).is_ok())
+}
+
+#[test]
+fn damage_is_refused() {
+    for file in files() {
+        assert_eq!(try_all(&file), (true, true));
+        assert!(truncations(&file).step_by(7).all(|short| try_all(short) == (false, false)));
+        assert!(extensions(&file).all(|longer| !try_all(&longer).1));
+        for (bit, damaged) in bit_flips(&file).filter(|(bit, _)| *bit < 2048 || bit / 8 >= 4096) {
+            let (opened, read) = try_all(&damaged);
+            assert!(!read && (bit >= 258 * 8 || !opened), "bit {bit}");
+        }
+    }
+}
+
+/// Whatever numbers a file has whose checksums are right: an error, or a filter that answers.
+#[test]
+fn lies_with_right_checksums_do_no_harm() {
+    let mut rng = Rng::new(10);
+    let numbers =
+        [0, 1, 2, 3, 31, 32, 255, 1 << 20, (1 << 20) + 1, 1 << 32, 1 << 50, 1 << 63, u64::MAX];
+    for file in files() {
+        let words = (64..240).step_by(8).chain((4096..file.len()).step_by(8));
+        for at in words.chain([24]) {
+            for number in numbers.into_iter().chain([rng.next_u64()]) {
+                let mut lie = file.clone();
+                lie[at..at + 8].copy_from_slice(&number.to_le_bytes());
+                mend(&mut lie);
+                try_all(&lie);
+            }
+        }
+        for _ in 0..2000 {
+            let mut lie = file.clone();
+            for _ in 0..1 + rng.below(3) {
+                let places = [36, 64, 88, 96, 104, 112, 4096, 4104, 4112, 4120, 4128, 4160, 4168];
+                let at = *rng.pick(&places);
+                if at < lie.len() {
+                    lie[at] = rng.next_u64() as u8;
+                }
+            }
+            mend(&mut lie);
+            try_all(&lie);
+        }
+    }
+}
+
+#[test]
+fn what_no_writer_writes_is_refused() {
+    let filter = StaticFilter::from_hashes(hashes(7, 1100), 0.4).unwrap();
+    let file = file_of(&filter, "");
+    // The lines of cuts and rows do not end with a line here: the tails are zeros.
+    let layers = filter.geometry().iter().find(|(name, _)| *name == "layers").unwrap().1;
+    let cuts_end = 4096 + 64 * (layers as usize + 1);
+    for at in [cuts_end - 1, file.len() - 1, 4096 + 63] {
+        let mut lie = file.clone();
+        assert_eq!(lie[at], 0, "{at}");
+        lie[at] = 1;
+        mend(&mut lie);
+        assert!(StaticFilter::read_from(&lie[..]).is_err(), "{at}");
+    }
+    // Columns beyond what fits, probes, lanes, one more parameter.
+    for (at, value) in [(96, 32), (38, 1), (40, 8), (112, 1), (104, 17)] {
+        let mut lie = file.clone();
+        lie[at] = value;
+        mend(&mut lie);
+        assert_eq!(try_all(&lie), (false, false), "{at}");
+    }
+}
+
+// ---- Sizes --------------------------------------------------------------------------------------
+
+/// A file of a filter far larger than 2^32 bytes, nearly all of it a hole, is asked at its ends.
+#[test]
+#[expect(unsafe_code, reason = "mapping is the caller's promise")]
+fn rows_beyond_all_borders_are_where_they_should_be() {
+    let (columns, segments) = (7u64, 1024u64);
+    // 2^32 bits, 2^32 bytes and 2^36 bytes of rows.
+    for shards in [1u64 << 29, 1 << 32, 1 << 36].map(|bytes| bytes / (4 * columns * segments) + 1) {
+        let wide = shards * segments / 2;
+        let rows = shards * segments * columns + wide;
+        let length = 64 + (4 * rows).div_ceil(64) * 64;
+        let mut file = file_of(&StaticFilter::from_hashes(vec![1], 0.01).unwrap(), "");
+        file.truncate(4096);
+        let mut put = |at: usize, word: u64| file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        put(24, length);
+        put(64, rows);
+        put(96, columns);
+        put(104, 1);
+        let sum = xxh3_64(&file[..248]);
+        file[248..256].copy_from_slice(&sum.to_le_bytes());
+        file.extend([3, shards, segments, wide].map(u64::to_le_bytes).concat());
+        let naive = Naive::new(&file);
+        // Keys all over, the first and the last of many among them.
+        let mut asked = hashes(11, 20_000);
+        asked.sort_by_key(|&hash| naive.first_row(hash));
+        let asked: Vec<u64> = asked.into_iter().step_by(199).collect();
+        let scratch = Scratch::new();
+        let path = scratch.write("huge.petal", &file);
+        let mut sparse = File::options().read(true).write(true).open(&path).unwrap();
+        sparse.set_len(4096 + length).unwrap();
+        // All bits are 0, and so are all sums. A bit in the first row of a key's equation makes a
+        // sum 1.
+        let mut last = 0;
+        for (byte, bit) in asked.iter().flat_map(|&hash| naive.ones_wanted(hash)) {
+            last = last.max(byte);
+            let mut old = [0];
+            sparse.seek(SeekFrom::Start(byte)).unwrap();
+            sparse.read_exact(&mut old).unwrap();
+            sparse.seek(SeekFrom::Start(byte)).unwrap();
+            sparse.write_all(&[old[0] | 1 << bit]).unwrap();
+        }
+        assert!(last > length - length / 1000);
+        // SAFETY: nobody else knows this file, and it is not written to from here on.
+        let map = unsafe { Mapped::open(&sparse) }.unwrap();
+        let filter = StaticFilter::open_mapped(map).unwrap();
+        assert_eq!(filter.size_bytes(), length);
+        let mut found = Answers::new();
+        filter.contains_hashes(&asked, &mut found);
+        assert_eq!(found.count_ones(), asked.len() as u64);
+        assert!(asked.iter().all(|&hash| filter.contains_hash(hash)));
+        let others = hashes(14, 500);
+        filter.contains_hashes(&others, &mut found);
+        assert!(found.count_ones() < 30);
+    }
+}
+
+#[test]
+fn memory_is_what_the_parts_take() {
+    for keys in [0, 1, 1000, 100_000] {
+        let filter = StaticFilter::from_hashes(hashes(12, keys), 0.01).unwrap();
+        let stores = filter.size_bytes();
+        let used = filter.memory_usage();
+        assert!(
+            used >= stores.saturating_sub(64 * 16) && used < stores + 2048 + 4096,
+            "{keys}: {used}"
+        );
+        let copy = filter.to_owned_filter().unwrap();
+        assert!(copy == filter);
+    }
+}
+
+// ---- For good -----------------------------------------------------------------------------------
+
+/// The bytes of filters of every kind of layer are those of the day the layout was written.
+#[test]
+fn files_stay_the_same() {
+    let sums: Vec<u64> = [(0, 0.01), (1, 0.01), (100, 0.03), (3000, 0.01), (80_000, 1e-3)]
+        .into_iter()
+        .map(|(keys, rate)| {
+            let filter = StaticFilter::from_hashes(hashes(13, keys), rate).unwrap();
+            xxh3_64(&file_of(&filter, ""))
+        })
+        .collect();
+    assert_eq!(sums, GOLDEN, "{sums:#x?}");
+}
+
+const GOLDEN: [u64; 5] = [
+    0x950e_9558_ad46_bccf,
+    0x0e9d_6d77_0192_d4ba,
+    0xb706_b91d_c3c2_32fc,
+    0x3aa5_0506_8a68_adc1,
+    0x5497_2c21_66a6_2569,
+];
