@@ -67,7 +67,9 @@ fn batches_of_keys_are_as_one_by_one() {
     batch.contains_batch(&texts, &mut answers);
     assert!(texts.iter().enumerate().all(|(at, key)| answers.get(at) == single.contains(key)));
     batch.remove_batch(&keys[..100], &mut answers);
-    keys[..100].iter().for_each(|key| drop(single.remove(key)));
+    for key in &keys[..100] {
+        single.remove(key);
+    }
     assert!(single == batch);
     batch.clear();
     assert!(batch.is_empty() && batch.fingerprints().count() == 0 && batch.shrink().unwrap());
@@ -110,7 +112,9 @@ fn union_takes_the_most_and_merge_the_sum() {
     theirs.grow().unwrap();
     for key in 0..90u64 {
         ours.add(&key).unwrap();
-        (0..3).for_each(|_| drop(theirs.add(&(key + 60)).unwrap()));
+        for _ in 0..3 {
+            theirs.add(&(key + 60)).unwrap();
+        }
     }
     let mut both = ours.to_owned_filter().unwrap();
     both.union(&theirs).unwrap();

@@ -30,6 +30,15 @@ impl Rule {
     ) -> Inserted {
         let (quotient, remainder) = (self.quotient(fingerprint), self.remainder(fingerprint));
         let run = self.run(select, bytes, quotient);
+        let block = quotient / SLOTS;
+        if !run.occupied && run.end <= quotient {
+            // Its own slot is free: half of all inserts until a table is as full as planned.
+            let bit = 1 << (quotient % SLOTS);
+            self.put_slot(bytes, quotient, remainder);
+            self.put_occupied(bytes, block, self.occupied(bytes, block) | bit);
+            self.put_ends(bytes, block, self.ends(bytes, block) | bit);
+            return Inserted::New;
+        }
         let behind = run.end.max(quotient);
         let mut place = if run.occupied { run.start } else { behind };
         while place < run.end && self.slot(bytes, place) < remainder {
@@ -43,7 +52,6 @@ impl Rule {
             return Inserted::Full;
         };
         self.move_up(bytes, place, free, remainder);
-        let block = quotient / SLOTS;
         if !run.occupied {
             let occupied = self.occupied(bytes, block);
             self.put_occupied(bytes, block, occupied | 1 << (quotient % SLOTS));

@@ -2,7 +2,7 @@
 
 use super::select::Portable;
 use super::{Fault, Fill, HEAD, Inserted, Rule, Select, Tally, Walk};
-use crate::kernel::{Kernel, Ready, scale};
+use crate::kernel::{Kernel, Ready, prefetch, scale};
 use crate::store::{Line, bytes_of, bytes_of_mut};
 
 #[cfg(target_arch = "x86_64")]
@@ -92,7 +92,7 @@ impl Table {
     #[inline]
     pub(crate) fn insert(&self, lines: &mut [Line], hash: u64, again: bool) -> Inserted {
         let (bytes, fingerprint) = (bytes_of_mut(lines), self.fingerprint(hash));
-        self.ask_for(bytes, hash);
+        self.ask_for_more(bytes, hash);
         with!(
             self,
             |select| self.rule.insert(select, bytes, fingerprint, again),
@@ -104,7 +104,7 @@ impl Table {
     #[inline]
     pub(crate) fn remove(&self, lines: &mut [Line], hash: u64) -> u64 {
         let (bytes, fingerprint) = (bytes_of_mut(lines), self.fingerprint(hash));
-        self.ask_for(bytes, hash);
+        self.ask_for_more(bytes, hash);
         with!(
             self,
             |select| self.rule.remove(select, bytes, fingerprint),
@@ -189,14 +189,14 @@ impl Table {
     ) -> Taken {
         let mut taken = Taken::default();
         for hash in hashes.iter().skip(first).take(AHEAD) {
-            self.ask_for(bytes, *hash);
+            self.ask_for_more(bytes, *hash);
         }
         for (at, hash) in hashes.iter().enumerate().skip(first) {
             if taken.new == room {
                 break;
             }
             if let Some(later) = hashes.get(at + AHEAD) {
-                self.ask_for(bytes, *later);
+                self.ask_for_more(bytes, *later);
             }
             let inserted = self.rule.insert(select, bytes, self.fingerprint(*hash), false);
             if inserted == Inserted::Full {
@@ -229,14 +229,24 @@ impl Table {
         self.rule.check(bytes_of(lines), quotients)
     }
 
+    /// Asks for the lines in which something will be moved for a hash: those of the next block
+    /// too.
+    #[inline(always)]
+    fn ask_for_more(&self, bytes: &[u8], hash: u64) {
+        self.ask_for(bytes, hash);
+        let quotient = self.rule.quotient(self.fingerprint(hash));
+        let next = self.rule.at(quotient / super::SLOTS + 1);
+        prefetch(bytes, next);
+    }
+
     /// Asks for the lines that a hash will be looked for in.
     #[inline(always)]
     fn ask_for(&self, bytes: &[u8], hash: u64) {
         let quotient = self.rule.quotient(self.fingerprint(hash));
         let at = self.rule.at(quotient / super::SLOTS);
         let slot = quotient % super::SLOTS + PUSHED;
-        crate::kernel::prefetch(bytes, at);
-        crate::kernel::prefetch(bytes, at + HEAD + slot * self.rule.width as usize / 8);
+        prefetch(bytes, at);
+        prefetch(bytes, at + HEAD + slot * self.rule.width as usize / 8);
     }
 }
 
