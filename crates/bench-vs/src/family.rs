@@ -151,9 +151,9 @@ const CUCKOO: (f64, f64) = (4.0, 255.0);
 /// What cuckoofilter errs when it is full.
 const CUCKOO_FULL: f64 = 0.031;
 
-/// cuckoofilter has fingerprints of eight bits, whatever is wanted of it: full, it errs 3 %. So it takes part twice at 1 %:
-/// as large as its number of keys, and as large as the rate wants it, its size being a power of two. A rate that would
-/// take more than 64 bits a key is beyond it.
+/// Names, rates and capacities of cuckoofilter. Its fingerprints have eight bits, whatever is wanted of it: full, it errs
+/// 3 %. So it takes part twice at 1 %: as large as its number of keys, and as large as the rate wants it, its size being a
+/// power of two. A rate that would take more than eight times the size is beyond it.
 fn cuckoo_capacities(keys: u64, rate: f64) -> Vec<(&'static str, f64, u64)> {
     let (slots, fingerprints) = CUCKOO;
     let errs = |capacity: u64| {
@@ -224,10 +224,10 @@ fn fuse(rate: f64) -> Contestant {
     const EIGHT: f64 = 1.0 / 256.0;
     if rate >= EIGHT {
         let build = |keys: &[u64]| BinaryFuse8::try_from(keys).ok();
-        made("xorf BinaryFuse8", EIGHT, Form::Single, build, count::<BinaryFuse8>)
+        made("xorf fuse", EIGHT, Form::Single, build, count::<BinaryFuse8>)
     } else {
         let build = |keys: &[u64]| BinaryFuse16::try_from(keys).ok();
-        made("xorf BinaryFuse16", EIGHT * EIGHT, Form::Single, build, count::<BinaryFuse16>)
+        made("xorf fuse", EIGHT * EIGHT, Form::Single, build, count::<BinaryFuse16>)
     }
 }
 
@@ -265,28 +265,13 @@ fn ribbon_of<const BITS: usize>(form: Form) -> Contestant {
 
 #[cfg(test)]
 mod tests {
-    use petal_bench::contest::rounds::{Plan, run};
-
     use super::*;
 
-    #[global_allocator]
-    static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
-
     #[test]
-    fn no_rival_loses_a_key_and_what_it_weighs_is_what_it_asked_for() {
-        let plan =
-            Plan { keys: 40_000, rounds: 2, judged: 200_000, chunk: 10_000, whole_fill: true };
-        let mut contestants = all(plan.keys, 0.01, || MEMORY.current_usage()).unwrap();
-        let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
-        for row in &rows {
-            eprintln!(
-                "{} {} {:?} {} {:?}",
-                row.filter,
-                row.operation.name(),
-                row.target,
-                row.bits_per_key,
-                row.measured
-            );
-        }
+    fn cuckoofilter_is_as_large_as_its_rate_wants_it() {
+        let capacities = |keys, rate| cuckoo_capacities(keys, rate);
+        let [full, wide] = capacities(1_000_000, 0.01)[..] else { panic!() };
+        assert_eq!((full.2, wide.2), (1 << 20, 1 << 22));
+        assert!(capacities(1_000_000, 0.001).is_empty());
     }
 }
