@@ -16,6 +16,10 @@ fn every_rival_has_its_counterpart() {
     let there: BTreeSet<&str> = contestants.iter().map(|one| one.filter.as_str()).collect();
     let compared: BTreeSet<&str> = pairs().map(|(rival, _)| rival).collect();
     assert_eq!(there, compared);
+    let contestants = family::all(KEYS, 0.01).unwrap();
+    let there: BTreeSet<&str> = contestants.iter().map(|one| one.filter.as_str()).collect();
+    let compared: BTreeSet<&str> = pairs().map(|(_, petal)| petal).collect();
+    assert!(compared.is_subset(&there), "{compared:?} of {there:?}");
 }
 
 #[test]
@@ -28,6 +32,7 @@ fn every_type_keeps_its_rate_and_loses_no_key() {
         assert_eq!(rows.len(), timed);
         for row in rows {
             let (measured, _) = row.measured.unwrap();
+            let rate = row.target.unwrap();
             assert!(measured < rate * 1.3, "{}: {measured} of {rate}", row.filter);
             assert!(row.bits_per_key > -rate.log2(), "{row:?}");
         }

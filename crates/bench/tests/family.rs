@@ -92,8 +92,8 @@ fn ahead_and_not_ahead_are_told_from_paired_ratios() {
          |  | fill, absent, present | space, present key by key |"
     );
     assert_eq!(
-        line(&page, "| qfilter | petal quotient | 10⁶ |"),
-        "| qfilter | petal quotient | 10⁶ | 0.50 | 0.50 | 1.25 |  | 0.50 | space, fill, delete | absent |"
+        line(&page, "| qfilter | petal quotient copies | 10⁶ |"),
+        "| qfilter | petal quotient copies | 10⁶ | 0.50 | 0.50 | 1.25 |  | 0.50 | space, fill, delete | absent |"
     );
     assert_eq!(
         line(&page, "| xorf fuse | petal static | 10⁶ |"),

@@ -1,80 +1,75 @@
 //! The family: one filter of each type that the library has, for the same 64-bit keys and the same rate.
 //!
 //! Every type is asked in batches and key by key; a type that deletes is timed at that too. How much memory it holds is
-//! asked of the filter when it is full, by `memory_usage`. A type that keys can be added to is an [`impl Member`](Member),
-//! a line in [`all`] says under which name it takes part.
+//! asked of the filter when it is full, by `memory_usage`. A type that keys can be added to is a [`Member`], and a line in
+//! [`all`] says under which name it takes part. One that grows takes part twice: told how many keys will come, and begun
+//! at a thousandth of them.
 
-use petal::{Answers, Filter, Geometry, Kernel};
+use petal::{
+    Answers, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
+    Kernel, QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter,
+};
 
 use super::keys::Keys;
+use super::members::{Copies, Grown, Member};
 use super::petal::kernels;
-use super::subject::{BATCH, InBatches, OneByOne, Subject, Tested};
+use super::subject::{BATCH, InBatches, Made, OneByOne, Subject, Tested};
 use super::{Contestant, Form, Kind, Operation};
-
-/// What is done with a filter that keys can be added to. Its memory is kept when it is cleared, unless it grows.
-trait Member: Sized + 'static {
-    /// What it is timed at.
-    const OPERATIONS: &[Operation] = Operation::ADDED;
-
-    /// A filter for so many keys.
-    fn make(keys: u64, rate: f64) -> petal::Result<Self>;
-    fn clear(&mut self);
-    fn insert(&mut self, key: &u64) -> bool;
-    fn contains(&self, key: &u64) -> bool;
-    fn insert_batch(&mut self, keys: &[u64], new: &mut Answers);
-    fn contains_batch(&self, keys: &[u64], found: &mut Answers);
-    fn memory_usage(&self) -> u64;
-
-    /// Removes a key, and tells whether it was there.
-    fn remove(&mut self, _key: &u64) -> bool {
-        false
-    }
-
-    fn remove_batch(&mut self, keys: &[u64], removed: &mut Answers) {
-        let _ = (keys, removed);
-    }
-}
-
-impl<G: Geometry + 'static> Member for Filter<G> {
-    fn make(keys: u64, rate: f64) -> petal::Result<Self> {
-        Self::with_rate(keys, rate)
-    }
-
-    fn clear(&mut self) {
-        self.clear();
-    }
-
-    fn insert(&mut self, key: &u64) -> bool {
-        self.insert(key)
-    }
-
-    fn contains(&self, key: &u64) -> bool {
-        self.contains(key)
-    }
-
-    fn insert_batch(&mut self, keys: &[u64], new: &mut Answers) {
-        self.insert_batch(keys, new);
-    }
-
-    fn contains_batch(&self, keys: &[u64], found: &mut Answers) {
-        self.contains_batch(keys, found);
-    }
-
-    fn memory_usage(&self) -> u64 {
-        self.memory_usage()
-    }
-}
 
 /// Every type, for so many keys at a rate.
 ///
 /// # Errors
 /// A sentence, if one of them cannot be made.
 pub fn all(keys: u64, rate: f64) -> Result<Vec<Contestant>, String> {
-    let types = [
-        added_to::<petal::BloomFilter>("petal bloom", keys, rate)?,
-        added_to::<petal::ClassicBloomFilter>("petal classic", keys, rate)?,
+    let mut types = vec![
+        added_to::<BloomFilter>("petal bloom", keys, rate)?,
+        added_to::<ClassicBloomFilter>("petal classic", keys, rate)?,
+        added_to::<CountingBloomFilter>("petal counting", keys, rate)?,
+        added_to::<ClassicCountingBloomFilter>("petal counting classic", keys, rate)?,
+        added_to::<QuotientFilter>("petal quotient", keys, rate)?,
+        added_to::<Copies>("petal quotient copies", keys, rate)?,
+        added_to::<Grown<QuotientFilter>>("petal quotient grown", keys, rate)?,
+        added_to::<ScalableBloomFilter>("petal scalable", keys, rate)?,
+        added_to::<Grown<ScalableBloomFilter>>("petal scalable grown", keys, rate)?,
+        added_to::<WideBloomFilter>("petal wide", keys, rate)?,
+        made(rate),
     ];
+    if rate == COARSE_BESIDE {
+        types.push(added_to::<Copies>(COARSE_NAME, keys, COARSE)?);
+    }
     Ok(types.into_iter().flatten().collect())
+}
+
+/// Beside a rival that errs 3 % whatever is asked for there is a filter of that rate, in the contest of 1 %.
+const COARSE: f64 = 0.031;
+const COARSE_BESIDE: f64 = 0.01;
+const COARSE_NAME: &str = "petal quotient 3 %";
+
+/// The type that is made of all keys at once, on one thread.
+fn made(rate: f64) -> [Contestant; 2] {
+    let name = "petal static";
+    let build = move |keys: &[u64]| StaticFilter::build(keys, rate).ok();
+    let single = Made::new(
+        build,
+        |filter: &StaticFilter, keys: &[u64]| {
+            keys.iter().map(|key| u64::from(filter.contains(key))).sum()
+        },
+        StaticFilter::memory_usage,
+    );
+    let batch = Made::new(
+        build,
+        |filter: &StaticFilter, keys: &[u64]| {
+            let mut found = Answers::new();
+            let batches = keys.chunks(BATCH).map(|keys| {
+                filter.contains_batch(keys, &mut found);
+                found.count_ones()
+            });
+            batches.sum()
+        },
+        StaticFilter::memory_usage,
+    );
+    let with = |form, subject| contestant(name, rate, form, Operation::MADE, subject);
+    [with(Form::Batch, Box::new(batch)), with(Form::Single, Box::new(single))]
 }
 
 /// A type in batches, and key by key.
@@ -117,7 +112,7 @@ fn contestant(
         kernel: kernels().last().copied().or(Some(Kernel::Portable)),
         threads: 1,
         operations,
-        at_once: operations.contains(&Operation::Build),
+        at_once: operations == Operation::MADE,
         judged: true,
         subject,
     }

@@ -11,6 +11,7 @@
 //! | [`subject`] | a filter as the harness sees it |
 //! | [`petal`] | the library's filters as contestants |
 //! | [`family`] | one filter of each type that the library has, for the same keys |
+//! | [`members`] | what is done with each of those types |
 //! | [`rounds`] | turns and rounds |
 //! | [`judge`] | the measured rate |
 //! | [`rows`] | one row for each contestant and operation, as CSV and as a table |
@@ -19,6 +20,7 @@
 pub mod family;
 mod judge;
 pub mod keys;
+mod members;
 pub mod petal;
 pub mod program;
 pub mod rounds;
