@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use peak_alloc::PeakAlloc;
 use petal_bench::contest::family;
 use petal_bench::contest::program::{Options, command, put};
-use petal_bench::contest::rounds::{Plan, run};
+use petal_bench::contest::rounds::{CHUNK, Plan, run};
 use petal_bench::contest::rows::table;
 use petal_bench_vs::family as rivals;
 
@@ -78,5 +78,8 @@ fn plan(keys: u64, rate: f64, quick: bool) -> Plan {
         0..=RATES_TO if rate == RATES[0] => 15,
         _ => 5,
     };
-    Plan { rounds, whole_fill: true, ..Plan::new(keys, quick) }
+    let plan = Plan::new(keys, quick);
+    // Rates are compared where each has a contest.
+    let judged = if keys <= RATES_TO { plan.judged } else { CHUNK };
+    Plan { rounds, judged, whole_fill: true, ..plan }
 }
