@@ -64,7 +64,8 @@ fn space_is_that_of_the_leanest_row_that_keeps_the_rate() {
         line(&page, "| growable-bloom-filter grown | 13.20 | "),
         "| growable-bloom-filter grown | 13.20 | **3.700 %** | 2.78 | | | | | | |"
     );
-    assert!(line(&page, "| cuckoofilter full | 8.40 | ").contains("| **3.000 %** | 1.66 | | | |"));
+    // It promised no more than 3.1 %.
+    assert!(line(&page, "| cuckoofilter full | 8.40 | ").contains("| 3.000 % | 1.66 | | | |"));
 }
 
 #[test]

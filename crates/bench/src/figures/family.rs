@@ -84,7 +84,9 @@ pub(super) fn space(sheet: &Sheet) -> String {
 }
 
 /// Bits, rate and how far above the limit of that rate; a promise that is not kept is in bold.
-fn cell(row: &Row, promised: f64) -> String {
+fn cell(row: &Row, rate: f64) -> String {
+    // What cannot keep the rate was made for another, and promised no more.
+    let promised = row.target_rate.map_or(rate, |target| target.max(rate));
     let bits = row.bits_per_key.map_or(String::new(), |bits| format!("{bits:.2}"));
     let (rate, times) = match (row.measured_rate, row.absent_keys) {
         (Some(rate), Some(tries)) if rate > upper_bound(promised, tries) => {

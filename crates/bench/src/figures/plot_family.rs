@@ -9,9 +9,17 @@ use super::svg::{Anchor, Canvas, FAINT, INK, Look, Point, look};
 use super::words::size;
 
 const WIDE: f64 = 860.0;
-const HIGH: f64 = 600.0;
+const HIGH: f64 = 700.0;
 /// Where the axes run: left, top, right, bottom.
-const FIELD: (f64, f64, f64, f64) = (56.0, 72.0, 836.0, 550.0);
+const FIELD: (f64, f64, f64, f64) = (56.0, 72.0, 836.0, 650.0);
+/// Names stand in a column between the left axis and here, in the order of what they name; those of points beyond the
+/// second place stand beside them.
+const COLUMN: (f64, f64) = (300.0, 500.0);
+/// From the base line of a name in the column to that of the next.
+const STEP: f64 = 17.0;
+
+/// Lines that are nowhere farther apart than this, in pixels, share a label.
+const TOGETHER: f64 = 6.0;
 
 /// A filter: rates and bits per key.
 struct Series<'a> {
@@ -29,7 +37,7 @@ pub(super) fn plot(sheet: &Sheet) -> String {
     let (low, high) = if least <= most { (least / 2.0, most * 2.0) } else { (1e-4, 0.02) };
     let high = high.min(0.3);
     let (_, heavy) = reach(all().map(|point| point.1));
-    let x = Axis::log(low, high, (left, right));
+    let x = Axis::log(low, high, (COLUMN.0, right));
     let y = Axis::log(limit(high) / 1.05, heavy.max(limit(low)) * 1.15, (bottom, top));
 
     let mut canvas = Canvas::new(WIDE, HIGH);
@@ -54,25 +62,73 @@ pub(super) fn plot(sheet: &Sheet) -> String {
     let bound: Vec<Point> = rates.map(|rate| (x.at(rate), y.at(limit(rate)))).collect();
     canvas.line(&bound, INK, 1.5, "6 4");
     let words = "no filter can be below: log₂(1/rate)".to_owned();
-    let mut labels = vec![Label { at: bound[30], words, color: INK }];
+    let mut labels = vec![Label { at: bound[60], words, color: INK }];
     let mut lines = vec![bound];
     let mut marks = Vec::new();
-    for Series { name, look, points } in &series {
+    let mut drawn: Vec<(Vec<Point>, &Series, String)> = Vec::new();
+    for series in &series {
         let line: Vec<Point> =
-            points.iter().map(|&(rate, bits)| (x.at(rate), y.at(bits))).collect();
-        canvas.line(&line, look.line, look.width, look.dash);
-        for &at in &line {
-            canvas.mark(at, look);
+            series.points.iter().map(|&(rate, bits)| (x.at(rate), y.at(bits))).collect();
+        let near = |(other, of, _): &&mut (Vec<Point>, &Series, String)| {
+            ours(of.name) == ours(series.name) && together(other, &line)
+        };
+        if let Some((_, of, words)) = drawn.iter_mut().find(near) {
+            let more = series.name.strip_prefix(of.name).unwrap_or(series.name);
+            *words += ", ";
+            *words += more.trim_start();
+            continue;
         }
-        // Beside the finest rate, where lines have parted most.
-        let words = (*name).to_owned();
-        labels.extend(line.last().map(|&at| Label { at, words, color: look.ink }));
+        canvas.line(&line, series.look.line, series.look.width, series.look.dash);
+        for &at in &line {
+            canvas.mark(at, &series.look);
+        }
         marks.extend(line.iter().copied());
-        lines.push(line);
+        lines.push(line.clone());
+        drawn.push((line, series, series.name.to_owned()));
     }
+    let mut column = Vec::new();
+    for (line, series, words) in drawn {
+        // Beside the finest rate, where lines have parted most.
+        let Some(&at) = line.last() else { continue };
+        let label = Label { at, words, color: series.look.ink };
+        if at.0 < COLUMN.1 { column.push(label) } else { labels.push(label) }
+    }
+    in_column(&mut canvas, column);
     let area = (left + 4.0, top + 2.0, right - 2.0, bottom - 2.0);
     labels::write(&mut canvas, &labels, &Crowd { area, marks, lines });
     canvas.finish(title)
+}
+
+/// Names one below the other, as near to the height of their points as they can be, each led to its point.
+fn in_column(canvas: &mut Canvas, mut labels: Vec<Label>) {
+    labels.sort_by(|a, b| a.at.1.total_cmp(&b.at.1));
+    let (_, top, _, bottom) = FIELD;
+    let mut heights: Vec<f64> = Vec::new();
+    for label in &labels {
+        let free = heights.last().map_or(top + STEP, |above| above + STEP);
+        heights.push(free.max(label.at.1));
+    }
+    // From below: each goes up towards its point and half of what those below it lack.
+    let mut most = bottom - STEP;
+    for (at, height) in heights.iter_mut().enumerate().rev() {
+        let crowd = (*height - labels[at].at.1) / 2.0;
+        *height = (*height - crowd).min(most).max(top + STEP * (at as f64 + 1.0));
+        most = *height - STEP;
+    }
+    for (label, height) in labels.iter().zip(heights) {
+        let end = (COLUMN.0 - 24.0, height);
+        canvas.line(&[(end.0 + 4.0, height), label.at], FAINT, 0.6, "");
+        canvas.words((end.0, height + 4.0), &label.words, Anchor::End, 12.0, label.color);
+    }
+}
+
+fn ours(name: &str) -> bool {
+    name.starts_with("petal")
+}
+
+fn together(a: &[Point], b: &[Point]) -> bool {
+    let near = |(a, b): (&Point, &Point)| (a.0 - b.0).hypot(a.1 - b.1) < TOGETHER;
+    a.len() == b.len() && a.iter().zip(b).all(near)
 }
 
 /// Every filter, at every rate; none without points.
