@@ -32,10 +32,13 @@ usage: cargo x COMMAND
   bench            every filter, alone and beside its rivals; keeps the rows in results/
   bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
   bench rivals     only beside its rivals; likewise
+  bench family     every type of filter beside its rivals: space, rate, time; keeps the rows in results/*/<date>-family.csv
+                   unless numbers of keys or --quick follow
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
-  figures          tables and plots of docs/performance.md, from the newest results/*/<date>.csv or --from FILE
+  figures          tables and plots of docs/performance.md and docs/filters.md, from the newest results/*/<date>.csv and
+                   <date>-family.csv or --from FILE
 ";
 
 fn main() -> ExitCode {
@@ -56,7 +59,8 @@ fn main() -> ExitCode {
         ["bench", "--quick"] => {
             bench_of("filters", &["--quick"]).and_then(|()| bench_of("rivals", &["--quick"]))
         }
-        ["bench", name @ ("filters" | "rivals"), rest @ ..] => bench_of(name, rest),
+        ["bench", "family"] => bench_of("family", &["--keep", "new"]),
+        ["bench", name @ ("filters" | "rivals" | "family"), rest @ ..] => bench_of(name, rest),
         ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
         ["figures", rest @ ..] => figures(rest),
         [] | ["help" | "--help" | "-h"] => {
@@ -95,7 +99,8 @@ fn whole_bench() -> Result {
 
 /// A bench, in the crate that has it.
 fn bench_of(name: &str, args: &[&str]) -> Result {
-    let package = if name == "rivals" { "petal-bench-vs" } else { "petal-bench" };
+    let beside_rivals = matches!(name, "rivals" | "family");
+    let package = if beside_rivals { "petal-bench-vs" } else { "petal-bench" };
     let runner = ["bench", "--quiet", "--package", package, "--bench", name, "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

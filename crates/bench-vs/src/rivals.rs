@@ -18,7 +18,7 @@ use xorf::{BinaryFuse8, Filter as _};
 const SPLIT_BLOCK: f64 = 10.53;
 
 fn tested<F>(filter: F, clear: fn(&mut F)) -> Tested<F, u64> {
-    Tested { filter, keys: Keys::numbers, clear, foretold: |_| None }
+    Tested::new(filter, Keys::numbers, clear)
 }
 
 /// sbbf-rs-safe: split blocks of Parquet, with AVX2. It sizes by whole bits a key, of which 11 would be more than 1 %
@@ -212,7 +212,8 @@ mod tests {
 
     #[test]
     fn no_rival_loses_a_key_and_all_keep_their_rate() {
-        let plan = Plan { keys: 30_000, rounds: 2, judged: 200_000, chunk: 10_000 };
+        let plan =
+            Plan { keys: 30_000, rounds: 2, judged: 200_000, chunk: 10_000, whole_fill: false };
         let mut contestants = all(plan.keys).unwrap();
         let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
         assert_eq!(rows.len(), contestants.len() * 4);

@@ -14,7 +14,8 @@ use petal_bench::summary::csv_row;
 use petal_bench_vs::{line_reads, rivals};
 
 /// Few enough for seconds.
-const PLAN: Plan = Plan { keys: 20_000, rounds: 2, judged: 100_000, chunk: CHUNK };
+const PLAN: Plan =
+    Plan { keys: 20_000, rounds: 2, judged: 100_000, chunk: CHUNK, whole_fill: false };
 /// The sizes that targets speak of.
 const SIZES: [u64; 4] = [100_000, 1_000_000, 50_000_000, 400_000_000];
 

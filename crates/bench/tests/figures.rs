@@ -266,7 +266,7 @@ fn a_second_run_changes_nothing() {
     fs::write(root.join("results/machine/1999-12-31.csv"), "old").unwrap();
     fs::write(root.join("results/machine/2000-01-03-files.csv"), "other").unwrap();
     let first = write(&root, None).unwrap();
-    assert!(first.source.ends_with("2000-01-02.csv"));
+    assert!(first.sources[0].ends_with("2000-01-02.csv"));
     assert_eq!(first.changed.len(), 1 + PLOTS.len());
     let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
     assert!(

@@ -1,4 +1,5 @@
-//! `figures`: brings the tables and plots of docs/performance.md up to date with the CSV of the filter benches.
+//! `figures`: brings the tables and plots of docs/performance.md and docs/filters.md up to date with the CSV of the filter
+//! benches.
 //!
 //! Exit code 0, or 1 with one line on standard error. Wrong usage: 2.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
@@ -12,8 +13,8 @@ use petal_bench::place::root;
 const USAGE: &str = "\
 usage: cargo x figures [--from FILE]
 
-Writes the tables of docs/performance.md and docs/plots/*.svg from FILE (a path from the root of the repository), or
-from the newest results/*/<date>.csv.
+Writes the tables of docs/performance.md, docs/filters.md and docs/plots/*.svg from FILE (a path from the root of the
+repository), or from the newest results/*/<date>.csv and results/*/<date>-family.csv.
 ";
 
 fn main() -> ExitCode {
@@ -34,9 +35,11 @@ fn main() -> ExitCode {
     match figures::write(&root(), from) {
         Ok(report) => {
             let met = |verdict| report.targets.iter().filter(|it| it.verdict() == verdict).count();
+            for source in &report.sources {
+                println!("read {}", source.display());
+            }
             println!(
-                "{}: {} targets met, {} not met, {} not in the CSV",
-                report.source.display(),
+                "{} targets met, {} not met, {} not in the CSV",
                 met(Verdict::Met),
                 met(Verdict::NotMet),
                 met(Verdict::NotInTheCsv)

@@ -10,11 +10,17 @@
 //! | [`keys`] | keys that are members by construction, and keys that are not |
 //! | [`subject`] | a filter as the harness sees it |
 //! | [`petal`] | the library's filters as contestants |
-//! | [`rounds`] | turns, rounds, and the judging of every answer |
+//! | [`family`] | one filter of each type that the library has, for the same keys |
+//! | [`members`] | what is done with each of those types |
+//! | [`rounds`] | turns and rounds |
+//! | [`judge`] | the measured rate |
 //! | [`rows`] | one row for each contestant and operation, as CSV and as a table |
 //! | [`program`] | what the bench programs have in common |
 
+pub mod family;
+mod judge;
 pub mod keys;
+mod members;
 pub mod petal;
 pub mod program;
 pub mod rounds;
@@ -42,11 +48,23 @@ pub enum Operation {
     Mixed,
     /// All keys go in with one call, on some threads. Timed in the turns of inserts.
     Build,
+    /// Keys that were inserted are taken out.
+    Remove,
 }
 
 impl Operation {
-    /// All of a filter that is asked, in the order in which they are timed.
+    /// All of a filter that keys go into and that is asked.
     pub const ALL: [Self; 4] = [Self::Insert, Self::Absent, Self::Present, Self::Mixed];
+    /// What the types of the family are timed at: those that delete at [`Self::REMOVED`], those made at once at
+    /// [`Self::MADE`].
+    pub const ADDED: &[Self] = &[Self::Insert, Self::Absent, Self::Present];
+    /// See [`Self::ADDED`].
+    pub const REMOVED: &[Self] = &[Self::Insert, Self::Absent, Self::Present, Self::Remove];
+    /// See [`Self::ADDED`].
+    pub const MADE: &[Self] = &[Self::Build, Self::Absent, Self::Present];
+    /// The turns of a contest, in their order.
+    pub const TURNS: [Self; 5] =
+        [Self::Insert, Self::Absent, Self::Present, Self::Mixed, Self::Remove];
 
     /// Its name in a row.
     pub fn name(self) -> &'static str {
@@ -56,6 +74,7 @@ impl Operation {
             Self::Present => "present",
             Self::Mixed => "mixed",
             Self::Build => "build",
+            Self::Remove => "remove",
         }
     }
 }
@@ -153,7 +172,8 @@ impl Contestant {
 
     /// What it is timed at in the turns of an operation, if at anything.
     pub fn does(&self, operation: Operation) -> Option<Operation> {
-        let builds = operation == Operation::Insert && self.operations == [Operation::Build];
+        let built = self.operations.contains(&Operation::Build);
+        let builds = operation == Operation::Insert && built;
         let does = if builds { Operation::Build } else { operation };
         self.operations.contains(&does).then_some(does)
     }

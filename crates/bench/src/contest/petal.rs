@@ -151,7 +151,7 @@ pub fn atomic(keys: u64, rate: f64, form: Form, kernel: Kernel) -> Result<Contes
     // Forces the kernel, too.
     let made = Model::Rate(rate).contestant(keys, Kind::Hash, form, kernel)?;
     let filter = AtomicBloomFilter::with_rate(keys, rate).map_err(|problem| problem.to_string())?;
-    let tested = Tested { filter, keys: Keys::numbers, clear: clear_atomic, foretold: |_| None };
+    let tested = Tested::new(filter, Keys::numbers, clear_atomic);
     let ask = |filter: &AtomicBloomFilter, &hash: &u64| filter.contains_hash(hash);
     let subject: Box<dyn Subject> = match form {
         Form::Single => {
@@ -182,8 +182,7 @@ fn tested<G: petal::Geometry, K>(
     filter: Filter<G>,
     keys: fn(&Keys) -> &[K],
 ) -> Tested<Filter<G>, K> {
-    let foretold = |filter: &Filter<G>| Some(filter.estimated_rate());
-    Tested { filter, keys, clear: Filter::clear, foretold }
+    Tested::new(filter, keys, Filter::clear).foretelling(|filter| Some(filter.estimated_rate()))
 }
 
 fn one_by_one<G: petal::Geometry + 'static>(filter: Filter<G>, kind: Kind) -> Box<dyn Subject> {

@@ -100,17 +100,26 @@ impl Program {
             tables += &format!("\n{keys} keys\n{}", table(&rows));
             all.extend(rows);
         }
-        let said: Vec<&str> =
-            args.iter().map(String::as_str).filter(|&arg| arg != "--bench").collect();
-        let command = format!("{} {}", self.command, said.join(" "));
-        let rows = put(options.keep, command.trim_end(), &all, tell)?;
+        let rows =
+            put(options.keep, ("", "cargo x bench"), &command(self.command, args), &all, tell)?;
         Ok(rows + &tables)
     }
 }
 
-/// Rows as CSV: into `results/<arch>-<cpu>/<date>.csv` if they are kept, else returned.
-fn put(
+/// The command that was given, without what cargo adds to it.
+pub fn command(program: &str, args: &[String]) -> String {
+    let said = args.iter().map(String::as_str).filter(|&arg| arg != "--bench");
+    [program].into_iter().chain(said).collect::<Vec<_>>().join(" ")
+}
+
+/// Rows as CSV: into `results/<arch>-<cpu>/<date><suffix>.csv` if they are kept, with the command that makes such a file at
+/// its head; else returned.
+///
+/// # Errors
+/// A sentence, if the file cannot be written.
+pub fn put(
     keep: Option<Keep>,
+    (suffix, whole): (&str, &str),
     command: &str,
     rows: &[Row],
     tell: &dyn Fn(&str),
@@ -125,8 +134,9 @@ fn put(
     let Some(keep) = keep else {
         return Ok(head(command) + &body);
     };
-    let file = PathBuf::from("results").join(&machine.slug).join(format!("{}.csv", machine.date));
-    write(keep, &root().join(&file), &head("cargo x bench"), &body)
+    let file = format!("{}{suffix}.csv", machine.date);
+    let file = PathBuf::from("results").join(&machine.slug).join(file);
+    write(keep, &root().join(&file), &head(whole), &body)
         .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
     tell(&format!("rows are in {}", file.display()));
     Ok(String::new())

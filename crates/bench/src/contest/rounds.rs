@@ -1,4 +1,4 @@
-//! Turns, rounds, and the judging of every answer.
+//! Turns and rounds; every answer is judged.
 //!
 //! **How long a turn is.** Up to [`WHOLE_TO`] keys a turn works through all of them, after a pass that nobody times. Above,
 //! a turn is [`CHUNK`] keys: neighbouring chunks for neighbouring turns, other ones for each contestant, no pass before.
@@ -8,16 +8,17 @@
 //! but for what a filter that is made of all keys at once asks for on the way: that is its work.
 //! The filter is then full; above [`WHOLE_TO`] the first turns of the filling are timed and the rest of it is not.
 //!
-//! **What is judged.** Every answer of a turn: no inserted key may be missing. Then absent keys that no turn has seen give
-//! the measured rate. Two small filters of one shape differ in their rates, by some 2 % of it at 10⁵ keys: so a small one
-//! is filled anew, with other keys each time, until as many keys have gone in as are asked for. At 1 % and 10⁷ of both
-//! that leaves a standard deviation of 0.004 %. Batches must answer as single keys do; and where a filter can tell from
-//! its bits what share of absent keys it will take for present, the count may be six standard deviations off and
-//! no more.
+//! A [`Plan::whole_fill`] times all of it instead, in as many parts as there are rounds: a part is every so many-th chunk,
+//! so that each goes from empty to full. There are filters that a key goes into the slower the fuller they are.
+//!
+//! **What a removal is.** Of a part of the keys from a full filter: of a tenth of them, or of a chunk. They go back in
+//! when time is no longer taken, so that the next turn finds the filter as full; at the end every key must be there.
+//!
+//! **What is judged.** Every answer of a turn: no inserted key may be missing. Then the rate, by [`super::judge`].
 
-use std::ops::Range;
 use std::time::Instant;
 
+use super::judge::judge;
 use super::keys::{Keys, Which};
 use super::rows::Row;
 use super::{Contestant, Kind, Operation};
@@ -26,10 +27,11 @@ use super::{Contestant, Kind, Operation};
 pub const WHOLE_TO: u64 = 10_000_000;
 /// Keys of a turn above that, and of a step of the judging.
 pub const CHUNK: u64 = 1_000_000;
-/// Chance alone goes so far once in five hundred million counts.
-const SIGMAS: f64 = 6.0;
-/// Absent keys for the measured rate begin here: no turn comes so far.
-const JUDGED_FROM: u64 = 1 << 40;
+/// A turn removes one of so many parts of the keys, where it is not a chunk.
+const PARTS: u64 = 10;
+
+/// ns per key, round by round, of each of [`Operation::TURNS`].
+type Times = [Vec<f64>; Operation::TURNS.len()];
 
 /// How many keys, rounds, and absent keys to judge by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Plan {
     pub judged: u64,
     /// Keys of a turn where it is not all of them.
     pub chunk: u64,
+    /// Whether a filling that goes by chunks is timed as a whole, and not its first turns only.
+    pub whole_fill: bool,
 }
 
 impl Plan {
@@ -53,7 +57,8 @@ impl Plan {
             200_001..=2_000_000 => 31,
             _ => 15,
         };
-        Self { keys, rounds, judged: if quick { CHUNK } else { 10 * CHUNK }, chunk: CHUNK }
+        let judged = if quick { CHUNK } else { 10 * CHUNK };
+        Self { keys, rounds, judged, chunk: CHUNK, whole_fill: false }
     }
 }
 
@@ -67,7 +72,7 @@ pub fn run(
     contestants: &mut [Contestant],
     tell: &dyn Fn(&str),
 ) -> Result<Vec<Row>, String> {
-    let mut times = vec![<[Vec<f64>; 4]>::default(); contestants.len()];
+    let mut times = vec![Times::default(); contestants.len()];
     let start = Instant::now();
     let told = |what: &str| {
         tell(&format!(
@@ -87,10 +92,11 @@ pub fn run(
         in_chunks(plan, contestants, &mut times, &told)?;
     }
     told("judging");
+    all_there(plan, contestants)?;
     let rates = judge(plan, contestants)?;
     let mut rows = Vec::new();
     for ((contestant, times), rate) in contestants.iter().zip(times).zip(rates) {
-        for (operation, ns) in Operation::ALL.into_iter().zip(times) {
+        for (operation, ns) in Operation::TURNS.into_iter().zip(times) {
             if let Some(done) = contestant.does(operation) {
                 rows.push(Row::new(suite, plan.keys, contestant, rate, done, ns));
             }
@@ -103,14 +109,22 @@ pub fn run(
 fn whole(
     plan: Plan,
     contestants: &mut [Contestant],
-    times: &mut [[Vec<f64>; 4]],
+    times: &mut [Times],
     told: &dyn Fn(&str),
 ) -> Result<(), String> {
     let texts = contestants.iter().any(|contestant| contestant.kind == Kind::Bytes);
-    for (number, operation) in Operation::ALL.into_iter().enumerate() {
+    for (number, operation) in Operation::TURNS.into_iter().enumerate() {
+        if !contestants.iter().any(|contestant| contestant.does(operation).is_some()) {
+            continue;
+        }
         told(operation.name());
-        let keys = Keys::new(which(operation), 0..plan.keys, texts);
+        let mut keys = Keys::new(which(operation), 0..plan.keys, texts);
         for round in 0..plan.rounds {
+            if operation == Operation::Remove {
+                let part = |part: u64| plan.keys * part / PARTS;
+                keys =
+                    Keys::new(Which::Present, part(round % PARTS)..part(round % PARTS + 1), texts);
+            }
             for at in order(round, contestants.len()) {
                 let contestant = &mut contestants[at];
                 if contestant.does(operation).is_some() {
@@ -126,7 +140,7 @@ fn whole(
 fn in_chunks(
     plan: Plan,
     contestants: &mut [Contestant],
-    times: &mut [[Vec<f64>; 4]],
+    times: &mut [Times],
     told: &dyn Fn(&str),
 ) -> Result<(), String> {
     let chunks = plan.keys.div_ceil(plan.chunk);
@@ -139,7 +153,7 @@ fn in_chunks(
         contestant.does(Operation::Insert).is_some() && contestant.at_once == at_once
     };
     // Each contestant goes round all chunks from a start of its own.
-    let turns = plan.rounds.min(chunks);
+    let turns = if plan.whole_fill { chunks } else { plan.rounds.min(chunks) };
     for round in 0..turns {
         for at in order(round, contestants.len()) {
             let contestant = &mut contestants[at];
@@ -148,6 +162,11 @@ fn in_chunks(
                 let keys = Keys::new(Which::Present, range(chunk), false);
                 times[at][0].push(turn(contestant, Operation::Insert, &keys, false)?);
             }
+        }
+    }
+    if plan.whole_fill {
+        for times in &mut *times {
+            times[0] = parts(&times[0], plan.rounds as usize);
         }
     }
     told("filling");
@@ -175,7 +194,10 @@ fn in_chunks(
         }
     }
     let mut next = 0;
-    for (number, operation) in Operation::ALL.into_iter().enumerate().skip(1) {
+    for (number, operation) in Operation::TURNS.into_iter().enumerate().skip(1) {
+        if !contestants.iter().any(|contestant| contestant.does(operation).is_some()) {
+            continue;
+        }
         told(operation.name());
         for round in 0..plan.rounds {
             for at in order(round, contestants.len()) {
@@ -191,6 +213,40 @@ fn in_chunks(
     Ok(())
 }
 
+/// The means of as many parts of some times as there are rounds: of every so many-th.
+fn parts(times: &[f64], rounds: usize) -> Vec<f64> {
+    let parts = rounds.min(times.len());
+    let mean = |part: usize| {
+        let of = times.iter().skip(part).step_by(parts);
+        of.clone().sum::<f64>() / of.count() as f64
+    };
+    (0..parts).map(mean).collect()
+}
+
+/// Asks for every key where some were taken out: nobody else's may have gone with them.
+fn all_there(plan: Plan, contestants: &mut [Contestant]) -> Result<(), String> {
+    let removes = |one: &Contestant| one.judged && one.does(Operation::Remove).is_some();
+    if !contestants.iter().any(removes) {
+        return Ok(());
+    }
+    let texts = contestants.iter().any(|contestant| contestant.kind == Kind::Bytes);
+    for from in (0..plan.keys).step_by(plan.chunk as usize) {
+        let to = (from + plan.chunk).min(plan.keys);
+        let keys = Keys::new(Which::Present, from..to, texts);
+        for contestant in contestants.iter_mut().filter(|one| removes(one)) {
+            ready(contestant);
+            contestant.subject.ask(&keys);
+            found_all(contestant, &keys)?;
+        }
+    }
+    Ok(())
+}
+
+fn found_all(contestant: &Contestant, keys: &Keys) -> Result<(), String> {
+    let all = !contestant.judged || contestant.subject.yes() == keys.len();
+    if all { Ok(()) } else { Err(format!("{} lost a key", contestant.title())) }
+}
+
 /// One turn, in ns a key.
 fn turn(
     contestant: &mut Contestant,
@@ -201,26 +257,41 @@ fn turn(
     ready(contestant);
     let built = contestant.does(operation) == Some(Operation::Build);
     let subject = &mut contestant.subject;
-    let time = if operation == Operation::Insert {
-        if warm {
-            subject.clear();
+    let time = match operation {
+        Operation::Insert | Operation::Build => {
+            if warm {
+                subject.clear();
+                subject.insert(keys);
+                subject.clear();
+            }
+            timed(keys, || subject.insert(keys))
+        }
+        Operation::Remove => {
+            if warm {
+                subject.remove(keys);
+                subject.insert(keys);
+            }
+            let mut removed = 0;
+            let time = timed(keys, || removed = subject.remove(keys));
+            if removed != keys.len() {
+                return Err(format!("{} could not remove a key", contestant.title()));
+            }
             subject.insert(keys);
-            subject.clear();
+            time
         }
-        timed(keys, || subject.insert(keys))
-    } else {
-        if warm {
-            subject.ask(keys);
+        Operation::Absent | Operation::Present | Operation::Mixed => {
+            if warm {
+                subject.ask(keys);
+            }
+            timed(keys, || subject.ask(keys))
         }
-        timed(keys, || subject.ask(keys))
     };
-    if built {
+    if built || operation == Operation::Remove {
         // Nobody else asks for what it inserted.
-        subject.ask(keys);
+        contestant.subject.ask(keys);
     }
-    let asked = built || operation == Operation::Present;
-    if asked && contestant.judged && subject.yes() != keys.len() {
-        return Err(format!("{} lost a key", contestant.title()));
+    if built || matches!(operation, Operation::Present | Operation::Remove) {
+        found_all(contestant, keys)?;
     }
     Ok(time)
 }
@@ -231,100 +302,18 @@ fn timed(keys: &Keys, act: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64 / keys.len() as f64
 }
 
-/// What was found when absent keys were asked for, and what the bits foretold.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    of: f64,
-    found: f64,
-    mean: f64,
-    variance: f64,
-}
-
-/// A rate, and the absent keys that it is the share of; nothing, if the contestant is no filter.
-type Measured = Option<(f64, u64)>;
-
-/// The measured rate of each contestant.
-fn judge(plan: Plan, contestants: &mut [Contestant]) -> Result<Vec<Measured>, String> {
-    let mut counts = vec![Count::default(); contestants.len()];
-    for texts in [false, true] {
-        let judged = if texts { plan.judged / 10 } else { plan.judged };
-        let mut of_kind: Vec<(&mut Contestant, &mut Count)> = contestants
-            .iter_mut()
-            .zip(&mut counts)
-            .filter(|(one, _)| one.judged && (one.kind == Kind::Bytes) == texts)
-            .collect();
-        if of_kind.is_empty() {
-            continue;
-        }
-        // Small filters differ among themselves by more than the count would: several are asked, of other keys each.
-        let fillings = (judged / plan.keys).max(1);
-        for filling in 0..fillings {
-            if filling > 0 {
-                let range = filling * plan.keys..(filling + 1) * plan.keys;
-                let keys = Keys::new(Which::Present, range, texts);
-                for (contestant, _) in &mut of_kind {
-                    ready(contestant);
-                    contestant.subject.clear();
-                    contestant.subject.insert(&keys);
-                }
-            }
-            let from = JUDGED_FROM + filling * judged / fillings;
-            let range = from..JUDGED_FROM + (filling + 1) * judged / fillings;
-            count(range, texts, &mut of_kind)?;
-        }
-    }
-    let counted = contestants.iter().zip(counts);
-    counted.map(|(contestant, count)| rate(contestant, count)).collect()
-}
-
-/// Asks for absent keys.
-fn count(
-    range: Range<u64>,
-    texts: bool,
-    contestants: &mut [(&mut Contestant, &mut Count)],
-) -> Result<(), String> {
-    for (contestant, count) in &mut *contestants {
-        let of = (range.end - range.start) as f64;
-        count.of += of;
-        if let Some(rate) = contestant.subject.foretold() {
-            count.mean += of * rate;
-            count.variance += of * rate * (1.0 - rate);
-        }
-    }
-    for from in range.clone().step_by(CHUNK as usize) {
-        let keys = Keys::new(Which::Absent, from..(from + CHUNK).min(range.end), texts);
-        for (contestant, count) in &mut *contestants {
-            ready(contestant);
-            let yes = contestant.subject.judge(&keys);
-            let yes = yes.ok_or_else(|| format!("{} contradicts itself", contestant.title()))?;
-            count.found += yes as f64;
-        }
-    }
-    Ok(())
-}
-
-/// The measured rate, if it is what the bits foretold.
-fn rate(contestant: &Contestant, count: Count) -> Result<Measured, String> {
-    let Count { of, found, mean, variance } = count;
-    // One count more or less is no deviation.
-    let far = (found - mean).abs() > SIGMAS * variance.sqrt() + 1.0;
-    if contestant.subject.foretold().is_some() && far {
-        let title = contestant.title();
-        return Err(format!("{title}: {found} false positives where {mean:.0} are foretold"));
-    }
-    Ok((of > 0.0).then(|| (found / of, of as u64)))
-}
-
 fn which(operation: Operation) -> Which {
     match operation {
-        Operation::Insert | Operation::Build | Operation::Present => Which::Present,
+        Operation::Insert | Operation::Build | Operation::Present | Operation::Remove => {
+            Which::Present
+        }
         Operation::Absent => Which::Absent,
         Operation::Mixed => Which::Mixed,
     }
 }
 
 /// The kernel of a contestant is that of the process, until the next one's turn.
-fn ready(contestant: &Contestant) {
+pub(super) fn ready(contestant: &Contestant) {
     if let Some(kernel) = contestant.kernel {
         kernel.force();
     }
@@ -347,15 +336,18 @@ mod tests {
     use petal::Kernel;
 
     use super::super::Form;
+    use super::super::judge::{Count, rate};
     use super::super::petal::{Model, atomic};
     use super::super::subject::Subject;
     use super::*;
 
-    /// An exact set that writes down what it is asked to do, and can be told to forget a key.
+    /// An exact set that writes down what it is asked to do, and can be told to forget a key, or to remove one more than
+    /// it is told.
     struct Honest {
         name: char,
         keys: HashSet<u64>,
         forgetful: bool,
+        greedy: bool,
         yes: u64,
         log: Rc<RefCell<String>>,
     }
@@ -368,6 +360,14 @@ mod tests {
         fn insert(&mut self, keys: &Keys) {
             self.log.borrow_mut().push(self.name);
             self.keys.extend(&keys.numbers()[usize::from(self.forgetful)..]);
+        }
+
+        fn remove(&mut self, keys: &Keys) -> u64 {
+            self.log.borrow_mut().push(self.name);
+            if self.greedy {
+                self.keys.remove(&Keys::new(Which::Present, 99..100, false).numbers()[0]);
+            }
+            keys.numbers().iter().filter(|key| self.keys.remove(key)).count() as u64
         }
 
         fn ask(&mut self, keys: &Keys) {
@@ -386,17 +386,18 @@ mod tests {
 
     fn honest(name: char, forgetful: bool, log: &Rc<RefCell<String>>) -> Contestant {
         let (keys, log) = (HashSet::new(), Rc::clone(log));
-        let subject = Honest { name, keys, forgetful, yes: 0, log };
-        Contestant::single(&name.to_string(), 0.5, (64, 1), Kind::Hash, subject)
+        let subject = Honest { name, keys, forgetful, greedy: name == 'g', yes: 0, log };
+        let made = Contestant::single(&name.to_string(), 0.5, (64, 1), Kind::Hash, subject);
+        Contestant { operations: &Operation::TURNS, ..made }
     }
 
     #[test]
     fn everybody_has_a_turn_in_every_round_and_nobody_always_the_same_place() {
         let log = Rc::default();
         let mut contestants = ['a', 'b', 'c'].map(|name| honest(name, false, &log));
-        let plan = Plan { keys: 100, rounds: 6, judged: 1_000, chunk: CHUNK };
+        let plan = Plan { keys: 100, rounds: 6, judged: 1_000, chunk: CHUNK, whole_fill: false };
         let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
-        assert_eq!(rows.len(), 3 * 4);
+        assert_eq!(rows.len(), 3 * 5);
         assert!(
             rows.iter()
                 .all(|row| row.ns.len() == 6 && row.measured.is_some_and(|(rate, _)| rate == 0.0))
@@ -410,9 +411,32 @@ mod tests {
     #[test]
     fn a_lost_key_is_found_out() {
         let log = Rc::default();
-        let plan = Plan { keys: 100, rounds: 2, judged: 1_000, chunk: CHUNK };
+        let plan = Plan { keys: 100, rounds: 2, judged: 1_000, chunk: CHUNK, whole_fill: false };
         let problem = run("test", plan, &mut [honest('a', true, &log)], &|_| ()).unwrap_err();
         assert!(problem.contains("lost a key"), "{problem}");
+    }
+
+    #[test]
+    fn a_removal_that_takes_another_key_along_is_found_out() {
+        let log = Rc::default();
+        let plan = Plan { keys: 100, rounds: 2, judged: 1_000, chunk: CHUNK, whole_fill: false };
+        let problem = run("test", plan, &mut [honest('g', false, &log)], &|_| ()).unwrap_err();
+        assert!(problem.contains("lost a key"), "{problem}");
+    }
+
+    #[test]
+    fn a_filling_timed_as_a_whole_has_parts_that_go_from_empty_to_full() {
+        let times = [1.0, 2.0, 3.0, 4.0, 5.0];
+        assert_eq!(parts(&times, 2), [3.0, 3.0]);
+        assert_eq!(parts(&times, 9), times);
+        assert_eq!(parts(&[], 3), [0.0; 0]);
+        let log = Rc::default();
+        let mut contestants = [honest('a', false, &log)];
+        let plan = Plan { keys: 9_500, rounds: 3, judged: 1_000, chunk: 1_000, whole_fill: true };
+        let mut times = vec![Times::default()];
+        in_chunks(plan, &mut contestants, &mut times, &|_| ()).unwrap();
+        assert_eq!(times[0][0].len(), 3);
+        all_there(plan, &mut contestants).unwrap();
     }
 
     #[test]
@@ -420,21 +444,24 @@ mod tests {
         let log = Rc::default();
         let mut contestants = ['a', 'b', 'c'].map(|name| honest(name, false, &log));
         contestants[2].at_once = true;
-        let plan = Plan { keys: 3_995, rounds: 3, judged: 1_000, chunk: 1_000 };
-        let mut times = vec![<[Vec<f64>; 4]>::default(); 3];
+        let plan = Plan { keys: 3_995, rounds: 3, judged: 1_000, chunk: 1_000, whole_fill: false };
+        let mut times = vec![Times::default(); 3];
         in_chunks(plan, &mut contestants, &mut times, &|_| ()).unwrap();
         assert!(times.iter().flatten().all(|times| times.len() == 3));
         for contestant in &mut contestants {
             contestant.subject.ask(&Keys::new(Which::Present, 0..plan.keys, false));
             assert_eq!(contestant.subject.yes(), plan.keys);
         }
-        // Four chunks, or all of them three times; three operations of three rounds; then the question above.
-        assert_eq!(log.borrow().len(), 2 * (4 + 9 + 1) + (3 + 9 + 1));
+        // Four chunks, or all of them three times; three operations of three rounds; as many removals, each with an insert
+        // and a question; then the question above.
+        assert_eq!(log.borrow().len(), 2 * (4 + 9 + 9 + 1) + (3 + 9 + 9 + 1));
+        all_there(plan, &mut contestants).unwrap();
     }
 
     #[test]
     fn filters_of_ours_pass_and_a_wrong_forecast_does_not() {
-        let plan = Plan { keys: 20_000, rounds: 2, judged: 200_000, chunk: CHUNK };
+        let plan =
+            Plan { keys: 20_000, rounds: 2, judged: 200_000, chunk: CHUNK, whole_fill: false };
         let models = [Model::Rate(0.01), Model::Line(6), Model::Pair, Model::Classic(0.01)];
         let mut contestants = Vec::new();
         for model in models {

@@ -27,7 +27,7 @@ pub const HEADER: [&str; 14] = [
 /// What was measured of a contestant at one operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// `own` or `rivals`.
+    /// `own`, `rivals` or `family`.
     pub suite: String,
     /// Keys in the filter.
     pub n: u64,
@@ -67,7 +67,10 @@ impl Row {
             n,
             filter: contestant.filter.clone(),
             target: contestant.target,
-            bits_per_key: contestant.bits_per_key,
+            bits_per_key: contestant
+                .subject
+                .bytes()
+                .map_or(contestant.bits_per_key, |bytes| 8.0 * bytes as f64 / n as f64),
             measured,
             keys: contestant.kind.name(),
             form: contestant.form.name(),

@@ -1,6 +1,6 @@
-//! A filter as the harness sees it, and the ways to use one: key by key, in batches, or filled at once.
+//! A filter as the harness sees it, and the ways to use one: key by key, in batches, filled at once, or made at once.
 //!
-//! Both are generic over closures, so that a rival's call is inlined as in a program of its own. What is called once for
+//! All are generic over closures, so that a rival's call is inlined as in a program of its own. What is called once for
 //! many keys may be virtual: it costs nothing that a clock could see.
 
 use petal::Answers;
@@ -19,6 +19,12 @@ pub trait Subject {
     /// Inserts keys. Timed.
     fn insert(&mut self, keys: &Keys);
 
+    /// Removes keys, and tells how many of them it says it had. Timed, where a filter can.
+    fn remove(&mut self, keys: &Keys) -> u64 {
+        let _ = keys;
+        0
+    }
+
     /// Asks for keys, and uses every answer. Timed.
     fn ask(&mut self, keys: &Keys);
 
@@ -36,18 +42,50 @@ pub trait Subject {
     fn foretold(&self) -> Option<f64> {
         None
     }
+
+    /// Bytes of memory that it holds now, where they are not known beforehand.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// What is the same for a filter however it is asked.
 pub struct Tested<F, K> {
-    /// The filter.
-    pub filter: F,
-    /// Which form of the keys it takes.
-    pub keys: fn(&Keys) -> &[K],
-    /// Forgets all keys, and keeps the memory.
-    pub clear: fn(&mut F),
-    /// See [`Subject::foretold`].
-    pub foretold: fn(&F) -> Option<f64>,
+    filter: F,
+    keys: fn(&Keys) -> &[K],
+    clear: fn(&mut F),
+    remove: Option<fn(&mut F, &[K]) -> u64>,
+    foretold: fn(&F) -> Option<f64>,
+    bytes: fn(&F) -> Option<u64>,
+}
+
+impl<F, K> Tested<F, K> {
+    /// A filter, which form of the keys it takes, and what makes it forget all keys and keep the memory.
+    pub fn new(filter: F, keys: fn(&Keys) -> &[K], clear: fn(&mut F)) -> Self {
+        Self { filter, keys, clear, remove: None, foretold: |_| None, bytes: |_| None }
+    }
+
+    /// With what removes keys: see [`Subject::remove`].
+    #[must_use]
+    pub fn removing(self, remove: fn(&mut F, &[K]) -> u64) -> Self {
+        Self { remove: Some(remove), ..self }
+    }
+
+    /// With a forecast: see [`Subject::foretold`].
+    #[must_use]
+    pub fn foretelling(self, foretold: fn(&F) -> Option<f64>) -> Self {
+        Self { foretold, ..self }
+    }
+
+    /// With its memory: see [`Subject::bytes`].
+    #[must_use]
+    pub fn weighing(self, bytes: fn(&F) -> Option<u64>) -> Self {
+        Self { bytes, ..self }
+    }
+
+    fn remove(&mut self, keys: &Keys) -> u64 {
+        self.remove.map_or(0, |remove| remove(&mut self.filter, (self.keys)(keys)))
+    }
 }
 
 /// A filter that is asked key by key. What an insert returns is used too.
@@ -94,8 +132,16 @@ where
         self.yes
     }
 
+    fn remove(&mut self, keys: &Keys) -> u64 {
+        self.tested.remove(keys)
+    }
+
     fn foretold(&self) -> Option<f64> {
         (self.tested.foretold)(&self.tested.filter)
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        (self.tested.bytes)(&self.tested.filter)
     }
 }
 
@@ -163,8 +209,16 @@ where
         Some(self.yes)
     }
 
+    fn remove(&mut self, keys: &Keys) -> u64 {
+        self.tested.remove(keys)
+    }
+
     fn foretold(&self) -> Option<f64> {
         (self.tested.foretold)(&self.tested.filter)
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        (self.tested.bytes)(&self.tested.filter)
     }
 }
 
@@ -214,7 +268,63 @@ where
         self.yes
     }
 
+    fn remove(&mut self, keys: &Keys) -> u64 {
+        self.tested.remove(keys)
+    }
+
     fn foretold(&self) -> Option<f64> {
         (self.tested.foretold)(&self.tested.filter)
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        (self.tested.bytes)(&self.tested.filter)
+    }
+}
+
+/// A filter that is made of all keys at once and takes none later. Its memory is given back when it forgets them, so that
+/// what a build asks for is on its own time, as it is in use.
+pub struct Made<F, B, A> {
+    filter: Option<F>,
+    build: B,
+    ask: A,
+    bytes: fn(&F) -> u64,
+    yes: u64,
+}
+
+impl<F, B, A> Made<F, B, A>
+where
+    B: Fn(&[u64]) -> Option<F>,
+    A: Fn(&F, &[u64]) -> u64,
+{
+    /// How it is made of keys, how many of some keys it has, and the bytes that it holds.
+    pub fn new(build: B, ask: A, bytes: fn(&F) -> u64) -> Self {
+        Self { filter: None, build, ask, bytes, yes: 0 }
+    }
+}
+
+impl<F, B, A> Subject for Made<F, B, A>
+where
+    B: Fn(&[u64]) -> Option<F>,
+    A: Fn(&F, &[u64]) -> u64,
+{
+    fn clear(&mut self) {
+        self.filter = None;
+    }
+
+    fn insert(&mut self, keys: &Keys) {
+        // One that could not be made has no keys, which is found out when they are asked for.
+        self.filter = (self.build)(keys.numbers());
+    }
+
+    fn ask(&mut self, keys: &Keys) {
+        self.yes = self.filter.as_ref().map_or(0, |filter| (self.ask)(filter, keys.numbers()));
+    }
+
+    fn yes(&self) -> u64 {
+        self.yes
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        self.filter.as_ref().map(self.bytes)
     }
 }

@@ -1,11 +1,15 @@
-//! `cargo x figures`: the tables of docs/performance.md and the plots beside it, from the CSV of the filter benches.
+//! `cargo x figures`: the tables of docs/performance.md and docs/filters.md and the plots beside them, from the CSV of the
+//! filter benches.
 //!
-//! Invariants: nothing but what stands between the markers of the page and the plots is changed; nothing is written
+//! Invariants: nothing but what stands between the markers of the pages and the plots is changed; nothing is written
 //! unless all of it can be made; the same CSV gives the same bytes.
 
 mod axis;
+pub mod beside;
+mod family;
 mod labels;
 pub mod page;
+mod plot_family;
 mod plot_kernels;
 mod plot_space;
 mod plot_time;
@@ -21,53 +25,55 @@ use std::path::{Path, PathBuf};
 use sheet::Sheet;
 
 const PAGE: &str = "docs/performance.md";
+const FAMILY_PAGE: &str = "docs/filters.md";
 const PLOTS: &str = "docs/plots";
+/// Behind the date in the name of a file with rows of the family; the suite of those rows.
+const FAMILY: &str = "family";
 
 /// What was done.
 #[derive(Debug)]
 pub struct Report {
-    /// The CSV that was read.
-    pub source: PathBuf,
+    /// The CSVs that were read.
+    pub sources: Vec<PathBuf>,
     /// The targets, each with what was measured.
     pub targets: Vec<targets::Target>,
     /// Files below the root that are not as they were.
     pub changed: Vec<PathBuf>,
 }
 
-/// Brings page and plots below `root` up to date with a CSV, or with the newest one in `results/`.
+/// A file below the root, and what is to be in it.
+type Made = (PathBuf, String);
+
+/// Brings pages and plots below `root` up to date with a CSV, or with the newest ones in `results/`: that of the filters,
+/// and that of the family if there is one.
 ///
 /// # Errors
 /// One line: what cannot be read or written, what is not understood, which marker is missing.
 pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
-    let source = match from {
-        Some(file) => root.join(file),
-        None => newest(&root.join("results"))?,
+    let results = root.join("results");
+    let sources = match from {
+        Some(file) => vec![root.join(file)],
+        None => {
+            let filters = newest(&results, "")?;
+            let missing = "no results/<machine>/<date>.csv; `cargo x bench` makes one";
+            let mut sources = vec![filters.ok_or(missing)?];
+            sources.extend(newest(&results, &format!("-{FAMILY}"))?);
+            sources
+        }
     };
-    let sheet = Sheet::read(&read(&source)?).map_err(|e| format!("{}: {e}", source.display()))?;
-    let targets = targets::targets(&sheet);
-
-    // The page tells no paths of this machine.
-    let alone = || source.file_name().map(Path::new).unwrap_or(&source);
-    let short = source.strip_prefix(root).unwrap_or_else(|_| alone());
-    let short = short.to_string_lossy().replace('\\', "/");
-    let mut page = read(&root.join(PAGE))?;
-    for (name, body) in [
-        ("targets", tables::targets(&targets, &short, &sheet)),
-        ("rivals", tables::suite(&sheet, "rivals")),
-        ("own", tables::suite(&sheet, "own")),
-    ] {
-        page = page::replace(&page, name, &body).map_err(|e| format!("{PAGE}: {e}"))?;
+    let mut report = Report { sources, targets: Vec::new(), changed: Vec::new() };
+    let mut files = Vec::new();
+    for source in &report.sources {
+        let text = read(source)?;
+        let sheet = Sheet::read(&text).map_err(|e| format!("{}: {e}", source.display()))?;
+        let short = told(root, source);
+        if sheet.rows.iter().any(|row| row.suite == FAMILY) {
+            files.extend(family_files(root, &sheet, &short)?);
+        } else {
+            report.targets = targets::targets(&sheet);
+            files.extend(filter_files(root, &sheet, &report.targets, &short)?);
+        }
     }
-    let mut files = vec![(PathBuf::from(PAGE), page)];
-    let plots = [
-        ("filters-absent.svg", plot_time::plot(&sheet, "absent")),
-        ("filters-insert.svg", plot_time::plot(&sheet, "insert")),
-        ("filters-space.svg", plot_space::plot(&sheet)),
-        ("filters-kernels.svg", plot_kernels::plot(&sheet)),
-    ];
-    files.extend(plots.map(|(name, svg)| (Path::new(PLOTS).join(name), svg)));
-
-    let mut changed = Vec::new();
     for (file, text) in files {
         let full = root.join(&file);
         if fs::read_to_string(&full).is_ok_and(|old| old == text) {
@@ -77,17 +83,67 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| fs::write(&full, text))
             .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-        changed.push(file);
+        report.changed.push(file);
     }
-    Ok(Report { source, targets, changed })
+    Ok(report)
+}
+
+/// A source as pages tell it: they name no paths of this machine.
+fn told(root: &Path, source: &Path) -> String {
+    let alone = || source.file_name().map(Path::new).unwrap_or(source);
+    let short = source.strip_prefix(root).unwrap_or_else(|_| alone());
+    short.to_string_lossy().replace('\\', "/")
+}
+
+/// The page of the Bloom filters, and its plots.
+fn filter_files(
+    root: &Path,
+    sheet: &Sheet,
+    targets: &[targets::Target],
+    source: &str,
+) -> Result<Vec<Made>, String> {
+    let bodies = [
+        ("targets", tables::targets(targets, source, sheet)),
+        ("rivals", tables::suite(sheet, "rivals")),
+        ("own", tables::suite(sheet, "own")),
+    ];
+    let plots = [
+        ("filters-absent.svg", plot_time::plot(sheet, "absent")),
+        ("filters-insert.svg", plot_time::plot(sheet, "insert")),
+        ("filters-space.svg", plot_space::plot(sheet)),
+        ("filters-kernels.svg", plot_kernels::plot(sheet)),
+    ];
+    let plots = plots.map(|(name, svg)| (Path::new(PLOTS).join(name), svg));
+    Ok([filled(root, PAGE, &bodies)?].into_iter().chain(plots).collect())
+}
+
+/// The page of the family, and its plot.
+fn family_files(root: &Path, sheet: &Sheet, source: &str) -> Result<Vec<Made>, String> {
+    let bodies = [
+        ("space", family::space(sheet)),
+        ("speed", family::speed(sheet)),
+        ("rivals", beside::rivals(sheet)),
+        ("source", tables::source(source, sheet)),
+    ];
+    let plot = (Path::new(PLOTS).join("family-space.svg"), plot_family::plot(sheet));
+    Ok(vec![filled(root, FAMILY_PAGE, &bodies)?, plot])
+}
+
+/// A page with new bodies between its markers.
+fn filled(root: &Path, page: &str, bodies: &[(&str, String)]) -> Result<Made, String> {
+    let mut text = read(&root.join(page))?;
+    for (name, body) in bodies {
+        text = page::replace(&text, name, body).map_err(|e| format!("{page}: {e}"))?;
+    }
+    Ok((PathBuf::from(page), text))
 }
 
 fn read(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", file.display()))
 }
 
-/// The newest `<machine>/<date>.csv`; files of other benches have their name behind the date.
-fn newest(results: &Path) -> Result<PathBuf, String> {
+/// The newest `<machine>/<date><suffix>.csv`; files of other benches have other names behind the date.
+fn newest(results: &Path, suffix: &str) -> Result<Option<PathBuf>, String> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten();
         entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
@@ -95,24 +151,23 @@ fn newest(results: &Path) -> Result<PathBuf, String> {
     let mut found: Vec<(String, PathBuf)> = entries(results)
         .iter()
         .flat_map(|machine| entries(machine))
-        .filter_map(|file| Some((date(&file)?, file)))
+        .filter_map(|file| Some((date(&file, suffix)?, file)))
         .collect();
     found.sort();
-    let (newest, file) =
-        found.pop().ok_or("no results/<machine>/<date>.csv; `cargo x bench` makes one")?;
+    let Some((newest, file)) = found.pop() else { return Ok(None) };
     match found.pop() {
         Some((same, other)) if same == newest => Err(format!(
             "two files are of {newest}: {} and {}; choose one by --from",
             other.display(),
             file.display()
         )),
-        _ => Ok(file),
+        _ => Ok(Some(file)),
     }
 }
 
-/// The date that is all of a file's name.
-fn date(file: &Path) -> Option<String> {
-    let name = file.file_name()?.to_str()?.strip_suffix(".csv")?;
+/// The date that is all of a file's name but for the suffix.
+fn date(file: &Path, suffix: &str) -> Option<String> {
+    let name = file.file_name()?.to_str()?.strip_suffix(".csv")?.strip_suffix(suffix)?;
     let like_a_date = name.len() == 10
         && name.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',

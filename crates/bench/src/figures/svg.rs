@@ -51,8 +51,18 @@ pub(super) fn look(filter: &str, kernel: &str) -> Look {
         }
         ("bloomfilter", _) => of("#CC79A7", "#9C4274", "", Mark::Diamond, 2.0),
         ("growable-bloom-filter", _) => of("#CC79A7", "#9C4274", "5 3", Mark::Diamond, 2.0),
+        ("growable-bloom-filter grown", _) => of("#CC79A7", "#9C4274", "2 4", Mark::Diamond, 2.0),
         ("qfilter", _) => of("#E69F00", "#8F5F00", "", Mark::Triangle, 2.0),
-        ("xorf BinaryFuse8", _) => of("#E69F00", "#8F5F00", "5 3", Mark::Triangle, 2.0),
+        ("qfilter grown", _) => of("#E69F00", "#8F5F00", "2 4", Mark::Triangle, 2.0),
+        ("xorf BinaryFuse8" | "xorf fuse", _) => {
+            of("#E69F00", "#8F5F00", "5 3", Mark::Triangle, 2.0)
+        }
+        ("pleat", _) => of("#009E73", "#007355", "2 4", Mark::Circle, 2.0),
+        ("cuckoofilter" | "cuckoofilter full", _) => {
+            of("#D55E00", "#B04A00", "", Mark::Square, 2.0)
+        }
+        ("scalable_cuckoo_filter", _) => of("#D55E00", "#B04A00", "", Mark::Triangle, 2.0),
+        ("scalable_cuckoo_filter grown", _) => of("#D55E00", "#B04A00", "2 4", Mark::Triangle, 2.0),
         (ours, "portable") if ours.starts_with("petal") => {
             of("#6AAEE0", "#2F74A8", "", Mark::Circle, 2.0)
         }

@@ -19,9 +19,14 @@ pub(super) fn targets(targets: &[Target], source: &str, sheet: &Sheet) -> String
             target.verdict_in_words()
         );
     }
+    text + "\n" + &self::source(source, sheet)
+}
+
+/// Where figures are from.
+pub(super) fn source(source: &str, sheet: &Sheet) -> String {
     // Indented: shown as it is, whatever signs are in it.
     let notes: String = sheet.notes.iter().map(|note| format!("    {note}\n")).collect();
-    text + &format!("\nRows: `{source}`\n\n{notes}")
+    format!("Rows: `{source}`\n\n{notes}")
 }
 
 /// A table for each size, of what was measured in turns in this suite; then the builds.

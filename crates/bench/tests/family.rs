@@ -1,0 +1,148 @@
+//! `cargo x figures` on rows of the family whose every figure is invented: the page docs/filters.md and its plot.
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use petal_bench::figures::page::replace;
+use petal_bench::figures::write;
+
+const FIXTURE: &str = include_str!("fixtures/invented-family.csv");
+const FILTERS: &str = include_str!("fixtures/invented-filters.csv");
+const MARKERS: [&str; 4] = ["space", "speed", "rivals", "source"];
+const PLOT: &str = "docs/plots/family-space.svg";
+
+fn markers(names: &[&str]) -> String {
+    let marker = |name: &&str| format!("<!-- figures: {name} -->\n<!-- /figures -->\n");
+    names.iter().map(marker).collect()
+}
+
+/// A root of its own with both pages, and rows of the family in `results/`.
+fn root(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&root);
+    for folder in ["docs", "results/machine"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    let page = format!("before\n{}after\n", markers(&MARKERS));
+    fs::write(root.join("docs/filters.md"), page).unwrap();
+    fs::write(root.join("docs/performance.md"), markers(&["targets", "rivals", "own"])).unwrap();
+    fs::write(root.join("results/machine/2000-01-03-family.csv"), FIXTURE).unwrap();
+    root
+}
+
+/// The page made of the fixture, as lines.
+fn page(name: &str) -> Vec<String> {
+    let root = root(name);
+    let from = Path::new("results/machine/2000-01-03-family.csv");
+    write(&root, Some(from)).unwrap();
+    let page = fs::read_to_string(root.join("docs/filters.md")).unwrap();
+    assert!(page.starts_with("before\n") && page.ends_with("after\n"), "{page}");
+    page.lines().map(str::to_owned).collect()
+}
+
+/// The one line that begins like this.
+fn line<'a>(page: &'a [String], begin: &str) -> &'a str {
+    let found: Vec<&String> = page.iter().filter(|line| line.starts_with(begin)).collect();
+    assert_eq!(found.len(), 1, "{begin}: {found:#?}");
+    found[0]
+}
+
+#[test]
+fn space_is_that_of_the_leanest_row_that_keeps_the_rate() {
+    let page = page("family-space");
+    assert_eq!(
+        line(&page, "| *no filter can be below* |"),
+        "| *no filter can be below* | 6.64 | | 1 | 9.97 | | 1 | 13.29 | | 1 |"
+    );
+    assert_eq!(
+        line(&page, "| xorf fuse | 9.05 | "),
+        "| xorf fuse | 9.05 | 0.3900 % | 1.13 | 18.10 | 0.001500 % | 1.13 | 18.10 | 0.001500 % | 1.13 |"
+    );
+    // A promise that is broken is in bold; what has no finer rate has none.
+    assert_eq!(
+        line(&page, "| growable-bloom-filter grown | 13.20 | "),
+        "| growable-bloom-filter grown | 13.20 | **3.700 %** | 2.78 | | | | | | |"
+    );
+    // It promised no more than 3.1 %.
+    assert!(line(&page, "| cuckoofilter full | 8.40 | ").contains("| 3.000 % | 1.66 | | | |"));
+}
+
+#[test]
+fn times_are_of_the_first_rate_with_the_seconds_of_a_filling() {
+    let page = page("family-speed");
+    assert_eq!(
+        line(&page, "| petal bloom | batch | 10.10 | 2.00 |"),
+        "| petal bloom | batch | 10.10 | 2.00 | 2.00 | 2.00 |  | 0.00200 s |"
+    );
+    assert!(line(&page, "| petal bloom | batch | 10.10 | 10.0 |").ends_with("| 0.500 s |"));
+    assert_eq!(
+        line(&page, "| petal static | single, made at once |"),
+        "| petal static | single, made at once | 6.90 |  | 10.0 |  |  | 0.0800 s |"
+    );
+    assert!(line(&page, "| qfilter | single |").ends_with("| 40.0 | 8.00 |  | 60.0 | 0.0400 s |"));
+}
+
+#[test]
+fn ahead_and_not_ahead_are_told_from_paired_ratios() {
+    let page = page("family-beside");
+    // The median of 2/8, 20/80 and 2/4 is a quarter.
+    assert_eq!(
+        line(&page, "| fastbloom foldhash | petal bloom | 10⁶ |"),
+        "| fastbloom foldhash | petal bloom | 10⁶ | 1.05, 1.09, 1.08 | 0.25 (0.50) | 0.25 (0.50) | 0.25 (1.50) \
+         |  | fill, absent, present | space, present key by key |"
+    );
+    assert_eq!(
+        line(&page, "| qfilter | petal quotient copies | 10⁶ |"),
+        "| qfilter | petal quotient copies | 10⁶ | 0.50 | 0.50 | 1.25 |  | 0.50 | space, fill, delete | absent |"
+    );
+    assert_eq!(
+        line(&page, "| xorf fuse | petal static | 10⁶ |"),
+        "| xorf fuse | petal static | 10⁶ | 0.76 | 2.00 | 2.50 |  |  | space | fill, absent |"
+    );
+    // At the other size there is one operation of two.
+    assert_eq!(
+        line(&page, "| fastbloom foldhash | petal bloom | 5·10⁷ |"),
+        "| fastbloom foldhash | petal bloom | 5·10⁷ | 1.05 | 0.11 |  |  |  | fill | space |"
+    );
+    // Pairs of which one is not there are left out.
+    assert!(!page.iter().any(|line| line.contains("petal scalable")));
+}
+
+#[test]
+fn both_pages_are_made_of_the_newest_rows_and_a_second_run_changes_nothing() {
+    let root = root("family-both");
+    let missing = write(&root, None).unwrap_err();
+    assert!(missing.starts_with("no results/"), "{missing}");
+    fs::write(root.join("results/machine/2000-01-02.csv"), FILTERS).unwrap();
+    // Older.
+    fs::write(root.join("results/machine/1999-01-03-family.csv"), "old").unwrap();
+    let report = write(&root, None).unwrap();
+    assert_eq!(report.sources.len(), 2);
+    assert!(report.sources[1].ends_with("2000-01-03-family.csv"), "{:?}", report.sources);
+    assert!(report.changed.iter().any(|file| file == Path::new(PLOT)), "{:?}", report.changed);
+    let svg = fs::read_to_string(root.join(PLOT)).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("petal bloom"));
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    assert_eq!(write(&root, None).unwrap().changed, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn rows_of_nothing_but_a_name_still_give_a_page_and_a_plot() {
+    let root = root("family-bare");
+    let header = FIXTURE.lines().nth(2).unwrap();
+    let bare = format!("{header}\nfamily,1000000,a,,,,,u64,single,,absent,1,2,2\n");
+    fs::write(root.join("bare.csv"), bare).unwrap();
+    write(&root, Some(Path::new("bare.csv"))).unwrap();
+    let svg = fs::read_to_string(root.join(PLOT)).unwrap();
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+}
+
+#[test]
+fn the_page_has_its_markers() {
+    let page = include_str!("../../../docs/filters.md");
+    for name in MARKERS {
+        assert!(replace(page, name, "x").is_ok(), "{name}");
+    }
+    assert!(page.contains("(plots/family-space.svg)"));
+}
