@@ -1,0 +1,143 @@
+//! What the verbs of filter files take.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Engine, Inputs, Memory, Read};
+use crate::text::{parse_count, parse_rate};
+
+/// Which filter to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Blocked: one cache line a key
+    Bloom,
+    /// The textbook's: a little smaller, several cache lines a key
+    Classic,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BuildArgs {
+    /// The filter file to make
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Keys to plan for [default: the number of lines, counted first]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub(crate) expected: Option<u64>,
+    /// False-positive rate to plan for [default: 1%, or with -m the best that fits]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// Cap on the filter's size: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
+    pub(crate) memory: Option<Memory>,
+    /// The type of filter
+    #[arg(long = "type", value_name = "TYPE", default_value = "bloom")]
+    pub(crate) kind: Kind,
+    /// Hash with a secret random key: for lines that an adversary may choose
+    #[arg(long)]
+    pub(crate) keyed: bool,
+    #[command(flatten)]
+    pub(crate) read: Read,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AddArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Print the lines the filter certainly does not hold
+    #[arg(short = 'v', long)]
+    pub(crate) invert: bool,
+    /// Print only the number of lines
+    #[arg(short, long, conflicts_with = "output")]
+    pub(crate) count: bool,
+    /// Write to a file, which appears whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SeenArgs {
+    /// The filter file that remembers; made by the first run
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Lines to plan for, of all runs together; the first run needs it
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub(crate) expected: Option<u64>,
+    /// Share of new lines that may be withheld when so many are in [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// Withhold no line: keep exact fingerprints in FILTER.exact, 16 bytes for each line
+    /// [default: as the first run did]
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Print only the number of new lines
+    #[arg(short, long)]
+    pub(crate) count: bool,
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) save_every: f64,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("'{text}' is no number of seconds")),
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    /// The filter file to make
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// The filters to unite
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+    /// Cap on memory: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
+    pub(crate) memory: Memory,
+    /// Say nothing on stderr but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The filter files
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+    /// Print nothing when all is well
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
