@@ -6,12 +6,13 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 13] = [
+const EVERY_VERB: [&str; 14] = [
     "common",
     "diff",
     "dedup",
     "build",
     "add",
+    "remove",
     "check",
     "seen",
     "merge",

@@ -29,11 +29,20 @@ pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt
   tail -n 1000 log | petal add seen.petal -";
+pub(super) const REMOVE_EXAMPLES: &str = "\
+Examples:
+  petal remove live.petal closed.txt
+  petal remove live.petal closed.txt --missing unknown.txt
+
+Take out only lines that were put in: a line that the filter merely seems to hold is taken out as
+well, and others with it.";
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
   petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
   petal check -v seen.petal urls.txt       lines that are certainly new
-  petal check -c seen.petal urls.txt       just how many hit";
+  petal check -c seen.petal urls.txt       just how many hit
+  petal check --allow fine.txt blocked.petal hosts.txt
+                                           but none of the false alarms listed in fine.txt";
 pub(super) const SEEN_EXAMPLES: &str = "\
 Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all

@@ -54,6 +54,20 @@ pub(crate) struct AddArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct RemoveArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Write the lines that were certainly not in the filter to a file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) missing: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
@@ -63,6 +77,9 @@ pub(crate) struct CheckArgs {
     /// Print the lines the filter certainly does not hold
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
+    /// Count the lines of LIST as not held, whatever the filter says: known false positives
+    #[arg(long, value_name = "LIST")]
+    pub(crate) allow: Option<PathBuf>,
     /// Print only the number of lines
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,

@@ -18,7 +18,7 @@ use petal_lines::Source;
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, InfoArgs, Kind, MergeArgs, SeenArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, InfoArgs, Kind, MergeArgs, RemoveArgs, SeenArgs, VerifyArgs,
 };
 pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Put more lines into a filter file
     #[command(alias = "insert", after_help = ADD_EXAMPLES)]
     Add(AddArgs),
+    /// Take lines out of a filter file of a type that can delete
+    #[command(alias = "delete", after_help = REMOVE_EXAMPLES)]
+    Remove(RemoveArgs),
     /// Print the lines that a filter may hold (-v: those it certainly does not)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
