@@ -6,7 +6,7 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 14] = [
+const EVERY_VERB: [&str; 16] = [
     "common",
     "diff",
     "dedup",
@@ -16,6 +16,8 @@ const EVERY_VERB: [&str; 14] = [
     "check",
     "seen",
     "merge",
+    "shrink",
+    "compare",
     "info",
     "verify",
     "plan",

@@ -57,6 +57,15 @@ Exit codes: 0 done, 2 trouble, 130 ended by Ctrl-C or SIGTERM, with what was pri
 pub(super) const MERGE_EXAMPLES: &str = "\
 Examples:
   petal merge -o week.petal mon.petal tue.petal wed.petal";
+pub(super) const SHRINK_EXAMPLES: &str = "\
+Examples:
+  petal shrink big.petal -o small.petal            what the planned rate does not need goes
+  petal shrink big.petal -o small.petal -p 2%      as small as 2 % false positives allow
+  petal shrink big.petal -o small.petal --by 4     a quarter of the size";
+pub(super) const COMPARE_EXAMPLES: &str = "\
+Examples:
+  petal compare mon.petal tue.petal
+  petal compare --json mon.petal tue.petal | jq .jaccard.value";
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal

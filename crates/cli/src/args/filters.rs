@@ -35,6 +35,9 @@ pub(crate) struct BuildArgs {
     /// The type of filter
     #[arg(long = "type", value_name = "TYPE", default_value = "bloom")]
     pub(crate) kind: Kind,
+    /// Seed of the hash: filters with different seeds err on different lines [default: 0]
+    #[arg(long, value_name = "N", conflicts_with = "keyed")]
+    pub(crate) seed: Option<u64>,
     /// Hash with a secret random key: for lines that an adversary may choose
     #[arg(long)]
     pub(crate) keyed: bool,
@@ -128,7 +131,7 @@ pub(crate) struct MergeArgs {
     /// The filter file to make
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The filters to unite
+    /// The filters to unite; of different sizes, they are folded to what sizes have in common
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
     /// Cap on memory: 4G, 512M, 50%
@@ -137,6 +140,44 @@ pub(crate) struct MergeArgs {
     /// Say nothing on stderr but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShrinkArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    /// The filter file to make
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// As small as this false-positive rate allows [default: the rate it was planned for]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fpr: Option<f64>,
+    /// So many times smaller
+    #[arg(
+        long, value_name = "N", conflicts_with = "fpr",
+        value_parser = clap::value_parser!(u64).range(2..),
+    )]
+    pub(crate) by: Option<u64>,
+    /// Cap on memory: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
+    pub(crate) memory: Memory,
+    /// Say nothing on stderr but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// A filter file
+    #[arg(value_name = "A")]
+    pub(crate) left: PathBuf,
+    /// Another one
+    #[arg(value_name = "B")]
+    pub(crate) right: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -18,7 +18,8 @@ use petal_lines::Source;
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, InfoArgs, Kind, MergeArgs, RemoveArgs, SeenArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, CompareArgs, InfoArgs, Kind, MergeArgs, RemoveArgs, SeenArgs,
+    ShrinkArgs, VerifyArgs,
 };
 pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
@@ -116,9 +117,15 @@ pub(crate) enum Command {
     /// Print the lines never seen before, and remember them in a filter file across runs
     #[command(alias = "anew", after_help = SEEN_EXAMPLES)]
     Seen(SeenArgs),
-    /// Unite filter files of the same shape and hash
+    /// Unite filter files of the same type and hash
     #[command(alias = "join", after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
+    /// Make a smaller filter of the same lines, as small as a rate allows
+    #[command(alias = "fold", after_help = SHRINK_EXAMPLES)]
+    Shrink(ShrinkArgs),
+    /// Estimate how many lines two filter files have in common
+    #[command(alias = "overlap", after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// Describe a filter file: shape, contents, false-positive rate now
     #[command(alias = "show", after_help = INFO_EXAMPLES)]
     Info(InfoArgs),

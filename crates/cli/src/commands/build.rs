@@ -76,7 +76,11 @@ fn counted(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
 /// The filter that was asked for, by rate or by memory.
 fn sized(args: &BuildArgs, keys: u64) -> Result<AnyFilter> {
     let cap = bytes(args.memory.unwrap_or(Memory::Percent(50.0)));
-    let hash = if args.keyed { HashSpec::keyed(random_key()?) } else { HashSpec::default() };
+    let hash = if args.keyed {
+        HashSpec::keyed(random_key()?)
+    } else {
+        HashSpec::rapid(args.seed.unwrap_or(0))
+    };
     // Only -m: the best rate that fits. Else the rate decides, and -m is a limit.
     let by_memory = args.memory.is_some() && args.fpr.is_none();
     // More than this rate takes would be memory for nothing.

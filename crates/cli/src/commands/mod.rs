@@ -3,6 +3,7 @@
 mod add;
 mod build;
 mod check;
+mod compare;
 mod forecast;
 mod info;
 mod merge;
@@ -11,6 +12,7 @@ mod plan;
 mod remove;
 mod seen;
 mod set;
+mod shrink;
 mod verify;
 
 use std::io::Write as _;
@@ -40,6 +42,8 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Check(args) => check::run(&args),
         Command::Seen(args) => seen::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Shrink(args) => shrink::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
