@@ -6,7 +6,7 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 16] = [
+const EVERY_VERB: [&str; 17] = [
     "common",
     "diff",
     "dedup",
@@ -17,6 +17,7 @@ const EVERY_VERB: [&str; 16] = [
     "seen",
     "merge",
     "shrink",
+    "freeze",
     "compare",
     "info",
     "verify",

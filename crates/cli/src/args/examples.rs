@@ -24,7 +24,8 @@ Examples:
   petal build -o seen.petal urls.txt            1 % false positives; lines are counted first
   petal build -o seen.petal -p 0.1% urls.txt    another rate
   petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
-  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many";
+  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many
+  petal build -o live.petal --type counting a   lines can be removed again";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt
@@ -62,6 +63,9 @@ Examples:
   petal shrink big.petal -o small.petal            what the planned rate does not need goes
   petal shrink big.petal -o small.petal -p 2%      as small as 2 % false positives allow
   petal shrink big.petal -o small.petal --by 4     a quarter of the size";
+pub(super) const FREEZE_EXAMPLES: &str = "\
+Examples:
+  petal freeze live.petal -o copy.petal            a quarter of the size, to be asked elsewhere";
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:
   petal compare mon.petal tue.petal

@@ -3,17 +3,33 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use petal::FilterType;
 
 use super::{Engine, Inputs, Memory, Read};
 use crate::text::{parse_count, parse_rate};
 
-/// Which filter to make.
+/// Which filter to make; each has the name that files and messages give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// Blocked: one cache line a key
     Bloom,
     /// The textbook's: a little smaller, several cache lines a key
     Classic,
+    /// As bloom, with a counter for each bit: lines can be removed again
+    Counting,
+    /// As classic, with a counter for each bit
+    CountingClassic,
+}
+
+impl Kind {
+    pub(crate) fn filter_type(self) -> FilterType {
+        match self {
+            Self::Bloom => FilterType::Bloom,
+            Self::Classic => FilterType::Classic,
+            Self::Counting => FilterType::Counting,
+            Self::CountingClassic => FilterType::CountingClassic,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -35,6 +51,9 @@ pub(crate) struct BuildArgs {
     /// The type of filter
     #[arg(long = "type", value_name = "TYPE", default_value = "bloom")]
     pub(crate) kind: Kind,
+    /// Of counting types: bits of a counter, 2 to 8 [default: 4]
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=8))]
+    pub(crate) width: Option<u32>,
     /// Seed of the hash: filters with different seeds err on different lines [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "keyed")]
     pub(crate) seed: Option<u64>,
@@ -168,6 +187,16 @@ pub(crate) struct ShrinkArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct FreezeArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    /// The filter file to make
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// A filter file
     #[arg(value_name = "A")]
@@ -198,4 +227,17 @@ pub(crate) struct VerifyArgs {
     /// Print nothing when all is well
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_one_name_everywhere() {
+        for kind in Kind::value_variants() {
+            let name = kind.to_possible_value().unwrap();
+            assert_eq!(name.get_name(), kind.filter_type().name());
+        }
+    }
 }

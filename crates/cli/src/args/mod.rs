@@ -18,8 +18,8 @@ use petal_lines::Source;
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, CompareArgs, InfoArgs, Kind, MergeArgs, RemoveArgs, SeenArgs,
-    ShrinkArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, CompareArgs, FreezeArgs, InfoArgs, Kind, MergeArgs, RemoveArgs,
+    SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
@@ -123,6 +123,9 @@ pub(crate) enum Command {
     /// Make a smaller filter of the same lines, as small as a rate allows
     #[command(alias = "fold", after_help = SHRINK_EXAMPLES)]
     Shrink(ShrinkArgs),
+    /// Write a counting filter without its counters, for those who only ask
+    #[command(after_help = FREEZE_EXAMPLES)]
+    Freeze(FreezeArgs),
     /// Estimate how many lines two filter files have in common
     #[command(alias = "overlap", after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),

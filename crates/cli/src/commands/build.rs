@@ -1,31 +1,27 @@
 //! `build`: a filter file of all lines.
 
-use petal::{
-    AnyFilter, BloomFilter, ClassicBloomFilter, ClassicShape, HashSpec, Membership, Shape,
-};
+use petal::Membership;
 use petal_lines::{Settings, Source, count_lines, fill};
 
-use super::bytes;
-use crate::args::{BuildArgs, Kind, Memory, Read};
+use super::{bytes, make};
+use crate::args::{BuildArgs, Memory, Read};
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
 use crate::progress::Teller;
 use crate::text;
-
-/// The rate when nothing is said of it.
-pub(super) const RATE: f64 = 0.01;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.read.talk, false);
     let settings = reading(&args.read, &teller);
     let inputs = args.inputs.sources();
     // Refused before any work is done.
+    make::check_words(args)?;
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let keys = match args.expected {
         Some(keys) => keys,
         None => counted(&settings, &inputs)?,
     };
-    let mut filter = sized(args, keys)?;
+    let mut filter = make::filter(args, keys)?;
     let filled = fill(&settings, filter.face_mut()?, &inputs);
     teller.finish();
     let filled = filled?;
@@ -37,9 +33,6 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     }
     Ok(Outcome::Done)
 }
-
-/// A better rate than anybody asks for: with -m alone, the filter stops growing there.
-const BEST_RATE: f64 = 1e-9;
 
 /// What filters built from lines say of themselves. No time and no names: the same lines give
 /// the same file.
@@ -71,76 +64,6 @@ fn counted(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
         )
     })?;
     Ok(lines.max(1))
-}
-
-/// The filter that was asked for, by rate or by memory.
-fn sized(args: &BuildArgs, keys: u64) -> Result<AnyFilter> {
-    let cap = bytes(args.memory.unwrap_or(Memory::Percent(50.0)));
-    let hash = if args.keyed {
-        HashSpec::keyed(random_key()?)
-    } else {
-        HashSpec::rapid(args.seed.unwrap_or(0))
-    };
-    // Only -m: the best rate that fits. Else the rate decides, and -m is a limit.
-    let by_memory = args.memory.is_some() && args.fpr.is_none();
-    // More than this rate takes would be memory for nothing.
-    let most = match args.kind {
-        Kind::Bloom => Shape::for_rate(keys, BEST_RATE).map(|shape| shape.size_bytes()),
-        Kind::Classic => ClassicShape::for_rate(keys, BEST_RATE).map(|shape| shape.size_bytes()),
-    };
-    let memory = cap.min(most.unwrap_or(cap));
-    let rate = args.fpr.unwrap_or(RATE);
-    if !by_memory {
-        let needed = match args.kind {
-            Kind::Bloom => Shape::for_rate(keys, rate)?.size_bytes(),
-            Kind::Classic => ClassicShape::for_rate(keys, rate)?.size_bytes(),
-        };
-        if needed > cap {
-            return Err(too_large(args, keys, rate, needed, cap));
-        }
-    }
-    Ok(match args.kind {
-        Kind::Bloom => {
-            let builder = BloomFilter::builder().hash(hash).keys(keys);
-            let builder = if by_memory { builder.memory(memory) } else { builder.rate(rate) };
-            AnyFilter::from(builder.build()?)
-        }
-        Kind::Classic => {
-            let builder = ClassicBloomFilter::builder().hash(hash).keys(keys);
-            let builder = if by_memory { builder.memory(memory) } else { builder.rate(rate) };
-            AnyFilter::from(builder.build()?)
-        }
-    })
-}
-
-fn too_large(args: &BuildArgs, keys: u64, rate: f64, needed: u64, cap: u64) -> Failure {
-    let best = match args.kind {
-        Kind::Bloom => Shape::for_memory(cap, keys).map(|shape| shape.rate(keys)),
-        Kind::Classic => ClassicShape::for_memory(cap, keys).map(|shape| shape.rate(keys)),
-    };
-    let cap_is = if args.memory.is_some() { "-m" } else { "half of the memory there is" };
-    // A filter that says yes to most things is no way out.
-    let or = match best {
-        Ok(best) if best < 0.5 && args.memory.is_some() => {
-            format!(", or leave out -p to get {}", text::rate(best))
-        }
-        Ok(best) if best < 0.5 => format!(", or accept {} with -p", text::rate(best * 1.001)),
-        _ => ", or plan for fewer keys with -n".to_owned(),
-    };
-    Failure::Plain(format!(
-        "{} keys at {} take {}, more than {}, {cap_is}; raise -m{or}",
-        text::count(keys),
-        text::rate(rate),
-        text::size(needed),
-        text::size(cap),
-    ))
-}
-
-fn random_key() -> Result<[u8; 16]> {
-    let mut key = [0; 16];
-    getrandom::fill(&mut key)
-        .map_err(|_| Failure::Plain("the system gave no random bytes; try again".to_owned()))?;
-    Ok(key)
 }
 
 /// Says so when a filter holds more than it was planned for, and what that costs.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::rate::{Estimate, Overlap};
-use petal::{AnyFilter, Mapped, Membership};
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Mapped, Membership};
 use serde_json::{Value, json};
 
 use super::print;
@@ -41,10 +41,28 @@ fn opened(path: &Path) -> Result<AnyFilter<Mapped>> {
 
 /// What they have in common; `None` for types that cannot be compared with each other.
 fn overlap(left: &AnyFilter<Mapped>, right: &AnyFilter<Mapped>) -> Option<petal::Result<Overlap>> {
-    match (left, right) {
-        (AnyFilter::Bloom(left), AnyFilter::Bloom(right)) => Some(left.compare(right)),
-        (AnyFilter::Classic(left), AnyFilter::Classic(right)) => Some(left.compare(right)),
+    match (Bits::of(left)?, Bits::of(right)?) {
+        (Bits::Blocked(left), Bits::Blocked(right)) => Some(left.compare(right)),
+        (Bits::Classic(left), Bits::Classic(right)) => Some(left.compare(right)),
         _ => None,
+    }
+}
+
+/// The Bloom filter that a filter is or has in it.
+enum Bits<'a> {
+    Blocked(&'a BloomFilter<Mapped>),
+    Classic(&'a ClassicBloomFilter<Mapped>),
+}
+
+impl<'a> Bits<'a> {
+    fn of(filter: &'a AnyFilter<Mapped>) -> Option<Self> {
+        Some(match filter {
+            AnyFilter::Bloom(filter) => Self::Blocked(filter),
+            AnyFilter::Counting(filter) => Self::Blocked(filter.as_filter()),
+            AnyFilter::Classic(filter) => Self::Classic(filter),
+            AnyFilter::CountingClassic(filter) => Self::Classic(filter.as_filter()),
+            _ => return None,
+        })
     }
 }
 

@@ -5,7 +5,9 @@ mod build;
 mod check;
 mod compare;
 mod forecast;
+mod freeze;
 mod info;
+mod make;
 mod merge;
 mod pages;
 mod plan;
@@ -43,6 +45,7 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Seen(args) => seen::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Shrink(args) => shrink::run(&args),
+        Command::Freeze(args) => freeze::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),

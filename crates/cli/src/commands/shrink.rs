@@ -25,7 +25,7 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
     };
     let smaller = shrunk(&filter, by).ok_or_else(|| {
         Failure::Plain(format!(
-            "{}: a {} filter cannot be shrunk; build a smaller one",
+            "{}: a {} filter cannot be shrunk; build a smaller one, or freeze a counting one first",
             args.filter.display(),
             filter.face().filter_type(),
         ))
