@@ -24,6 +24,7 @@ enum Kind {
     MemoryTooSmall { asked: u64, least: u64 },
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
     ListTooLong { inputs: String, cap: u64 },
+    TooManyLines { inputs: String, cap: u64 },
     UnknownSize,
     Unforeseeable { input: String },
     Alloc { bytes: u64 },
@@ -75,6 +76,10 @@ impl Error {
 
     pub(crate) fn list_too_long(inputs: &str, cap: u64) -> Self {
         Self::new(Kind::ListTooLong { inputs: inputs.to_owned(), cap })
+    }
+
+    pub(crate) fn too_many_lines(inputs: &str, cap: u64) -> Self {
+        Self::new(Kind::TooManyLines { inputs: inputs.to_owned(), cap })
     }
 
     pub(crate) fn unknown_size() -> Self {
@@ -205,6 +210,12 @@ impl fmt::Display for Error {
                 f,
                 "{inputs}: has more lines than can be held in what the filter leaves of -m, {}; \
                  raise -m",
+                readable_size(*cap)
+            ),
+            Kind::TooManyLines { inputs, cap } => write!(
+                f,
+                "{inputs}: the hashes of so many lines do not fit {} of memory; use a type of \
+                 filter that takes line after line, like bloom",
                 readable_size(*cap)
             ),
             Kind::UnknownSize => write!(

@@ -25,7 +25,12 @@ Examples:
   petal build -o seen.petal -p 0.1% urls.txt    another rate
   petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
   fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many
-  petal build -o live.petal --type counting a   lines can be removed again";
+  petal build -o live.petal --type counting a   lines can be removed again
+  tail -f log | petal build -o log.petal --growing -
+                                                keeps its rate for any number of lines
+  petal build -o least.petal --type static a    never changed again: the least space
+  petal build -o bad.petal --not-in good.txt bad.txt
+                                                certain about every line of both";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt

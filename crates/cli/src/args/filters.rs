@@ -19,6 +19,16 @@ pub(crate) enum Kind {
     Counting,
     /// As classic, with a counter for each bit
     CountingClassic,
+    /// A table without keys: lines can be removed again, and it can grow
+    Quotient,
+    /// Layers that keep the rate for any number of lines
+    Scalable,
+    /// Made once of all lines, never changed: the least space
+    Static,
+    /// As static, and never wrong about the lines of --not-in
+    Cascade,
+    /// On 128-bit hashes, for rates that 64 bits cannot keep
+    Wide,
 }
 
 impl Kind {
@@ -28,6 +38,11 @@ impl Kind {
             Self::Classic => FilterType::Classic,
             Self::Counting => FilterType::Counting,
             Self::CountingClassic => FilterType::CountingClassic,
+            Self::Quotient => FilterType::Quotient,
+            Self::Scalable => FilterType::Scalable,
+            Self::Static => FilterType::Static,
+            Self::Cascade => FilterType::Cascade,
+            Self::Wide => FilterType::Wide,
         }
     }
 }
@@ -48,9 +63,18 @@ pub(crate) struct BuildArgs {
     /// Cap on the filter's size: 4G, 512M, 50%
     #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
     pub(crate) memory: Option<Memory>,
-    /// The type of filter
-    #[arg(long = "type", value_name = "TYPE", default_value = "bloom")]
-    pub(crate) kind: Kind,
+    /// The type of filter [default: bloom, or what the words below ask for]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<Kind>,
+    /// Make a filter that grows: scalable, or with --type quotient one of that type
+    #[arg(long)]
+    pub(crate) growing: bool,
+    /// Of a growing quotient filter: lines that it may grow to [default: 16 times -n]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub(crate) up_to: Option<u64>,
+    /// Make a cascade, which is never wrong about the lines of FILE either: it holds none of them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) not_in: Option<PathBuf>,
     /// Of counting types: bits of a counter, 2 to 8 [default: 4]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) width: Option<u32>,

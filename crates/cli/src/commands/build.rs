@@ -1,10 +1,10 @@
 //! `build`: a filter file of all lines.
 
-use petal::Membership;
+use petal::{AnyFilter, Membership};
 use petal_lines::{Settings, Source, count_lines, fill};
 
-use super::{bytes, make};
-use crate::args::{BuildArgs, Memory, Read};
+use super::{bytes, make, refuse_stdin_twice};
+use crate::args::{BuildArgs, Kind, Memory, Read};
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
 use crate::progress::Teller;
@@ -15,23 +15,42 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let settings = reading(&args.read, &teller);
     let inputs = args.inputs.sources();
     // Refused before any work is done.
-    make::check_words(args)?;
-    let mut output = Output::open(Some(&args.output), &inputs)?;
-    let keys = match args.expected {
-        Some(keys) => keys,
-        None => counted(&settings, &inputs)?,
+    let kind = make::kind(args)?;
+    let mut all = inputs.clone();
+    all.extend(args.not_in.as_ref().map(Source::from_arg));
+    refuse_stdin_twice(&all)?;
+    let mut output = Output::open(Some(&args.output), &all)?;
+    let filter = match kind {
+        Kind::Static | Kind::Cascade => make::at_once(args, kind, &settings, &inputs),
+        _ => filled(args, kind, &settings, &inputs),
     };
-    let mut filter = make::filter(args, keys)?;
-    let filled = fill(&settings, filter.face_mut()?, &inputs);
     teller.finish();
-    let filled = filled?;
+    let filter = filter?;
     warn_if_overfull(filter.face(), &teller);
     filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
-    if filled.lines == 0 {
+    if filter.face().inserted() == 0 {
         teller.say("note: no lines came in; the filter is empty");
     }
     Ok(Outcome::Done)
+}
+
+/// A filter that takes line after line.
+fn filled(
+    args: &BuildArgs,
+    kind: Kind,
+    settings: &Settings<'_>,
+    inputs: &[Source],
+) -> Result<AnyFilter> {
+    let keys = match args.expected {
+        Some(keys) => keys,
+        // It grows with what comes.
+        None if kind == Kind::Scalable => 0,
+        None => counted(settings, inputs)?,
+    };
+    let mut filter = make::filter(args, kind, keys)?;
+    fill(settings, filter.face_mut()?, inputs)?;
+    Ok(filter)
 }
 
 /// What filters built from lines say of themselves. No time and no names: the same lines give
@@ -70,8 +89,9 @@ fn counted(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
 pub(super) fn warn_if_overfull(filter: &dyn Membership, teller: &Teller) {
     let planned = filter.planned_keys();
     let held = filter.inserted();
-    // Counted, and after a merge estimated, to a small part of a percent.
-    if planned > 0 && held as f64 > planned as f64 * 1.01 {
+    // Counted, and after a merge estimated, to a small part of a percent. What grows or forgets
+    // may hold more than it was planned for and be none the worse.
+    if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
         teller.say(&format!(
             "warning: the filter was planned for {} keys and holds about {}; its false-positive \
              rate is {} now; build a larger one with -n",

@@ -1,6 +1,6 @@
 //! `info`: what a filter file says of itself, and what its bits say.
 
-use petal::Membership;
+use petal::{FilterType, Membership};
 use serde_json::{Value, json};
 
 use super::print;
@@ -65,7 +65,10 @@ impl<'a> Facts<'a> {
         let left = match self.left {
             Some(0) => "no room for more keys at the planned rate".to_owned(),
             Some(left) => format!("room for {} keys more at the planned rate", text::count(left)),
-            None => "no limit planned".to_owned(),
+            None => match filter.filter_type() {
+                FilterType::Static | FilterType::Cascade => "it takes no more keys".to_owned(),
+                _ => "no limit planned".to_owned(),
+            },
         };
         let hash = filter.hash_spec();
         let secret = if hash.is_keyed() { ", keyed: keep this file private" } else { "" };

@@ -1,6 +1,6 @@
 //! `shrink`: a smaller filter of the same keys, without the keys.
 
-use petal::{AnyFilter, Mapped};
+use petal::{AnyFilter, Filter, Geometry, Mapped, QuotientFilter};
 use petal_lines::Source;
 
 use super::bytes;
@@ -14,18 +14,27 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
     let teller = Teller::silent(args.quiet);
     let inputs = [Source::Path(args.filter.clone())];
     let mut output = Output::open(Some(&args.output), &inputs)?;
-    // The pages of the old one as they are read, and the new one, which may be no smaller.
-    filter_file::fits(&args.filter, bytes(args.memory) / 2)?;
     let filter = filter_file::open(&args.filter)?;
+    // The pages of the old one as they are read, and the new one, which may be no smaller; a table
+    // is copied in between.
+    let copies = if matches!(filter, AnyFilter::Quotient(_)) { 3 } else { 2 };
+    filter_file::fits(&args.filter, bytes(args.memory) / copies)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
     let by = match (args.by, args.fpr) {
         (Some(divisor), _) => By::Divisor(divisor),
         (None, Some(rate)) => By::Rate(rate),
-        (None, None) => By::Rate(planned_rate(args, &filter)?),
+        (None, None) => By::Plan,
     };
     let smaller = shrunk(&filter, by).ok_or_else(|| {
+        let how = match (&filter, by) {
+            (AnyFilter::Quotient(_), By::Divisor(_)) => "--by; leave it out",
+            (AnyFilter::Quotient(_), _) => "to a rate; leave out -p",
+            (AnyFilter::Counting(_) | AnyFilter::CountingClassic(_), _) => "; freeze it first",
+            _ => "; build a smaller one",
+        };
+        let blank = if how.starts_with(';') { "" } else { " " };
         Failure::Plain(format!(
-            "{}: a {} filter cannot be shrunk; build a smaller one, or freeze a counting one first",
+            "{}: a {} filter cannot be shrunk{blank}{how}",
             args.filter.display(),
             filter.face().filter_type(),
         ))
@@ -51,31 +60,31 @@ enum By {
     Divisor(u64),
     /// As small as this rate allows.
     Rate(f64),
+    /// As small as what was planned allows.
+    Plan,
 }
 
-fn planned_rate(args: &ShrinkArgs, filter: &AnyFilter<Mapped>) -> Result<f64> {
-    let rate = filter.face().target_rate();
-    if rate > 0.0 {
-        return Ok(rate);
-    }
-    Err(Failure::Plain(format!(
-        "{}: was not planned for a rate; say with -p which one is to be kept, or with --by how \
-         many times smaller it is to be",
-        args.filter.display()
-    )))
-}
-
-/// The smaller filter; `None` for types that cannot be shrunk.
+/// The smaller filter; `None` for types that cannot be shrunk like this.
 fn shrunk(filter: &AnyFilter<Mapped>, by: By) -> Option<petal::Result<AnyFilter>> {
-    Some(match (filter, by) {
-        (AnyFilter::Bloom(filter), By::Divisor(by)) => filter.fold(by).map(AnyFilter::from),
-        (AnyFilter::Bloom(filter), By::Rate(rate)) => {
-            filter.shrink_to_rate(rate).map(AnyFilter::from)
-        }
-        (AnyFilter::Classic(filter), By::Divisor(by)) => filter.fold(by).map(AnyFilter::from),
-        (AnyFilter::Classic(filter), By::Rate(rate)) => {
-            filter.shrink_to_rate(rate).map(AnyFilter::from)
-        }
-        _ => return None,
-    })
+    match filter {
+        AnyFilter::Bloom(filter) => Some(folded(filter, by).map(AnyFilter::from)),
+        AnyFilter::Classic(filter) => Some(folded(filter, by).map(AnyFilter::from)),
+        // Its fingerprints are what they are: only slots can be given back.
+        AnyFilter::Quotient(filter) if matches!(by, By::Plan) => Some(halved(filter)),
+        _ => None,
+    }
+}
+
+fn folded<G: Geometry>(filter: &Filter<G, Mapped>, by: By) -> petal::Result<Filter<G>> {
+    match by {
+        By::Divisor(divisor) => filter.fold(divisor),
+        By::Rate(rate) => filter.shrink_to_rate(rate),
+        By::Plan => filter.shrink_to_rate(filter.target_rate()),
+    }
+}
+
+fn halved(filter: &QuotientFilter<Mapped>) -> petal::Result<AnyFilter> {
+    let mut smaller = filter.to_owned_filter()?;
+    smaller.shrink()?;
+    Ok(smaller.into())
 }
