@@ -10,6 +10,7 @@ mod filter_file;
 mod lock;
 mod memory;
 mod output;
+mod plot;
 mod progress;
 mod signal;
 mod text;

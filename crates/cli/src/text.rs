@@ -51,6 +51,37 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(expected()) }
 }
 
+/// Parses a span of time into whole seconds: `30s`, `15m`, `12h`, `7d`, `2w`.
+#[cfg_attr(not(test), expect(dead_code, reason = "for windowed filters"))]
+pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
+    let expected =
+        || format!("'{text}' is no span of time; write a number and a unit: 30s, 15m, 12h, 7d, 2w");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        "" => return Err(format!("'{text}' has no unit; write {text}h or {text}d")),
+        _ => return Err(expected()),
+    };
+    let seconds = digits.parse::<f64>().map_err(|_| expected())? * f64::from(unit);
+    if !(1.0..1e15).contains(&seconds) {
+        return Err(expected());
+    }
+    Ok(seconds.round() as u64)
+}
+
+/// A span of time in the largest unit that divides it: `7d`, `90m`.
+#[cfg_attr(not(test), expect(dead_code, reason = "for windowed filters"))]
+pub(crate) fn duration(seconds: u64) -> String {
+    let units = [(7 * 86_400, "w"), (86_400, "d"), (3600, "h"), (60, "m")];
+    let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{}{name}", seconds / unit)
+}
+
 /// A count with its thousands apart: `5,000,000`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -96,6 +127,23 @@ mod tests {
         }
         assert_eq!(size(1536 << 20), "1.5 GiB");
         assert_eq!(size(700), "700 bytes");
+    }
+
+    #[test]
+    fn spans_of_time() {
+        for (text, seconds) in
+            [("30s", 30), ("15m", 900), ("12h", 43_200), ("7d", 604_800), ("1.5h", 5400)]
+        {
+            assert_eq!(parse_duration(text), Ok(seconds), "{text}");
+        }
+        for bad in ["", "d", "7", "7 d", "0s", "-1d", "7D", "7mo", "nans", "1e300w", "0.1s"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+        for text in ["30s", "90m", "1h", "7d", "2w", "0s", "61s"] {
+            let seconds = parse_duration(text).unwrap_or(0);
+            let expected = if text == "7d" { "1w" } else { text };
+            assert_eq!(duration(seconds), expected);
+        }
     }
 
     #[test]

@@ -47,6 +47,46 @@ fn check_prints_the_hits_and_exits_like_grep() {
 }
 
 #[test]
+fn lines_on_the_list_are_never_reported() {
+    let place = place();
+    // Half full at best: it takes every third stranger for one of its own.
+    let b = place.read("b");
+    place.run("build -q -n 1000 -p 30% -o poor a").ok();
+    let wrong = place.run("check poor b").ok();
+    let count = wrong.iter().filter(|&&byte| byte == b'\n').count();
+    assert!((200..400).contains(&count), "{count}");
+    place.write("fine", &wrong);
+    for jobs in [1, 4] {
+        let check = |words: &str| place.run(&format!("check -j {jobs} --allow fine poor {words}"));
+        assert!(check("a b").ok() == place.read("a"), "an exact answer now");
+        assert!(check("-v a b").ok() == b, "what is not reported is not held");
+        assert_eq!(check("-c a b").text(), "1000\n");
+        assert_eq!((check("b").code, check("-c b").out), (Some(1), b"0\n".to_vec()));
+    }
+    // Own lines too, from a stream, packed, repeated or many.
+    let own: Vec<u8> = place
+        .read("a")
+        .split_inclusive(|&byte| byte == b'\n')
+        .take(10)
+        .flatten()
+        .copied()
+        .collect();
+    let ran = place.run_with("check --allow - -c f a", &[own.clone(), own.clone()].concat());
+    assert_eq!(ran.text(), "990\n");
+    place.write("own.gz", kit::pack::gz(&own));
+    assert_eq!(place.run("check --allow own.gz -c f a").text(), "990\n");
+    place.write("none", "");
+    assert_eq!(place.run("check --allow none -c f a").text(), "1000\n");
+    place.run_with("check --allow - f -", &own).trouble();
+    assert!(place.run("check --allow missing f a").trouble().contains("missing: cannot read"));
+    assert!(place.run("check --allow fine f a -o fine").trouble().contains("same file"));
+    write_lines(&place.files.file("long"), 0..1_000_000);
+    let line = place.run("check -m 8M --allow long f a").trouble();
+    assert!(line.contains("long: has more lines") && line.contains("raise -m"), "{line}");
+    assert_eq!(place.run("check -m 64M --allow long -c f a").code, Some(1));
+}
+
+#[test]
 fn lines_may_end_in_nul() {
     let place = Place::new();
     place.write("a", "one\ntwo\0three\0");
@@ -174,7 +214,60 @@ fn info_in_words_and_in_json() {
     assert_eq!(json["inserted"], 1000);
     assert!((980..1020).contains(&json["estimated_keys"].as_u64().unwrap()));
     assert!(json["rate_now"].as_f64().unwrap() < 2e-6);
+    assert_eq!(
+        (&json["overfull"], json["capacity_left"].as_u64().unwrap() < 50),
+        (&false.into(), true)
+    );
+    assert!(json["memory_bytes"].as_u64() >= json["size_bytes"].as_u64());
+    let fills: Vec<_> =
+        json["block_fills"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
+    assert_eq!((fills.len(), json["shape"]["blocks"].as_u64()), (20, Some(fills.iter().sum())));
     assert!(json["metadata"]["producer"].as_str().unwrap().starts_with("petal "));
+}
+
+#[test]
+fn info_plots_loads_and_tells_of_too_many_keys() {
+    let place = place();
+    place.run("build -q -n 20_000 -o empty /dev/null").ok();
+    let text = place.run("info empty").text();
+    assert!(text.contains("\nleft      room for 20,"), "{text}");
+    place.run("build -q -n 500 -o full a").ok();
+    let text = place.run("info full").text();
+    assert!(text.contains("\nleft      no room for more keys"), "{text}");
+    assert!(
+        text.contains("\nwarning   overfull: errs ") && text.contains(" as planned; "),
+        "{text}"
+    );
+    let json = place.run("info --json full").text();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["overfull"], &json["capacity_left"]), (&true.into(), &0.into()));
+    // The plot is plain, narrow, and has all blocks in it.
+    let (_, plot) = text.split_once("\nblocks    ").unwrap();
+    let mut lines = plot.lines();
+    let count = |text: &str| text.replace(',', "").parse::<u64>().unwrap();
+    let all = count(lines.next().unwrap().strip_suffix(", by their fill:").unwrap());
+    let rows = lines.map(|line| {
+        assert!(line.len() <= 80 && line.is_ascii(), "{line}");
+        let (_, row) = line.split_once(" %  ").unwrap();
+        count(row.split_whitespace().next().unwrap())
+    });
+    assert_eq!(rows.sum::<u64>(), all);
+    // A filter without blocks has no plot.
+    place.run("build -q --type classic -o g a").ok();
+    assert!(!place.run("info g").text().contains("blocks"));
+}
+
+#[test]
+fn remove_is_refused_where_it_cannot_be_done() {
+    let place = place();
+    let before = kit::look(&place.files.file("f"));
+    for words in ["remove f a", "remove f missing", "remove f a --missing -"] {
+        let line = place.run(words).trouble();
+        assert!(line.contains("f: a bloom filter deletes no keys"), "{line}");
+    }
+    assert!(place.run("remove missing a").trouble().contains("missing: cannot read"));
+    assert_eq!(kit::look(&place.files.file("f")), before);
+    assert_eq!(place.files.names(), ["a", "b", "f"]);
 }
 
 #[test]

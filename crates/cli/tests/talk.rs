@@ -6,15 +6,19 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 13] = [
+const EVERY_VERB: [&str; 17] = [
     "common",
     "diff",
     "dedup",
     "build",
     "add",
+    "remove",
     "check",
     "seen",
     "merge",
+    "shrink",
+    "freeze",
+    "compare",
     "info",
     "verify",
     "plan",

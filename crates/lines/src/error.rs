@@ -23,6 +23,8 @@ enum Kind {
     LineTooLong { input: String, offset: u64, limit: u64 },
     MemoryTooSmall { asked: u64, least: u64 },
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
+    ListTooLong { inputs: String, cap: u64 },
+    TooManyLines { inputs: String, cap: u64 },
     UnknownSize,
     Unforeseeable { input: String },
     Alloc { bytes: u64 },
@@ -70,6 +72,14 @@ impl Error {
 
     pub(crate) fn filter_too_large(keys: u64, rate: f64, needed: u64, cap: u64) -> Self {
         Self::new(Kind::FilterTooLarge { keys, rate, needed, cap })
+    }
+
+    pub(crate) fn list_too_long(inputs: &str, cap: u64) -> Self {
+        Self::new(Kind::ListTooLong { inputs: inputs.to_owned(), cap })
+    }
+
+    pub(crate) fn too_many_lines(inputs: &str, cap: u64) -> Self {
+        Self::new(Kind::TooManyLines { inputs: inputs.to_owned(), cap })
     }
 
     pub(crate) fn unknown_size() -> Self {
@@ -194,6 +204,18 @@ impl fmt::Display for Error {
                 "a filter for {keys} lines at a rate of {rate} takes {}, more than -m {} leaves; \
                  raise -m, or accept a higher rate with -p",
                 readable_size(*needed),
+                readable_size(*cap)
+            ),
+            Kind::ListTooLong { inputs, cap } => write!(
+                f,
+                "{inputs}: has more lines than can be held in what the filter leaves of -m, {}; \
+                 raise -m",
+                readable_size(*cap)
+            ),
+            Kind::TooManyLines { inputs, cap } => write!(
+                f,
+                "{inputs}: the hashes of so many lines do not fit {} of memory; use a type of \
+                 filter that takes line after line, like bloom",
                 readable_size(*cap)
             ),
             Kind::UnknownSize => write!(

@@ -1,4 +1,4 @@
-//! Filter files and lines: filling a filter, and asking it.
+//! Filter files and lines: filling a filter, asking it, and taking lines out again.
 //!
 //! A filter says how lines are hashed, and whether a hash has one word or two; answers are one a
 //! line in either case.
@@ -7,7 +7,8 @@ use std::io::Write;
 
 use petal::{HashSpec, Membership, MembershipMut};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::exceptions::Exceptions;
 use crate::input::{Input, Source};
 use crate::pass::{Batch, Flow, Scratch};
 use crate::print::{Printer, Sinks};
@@ -27,8 +28,26 @@ pub struct Filled {
 pub struct Checked {
     /// Lines read.
     pub lines: u64,
-    /// Lines the filter says it may hold.
-    pub hits: u64,
+    /// Lines printed, or counted: held, or with [`Check::invert`] not.
+    pub found: u64,
+}
+
+/// What was taken out of a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines that were certainly not in the filter.
+    pub missing: u64,
+}
+
+/// What to ask of a filter.
+#[derive(Clone, Copy, Default)]
+pub struct Check<'a> {
+    /// Print the lines that the filter certainly does not hold instead.
+    pub invert: bool,
+    /// Lines that count as not held, whatever the filter says.
+    pub allow: Option<&'a Exceptions>,
 }
 
 /// Counts the lines of inputs that can be read again; `None` if one cannot.
@@ -54,13 +73,78 @@ pub fn fill(
     let (budget, inputs) = settings.open(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
-    let before = filter.inserted();
+    let mut new = 0;
     let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
         filter.insert_hashes(&scratch.keys, &mut scratch.answers)?;
+        new += scratch.answers.count_ones();
         Ok(Flow::Go)
     };
     let seen = settings.pass(budget).run("filling", &inputs, hashing(hash), fold)?;
-    Ok(Filled { lines: seen.lines, new: filter.inserted() - before })
+    Ok(Filled { lines: seen.lines, new })
+}
+
+/// The hashes of all lines of the inputs, in order: for filters that are made at once. `held` are
+/// those that the caller holds already.
+///
+/// Cost: one pass, and 8 bytes a line; as much again is left free for what is made of them.
+///
+/// # Errors
+/// When an input cannot be read, or hashes take more than the cap leaves for work.
+pub fn hashes(
+    settings: &Settings<'_>,
+    hash: &HashSpec,
+    inputs: &[Source],
+    held: u64,
+) -> Result<Vec<u64>> {
+    let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
+    let (budget, inputs) = settings.open(inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
+    let most = (budget.work / 16).saturating_sub(held);
+    let mut hashes = Vec::new();
+    let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        let more = scratch.keys.len();
+        let count = (hashes.len() + more) as u64;
+        if count > most {
+            return Err(Error::too_many_lines(&names.join(" "), settings.memory));
+        }
+        hashes.try_reserve(more).map_err(|_| Error::alloc(count * 8))?;
+        hashes.extend_from_slice(&scratch.keys);
+        Ok(Flow::Go)
+    };
+    settings.pass(budget).run("hashing", &inputs, hashing(*hash), fold)?;
+    Ok(hashes)
+}
+
+/// Takes every line of the inputs out of a filter, once for each time it comes; those that were
+/// certainly not in it go to the sink.
+///
+/// A line that is taken out must have been put in: one that the filter only seems to hold is taken
+/// out as well, and with it what other lines rely on.
+///
+/// # Errors
+/// When an input cannot be read, the sink cannot be written, or the type of filter deletes nothing.
+pub fn remove(
+    settings: &Settings<'_>,
+    filter: &mut dyn MembershipMut,
+    inputs: &[Source],
+    missing: Option<&mut (dyn Write + Send)>,
+) -> Result<Removed> {
+    let (budget, inputs) = settings.open(inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
+    let pass = settings.pass(budget);
+    let sinks = Sinks { kept: missing, rest: None };
+    let mut printer = Printer::new(sinks, settings.delimiter, pass.budget.chunk);
+    let hash = filter.hash_spec();
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        filter.remove_hashes(&scratch.keys, &mut scratch.answers)?;
+        for line in (0..batch.len()).filter(|&line| !scratch.answers.get(line)) {
+            printer.line(batch.line(line))?;
+        }
+        Ok(Flow::Go)
+    };
+    let seen = pass.run("removing", &inputs, hashing(hash), fold)?;
+    printer.flush()?;
+    Ok(Removed { lines: seen.lines, missing: printer.lines })
 }
 
 /// Prints the lines that a filter may hold, or, inverted, those that it certainly does not.
@@ -69,7 +153,7 @@ pub fn check(
     settings: &Settings<'_>,
     filter: &dyn Membership,
     inputs: &[Source],
-    invert: bool,
+    asked: Check<'_>,
     sink: Option<&mut (dyn Write + Send)>,
 ) -> Result<Checked> {
     let (budget, inputs) = settings.open(inputs)?;
@@ -82,25 +166,24 @@ pub fn check(
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);
         filter.contains_hashes(&scratch.keys, &mut scratch.answers);
+        let answers = &scratch.answers;
+        let allowed = |line| asked.allow.is_some_and(|list| list.contains(batch.line(line)));
+        let held = |line| answers.get(line) && !allowed(line);
+        scratch.picks.clear();
+        scratch.picks.extend((0..batch.len()).filter(|&line| held(line) != asked.invert));
     };
-    let mut hits = 0;
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-        hits += scratch.answers.count_ones();
-        if !printer.counts_only() {
-            for line in 0..batch.len() {
-                if scratch.answers.get(line) != invert {
-                    printer.line(batch.line(line))?;
-                }
-            }
-            if live && !batch.more {
-                printer.flush()?;
-            }
+        for &line in &scratch.picks {
+            printer.line(batch.line(line))?;
+        }
+        if live && !batch.more {
+            printer.flush()?;
         }
         Ok(Flow::Go)
     };
     let seen = pass.run("checking", &inputs, map, fold)?;
     printer.flush()?;
-    Ok(Checked { lines: seen.lines, hits })
+    Ok(Checked { lines: seen.lines, found: printer.lines })
 }
 
 /// Hashes every line of a batch the way the filter's file says.

@@ -85,6 +85,12 @@ impl Table {
         std::hint::black_box(prints.iter().fold(0, touch));
     }
 
+    /// Whether a fingerprint is in the table.
+    #[inline]
+    pub(crate) fn contains(&self, print: Fingerprint) -> bool {
+        self.prints[self.find(print)] == print
+    }
+
     /// The state of a fingerprint, if it is in the table.
     #[inline]
     pub(crate) fn get_mut(&mut self, print: Fingerprint) -> Option<&mut u8> {
@@ -209,6 +215,7 @@ mod tests {
         assert_eq!(table.len(), 3000);
         for i in 0..4000 {
             assert_eq!(table.get_mut(print(i)).copied(), model.get(&i).copied(), "{i}");
+            assert_eq!(table.contains(print(i)), model.contains_key(&i));
         }
         let found: HashMap<_, _> = table.iter().map(|(p, s)| (p.high, s)).collect();
         assert_eq!(found, model);

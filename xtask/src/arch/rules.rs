@@ -213,7 +213,11 @@ pub(super) const HOUSES: &[House] = &[
                 ],
             },
             Room { name: "settings", uses: &["budget", "input", "pass"] },
-            Room { name: "filters", uses: &["input", "pass", "print", "settings"] },
+            Room {
+                name: "exceptions",
+                uses: &["fingerprint", "input", "pass", "settings", "table"],
+            },
+            Room { name: "filters", uses: &["exceptions", "input", "pass", "print", "settings"] },
             Room { name: "ledger", uses: &["fingerprint", "table"] },
             Room {
                 name: "seen",

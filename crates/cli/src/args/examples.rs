@@ -24,16 +24,31 @@ Examples:
   petal build -o seen.petal urls.txt            1 % false positives; lines are counted first
   petal build -o seen.petal -p 0.1% urls.txt    another rate
   petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
-  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many";
+  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many
+  petal build -o live.petal --type counting a   lines can be removed again
+  tail -f log | petal build -o log.petal --growing -
+                                                keeps its rate for any number of lines
+  petal build -o least.petal --type static a    never changed again: the least space
+  petal build -o bad.petal --not-in good.txt bad.txt
+                                                certain about every line of both";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt
   tail -n 1000 log | petal add seen.petal -";
+pub(super) const REMOVE_EXAMPLES: &str = "\
+Examples:
+  petal remove live.petal closed.txt
+  petal remove live.petal closed.txt --missing unknown.txt
+
+Take out only lines that were put in: a line that the filter merely seems to hold is taken out as
+well, and others with it.";
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
   petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
   petal check -v seen.petal urls.txt       lines that are certainly new
-  petal check -c seen.petal urls.txt       just how many hit";
+  petal check -c seen.petal urls.txt       just how many hit
+  petal check --allow fine.txt blocked.petal hosts.txt
+                                           but none of the false alarms listed in fine.txt";
 pub(super) const SEEN_EXAMPLES: &str = "\
 Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all
@@ -48,6 +63,18 @@ Exit codes: 0 done, 2 trouble, 130 ended by Ctrl-C or SIGTERM, with what was pri
 pub(super) const MERGE_EXAMPLES: &str = "\
 Examples:
   petal merge -o week.petal mon.petal tue.petal wed.petal";
+pub(super) const SHRINK_EXAMPLES: &str = "\
+Examples:
+  petal shrink big.petal -o small.petal            what the planned rate does not need goes
+  petal shrink big.petal -o small.petal -p 2%      as small as 2 % false positives allow
+  petal shrink big.petal -o small.petal --by 4     a quarter of the size";
+pub(super) const FREEZE_EXAMPLES: &str = "\
+Examples:
+  petal freeze live.petal -o copy.petal            a quarter of the size, to be asked elsewhere";
+pub(super) const COMPARE_EXAMPLES: &str = "\
+Examples:
+  petal compare mon.petal tue.petal
+  petal compare --json mon.petal tue.petal | jq .jaccard.value";
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal

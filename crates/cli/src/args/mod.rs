@@ -3,7 +3,10 @@
 //! Help, completions and man pages all come from the definitions here.
 
 mod examples;
+mod filters;
 mod pages;
+mod plan;
+mod sets;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,12 +14,18 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use petal_lines::{Source, Strategy, Verb};
+use petal_lines::Source;
 
 use examples::*;
+pub(crate) use filters::{
+    AddArgs, BuildArgs, CheckArgs, CompareArgs, FreezeArgs, InfoArgs, Kind, MergeArgs, RemoveArgs,
+    SeenArgs, ShrinkArgs, VerifyArgs,
+};
 pub(crate) use pages::{completions, man_pages};
+pub(crate) use plan::PlanArgs;
+pub(crate) use sets::{Answer, DedupArgs, SetArgs};
 
-use crate::text::{parse_count, parse_rate, parse_size};
+use crate::text::parse_size;
 
 /// Parses the process's arguments. Help and usage errors are printed here; usage errors exit
 /// with 2, like every other trouble.
@@ -99,15 +108,27 @@ pub(crate) enum Command {
     /// Put more lines into a filter file
     #[command(alias = "insert", after_help = ADD_EXAMPLES)]
     Add(AddArgs),
+    /// Take lines out of a filter file of a type that can delete
+    #[command(alias = "delete", after_help = REMOVE_EXAMPLES)]
+    Remove(RemoveArgs),
     /// Print the lines that a filter may hold (-v: those it certainly does not)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Print the lines never seen before, and remember them in a filter file across runs
     #[command(alias = "anew", after_help = SEEN_EXAMPLES)]
     Seen(SeenArgs),
-    /// Unite filter files of the same shape and hash
+    /// Unite filter files of the same type and hash
     #[command(alias = "join", after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
+    /// Make a smaller filter of the same lines, as small as a rate allows
+    #[command(alias = "fold", after_help = SHRINK_EXAMPLES)]
+    Shrink(ShrinkArgs),
+    /// Write a counting filter without its counters, for those who only ask
+    #[command(after_help = FREEZE_EXAMPLES)]
+    Freeze(FreezeArgs),
+    /// Estimate how many lines two filter files have in common
+    #[command(alias = "overlap", after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// Describe a filter file: shape, contents, false-positive rate now
     #[command(alias = "show", after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
@@ -184,93 +205,6 @@ impl Memory {
     }
 }
 
-/// Exact or approximate.
-#[derive(Args, Debug)]
-pub(crate) struct Answer {
-    /// No false line and none lost, whatever the input [default]
-    #[arg(long, conflicts_with = "approx")]
-    exact: bool,
-    /// One pass over each input, filters decide; the wrong lines to expect are told on stderr
-    #[arg(long)]
-    pub(crate) approx: bool,
-    /// With --approx: distinct lines to plan for [default: as many as files seem to have; of a
-    /// pipe nothing is known, and all of the memory is used]
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, requires = "approx")]
-    pub(crate) expected: Option<u64>,
-    /// With --approx: false-positive rate to plan for [default: the best the memory allows]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate, requires = "approx")]
-    pub(crate) fpr: Option<f64>,
-    #[arg(long, hide = true, value_name = "NAME", conflicts_with = "approx")]
-    pub(crate) strategy: Option<Way>,
-    /// Print only the number of lines
-    #[arg(short, long, conflicts_with = "output")]
-    pub(crate) count: bool,
-    /// Write to a file, which appears whole or not at all
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Write what was done as JSON: lines, candidates, passes, bytes, memory, seconds per phase
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// Keep what finished phases have brought in DIR until the job is done, so that it can be
-    /// resumed; records and filters go there instead of -T
-    #[arg(long, value_name = "DIR", conflicts_with = "approx")]
-    pub(crate) work_dir: Option<PathBuf>,
-    /// Go on from the last finished phase in --work-dir, if there is one
-    #[arg(long, requires = "work_dir")]
-    pub(crate) resume: bool,
-}
-
-/// A strategy by name: for tests and benches.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Way {
-    Memory,
-    Narrow,
-    Partition,
-}
-
-impl From<Way> for Strategy {
-    fn from(way: Way) -> Self {
-        match way {
-            Way::Memory => Self::Memory,
-            Way::Narrow => Self::Narrow,
-            Way::Partition => Self::Partition,
-        }
-    }
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SetArgs {
-    /// The input whose lines are printed, in its order
-    #[arg(value_name = "A")]
-    first: PathBuf,
-    /// What it is compared with
-    #[arg(value_name = "B", required = true)]
-    others: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) answer: Answer,
-    #[command(flatten)]
-    pub(crate) engine: Engine,
-}
-
-impl SetArgs {
-    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        (sources(std::slice::from_ref(&self.first)), sources(&self.others))
-    }
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct DedupArgs {
-    #[command(flatten)]
-    pub(crate) inputs: Inputs,
-    /// Write the lines that are not printed, the later appearances, to a file, in order
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dupes_output: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) answer: Answer,
-    #[command(flatten)]
-    pub(crate) engine: Engine,
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct Inputs {
     /// Inputs, - for standard input [default: -]
@@ -288,41 +222,6 @@ fn sources(files: &[PathBuf]) -> Vec<Source> {
     files.iter().map(Source::from_arg).collect()
 }
 
-/// Which filter to make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Blocked: one cache line a key
-    Bloom,
-    /// The textbook's: a little smaller, several cache lines a key
-    Classic,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct BuildArgs {
-    /// The filter file to make
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
-    #[command(flatten)]
-    pub(crate) inputs: Inputs,
-    /// Keys to plan for [default: the number of lines, counted first]
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
-    pub(crate) expected: Option<u64>,
-    /// False-positive rate to plan for [default: 1%, or with -m the best that fits]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
-    pub(crate) fpr: Option<f64>,
-    /// Cap on the filter's size: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
-    pub(crate) memory: Option<Memory>,
-    /// The type of filter
-    #[arg(long = "type", value_name = "TYPE", default_value = "bloom")]
-    pub(crate) kind: Kind,
-    /// Hash with a secret random key: for lines that an adversary may choose
-    #[arg(long)]
-    pub(crate) keyed: bool,
-    #[command(flatten)]
-    pub(crate) read: Read,
-}
-
 /// How lines are read where memory is not the matter.
 #[derive(Args, Debug)]
 pub(crate) struct Read {
@@ -334,175 +233,6 @@ pub(crate) struct Read {
     pub(crate) null: bool,
     #[command(flatten)]
     pub(crate) talk: Talk,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct AddArgs {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: PathBuf,
-    #[command(flatten)]
-    pub(crate) inputs: Inputs,
-    #[command(flatten)]
-    pub(crate) engine: Engine,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CheckArgs {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: PathBuf,
-    #[command(flatten)]
-    pub(crate) inputs: Inputs,
-    /// Print the lines the filter certainly does not hold
-    #[arg(short = 'v', long)]
-    pub(crate) invert: bool,
-    /// Print only the number of lines
-    #[arg(short, long, conflicts_with = "output")]
-    pub(crate) count: bool,
-    /// Write to a file, which appears whole or not at all
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) engine: Engine,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SeenArgs {
-    /// The filter file that remembers; made by the first run
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: PathBuf,
-    #[command(flatten)]
-    pub(crate) inputs: Inputs,
-    /// Lines to plan for, of all runs together; the first run needs it
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
-    pub(crate) expected: Option<u64>,
-    /// Share of new lines that may be withheld when so many are in [default: 1%]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
-    pub(crate) fpr: Option<f64>,
-    /// Withhold no line: keep exact fingerprints in FILTER.exact, 16 bytes for each line
-    /// [default: as the first run did]
-    #[arg(long)]
-    pub(crate) exact: bool,
-    /// Print only the number of new lines
-    #[arg(short, long)]
-    pub(crate) count: bool,
-    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    pub(crate) save_every: f64,
-    #[command(flatten)]
-    pub(crate) engine: Engine,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("'{text}' is no number of seconds")),
-    }
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct MergeArgs {
-    /// The filter file to make
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
-    /// The filters to unite
-    #[arg(value_name = "FILTER", required = true)]
-    pub(crate) filters: Vec<PathBuf>,
-    /// Cap on memory: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
-    pub(crate) memory: Memory,
-    /// Say nothing on stderr but errors
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct InfoArgs {
-    /// The filter file
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct VerifyArgs {
-    /// The filter files
-    #[arg(value_name = "FILTER", required = true)]
-    pub(crate) filters: Vec<PathBuf>,
-    /// Print nothing when all is well
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct PlanArgs {
-    /// Foretell this job on INPUTS instead of sizing a filter
-    #[arg(value_name = "VERB", requires = "inputs")]
-    pub(crate) verb: Option<SetVerb>,
-    /// The inputs of the job, as the verb takes them; they are sampled
-    #[arg(value_name = "INPUTS")]
-    inputs: Vec<PathBuf>,
-    /// Keys
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, conflicts_with = "verb")]
-    pub(crate) expected: Option<u64>,
-    /// False-positive rate
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate, conflicts_with = "verb")]
-    pub(crate) fpr: Option<f64>,
-    /// Memory of the filter, or cap of the job: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
-    pub(crate) memory: Option<Memory>,
-    /// Probes: bits set for a key
-    #[arg(
-        short = 'k', long, value_name = "K", conflicts_with = "verb",
-        value_parser = clap::value_parser!(u32).range(1..=16),
-    )]
-    pub(crate) probes: Option<u32>,
-    /// Of a job: threads to work with [default: all processors]
-    #[arg(
-        short, long, value_name = "N", requires = "verb",
-        value_parser = clap::value_parser!(u16).range(1..),
-    )]
-    pub(crate) jobs: Option<u16>,
-    /// Of a job: lines end in NUL instead of LF
-    #[arg(short = 'z', long, requires = "verb")]
-    pub(crate) null: bool,
-    /// Of a job: lines are only to be counted
-    #[arg(short, long, requires = "verb")]
-    pub(crate) count: bool,
-    #[arg(long, hide = true, value_name = "NAME", requires = "verb")]
-    pub(crate) strategy: Option<Way>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-impl PlanArgs {
-    /// The first input of the job, or all of them, and what it is compared with.
-    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        let first = if self.verb == Some(SetVerb::Dedup) { self.inputs.len() } else { 1 };
-        let (first, others) = self.inputs.split_at(first.min(self.inputs.len()));
-        (sources(first), sources(others))
-    }
-}
-
-/// The verbs that are sets' own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SetVerb {
-    Common,
-    Diff,
-    Dedup,
-}
-
-impl From<SetVerb> for Verb {
-    fn from(verb: SetVerb) -> Self {
-        match verb {
-            SetVerb::Common => Self::Common,
-            SetVerb::Diff => Self::Diff,
-            SetVerb::Dedup => Self::Dedup,
-        }
-    }
 }
 
 /// Shells whose words can be completed.

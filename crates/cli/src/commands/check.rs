@@ -1,8 +1,8 @@
 //! `check`: which lines a filter may hold.
 
-use petal_lines::{Source, check};
+use petal_lines::{Check, Exceptions, Settings, Source, check};
 
-use super::{print, prints, settings};
+use super::{print, prints, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
 use crate::filter_file;
@@ -15,21 +15,29 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     settings.memory = filter_file::fits(&args.filter, settings.memory)?;
     let filter = filter_file::open(&args.filter)?;
     let inputs = args.inputs.sources();
+    let list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
-    let (checked, output) = if args.count {
-        (check(&settings, filter.face(), &inputs, args.invert, None), None)
-    } else {
-        let mut output = Output::open(args.output.as_deref(), &all)?;
-        let sink = Some(output.file() as &mut (dyn std::io::Write + Send));
-        (check(&settings, filter.face(), &inputs, args.invert, sink), Some(output))
-    };
+    all.extend(list.clone());
+    refuse_stdin_twice(&all)?;
+    // Refused before any line is read.
+    let mut output =
+        (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
+    let allow = list.map(|list| exceptions(&settings, &list)).transpose()?;
+    let asked = Check { invert: args.invert, allow: allow.as_ref() };
+    let sink = output.as_mut().map(|output| output.file() as &mut (dyn std::io::Write + Send));
+    let checked = check(&settings, filter.face(), &inputs, asked, sink);
     teller.finish();
-    let checked = checked?;
-    let found = if args.invert { checked.lines - checked.hits } else { checked.hits };
+    let found = checked?.found;
     match output {
         Some(output) => output.finish()?,
         None => print(&format!("{found}\n"))?,
     }
     Ok(if found > 0 { Outcome::Done } else { Outcome::NoneFound })
+}
+
+/// The list of exceptions. What the engine leaves for work is not needed to check: all of it may
+/// be the list.
+fn exceptions(settings: &Settings<'_>, list: &Source) -> Result<Exceptions> {
+    Ok(Exceptions::read(settings, std::slice::from_ref(list))?)
 }

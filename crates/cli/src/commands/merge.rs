@@ -1,28 +1,63 @@
 //! `merge`: the union of filter files.
 
+use petal::{AnyFilter, Mapped};
 use petal_lines::Source;
 
 use super::bytes;
 use crate::args::MergeArgs;
 use crate::exit::{Failure, Outcome, Result};
-use crate::filter_file;
 use crate::output::Output;
+use crate::progress::Teller;
+use crate::{filter_file, text};
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
+    let teller = Teller::silent(args.quiet);
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let Some((first, rest)) = args.filters.split_first() else { return Ok(Outcome::Done) };
     // One filter in memory, and the pages of another as they are read.
-    filter_file::fits(first, bytes(args.memory) / 2)?;
+    let cap = bytes(args.memory);
+    filter_file::fits(first, cap / 2)?;
     let (mut filter, metadata) = filter_file::read(first)?;
+    let size = filter.face().size_bytes();
     for path in rest {
+        let held = filter.face().size_bytes();
         let other = filter_file::open(path)?;
+        let differ = other.face().size_bytes() != held;
+        // What is folded is a third one, no larger than either.
+        let room = cap.saturating_sub(held) / if differ { 2 } else { 1 };
+        filter_file::fits(path, room)?;
         other.verify().map_err(Failure::of_file(path))?;
-        filter.union(&other).map_err(Failure::of_file(path))?;
+        match folded(&filter, &other) {
+            Some(folded) if differ => filter = folded.map_err(Failure::of_file(path))?,
+            _ => filter.union(&other).map_err(Failure::of_file(path))?,
+        }
     }
-    let teller = crate::progress::Teller::silent(args.quiet);
+    let now = filter.face().size_bytes();
+    if now < size {
+        teller.say(&format!(
+            "note: folded from {} to {}, which all sizes have in common; the false-positive rate \
+             is {} now",
+            text::size(size),
+            text::size(now),
+            text::rate(filter.face().estimated_rate()),
+        ));
+    }
     super::build::warn_if_overfull(filter.face(), &teller);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
+}
+
+/// The union at the greatest size that both can be folded to; `None` for types that do not fold.
+fn folded(ours: &AnyFilter, theirs: &AnyFilter<Mapped>) -> Option<petal::Result<AnyFilter>> {
+    match (ours, theirs) {
+        (AnyFilter::Bloom(ours), AnyFilter::Bloom(theirs)) => {
+            Some(ours.union_folded(theirs).map(AnyFilter::from))
+        }
+        (AnyFilter::Classic(ours), AnyFilter::Classic(theirs)) => {
+            Some(ours.union_folded(theirs).map(AnyFilter::from))
+        }
+        _ => None,
+    }
 }

@@ -3,20 +3,25 @@
 mod add;
 mod build;
 mod check;
+mod compare;
 mod forecast;
+mod freeze;
 mod info;
+mod make;
 mod merge;
 mod pages;
 mod plan;
+mod remove;
 mod seen;
 mod set;
+mod shrink;
 mod verify;
 
 use std::io::Write as _;
 use std::path::Path;
 
 use petal::Kernel;
-use petal_lines::Settings;
+use petal_lines::{Settings, Source};
 
 use crate::args::{Command, Engine, Memory, Petal};
 use crate::exit::{Failure, Outcome, Result};
@@ -35,9 +40,13 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Dedup(args) => set::dedup(&args),
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
+        Command::Remove(args) => remove::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Seen(args) => seen::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Shrink(args) => shrink::run(&args),
+        Command::Freeze(args) => freeze::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
@@ -87,6 +96,17 @@ fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
     }
     settings.progress = teller;
     settings
+}
+
+/// Standard input can be read once, whatever it is read for.
+fn refuse_stdin_twice(sources: &[Source]) -> Result<()> {
+    if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
+        return Err(Failure::Plain(
+            "-: standard input is named twice, it can be read once; save it to a file first"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Whether lines will go to standard output.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use petal::{AnyFilter, BloomFilter, Membership, Shape};
 use petal_lines::{Ledger, Memory, Settings, Source, seen};
 
-use super::{build, print, settings};
+use super::{build, make, print, settings};
 use crate::args::SeenArgs;
 use crate::exit::{Failure, Outcome, Result, cannot_write, words};
 use crate::lock::{self, beside};
@@ -97,7 +97,7 @@ impl Keeper {
                 "{shown}: does not exist yet; say with -n how many lines it is to remember in all"
             ))
         })?;
-        let rate = args.fpr.unwrap_or(build::RATE);
+        let rate = args.fpr.unwrap_or(make::RATE);
         let (needed, room) =
             (Shape::for_rate(keys, rate)?.size_bytes(), settings.room_for_filter()?);
         if needed > room {

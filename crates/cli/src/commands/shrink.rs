@@ -1,0 +1,90 @@
+//! `shrink`: a smaller filter of the same keys, without the keys.
+
+use petal::{AnyFilter, Filter, Geometry, Mapped, QuotientFilter};
+use petal_lines::Source;
+
+use super::bytes;
+use crate::args::ShrinkArgs;
+use crate::exit::{Failure, Outcome, Result};
+use crate::output::Output;
+use crate::progress::Teller;
+use crate::{filter_file, text};
+
+pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
+    let teller = Teller::silent(args.quiet);
+    let inputs = [Source::Path(args.filter.clone())];
+    let mut output = Output::open(Some(&args.output), &inputs)?;
+    let filter = filter_file::open(&args.filter)?;
+    // The pages of the old one as they are read, and the new one, which may be no smaller; a table
+    // is copied in between.
+    let copies = if matches!(filter, AnyFilter::Quotient(_)) { 3 } else { 2 };
+    filter_file::fits(&args.filter, bytes(args.memory) / copies)?;
+    filter.verify().map_err(Failure::of_file(&args.filter))?;
+    let by = match (args.by, args.fpr) {
+        (Some(divisor), _) => By::Divisor(divisor),
+        (None, Some(rate)) => By::Rate(rate),
+        (None, None) => By::Plan,
+    };
+    let smaller = shrunk(&filter, by).ok_or_else(|| {
+        let how = match (&filter, by) {
+            (AnyFilter::Quotient(_), By::Divisor(_)) => "--by; leave it out",
+            (AnyFilter::Quotient(_), _) => "to a rate; leave out -p",
+            (AnyFilter::Counting(_) | AnyFilter::CountingClassic(_), _) => "; freeze it first",
+            _ => "; build a smaller one",
+        };
+        let blank = if how.starts_with(';') { "" } else { " " };
+        Failure::Plain(format!(
+            "{}: a {} filter cannot be shrunk{blank}{how}",
+            args.filter.display(),
+            filter.face().filter_type(),
+        ))
+    })?;
+    let smaller = smaller.map_err(Failure::of_file(&args.filter))?;
+    let (old, new) = (filter.face().size_bytes(), smaller.face().size_bytes());
+    if old == new {
+        teller.say(&format!(
+            "note: {} is as small as that allows, {}",
+            args.filter.display(),
+            text::size(old)
+        ));
+    }
+    smaller.write_to(output.file(), filter.metadata()).map_err(Failure::of_output(&args.output))?;
+    output.finish()?;
+    Ok(Outcome::Done)
+}
+
+/// How small a filter is to get.
+#[derive(Clone, Copy)]
+enum By {
+    /// So many times smaller.
+    Divisor(u64),
+    /// As small as this rate allows.
+    Rate(f64),
+    /// As small as what was planned allows.
+    Plan,
+}
+
+/// The smaller filter; `None` for types that cannot be shrunk like this.
+fn shrunk(filter: &AnyFilter<Mapped>, by: By) -> Option<petal::Result<AnyFilter>> {
+    match filter {
+        AnyFilter::Bloom(filter) => Some(folded(filter, by).map(AnyFilter::from)),
+        AnyFilter::Classic(filter) => Some(folded(filter, by).map(AnyFilter::from)),
+        // Its fingerprints are what they are: only slots can be given back.
+        AnyFilter::Quotient(filter) if matches!(by, By::Plan) => Some(halved(filter)),
+        _ => None,
+    }
+}
+
+fn folded<G: Geometry>(filter: &Filter<G, Mapped>, by: By) -> petal::Result<Filter<G>> {
+    match by {
+        By::Divisor(divisor) => filter.fold(divisor),
+        By::Rate(rate) => filter.shrink_to_rate(rate),
+        By::Plan => filter.shrink_to_rate(filter.target_rate()),
+    }
+}
+
+fn halved(filter: &QuotientFilter<Mapped>) -> petal::Result<AnyFilter> {
+    let mut smaller = filter.to_owned_filter()?;
+    smaller.shrink()?;
+    Ok(smaller.into())
+}

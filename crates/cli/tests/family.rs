@@ -1,0 +1,223 @@
+//! Every type of filter through the same verbs.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+
+mod kit;
+
+use kit::{Place, write_lines};
+
+/// Words that make a filter of each type; whether lines can be added, removed, united.
+const TYPES: [(&str, &str, [bool; 3]); 9] = [
+    ("bloom", "--type bloom", [true, false, true]),
+    ("classic", "--type classic", [true, false, true]),
+    ("counting", "--type counting", [true, true, true]),
+    ("counting-classic", "--type counting-classic", [true, true, true]),
+    ("quotient", "--type quotient", [true, true, true]),
+    ("scalable", "--growing", [true, false, false]),
+    ("static", "--type static", [false, false, false]),
+    ("cascade", "--not-in b", [false, false, false]),
+    ("wide", "--type wide", [true, false, true]),
+];
+
+/// Lists `a` and `b` without a common line, 2,000 lines each, and 50,000 `strangers`.
+fn place() -> Place {
+    let place = Place::new();
+    write_lines(&place.files.file("a"), 0..2000);
+    write_lines(&place.files.file("b"), 5000..7000);
+    place.write("strangers", (0..50_000).map(|n| format!("no {n}\n")).collect::<String>());
+    place
+}
+
+fn json(place: &Place, words: &str) -> serde_json::Value {
+    serde_json::from_str(&place.run(words).text()).unwrap()
+}
+
+/// Room for both lists, for types that are planned.
+fn room(kind: &str) -> &'static str {
+    if matches!(kind, "static" | "cascade") { "" } else { "-n 4000" }
+}
+
+#[test]
+fn every_type_is_built_asked_described_and_verified() {
+    let place = place();
+    for (kind, words, _) in TYPES {
+        let room = room(kind);
+        let build = |output: &str, more: &str| {
+            place.run(&format!("build -q {words} {room} -p 0.01 -o {output} {more} a"))
+        };
+        build("f", "").ok();
+        for more in ["-j 1", "-j 4"] {
+            build("g", more).ok();
+            assert!(place.read("g") == place.read("f"), "{kind}: the same lines, the same file");
+        }
+        assert!(place.run("check f a").ok() == place.read("a"), "{kind}");
+        let wrong: u64 = String::from_utf8(place.run("check -c f strangers").out)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let (_, most) = petal_testkit::bounds::binomial_range(50_000, 0.01, 0.9999);
+        assert!(wrong <= most, "{kind}: {wrong} of {most}");
+        assert_eq!(place.run("verify f").text(), "f: sound\n");
+        let info = json(&place, "info --json f");
+        assert_eq!((&info["type"], &info["overfull"]), (&kind.into(), &false.into()), "{kind}");
+        assert!((1950..=2050).contains(&info["estimated_keys"].as_u64().unwrap()), "{info}");
+        assert!(info["rate_now"].as_f64().unwrap() <= 0.0102, "{info}");
+        assert!(info["shape"].as_object().unwrap().len() >= 2, "{info}");
+        let text = place.run("info f").text();
+        assert!(text.starts_with(&format!("type      {kind}, ")), "{text}");
+        assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
+        // Other hashes: another file, the same answers.
+        for more in ["--seed 5", "--keyed"] {
+            build("g", more).ok();
+            assert!(place.read("g") != place.read("f"), "{kind} {more}");
+            assert!(place.run("check g a").ok() == place.read("a"), "{kind} {more}");
+        }
+        // Damage is found.
+        let mut bytes = place.read("f");
+        let at = bytes.len() - 40;
+        bytes[at] ^= 4;
+        place.write("damaged", &bytes);
+        place.run("verify damaged").trouble();
+        place.run("info damaged").trouble();
+    }
+}
+
+#[test]
+fn what_a_type_cannot_do_is_said_before_anything_is_done() {
+    let place = place();
+    for (kind, words, [adds, removes, unites]) in TYPES {
+        let room = room(kind);
+        place.run(&format!("build -q {words} {room} -p 1e-6 -o f a")).ok();
+        let before = kit::look(&place.files.file("f"));
+        let does = |verb: &str, can: bool| {
+            let ran = place.run(verb);
+            if can {
+                ran.ok();
+                return;
+            }
+            let line = ran.trouble();
+            assert!(line.contains("f: a ") && line.contains(kind), "{verb}: {line}");
+            assert_eq!(kit::look(&place.files.file("f")), before, "{verb}");
+        };
+        does("add -q f b", adds);
+        if adds {
+            assert!(place.run("check f a b").ok() == [place.read("a"), place.read("b")].concat());
+        }
+        does("remove -q f b", removes);
+        if removes {
+            assert!(place.run("check f a b").ok() == place.read("a"), "{kind}");
+        }
+        place.run(&format!("build -q {words} {room} -p 1e-6 -o f a")).ok();
+        if kind != "cascade" {
+            place.run(&format!("build -q {words} {room} -p 1e-6 -o g b")).ok();
+        } else {
+            place.run("build -q --not-in a -p 1e-6 -o g b").ok();
+        }
+        let ran = place.run("merge -q -o m f g");
+        if unites {
+            ran.ok();
+            assert_eq!(place.run("check -c m a b").text(), "4000\n", "{kind}");
+        } else {
+            assert!(ran.trouble().contains("g: a "), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_growing_filter_needs_no_number_and_keeps_its_rate() {
+    let place = place();
+    write_lines(&place.files.file("many"), 100_000..300_000);
+    let many = place.read("many");
+    place.run_with("build -q --growing -p 1% -o s -", &many).ok();
+    place.run("add s a").ok();
+    place.run("build -q --type quotient --growing -p 1% -n 20_000 -o q many").ok();
+    place.run("build -q --up-to 1e6 -p 1% -n 2000 -o u many").ok();
+    for filter in ["s", "q", "u"] {
+        assert_eq!(place.run(&format!("check -c {filter} many")).text(), "200000\n");
+        let info = json(&place, &format!("info --json {filter}"));
+        assert!(info["rate_now"].as_f64().unwrap() <= 0.01, "{info}");
+        assert_eq!(place.run(&format!("check -c {filter} strangers")).code, Some(0));
+    }
+    // One that does not grow is full some day, and stays what it was.
+    place.run("build -q --type quotient -o f a").ok();
+    let before = kit::look(&place.files.file("f"));
+    let line = place.run("add f many").trouble();
+    assert!(line.contains("full"), "{line}");
+    assert_eq!(kit::look(&place.files.file("f")), before);
+    // Emptied, it gives room back.
+    let size = |filter: &str| {
+        json(&place, &format!("info --json {filter}"))["size_bytes"].as_u64().unwrap()
+    };
+    place.run("remove -q u many").ok();
+    place.run("add u a").ok();
+    place.run("shrink u -o small").ok();
+    assert!(size("small") * 8 < size("u"));
+    assert_eq!(place.run("check -c small a").text(), "2000\n");
+    for (words, says) in
+        [("shrink u -o x -p 5%", "leave out -p"), ("shrink s -o x", "cannot be shrunk")]
+    {
+        assert!(place.run(words).trouble().contains(says), "{words}");
+    }
+}
+
+#[test]
+fn a_cascade_is_never_wrong_about_its_lists() {
+    let place = place();
+    place.run("build -q --not-in strangers -p 10% -o f a").ok();
+    assert!(place.run("check f strangers a").ok() == place.read("a"));
+    assert_eq!(place.run("check -c f strangers").code, Some(1));
+    let info = json(&place, "info --json f");
+    assert_eq!((&info["type"], &info["inserted"]), (&"cascade".into(), &2000.into()));
+    // A line in both cannot be.
+    place
+        .write("both", [place.read("b"), b"x\n".to_vec(), place.read("a")[..20].to_vec()].concat());
+    place.run("build -q --not-in both -o g b").trouble();
+    let line = place.run_with("build --not-in b -o g -", &place.read("b")).trouble();
+    assert!(line.contains("b: 2,000 of its lines are in the other inputs too"), "{line}");
+    let line = place.run_with("build --not-in - -o g -", b"x\n").trouble();
+    assert!(line.contains("standard input is named twice"), "{line}");
+    assert!(place.run("build --not-in missing -o g a").trouble().contains("missing: cannot read"));
+    assert!(!place.files.file("g").exists());
+}
+
+#[test]
+fn a_wide_filter_keeps_rates_that_64_bits_cannot() {
+    let place = place();
+    let line = place.run("build -p 1e-17 -o f a").trouble();
+    assert!(line.contains("--type wide"), "{line}");
+    place.run("build -q --type wide -p 1e-17 -o f a").ok();
+    assert!(place.run("check f a strangers").ok() == place.read("a"));
+    let info = json(&place, "info --json f");
+    assert!(info["rate_now"].as_f64().unwrap() <= 1e-17 && info["target_rate"] == 1e-17, "{info}");
+    place.run("build -q --type wide -n 2000 -m 8K -o f a").ok();
+    assert!(json(&place, "info --json f")["size_bytes"].as_u64().unwrap() <= 8192);
+}
+
+#[test]
+fn words_that_do_not_go_together() {
+    let place = place();
+    for (words, says) in [
+        (
+            "--width 4",
+            "--width: a bloom filter has no counters; leave it out, or use --type counting or",
+        ),
+        ("--growing --type bloom", "--growing: a bloom filter does not grow"),
+        ("--up-to 1e6 --type scalable", "--up-to: a scalable filter"),
+        ("--not-in b --type static", "--not-in: a static filter"),
+        ("--type cascade", "--not-in which lines"),
+        ("--type static -n 5", "-n: a static filter is made of the lines that come"),
+        ("--type static -m 1M", "say that with -p"),
+        ("--growing -m 1M", "say that with -p"),
+        ("--type quotient -m 1M", "say that with -p"),
+        ("--type static -p 1e-9 -m 1K", "more than 1 KiB, -m"),
+        ("--type quotient -p 1e-9 -m 1K", "more than 1 KiB, -m"),
+    ] {
+        let line = place.run(&format!("build {words} -o f a")).trouble();
+        assert!(line.contains(says), "{words}: {line}");
+        assert!(!place.files.file("f").exists(), "{words}");
+    }
+    for words in ["--type nonsense", "--seed x", "--seed 1 --keyed", "--width 1", "--up-to 0"] {
+        assert_eq!(place.run(&format!("build {words} -o f a")).code, Some(2), "{words}");
+    }
+}
