@@ -30,7 +30,7 @@ fn size(place: &Place, filter: &str) -> u64 {
 fn divisor(place: &Place, filter: &str, kind: &str) -> u64 {
     let shape = &json(place, &format!("info --json {filter}"))["shape"];
     let extent = shape[if kind == "bloom" { "blocks" } else { "bits" }].as_u64().unwrap();
-    (2..).find(|by| extent % by == 0).unwrap()
+    (2..).find(|by| extent.is_multiple_of(*by)).unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod models {
 }
 mod naive;
 
-use petal::{Answers, HashSpec, Lent, Membership as _, QuotientFilter, QuotientShape};
+use petal::{Answers, HashSpec, Lent, QuotientFilter, QuotientShape};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::keys::Keys;
@@ -423,7 +423,7 @@ fn a_second_implementation_writes_the_same_bytes() {
         for _ in 0..slots {
             let hash = if rng.one_in(3) { few } else { rng.next_u64() };
             if filter.add_hash(hash).is_ok() {
-                list.push((u128::from(hash) * (u128::from(slots) << width) >> 64) as u64);
+                list.push(((u128::from(hash) * (u128::from(slots) << width)) >> 64) as u64);
             }
         }
         list.sort_unstable();

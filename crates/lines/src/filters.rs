@@ -219,13 +219,15 @@ mod tests {
             let filled = fill(&settings, &mut **filter, &members).unwrap();
             assert_eq!(filled, Filled { lines: 30_000, new: 30_000 }, "{filter:?}");
             let mut out = Vec::new();
-            let checked = check(&settings, &**filter, &others, false, Some(&mut out)).unwrap();
-            assert_eq!(checked, Checked { lines: 30_000, hits: 10_000 }, "{filter:?}");
+            let held = Check::default();
+            let checked = check(&settings, &**filter, &others, held, Some(&mut out)).unwrap();
+            assert_eq!(checked, Checked { lines: 30_000, found: 10_000 }, "{filter:?}");
             let expect: String =
                 text(20_000).lines().take(10_000).map(|l| format!("{l}\n")).collect();
             assert!(out == expect.as_bytes(), "{filter:?}");
             out.clear();
-            check(&settings, &**filter, &others, true, Some(&mut out)).unwrap();
+            let absent = Check { invert: true, ..Check::default() };
+            check(&settings, &**filter, &others, absent, Some(&mut out)).unwrap();
             assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 20_000);
             assert_eq!(fill(&settings, &mut **filter, &members).unwrap().new, 0);
         }
