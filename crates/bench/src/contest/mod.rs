@@ -13,7 +13,7 @@
 //! | [`family`] | one filter of each type that the library has, for the same keys |
 //! | [`members`] | what is done with each of those types |
 //! | [`rounds`] | turns and rounds |
-//! | [`judge`] | the measured rate |
+//! | `judge` | the measured rate |
 //! | [`rows`] | one row for each contestant and operation, as CSV and as a table |
 //! | [`program`] | what the bench programs have in common |
 
