@@ -11,7 +11,7 @@
 //! | [`subject`] | a filter as the harness sees it |
 //! | [`petal`] | the library's filters as contestants |
 //! | [`family`] | one filter of each type that the library has, for the same keys |
-//! | [`members`] | what is done with each of those types |
+//! | `members` | what is done with each of those types |
 //! | [`rounds`] | turns and rounds |
 //! | `judge` | the measured rate |
 //! | [`rows`] | one row for each contestant and operation, as CSV and as a table |
