@@ -15,6 +15,7 @@ use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::rate;
 
 /// A filter of any type. Sealed.
 ///
@@ -81,10 +82,9 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
     /// Whether it errs more often than planned.
     ///
     /// A filter that was filled to its plan may have come to a little more than its rate by
-    /// chance; 2 % more are let pass.
+    /// chance: see [`rate::overfull`].
     fn is_overfull(&self) -> bool {
-        let target = self.target_rate();
-        target > 0.0 && self.estimated_rate() > target * 1.02
+        rate::overfull(self.target_rate(), self.estimated_rate(), self.size_bytes() * 8)
     }
 
     /// How many of its blocks have a fill in each of so many equal steps from empty to full;

@@ -207,6 +207,15 @@ pub fn either(a: f64, b: f64) -> f64 {
     a + b - a * b
 }
 
+/// Whether a filter of `bits` bits errs more often than planned, and not by chance.
+///
+/// Let pass are 2 %, for what was estimated, and 20/√m of it: about three times what the rate of a
+/// filter that was filled to its plan strays by chance, with ten probes or fewer.
+#[must_use]
+pub fn overfull(target: f64, now: f64, bits: u64) -> bool {
+    target > 0.0 && now > target * (1.02 + 20.0 / (bits as f64).sqrt())
+}
+
 /// The number of distinct keys in a filter, from the share of its bits that are still zero:
 /// n = ln(zero) / ln(1 - touch), where `touch` is the chance that one key sets a given bit (1/N ·
 /// k/L · 1/64 if blocked, about k/m if classic). Infinite when no bit is zero.

@@ -55,7 +55,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "store", uses: &["sync"] },
             Room { name: "kernel", uses: &["sync", "store"] },
             Room { name: "format", uses: &["hash", "store"] },
-            Room { name: "membership", uses: &["hash", "format"] },
+            Room { name: "membership", uses: &["rate", "hash", "format"] },
             Room {
                 name: "filter",
                 uses: &["rate", "shape", "hash", "key", "store", "kernel", "format", "membership"],

@@ -273,7 +273,7 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
         self.bloom.capacity_left()
     }
 
-    /// Whether it errs more often than planned; up to 2 % more may come of chance, and pass.
+    /// Whether it errs more often than planned; what may come of chance passes.
     ///
     /// Cost: reads all bits, and no counters.
     #[must_use]

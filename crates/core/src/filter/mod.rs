@@ -245,7 +245,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         Some(holds.saturating_sub(self.estimated_len().ceil() as u64))
     }
 
-    /// Whether it errs more often than planned; up to 2 % more may come of chance, and pass.
+    /// Whether it errs more often than planned; what may come of chance passes.
     ///
     /// Cost: reads the whole filter.
     #[must_use]

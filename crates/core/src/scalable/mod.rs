@@ -29,7 +29,7 @@ use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::membership::Membership;
 use crate::rate;
-use crate::store::{Owned, Store};
+use crate::store::{Line, Owned, Store};
 
 use answer::Asked;
 use plan::Plan;
@@ -151,10 +151,10 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.hash
     }
 
-    /// Bytes that the bits of all layers take.
+    /// Bytes that its data take in a file: the bits of all layers, and a line for each of them.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        self.oldest_first().map(BloomFilter::size_bytes).sum()
+        self.oldest_first().map(|layer| layer.size_bytes() + Line::BYTES as u64).sum()
     }
 
     /// Bytes of memory that the filter takes in all. A mapped file's pages are not counted.
@@ -237,8 +237,8 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.oldest_first().map(set).sum::<f64>() / self.size_bytes() as f64
     }
 
-    /// Whether it errs more often than planned, which it does not unless hashes are bad; up to 2 %
-    /// more may come of chance, and pass.
+    /// Whether it errs more often than planned, which it does not unless hashes are bad; what may
+    /// come of chance passes.
     ///
     /// Cost: reads the whole filter.
     #[must_use]

@@ -224,14 +224,14 @@ impl<S: Store> WideBloomFilter<S> {
         Some(holds.saturating_sub(self.estimated_len().ceil() as u64))
     }
 
-    /// Whether it errs more often than planned; of each of the two filters up to 2 % more may come
-    /// of chance, and pass.
+    /// Whether it errs more often than planned; what may come of chance passes.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
     pub fn is_overfull(&self) -> bool {
-        let target = self.facts.target;
-        target > 0.0 && self.estimated_rate() > target * 1.02 * 1.02
+        // That of each half is the root of the rate.
+        let (target, now) = (self.facts.target.sqrt(), self.estimated_rate().sqrt());
+        rate::overfull(target, now, self.size_bytes() * 4)
     }
 
     /// The share of bits that are set.

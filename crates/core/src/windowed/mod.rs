@@ -290,7 +290,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     }
 
     /// Whether it errs more often than planned, as it does when more keys come in a time than
-    /// planned; up to 2 % more may come of chance, and pass.
+    /// planned; what may come of chance passes.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
