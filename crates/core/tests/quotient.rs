@@ -130,7 +130,7 @@ fn union_takes_the_most_and_merge_the_sum() {
 
 /// Hashes of another generator than any that is put in.
 fn strangers(seed: u64) -> impl Iterator<Item = u64> {
-    let mut rng = Rng::new(seed ^ 0x5eed << 40);
+    let mut rng = Rng::new(seed ^ (0x5eed << 40));
     std::iter::repeat_with(move || rng.next_u64())
 }
 

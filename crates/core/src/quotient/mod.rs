@@ -32,7 +32,7 @@ use crate::kernel::quotient::Table;
 use crate::key::Key;
 use crate::membership::Membership;
 use crate::rate;
-use crate::store::{Line, Owned, Store};
+use crate::store::{Owned, Store};
 
 /// A filter that can delete keys, count them, grow, and unite with another of a different size.
 /// Smaller than a Bloom filter for rates below 2 %, and slower.
@@ -377,8 +377,8 @@ const HASHED: usize = 2048;
 impl<S: Store, T: Store> PartialEq<QuotientFilter<T>> for QuotientFilter<S> {
     /// Equal shape, hash and fingerprints. What was planned and how it came about does not count.
     fn eq(&self, other: &QuotientFilter<T>) -> bool {
-        let lines = || -> [&[Line]; 2] { [self.store.lines(), other.store.lines()] };
-        let [ours, theirs] = lines();
-        self.shape == other.shape && self.hash == other.hash && ours == theirs
+        self.shape == other.shape
+            && self.hash == other.hash
+            && self.store.lines() == other.store.lines()
     }
 }

@@ -131,18 +131,36 @@ impl Rule {
     }
 
     /// The first slot from the end of a run on that is free or where a run begins that is in its
-    /// own place: nothing there or behind moves when something before is removed.
+    /// own place: nothing there or behind moves when something before is removed. It is one that
+    /// no run of a quotient before it goes beyond.
     #[inline(always)]
     fn stays(self, select: impl Select, bytes: &[u8], end: usize) -> usize {
-        let mut slot = end;
-        while slot < self.slots() {
-            let next = self.end(select, bytes, slot - 1);
-            if next <= slot {
-                break;
+        // `at` is the slot before the one that is asked about.
+        let (mut block, mut at) = ((end - 1) / SLOTS, (end - 1) % SLOTS);
+        while block < self.blocks {
+            let offset = self.offset(select, bytes, block);
+            if offset > SLOTS {
+                (block, at) = (block + (offset - 1) / SLOTS, (offset - 1) % SLOTS);
+                continue;
             }
-            slot = next;
+            at = at.max(offset.saturating_sub(1));
+            let occupied = self.occupied(bytes, block);
+            let clear = if offset < SLOTS { !0 << offset } else { 0 };
+            let ends = self.ends(bytes, block) & clear;
+            while at < SLOTS {
+                let runs = (occupied & up_to(at)).count_ones();
+                if runs == 0 {
+                    return block * SLOTS + at + 1;
+                }
+                let last = select.nth_one(ends, runs - 1) as usize;
+                if last <= at {
+                    return block * SLOTS + at + 1;
+                }
+                at = last;
+            }
+            (block, at) = (block + 1, 0);
         }
-        slot.min(self.slots())
+        self.slots()
     }
 
     /// After a removal from a quotient of this block: offsets of the blocks whose first slot lay
