@@ -17,7 +17,7 @@ use std::slice::IterMut;
 use std::sync::Mutex;
 use std::thread;
 
-use super::layout::{HALVES, Layout, MOST_LAYERS, MOST_SEGMENTS, Numbers};
+use super::layout::{HALVES, Layout, MOST_COLUMNS, MOST_LAYERS, MOST_SEGMENTS, Numbers};
 use super::solve::Solver;
 use crate::error::{Error, Result};
 use crate::kernel::ribbon::{Layer, WIDTH, remix, unmix};
@@ -65,40 +65,51 @@ pub(super) fn room<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
 
 /// A filter of hashes, which are overwritten. `spare` is as long.
 pub(super) fn build(hashes: &mut [u64], spare: &mut [u64], wanted: &Wanted) -> Result<Built> {
-    let (columns, share) = rate::mixture(wanted.rate * AIM);
-    let mut layout = Layout::new(columns.into())?;
+    let (mut layout, mut share) = columns_for(wanted.rate, 0)?;
     let mut parts = Vec::new();
-    let (mut keys, mut left) = (None, hashes.len());
+    let (mut keys, mut left) = (0, hashes.len());
     while left > 0 {
         let number = layout.layers().len() as u64;
         let seed = if number == 0 { wanted.seed } else { 0 };
-        let mut hashes = &mut hashes[..left];
-        let mut last = left <= LAST || number + 1 == MOST_LAYERS;
-        if !last {
-            left = sort(hashes, &mut spare[..left], seed, wanted.threads)?;
-            hashes = &mut hashes[..left];
-            // So many were the same that these are few.
-            last = left <= LAST;
-            if last {
-                hashes.iter_mut().for_each(|hash| *hash = unmix(*hash, seed));
-            }
+        let few = left <= LAST || number + 1 == MOST_LAYERS;
+        if few {
+            hashes[..left].sort_unstable();
+            left = drop_same(&mut hashes[..left]);
+        } else {
+            left = sort(&mut hashes[..left], &mut spare[..left], seed, wanted.threads)?;
         }
-        if last {
-            let (distinct, part) = last_layer(&mut layout, hashes, seed, share)?;
-            keys.get_or_insert(distinct);
-            parts.push(part);
+        let hashes = &mut hashes[..left];
+        if number == 0 {
+            keys = left as u64;
+            (layout, share) = columns_for(wanted.rate, keys)?;
+        }
+        if !few && left <= LAST {
+            // So many were the same that these are few.
+            hashes.iter_mut().for_each(|hash| *hash = unmix(*hash, seed));
+        }
+        if few || left <= LAST {
+            parts.push(last_layer(&mut layout, hashes, seed, share)?);
             break;
         }
-        keys.get_or_insert(left);
         let layer = layout.push(plan(left as u64, seed, share), false)?;
         let part = Part::new(&layer)?;
         let (part, bumped) = solve(&layer, part, hashes, wanted.threads)?;
         parts.push(part);
         left = bumped;
     }
-    let keys = keys.unwrap_or(0) as u64;
     let (cuts, rows) = put_together(&layout, parts)?;
     Ok(Built { layout, cuts, rows, keys })
+}
+
+/// A layout without layers for this rate of so many keys, and the share of queries that compare
+/// one column more. The hash's part of the rate is not for the columns to take.
+fn columns_for(rate: f64, keys: u64) -> Result<(Layout, f64)> {
+    let floor = rate::hash_floor(keys);
+    let (columns, share) = rate::mixture((rate - floor) * AIM);
+    if u64::from(columns) > MOST_COLUMNS {
+        return Err(Error::unattainable(keys, rate, floor));
+    }
+    Ok((Layout::new(columns.into())?, share))
 }
 
 /// The layer for so many keys.
@@ -131,18 +142,8 @@ impl Part {
     }
 }
 
-/// The last layer; and how many distinct keys it has. `hashes` are those of the layer before.
-fn last_layer(
-    layout: &mut Layout,
-    hashes: &mut [u64],
-    seed: u64,
-    share: f64,
-) -> Result<(usize, Part)> {
-    hashes.sort_unstable();
-    let mut raw = Vec::new();
-    room(&mut raw, hashes.len())?;
-    raw.extend_from_slice(hashes);
-    raw.dedup();
+/// The last layer. `raw`, which differ, are those of the layer before.
+fn last_layer(layout: &mut Layout, raw: &[u64], seed: u64, share: f64) -> Result<Part> {
     let mut keys = Vec::new();
     room(&mut keys, raw.len())?;
     let mut solver = Solver::default();
@@ -164,7 +165,7 @@ fn last_layer(
             let rows = &mut halves_of_mut(part.rows.lines_mut())[..halves as usize];
             solver.substitute(&layer, 0, rows);
             *layout = tried;
-            return Ok((raw.len(), part));
+            return Ok(part);
         }
     }
     Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))

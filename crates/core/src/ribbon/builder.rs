@@ -134,9 +134,7 @@ impl StaticBuilder {
 
     fn made_of(self, hashes: &mut [u64]) -> Result<StaticFilter> {
         let rate = self.check(hashes.len())?;
-        // The floor is part of the promise.
-        let aim = rate - rate::hash_floor(hashes.len() as u64);
-        let wanted = Wanted { rate: aim, seed: self.level, threads: self.threads };
+        let wanted = Wanted { rate, seed: self.level, threads: self.threads };
         let mut spare = words(hashes.len())?;
         let spare = &mut words_of_mut(spare.lines_mut())[..hashes.len()];
         let built = build::build(hashes, spare, &wanted)?;
