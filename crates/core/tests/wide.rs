@@ -10,8 +10,9 @@ use std::fs::File;
 use model::{Pair, aligned};
 use naive::{Facts, mend};
 use petal::{
-    Answers, BloomFilter, ClassicBloomFilter, FilterType, HashSpec, Lent, Mapped, Membership,
-    MembershipMut, Shape, WideBloomFilter,
+    Answers, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade, FilterType,
+    HashSpec, Lent, Mapped, Membership, MembershipMut, QuotientFilter, ScalableBloomFilter, Shape,
+    StaticFilter, WideBloomFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -117,6 +118,16 @@ fn each_filter_takes_hashes_of_its_width() {
         assert!(error.is_invalid() && error.to_string().contains("128"), "{error}");
         let atomic = petal::AtomicBloomFilter::builder().keys(9).rate(0.1).hash(wide);
         assert!(atomic.build_atomic().is_err());
+        let counting = CountingBloomFilter::builder().keys(9).rate(0.1).hash(wide).build();
+        assert!(counting.unwrap_err().is_invalid());
+        let quotient = QuotientFilter::builder().keys(9).rate(0.1).hash(wide).build();
+        assert!(quotient.unwrap_err().is_invalid());
+        let scalable = ScalableBloomFilter::builder().keys(9).rate(0.1).hash(wide).build();
+        assert!(scalable.unwrap_err().is_invalid());
+        let ribbon = StaticFilter::builder().rate(0.1).hash(wide).build(&["one"]);
+        assert!(ribbon.unwrap_err().is_invalid());
+        let cascade = FilterCascade::builder(0.1).hash(wide).build(&["one"], &["two"]);
+        assert!(cascade.unwrap_err().is_invalid());
 
         // Nor from files, their sums being right.
         let facts = |spec: HashSpec| Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };

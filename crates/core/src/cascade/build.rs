@@ -59,6 +59,7 @@ impl CascadeBuilder {
     /// # Errors
     /// As [`FilterCascade::build`].
     pub fn build<K: Key, L: Key>(self, members: &[K], others: &[L]) -> Result<FilterCascade> {
+        self.hash.check_words(1)?;
         let mut hashes = [Vec::with_capacity(members.len()), Vec::with_capacity(others.len())];
         self.hash.hash_all(members.iter().map(Key::bytes), &mut hashes[0]);
         self.hash.hash_all(others.iter().map(Key::bytes), &mut hashes[1]);
@@ -74,6 +75,7 @@ impl CascadeBuilder {
     /// ends that.
     #[allow(clippy::wrong_self_convention, reason = "the hashes are what it is made from")]
     pub fn from_hashes(self, mut members: Vec<u64>, mut others: Vec<u64>) -> Result<FilterCascade> {
+        self.hash.check_words(1)?;
         for hashes in [&mut members, &mut others] {
             hashes.sort_unstable();
             hashes.dedup();

@@ -80,6 +80,7 @@ impl QuotientBuilder {
     /// # Errors
     /// If the size is not given or cannot be, or the memory is refused.
     pub fn build(self) -> Result<QuotientFilter> {
+        self.hash.check_words(1)?;
         let growing = self.max_keys.is_some();
         let (shape, planned, target) = match self {
             Self { keys: Some(keys), rate: Some(rate), max_keys, .. } => {

@@ -120,6 +120,7 @@ impl StaticBuilder {
 
     /// The rate, if it can be kept for so many keys.
     fn check(&self, keys: usize) -> Result<f64> {
+        self.hash.check_words(1)?;
         let rate = self.rate.ok_or_else(Error::unsized_filter)?;
         if !(LEAST_RATE..1.0).contains(&rate) {
             let found = format!("{rate:?}");

@@ -76,6 +76,7 @@ impl ScalableBuilder {
     /// If the rate is not given, not between 0 and 1 or cannot be reached, the growth is not 2 to
     /// 4, or the memory is refused.
     pub fn build(self) -> Result<ScalableBloomFilter> {
+        self.hash.check_words(1)?;
         let rate = self.rate.ok_or_else(|| Error::invalid("rate", "one to be given", "none"))?;
         ScalableBloomFilter::empty(Plan::new(self.keys, rate, self.growth)?, self.hash)
     }
