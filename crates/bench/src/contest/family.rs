@@ -1,7 +1,7 @@
 //! The family: one filter of each type that the library has, for the same 64-bit keys and the same rate.
 //!
 //! Every type is asked in batches and key by key; a type that deletes is timed at that too. How much memory it holds is
-//! asked of the filter when it is full, by `memory_usage`. A type that keys can be added to is a [`Member`], and a line in
+//! asked of the filter when it is full, by `memory_usage`. A type that keys can be added to is a `Member`, and a line in
 //! [`all`] says under which name it takes part. One that grows takes part twice: told how many keys will come, and begun
 //! at a thousandth of them.
 

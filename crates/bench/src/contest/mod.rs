@@ -11,9 +11,9 @@
 //! | [`subject`] | a filter as the harness sees it |
 //! | [`petal`] | the library's filters as contestants |
 //! | [`family`] | one filter of each type that the library has, for the same keys |
-//! | [`members`] | what is done with each of those types |
+//! | `members` | what is done with each of those types |
 //! | [`rounds`] | turns and rounds |
-//! | [`judge`] | the measured rate |
+//! | `judge` | the measured rate |
 //! | [`rows`] | one row for each contestant and operation, as CSV and as a table |
 //! | [`program`] | what the bench programs have in common |
 
