@@ -1,5 +1,5 @@
 //! What the harness does with each type of filter that keys can be added to, under one trait: a new type is an `impl` here
-//! and a line in [`super::family`].
+//! and a line in `super::family`.
 //!
 //! An insert that is refused counts as none: whoever asks for the key finds that out.
 

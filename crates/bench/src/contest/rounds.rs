@@ -14,7 +14,7 @@
 //! **What a removal is.** Of a part of the keys from a full filter: of a tenth of them, or of a chunk. They go back in
 //! when time is no longer taken, so that the next turn finds the filter as full; at the end every key must be there.
 //!
-//! **What is judged.** Every answer of a turn: no inserted key may be missing. Then the rate, by `judge`.
+//! **What is judged.** Every answer of a turn: no inserted key may be missing. Then the rate, by `super::judge`.
 
 use std::time::Instant;
 
