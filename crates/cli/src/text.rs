@@ -52,7 +52,6 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a span of time into whole seconds: `30s`, `15m`, `12h`, `7d`, `2w`.
-#[cfg_attr(not(test), expect(dead_code, reason = "for windowed filters"))]
 pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     let expected =
         || format!("'{text}' is no span of time; write a number and a unit: 30s, 15m, 12h, 7d, 2w");
@@ -71,15 +70,6 @@ pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
         return Err(expected());
     }
     Ok(seconds.round() as u64)
-}
-
-/// A span of time in the largest unit that divides it: `7d`, `90m`.
-#[cfg_attr(not(test), expect(dead_code, reason = "for windowed filters"))]
-pub(crate) fn duration(seconds: u64) -> String {
-    let units = [(7 * 86_400, "w"), (86_400, "d"), (3600, "h"), (60, "m")];
-    let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
-    let (unit, name) = unit.unwrap_or((1, "s"));
-    format!("{}{name}", seconds / unit)
 }
 
 /// A count with its thousands apart: `5,000,000`.
@@ -138,11 +128,6 @@ mod tests {
         }
         for bad in ["", "d", "7", "7 d", "0s", "-1d", "7D", "7mo", "nans", "1e300w", "0.1s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
-        }
-        for text in ["30s", "90m", "1h", "7d", "2w", "0s", "61s"] {
-            let seconds = parse_duration(text).unwrap_or(0);
-            let expected = if text == "7d" { "1w" } else { text };
-            assert_eq!(duration(seconds), expected);
         }
     }
 

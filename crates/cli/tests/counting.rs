@@ -44,7 +44,8 @@ fn what_is_removed_is_gone_and_nothing_else() {
         assert!(place.run("check f a").ok() == place.read("c"));
         place.run_with("remove f -", &place.read("c")).ok();
         assert_eq!(place.run("check -c f a").out, b"0\n");
-        assert_eq!(json(&place, "info --json f")["fill_ratio"], 0.0);
+        // Next to nothing: a counter that came to its end stays there.
+        assert!(json(&place, "info --json f")["fill_ratio"].as_f64().unwrap() < 0.001);
     }
 }
 
@@ -88,18 +89,18 @@ fn trouble_leaves_the_filter_as_it_was() {
         let words = words.replace("f b --missing /dev", "f x --missing /dev");
         let line = place.run(&words).trouble();
         assert!(line.contains(says), "{words}: {line}");
-        assert_eq!(kit::look(&place.files.file("f")), before, "{words}");
+        assert!(kit::look(&place.files.file("f")) == before, "{words}");
     }
     write_lines(&place.files.file("many"), 10_000..200_000);
     let ran = place.sh("\"$petal\" remove f many --missing - | true; exit ${PIPESTATUS[0]}");
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("nothing was removed"), "{}", ran.err);
-    assert_eq!(kit::look(&place.files.file("f")), before);
+    assert!(kit::look(&place.files.file("f")) == before);
     // Another run has it.
     place.write("f.lock", "");
     let script = "exec 9<f.lock; flock 9; \"$petal\" remove f b";
     assert!(place.sh(script).trouble().contains("another run is using it"));
-    assert_eq!(kit::look(&place.files.file("f")), before);
+    assert!(kit::look(&place.files.file("f")) == before);
 }
 
 #[test]

@@ -28,6 +28,8 @@ Examples:
   petal build -o live.petal --type counting a   lines can be removed again
   tail -f log | petal build -o log.petal --growing -
                                                 keeps its rate for any number of lines
+  petal build -o week.petal --window 7d -n 1e6 a
+                                                forgets what has not come for a week
   petal build -o least.petal --type static a    never changed again: the least space
   petal build -o bad.petal --not-in good.txt bad.txt
                                                 certain about every line of both";

@@ -1,12 +1,13 @@
 //! What the verbs of filter files take.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use petal::FilterType;
 
 use super::{Engine, Inputs, Memory, Read};
-use crate::text::{parse_count, parse_rate};
+use crate::text::{parse_count, parse_duration, parse_rate};
 
 /// Which filter to make; each has the name that files and messages give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,6 +24,8 @@ pub(crate) enum Kind {
     Quotient,
     /// Layers that keep the rate for any number of lines
     Scalable,
+    /// What came last: forgets lines after --window or --last
+    Windowed,
     /// Made once of all lines, never changed: the least space
     Static,
     /// As static, and never wrong about the lines of --not-in
@@ -40,6 +43,7 @@ impl Kind {
             Self::CountingClassic => FilterType::CountingClassic,
             Self::Quotient => FilterType::Quotient,
             Self::Scalable => FilterType::Scalable,
+            Self::Windowed => FilterType::Windowed,
             Self::Static => FilterType::Static,
             Self::Cascade => FilterType::Cascade,
             Self::Wide => FilterType::Wide,
@@ -72,6 +76,17 @@ pub(crate) struct BuildArgs {
     /// Of a growing quotient filter: lines that it may grow to [default: 16 times -n]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) up_to: Option<u64>,
+    /// Make a filter of the lines of the last TIME: 30s, 15m, 12h, 7d, 2w; -n is how many come in it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) window: Option<u64>,
+    /// Make a filter of the last N lines
+    #[arg(
+        long, value_name = "N", value_parser = parse_count,
+        conflicts_with_all = ["window", "expected"],
+    )]
+    pub(crate) last: Option<u64>,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
     /// Make a cascade, which is never wrong about the lines of FILE either: it holds none of them
     #[arg(long, value_name = "FILE")]
     pub(crate) not_in: Option<PathBuf>,
@@ -88,6 +103,21 @@ pub(crate) struct BuildArgs {
     pub(crate) read: Read,
 }
 
+/// What time it is.
+#[derive(Args, Debug)]
+pub(crate) struct Clock {
+    #[arg(long, hide = true, value_name = "SECONDS")]
+    now: Option<u64>,
+}
+
+impl Clock {
+    /// Seconds since the epoch of Unix; a clock that is before it stands still.
+    pub(crate) fn now(&self) -> u64 {
+        let told = || SystemTime::now().duration_since(UNIX_EPOCH);
+        self.now.unwrap_or_else(|| told().map_or(0, |since| since.as_secs()))
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct AddArgs {
     /// The filter file
@@ -95,6 +125,8 @@ pub(crate) struct AddArgs {
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }
@@ -132,6 +164,8 @@ pub(crate) struct CheckArgs {
     /// Write to a file, which appears whole or not at all
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }

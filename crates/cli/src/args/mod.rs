@@ -18,8 +18,8 @@ use petal_lines::Source;
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, CompareArgs, FreezeArgs, InfoArgs, Kind, MergeArgs, RemoveArgs,
-    SeenArgs, ShrinkArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, FreezeArgs, InfoArgs, Kind, MergeArgs,
+    RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;

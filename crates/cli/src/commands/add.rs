@@ -2,7 +2,7 @@
 
 use petal_lines::fill;
 
-use super::{build, seen, settings};
+use super::{build, make, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::filter_file;
@@ -24,6 +24,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
             args.filter.display()
         )));
     }
+    make::advance(&mut filter, &args.clock);
     let filled =
         fill(&settings, filter.face_mut().map_err(Failure::of_file(&args.filter))?, &inputs);
     teller.finish();

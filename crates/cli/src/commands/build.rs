@@ -1,6 +1,6 @@
 //! `build`: a filter file of all lines.
 
-use petal::{AnyFilter, Membership};
+use petal::{AnyFilter, FilterType, Membership};
 use petal_lines::{Settings, Source, count_lines, fill};
 
 use super::{bytes, make, refuse_stdin_twice};
@@ -44,14 +44,19 @@ fn filled(
 ) -> Result<AnyFilter> {
     let keys = match args.expected {
         Some(keys) => keys,
-        // It grows with what comes.
-        None if kind == Kind::Scalable => 0,
+        // It grows with what comes, or was told how many it is to hold.
+        None if kind == Kind::Scalable || args.last.is_some() => 0,
+        // All of them come at once, and that may be no more than a part of the window.
+        None if kind == Kind::Windowed => counted(settings, inputs)?.saturating_mul(PARTS),
         None => counted(settings, inputs)?,
     };
     let mut filter = make::filter(args, kind, keys)?;
     fill(settings, filter.face_mut()?, inputs)?;
     Ok(filter)
 }
+
+/// Parts that a window is planned in: one generation less than there are.
+const PARTS: u64 = 3;
 
 /// What filters built from lines say of themselves. No time and no names: the same lines give
 /// the same file.
@@ -87,10 +92,20 @@ fn counted(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
 
 /// Says so when a filter holds more than it was planned for, and what that costs.
 pub(super) fn warn_if_overfull(filter: &dyn Membership, teller: &Teller) {
+    if filter.filter_type() == FilterType::Windowed {
+        if filter.is_overfull() {
+            teller.say(&format!(
+                "warning: more lines came within a part of the window than are planned for; the \
+                 false-positive rate is {} now; build a larger one with -n",
+                text::rate(filter.estimated_rate()),
+            ));
+        }
+        return;
+    }
     let planned = filter.planned_keys();
     let held = filter.inserted();
-    // Counted, and after a merge estimated, to a small part of a percent. What grows or forgets
-    // may hold more than it was planned for and be none the worse.
+    // Counted, and after a merge estimated, to a small part of a percent. What grows may hold
+    // more than it was planned for and be none the worse.
     if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
         teller.say(&format!(
             "warning: the filter was planned for {} keys and holds about {}; its false-positive \

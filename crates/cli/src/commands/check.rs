@@ -1,8 +1,9 @@
 //! `check`: which lines a filter may hold.
 
+use petal::{AnyFilter, Mapped, Membership};
 use petal_lines::{Check, Exceptions, Settings, Source, check};
 
-use super::{print, prints, refuse_stdin_twice, settings};
+use super::{make, print, prints, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
 use crate::filter_file;
@@ -13,7 +14,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
     let mut settings = settings(&args.engine, &teller);
     settings.memory = filter_file::fits(&args.filter, settings.memory)?;
-    let filter = filter_file::open(&args.filter)?;
+    let filter = Asked::open(args)?;
     let inputs = args.inputs.sources();
     let list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
@@ -34,6 +35,33 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         None => print(&format!("{found}\n"))?,
     }
     Ok(if found > 0 { Outcome::Done } else { Outcome::NoneFound })
+}
+
+/// The filter that is asked.
+enum Asked {
+    /// Where it lies.
+    Mapped(AnyFilter<Mapped>),
+    /// In memory: what has grown too old since lines were added is to be forgotten.
+    Read(AnyFilter),
+}
+
+impl Asked {
+    fn open(args: &CheckArgs) -> Result<Self> {
+        let filter = filter_file::open(&args.filter)?;
+        if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
+            return Ok(Self::Mapped(filter));
+        }
+        let (mut filter, _) = filter_file::read(&args.filter)?;
+        make::advance(&mut filter, &args.clock);
+        Ok(Self::Read(filter))
+    }
+
+    fn face(&self) -> &dyn Membership {
+        match self {
+            Self::Mapped(filter) => filter.face(),
+            Self::Read(filter) => filter.face(),
+        }
+    }
 }
 
 /// The list of exceptions. What the engine leaves for work is not needed to check: all of it may

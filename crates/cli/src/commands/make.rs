@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use petal::{
     AnyFilter, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, ClassicShape,
     CountingBloomFilter, FilterCascade, HashSpec, QuotientFilter, QuotientShape,
-    ScalableBloomFilter, Shape, StaticFilter, WideBloomFilter,
+    ScalableBloomFilter, Shape, StaticFilter, WideBloomFilter, WindowedBloomFilter,
 };
 use petal_lines::{Settings, Source, hashes};
 
 use super::bytes;
-use crate::args::{BuildArgs, Kind, Memory};
+use crate::args::{BuildArgs, Clock, Kind, Memory};
 use crate::exit::{Failure, Result};
 use crate::text;
 
@@ -30,10 +30,12 @@ const GROWTH: u64 = 16;
 /// The type that was named, or that the other words ask for. Words that do not go with it are
 /// refused before any work is done.
 pub(super) fn kind(args: &BuildArgs) -> Result<Kind> {
-    use Kind::{Cascade, Counting, CountingClassic, Quotient, Scalable, Static};
+    use Kind::{Cascade, Counting, CountingClassic, Quotient, Scalable, Static, Windowed};
     let asked = |wanted: bool, kind: Kind| wanted.then_some(kind);
     let kind = args.kind.or(asked(args.not_in.is_some(), Cascade));
     let kind = kind.or(asked(args.up_to.is_some(), Quotient));
+    let forgets = args.window.is_some() || args.last.is_some();
+    let kind = kind.or(asked(forgets, Windowed));
     let kind = kind.or(asked(args.growing, Scalable)).unwrap_or(Kind::Bloom);
     let once = matches!(kind, Static | Cascade);
     let by_memory = args.memory.is_some() && args.fpr.is_none();
@@ -41,6 +43,8 @@ pub(super) fn kind(args: &BuildArgs) -> Result<Kind> {
         (args.width.is_some(), "--width", &[Counting, CountingClassic][..], "has no counters"),
         (args.growing, "--growing", &[Scalable, Quotient], "does not grow"),
         (args.up_to.is_some(), "--up-to", &[Quotient], "has no such end"),
+        (args.window.is_some(), "--window", &[Windowed], "forgets nothing"),
+        (args.last.is_some(), "--last", &[Windowed], "forgets nothing"),
         (args.not_in.is_some(), "--not-in", &[Cascade], "knows no exceptions"),
     ];
     for (said, word, kinds, why) in rules {
@@ -57,10 +61,13 @@ pub(super) fn kind(args: &BuildArgs) -> Result<Kind> {
     if kind == Cascade && args.not_in.is_none() {
         return trouble("--type {}: say with --not-in which lines it must not hold");
     }
+    if kind == Windowed && !forgets {
+        return trouble("--type {}: say with --window 7d or --last 1e6 when it forgets");
+    }
     if once && args.expected.is_some() {
         return trouble("-n: a {} filter is made of the lines that come; leave it out");
     }
-    if by_memory && (once || matches!(kind, Scalable | Quotient)) {
+    if by_memory && (once || matches!(kind, Scalable | Quotient | Windowed)) {
         return trouble(
             "-m: alone it does not tell the rate of a {} filter; say that with -p, and -m is a \
              limit",
@@ -104,6 +111,14 @@ pub(super) fn filter(args: &BuildArgs, kind: Kind, keys: u64) -> Result<AnyFilte
             let builder = args.expected.map_or(builder, |keys| builder.keys(keys));
             AnyFilter::from(builder.build()?)
         }
+        Kind::Windowed => {
+            let builder = WindowedBloomFilter::builder().hash(hash).rate(rate);
+            let builder = builder.keys(args.last.unwrap_or(keys));
+            let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
+            let mut filter = AnyFilter::from(builder.build()?);
+            advance(&mut filter, &args.clock);
+            filter
+        }
         Kind::Static | Kind::Cascade => {
             let kind = kind.filter_type();
             return Err(Failure::Plain(format!("a {kind} filter cannot be filled line by line")));
@@ -146,6 +161,13 @@ pub(super) fn at_once(
     };
     within(args, &filter, cap(args))?;
     Ok(filter)
+}
+
+/// Tells a filter that forgets by the clock what time it is.
+pub(super) fn advance(filter: &mut AnyFilter, clock: &Clock) {
+    if let AnyFilter::Windowed(filter) = filter {
+        filter.advance_to(clock.now());
+    }
 }
 
 fn cap(args: &BuildArgs) -> u64 {
