@@ -8,6 +8,7 @@
 use petal::{
     Answers, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
     Kernel, QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter,
+    WindowedBloomFilter,
 };
 
 use super::keys::Keys;
@@ -31,6 +32,7 @@ pub fn all(keys: u64, rate: f64) -> Result<Vec<Contestant>, String> {
         added_to::<Grown<QuotientFilter>>("petal quotient grown", keys, rate)?,
         added_to::<ScalableBloomFilter>("petal scalable", keys, rate)?,
         added_to::<Grown<ScalableBloomFilter>>("petal scalable grown", keys, rate)?,
+        added_to::<WindowedBloomFilter>("petal windowed", keys, rate)?,
         added_to::<WideBloomFilter>("petal wide", keys, rate)?,
         made(rate),
     ];

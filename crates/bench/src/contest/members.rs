@@ -4,7 +4,8 @@
 //! An insert that is refused counts as none: whoever asks for the key finds that out.
 
 use petal::{
-    Answers, CountingFilter, Filter, Geometry, QuotientFilter, ScalableBloomFilter, WideBloomFilter,
+    Answers, CountingFilter, Filter, Geometry, QuotientFilter, ScalableBloomFilter,
+    WideBloomFilter, WindowedBloomFilter,
 };
 
 use super::Operation;
@@ -205,6 +206,37 @@ impl Member for ScalableBloomFilter {
 
     fn insert_batch(&mut self, keys: &[u64], new: &mut Answers) {
         let _ = self.insert_batch(keys, new);
+    }
+
+    fn contains_batch(&self, keys: &[u64], found: &mut Answers) {
+        self.contains_batch(keys, found);
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.memory_usage()
+    }
+}
+
+/// The window is as long as all keys together: none is forgotten, and one generation stays empty.
+impl Member for WindowedBloomFilter {
+    fn make(keys: u64, rate: f64) -> petal::Result<Self> {
+        Self::with_rate(keys, rate)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn insert(&mut self, key: &u64) -> bool {
+        self.insert(key)
+    }
+
+    fn contains(&self, key: &u64) -> bool {
+        self.contains(key)
+    }
+
+    fn insert_batch(&mut self, keys: &[u64], new: &mut Answers) {
+        self.insert_batch(keys, new);
     }
 
     fn contains_batch(&self, keys: &[u64], found: &mut Answers) {
