@@ -289,7 +289,7 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
         // Keys all over, the first and the last of many among them.
         let mut asked = hashes(11, 20_000);
         asked.sort_by_key(|&hash| naive.first_row(hash));
-        let asked: Vec<u64> = asked.into_iter().step_by(199).collect();
+        let asked: Vec<u64> = asked.into_iter().rev().step_by(199).collect();
         let scratch = Scratch::new();
         let path = scratch.write("huge.petal", &file);
         let mut sparse = File::options().read(true).write(true).open(&path).unwrap();

@@ -343,7 +343,8 @@ impl Ribbon<'_> {
         let hash = remix(waiting.hash, layer.seed);
         let place = layer.place(hash);
         let (cut, run) = (layer.cut_of(place), layer.run(hash, place));
-        let last = run.far + run.columns.saturating_sub(1);
+        // Vectors of eight look at so much.
+        let last = run.far + (run.columns.saturating_sub(1) | 7);
         (run.near..last).step_by(LINE).for_each(|half| prefetch(self.rows, half));
         prefetch(self.rows, last);
         prefetch(self.cuts, cut.half);
