@@ -104,7 +104,8 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
 /// A filter of any type that can be changed. Sealed.
 pub trait MembershipMut: Membership {
     /// Inserts keys by their hashes, of as many words each as `hash_spec().words()`, as if one by
-    /// one; `new` gets an answer for each key.
+    /// one; `new` gets an answer for each key. Types that delete take a key twice that comes twice,
+    /// and hold it until it is removed twice.
     ///
     /// # Errors
     /// If the filter cannot take more; those before the one that was refused are in it, and

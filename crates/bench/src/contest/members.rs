@@ -142,7 +142,7 @@ impl Member for QuotientFilter {
     }
 }
 
-/// A quotient filter with a copy for every key, which is how keys can be taken out again. Copies are added one by one.
+/// A quotient filter with a copy for every key, which is how keys can be taken out again.
 pub(super) struct Copies(QuotientFilter);
 
 impl Member for Copies {
@@ -164,10 +164,8 @@ impl Member for Copies {
         self.0.contains(key)
     }
 
-    fn insert_batch(&mut self, keys: &[u64], _new: &mut Answers) {
-        for key in keys {
-            let _ = self.0.add(key);
-        }
+    fn insert_batch(&mut self, keys: &[u64], new: &mut Answers) {
+        let _ = self.0.add_batch(keys, new);
     }
 
     fn contains_batch(&self, keys: &[u64], found: &mut Answers) {

@@ -86,14 +86,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// As [`insert`](Self::insert): the keys before the one that was refused are in, it and those
     /// behind it are not.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) -> Result<()> {
-        let words = new.reset(keys.len()).chunks_mut(HASHED / 64);
-        let mut hashes = Vec::with_capacity(HASHED.min(keys.len()));
-        for (keys, words) in keys.chunks(HASHED).zip(words) {
-            hashes.clear();
-            self.hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
-            self.put_all(&hashes, words)?;
-        }
-        Ok(())
+        self.put_keys(keys, false, new)
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
@@ -101,21 +94,51 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// # Errors
     /// As there.
     pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
-        self.put_all(hashes, new.reset(hashes.len()))
+        self.put_all(hashes, false, new.reset(hashes.len()))
     }
 
-    fn put_all(&mut self, hashes: &[u64], new: &mut [u64]) -> Result<()> {
+    /// [`add`](Self::add) for many keys, as if one by one; `new` gets an answer for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    ///
+    /// # Errors
+    /// As [`insert_batch`](Self::insert_batch).
+    pub fn add_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) -> Result<()> {
+        self.put_keys(keys, true, new)
+    }
+
+    /// [`add_batch`](Self::add_batch) for hashes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        self.put_all(hashes, true, new.reset(hashes.len()))
+    }
+
+    fn put_keys<K: Key>(&mut self, keys: &[K], again: bool, new: &mut Answers) -> Result<()> {
+        let words = new.reset(keys.len()).chunks_mut(HASHED / 64);
+        let mut hashes = Vec::with_capacity(HASHED.min(keys.len()));
+        for (keys, words) in keys.chunks(HASHED).zip(words) {
+            hashes.clear();
+            self.hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
+            self.put_all(&hashes, again, words)?;
+        }
+        Ok(())
+    }
+
+    fn put_all(&mut self, hashes: &[u64], again: bool, new: &mut [u64]) -> Result<()> {
         let mut at = 0;
         while at < hashes.len() {
             let room = self.room();
             if room == 0 {
-                let inserted = self.put(hashes[at], false)?;
+                let inserted = self.put(hashes[at], again)?;
                 new[at / 64] |= u64::from(inserted == Inserted::New) << (at % 64);
                 at += 1;
                 continue;
             }
-            let taken = self.table.insert_batch(self.store.lines_mut(), hashes, at, room, new);
-            self.facts.inserted += taken.new;
+            let lines = self.store.lines_mut();
+            let taken = self.table.insert_batch(lines, hashes, at, (room, again), new);
+            self.facts.inserted += taken.slots;
             self.distinct += taken.new;
             at += taken.hashes;
             if taken.full {

@@ -199,8 +199,9 @@ impl<S: Store> Membership for QuotientFilter<S> {
 }
 
 impl<S: StoreMut> MembershipMut for QuotientFilter<S> {
+    /// Each takes a slot of its own, so that it can be removed without harm to others.
     fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
-        self.insert_hashes(hashes, new)
+        self.add_hashes(hashes, new)
     }
 
     fn remove_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {

@@ -31,6 +31,8 @@ pub(crate) struct Taken {
     pub(crate) hashes: usize,
     /// How many of them were new.
     pub(crate) new: u64,
+    /// How many slots they took: with copies, one each.
+    pub(crate) slots: u64,
     /// The next one found no slot.
     pub(crate) full: bool,
 }
@@ -122,21 +124,22 @@ impl Table {
         )
     }
 
-    /// Inserts hashes in turn, from the one at `first` on, until so many were new, or one finds no
-    /// slot. Answers as above: yes if that one was new.
+    /// Inserts hashes in turn, those that are there already if `again`, from the one at `first` on,
+    /// until they have taken so many slots, or one finds none. Answers as above: yes if that one was
+    /// new.
     pub(crate) fn insert_batch(
         &self,
         lines: &mut [Line],
         hashes: &[u64],
         first: usize,
-        room: u64,
+        (room, again): (u64, bool),
         new: &mut [u64],
     ) -> Taken {
         let bytes = bytes_of_mut(lines);
         with!(
             self,
-            |select| self.insert_all(select, bytes, hashes, first, room, new),
-            insert_batch(self, bytes, hashes, first, room, new)
+            |select| self.insert_all(select, bytes, hashes, first, (room, again), new),
+            insert_batch(self, bytes, hashes, first, (room, again), new)
         )
     }
 
@@ -184,7 +187,7 @@ impl Table {
         bytes: &mut [u8],
         hashes: &[u64],
         first: usize,
-        room: u64,
+        (room, again): (u64, bool),
         new: &mut [u64],
     ) -> Taken {
         let mut taken = Taken::default();
@@ -192,13 +195,13 @@ impl Table {
             self.ask_for_more(bytes, *hash);
         }
         for (at, hash) in hashes.iter().enumerate().skip(first) {
-            if taken.new == room {
+            if taken.slots == room {
                 break;
             }
             if let Some(later) = hashes.get(at + AHEAD) {
                 self.ask_for_more(bytes, *later);
             }
-            let inserted = self.rule.insert(select, bytes, self.fingerprint(*hash), false);
+            let inserted = self.rule.insert(select, bytes, self.fingerprint(*hash), again);
             if inserted == Inserted::Full {
                 taken.full = true;
                 break;
@@ -208,6 +211,7 @@ impl Table {
                 *word |= yes << (at % 64);
             }
             taken.new += yes;
+            taken.slots += u64::from(inserted != Inserted::There);
             taken.hashes += 1;
         }
         taken
@@ -299,10 +303,10 @@ mod bmi2 {
         bytes: &mut [u8],
         hashes: &[u64],
         first: usize,
-        room: u64,
+        (room, again): (u64, bool),
         new: &mut [u64],
     ) -> Taken {
-        table.insert_all(select, bytes, hashes, first, room, new)
+        table.insert_all(select, bytes, hashes, first, (room, again), new)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
