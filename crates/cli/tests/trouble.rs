@@ -221,7 +221,10 @@ fn filters_that_do_not_go_together() {
     for other in ["larger", "classic", "keyed"] {
         trouble(&place, &format!("merge -o out f {other}"), &[&format!("{other}: ")]);
     }
+    trouble(&place, "merge -o out f larger", &["in common", "same -n and -p", "--fold"]);
     assert!(!place.files.file("out").exists());
+    assert!(place.run("merge --fold -o out f larger").err.contains("note: folded from"));
+    assert_eq!(place.run("check -c out a").text(), "1\n");
 }
 
 #[test]
@@ -298,12 +301,32 @@ fn a_full_disk() {
     let line = inside("cat a | \"$petal\" common -q -T full b -").trouble();
     assert!(line.contains("full: no space left while copying"), "{line}");
     // While writing the output: an old file stays as it was.
-    for words in
-        ["dedup a", "common --strategy partition a a", "build -n 1e7 a", "diff --approx a b"]
-    {
+    place.run("build -q -n 4e6 -o f a").ok();
+    place.run("build -q -n 1e6 --type counting -p 1e-9 -o c a").ok();
+    for words in [
+        "dedup a",
+        "common --strategy partition a a",
+        "build -n 1e7 a",
+        "build -p 1e-9 --type static a b",
+        "diff --approx a b",
+        "merge f f",
+        "shrink f -p 1e-6",
+        "freeze c",
+    ] {
+        let quiet = if words.starts_with("freeze") { "" } else { "-q" };
         let script = format!(
-            "echo old > full/out; \"$petal\" {words} -q -o full/out; r=$?; \
+            "echo old > full/out; \"$petal\" {words} {quiet} -o full/out; r=$?; \
              [ \"$(cat full/out)\" = old ] && [ \"$(ls -A full)\" = out ] || echo harm; exit $r"
+        );
+        let line = inside(&script).trouble();
+        assert!(line.contains("no space left"), "{words}: {line}");
+    }
+    // A filter that takes more than half of the disk can be read there, and not replaced.
+    place.run("build -q -n 120_000 --type counting -o half a").ok();
+    for words in ["add full/half b", "remove full/half b --missing /dev/null"] {
+        let script = format!(
+            "cp half full/; \"$petal\" {words} -q; r=$?; \
+             cmp half full/half && [ \"$(ls -A full)\" = half ] || echo harm; exit $r"
         );
         let line = inside(&script).trouble();
         assert!(line.contains("no space left"), "{words}: {line}");

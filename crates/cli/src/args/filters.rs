@@ -208,9 +208,12 @@ pub(crate) struct MergeArgs {
     /// The filter file to make
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The filters to unite; of different sizes, they are folded to what sizes have in common
+    /// The filters to unite; one whose size is a multiple of another's is folded to that
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
+    /// Fold to whatever all sizes have in common, be it next to nothing
+    #[arg(long)]
+    pub(crate) fold: bool,
     /// Cap on memory: 4G, 512M, 50%
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
     pub(crate) memory: Memory,

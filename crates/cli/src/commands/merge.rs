@@ -1,5 +1,7 @@
 //! `merge`: the union of filter files.
 
+use std::path::Path;
+
 use petal::{AnyFilter, Mapped};
 use petal_lines::Source;
 
@@ -29,7 +31,14 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         filter_file::fits(path, room)?;
         other.verify().map_err(Failure::of_file(path))?;
         match folded(&filter, &other) {
-            Some(folded) if differ => filter = folded.map_err(Failure::of_file(path))?,
+            Some(folded) if differ => {
+                let folded = folded.map_err(Failure::of_file(path))?;
+                let least = held.min(other.face().size_bytes());
+                if folded.face().size_bytes() < least && !args.fold {
+                    return Err(too_little_in_common(path, &folded, least));
+                }
+                filter = folded;
+            }
             _ => filter.union(&other).map_err(Failure::of_file(path))?,
         }
     }
@@ -47,6 +56,17 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
+}
+
+/// Most sizes have next to nothing in common: who gives up so much of a filter must say so.
+fn too_little_in_common(path: &Path, folded: &AnyFilter, least: u64) -> Failure {
+    Failure::Plain(format!(
+        "{}: its size and that of those before it have only {} in common, where the smaller has \
+         {}; build both with the same -n and -p, or accept that with --fold",
+        path.display(),
+        text::size(folded.face().size_bytes()),
+        text::size(least),
+    ))
 }
 
 /// The union at the greatest size that both can be folded to; `None` for types that do not fold.
