@@ -255,9 +255,7 @@ fn many(
                 let mut with = model.clone();
                 let there = model.count(fingerprint) > 0;
                 with.put(fingerprint);
-                if refused {
-                    assert!(!answers.get(at));
-                } else if there && !again {
+                if refused || there && !again {
                     assert!(!answers.get(at));
                 } else if with.fits() {
                     assert_eq!(answers.get(at), !there);
