@@ -107,7 +107,7 @@ impl WindowedBloomFilter {
     }
 
     /// A filter of the last `ticks` of the caller's clock that keeps the false-positive rate
-    /// `rate` with `keys` distinct keys in any such time.
+    /// `rate` with `keys` distinct keys in any such time, if they come about evenly.
     ///
     /// # Errors
     /// As [`with_rate`](Self::with_rate); also if the time is 0.
