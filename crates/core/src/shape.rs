@@ -61,6 +61,8 @@ impl Shape {
     /// The shape that keeps `rate` until `keys` keys were new to it, which is when it has been
     /// given a few more: for filters that close when they have counted so many.
     pub(crate) fn for_new_keys(keys: u64, rate: f64) -> Result<Self> {
+        // At a higher rate the count hardly comes to its end, as most keys seem to be there.
+        let rate = rate.min(0.5);
         let shape = Self::for_rate(keys, rate)?;
         let given = rate::distinct(keys, |keys| shape.rate(keys));
         Self::for_rate(given.ceil() as u64, rate)

@@ -98,6 +98,25 @@ fn a_window_of_time_errs_as_predicted() {
     }
 }
 
+/// A window that is not cut evenly has wider generations, which are sized for what comes in them.
+#[test]
+fn times_that_do_not_divide_keep_the_rate() {
+    for (ticks, generations) in [(1u64, 4), (1, 12), (4, 4), (5, 4), (7, 6), (60, 12), (90, 4)] {
+        let flow = 12_000u64.div_ceil(ticks);
+        let builder = WindowedBloomFilter::builder().keys(flow * ticks).rate(0.01).time(ticks);
+        let mut filter = builder.generations(generations).build().unwrap();
+        let mut answers = Answers::new();
+        let width = ticks.div_ceil(u64::from(generations) - 1);
+        for now in 0..width * u64::from(generations) * 2 {
+            filter.advance_to(width * u64::from(generations) * 10 + now);
+            filter.insert_hashes(&random(flow as usize, now), &mut answers);
+        }
+        let count = false_positives(&filter, ticks + 5);
+        assert!(near(count, filter.expected_rate(flow * ticks), 1.04), "{ticks} {generations}");
+        assert!(filter.expected_rate(flow * ticks) <= 0.01 && !filter.is_overfull());
+    }
+}
+
 /// What is older than all generations is found as often as what never was.
 #[test]
 fn the_old_is_forgotten() {

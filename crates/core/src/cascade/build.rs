@@ -19,7 +19,8 @@ const TRIES: u64 = 8;
 
 /// Makes a [`FilterCascade`].
 ///
-/// Cost: a hash of 8 bytes for every key, sorted; then levels, of which the first two take most of
+/// Cost: a hash of 8 bytes for every key, sorted, and twice as much again for the members while
+/// level 0 is built; then levels, of which the first two take most of
 /// the time: about one build of a static filter of the members and one query for each non-member.
 #[derive(Clone, Copy, Debug)]
 pub struct CascadeBuilder {
@@ -101,8 +102,9 @@ impl CascadeBuilder {
     /// together 2 · (s · p + r/2), for each halves what the one before the last left. The sum is
     /// least at p = r / (2 s ln 2), about 0.72 r/s.
     fn first_rate(&self, members: usize, others: usize) -> Result<f64> {
-        if !(self.rate > 0.0 && self.rate < 1.0) {
-            return Err(Error::invalid("rate", "between 0 and 1", format!("{:?}", self.rate)));
+        if !(LEAST_RATE..1.0).contains(&self.rate) {
+            let found = format!("{:?}", self.rate);
+            return Err(Error::invalid("rate", "at least 2.5e-10 and less than 1", found));
         }
         let best = members as f64 / (2.0 * std::f64::consts::LN_2 * others.max(1) as f64);
         Ok(if members == 0 { self.rate } else { self.rate.min(best) }.clamp(LEAST_RATE, LATER))

@@ -80,7 +80,8 @@ impl FilterCascade {
     ///
     /// # Errors
     /// If a key is in both lists ([`Error::contradictions`](crate::Error::contradictions)), the
-    /// rate is not between 0 and 1 or cannot be reached with 64-bit hashes, or memory is refused.
+    /// rate is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit hashes, or memory is
+    /// refused.
     pub fn build<K: Key, L: Key>(members: &[K], others: &[L], rate: f64) -> crate::Result<Self> {
         Self::builder(rate).build(members, others)
     }

@@ -37,7 +37,9 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// key make the keys around it slow.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// As [`insert`](Self::insert). Copies go into the slots behind the key's own place: of a key
+    /// near the end of the table, the more likely the more copies there are, those beyond 320 may
+    /// be refused though there are free slots before it.
     #[inline]
     pub fn add<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         self.add_hash(key.hash_with(&self.hash))

@@ -36,7 +36,10 @@ impl QuotientShape {
     /// If the rate is not between 0 and 1, or 64-bit hashes cannot reach it for so many keys.
     pub fn for_rate(keys: u64, rate: f64) -> Result<Self> {
         let keys = check_promise(keys, rate)?;
-        let unattainable = || Error::unattainable(keys, rate, rate::hash_floor(keys));
+        let too_many = || {
+            let expected = "as many as 2^50 slots and 2^63 fingerprints hold at the rate";
+            Error::invalid("keys", expected, keys)
+        };
         let sized = |remainder_bits| {
             let fits = |slots: u64| {
                 let shape = Self::new(slots, remainder_bits);
@@ -47,7 +50,7 @@ impl QuotientShape {
         };
         // Of equal sizes the one with the better rate.
         let by_size = |shape: &Self| (shape.lines(), Reverse(shape.remainder_bits));
-        (1..=MOST_WIDTH).filter_map(sized).min_by_key(by_size).ok_or_else(unattainable)
+        (1..=MOST_WIDTH).filter_map(sized).min_by_key(by_size).ok_or_else(too_many)
     }
 
     /// A shape for `keys` keys, or less than twice as many, that keeps `rate` with `max_keys` once
@@ -62,8 +65,9 @@ impl QuotientShape {
         let doublings = (max_keys / keys).max(1).ilog2();
         let doublings = doublings.min(MOST_WIDTH - end.remainder_bits);
         let slots = end.slots.div_ceil(1 << doublings);
-        Self::new(slots, end.remainder_bits + doublings)
-            .map_err(|_| Error::unattainable(max_keys, rate, rate::hash_floor(max_keys)))
+        Self::new(slots, end.remainder_bits + doublings).map_err(|_| {
+            Error::invalid("keys to grow to", "2^56 times the first at most", max_keys)
+        })
     }
 
     /// The shape with exactly these numbers.

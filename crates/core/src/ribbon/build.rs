@@ -9,7 +9,8 @@
 //! Invariants: what comes out depends on the set of hashes, the rate and the seed: not on order,
 //! repetition or threads.
 //!
-//! Memory: twice the hashes, 16 bytes a key, beside the filter; a megabyte a thread.
+//! Memory: twice the hashes, 16 bytes a key, beside the filter, and the filter a second time while
+//! its parts are put together; a megabyte a thread.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -37,8 +38,11 @@ const TRIES: u64 = 400;
 /// Hashes of a group to be sorted at once, and the most groups.
 const GROUP: usize = 1 << 14;
 const MOST_GROUPS: usize = 2048;
-/// What the rate is aimed below, for bumping is not quite even.
-const AIM: f64 = 0.999;
+/// What the rate is aimed below: bumping is not quite even, and the less so the fewer keys there
+/// are, down to those of which none is bumped.
+fn aim(keys: u64) -> f64 {
+    0.999 - if keys > LAST as u64 { 0.5 / (keys as f64).sqrt() } else { 0.0 }
+}
 
 /// What was built.
 pub(super) struct Built {
@@ -105,7 +109,7 @@ pub(super) fn build(hashes: &mut [u64], spare: &mut [u64], wanted: &Wanted) -> R
 /// one column more. The hash's part of the rate is not for the columns to take.
 fn columns_for(rate: f64, keys: u64) -> Result<(Layout, f64)> {
     let floor = rate::hash_floor(keys);
-    let (columns, share) = rate::mixture((rate - floor) * AIM);
+    let (columns, share) = rate::mixture((rate - floor) * aim(keys));
     if u64::from(columns) > MOST_COLUMNS {
         return Err(Error::unattainable(keys, rate, floor));
     }

@@ -75,7 +75,8 @@ impl StaticBuilder {
 
     /// Makes the filter of these keys, which may be there twice.
     ///
-    /// Cost: about 100 ns a key and thread; 16 bytes of memory a key beside the filter.
+    /// Cost: about 100 ns a key and thread; 16 bytes of memory a key beside the
+    /// filter, and the filter a second time at the end.
     ///
     /// # Errors
     /// If the rate is not given, is not between 2.5 · 10⁻¹⁰ and 1, cannot be reached with 64-bit

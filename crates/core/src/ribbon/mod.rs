@@ -62,7 +62,8 @@ pub struct StaticFilter<S = Owned> {
 impl StaticFilter {
     /// The filter of these keys with this false-positive rate. Keys may be there twice.
     ///
-    /// Cost: about 100 ns a key; 16 bytes of memory a key beside the filter.
+    /// Cost: about 100 ns a key; 16 bytes of memory a key beside the filter, and the filter a
+    /// second time at the end.
     /// [`builder`](Self::builder) does it on several threads.
     ///
     /// # Errors
@@ -190,8 +191,7 @@ impl<S: Store> StaticFilter<S> {
         stores + self.layout.memory_usage() + size_of::<Self>() as u64
     }
 
-    /// The false-positive rate it was made for. [`rate`](Self::rate) is at most this, but for
-    /// chance in the fourth digit.
+    /// The false-positive rate it was made for. [`rate`](Self::rate) is at most this.
     #[must_use]
     pub fn target_rate(&self) -> f64 {
         self.facts.target
@@ -235,6 +235,13 @@ impl<S: Store> StaticFilter<S> {
 
 /// Starts that are not bumped, of keys that compare no column more, and one more.
 fn kept(layer: &Layer, cuts: &[u32]) -> [u64; 2] {
+    if layer.last {
+        // Nothing is bumped. It has no cuts, so that nothing in a file bounds how long it is: the
+        // segments are not looked at one by one.
+        let pairs = layer.wide.saturating_sub(1);
+        let wide = (pairs - pairs / layer.segments) * WIDTH;
+        return [layer.shards * (layer.segments - 1) * WIDTH - wide, wide];
+    }
     let mut kept = [0, 0];
     for shard in 0..layer.shards {
         for segment in 0..layer.segments - 1 {

@@ -42,7 +42,10 @@ impl ScalableBuilder {
         self
     }
 
-    /// The false-positive rate to keep, however many keys there will be.
+    /// The false-positive rate to keep, however many keys there will be: with 64-bit hashes more
+    /// than 10¹⁰ from a small beginning at a rate of 10⁻⁶, and some 10⁹ at 10⁻⁸, as the parts of
+    /// the later layers are small. Beyond that inserts are refused; a first layer for most of the
+    /// keys reaches further.
     #[must_use]
     pub fn rate(mut self, rate: f64) -> Self {
         self.rate = Some(rate);

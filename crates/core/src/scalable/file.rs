@@ -181,7 +181,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
 
     fn geometry(&self) -> Vec<(&'static str, u64)> {
         vec![
-            ("bits", self.size_bytes() * 8),
+            ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
             ("layers", self.layers().into()),
             ("growth", self.plan.growth()),
             ("layer_capacity_left", self.layer_capacity_left()),

@@ -184,7 +184,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     }
 
     /// The false-positive rate with `keys` distinct keys, by calculation: as many layers as they
-    /// need, those that are not there yet included.
+    /// need, those that are not there yet included. 1 if no layers hold so many at the rate.
     ///
     /// Cost: about a millisecond for each layer that is not there yet.
     #[must_use]
@@ -192,7 +192,10 @@ impl<S: Store> ScalableBloomFilter<S> {
         let (mut left, mut none) = (keys as f64, 1.0);
         for layer in 0..plan::MOST_LAYERS as u32 {
             let there = self.oldest_first().nth(layer as usize).map(BloomFilter::shape);
-            let Some(shape) = there.or_else(|| self.plan.shape(layer).ok()) else { break };
+            let Some(shape) = there.or_else(|| self.plan.shape(layer).ok()) else {
+                // It does not come to hold so many.
+                return 1.0;
+            };
             let planned = self.plan.facts(layer).map_or(0, |facts| facts.planned);
             // Of the keys that are left, the older layers take a few for theirs.
             let given = rate::distinct(planned, |keys| shape.rate(keys)).min(left * none);
@@ -234,7 +237,8 @@ impl<S: Store> ScalableBloomFilter<S> {
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
         let set = |layer: &BloomFilter<S>| layer.fill_ratio() * layer.size_bytes() as f64;
-        self.oldest_first().map(set).sum::<f64>() / self.size_bytes() as f64
+        let bytes: u64 = self.oldest_first().map(BloomFilter::size_bytes).sum();
+        self.oldest_first().map(set).sum::<f64>() / bytes as f64
     }
 
     /// Whether it errs more often than planned, which it does not unless hashes are bad; what may

@@ -58,7 +58,9 @@ impl WindowedBuilder {
     }
 
     /// In how many steps the window moves, and one more: 2 to 12; 4 if this is not said. A key is
-    /// forgotten after one window and before generations / (generations - 1) of it.
+    /// forgotten after one window, and with G generations before G/(G-1) of it; by clock before
+    /// G · ⌈T/(G-1)⌉ ticks, which for few ticks is more. A time of at least 20 ticks for each
+    /// generation wastes little.
     #[must_use]
     pub fn generations(mut self, generations: u32) -> Self {
         self.generations = generations;

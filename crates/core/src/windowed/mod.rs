@@ -396,7 +396,8 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     }
 
     /// Tells the time, if the window is a time: what has grown too old is forgotten. A time before
-    /// the latest one is ignored.
+    /// the latest one is ignored, so that one far in the future stops the clock until
+    /// [`clear`](Self::clear).
     ///
     /// The first call may be of any time: say it before the first insert, which otherwise is of
     /// time 0.
@@ -430,13 +431,11 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         }
     }
 
-    /// Forgets all keys; a clock goes on.
+    /// Forgets all keys, and the time: the way back after a time that was wrong.
     pub fn clear(&mut self) {
         self.store.lines_mut().fill(Line::ZERO);
         self.counts = [0; MOST];
-        if self.plan.ticks.is_none() {
-            self.clock = 0;
-        }
+        self.clock = 0;
     }
 }
 

@@ -37,15 +37,23 @@ impl Plan {
         u64::from(self.generations) - 1
     }
 
-    /// Keys of one generation.
+    /// Keys of one generation, of so many in the window: by clock as many as come in its ticks,
+    /// which are more than a part of the window where that does not divide evenly.
     pub(super) fn share(&self, keys: u64) -> u64 {
-        keys.div_ceil(self.whole())
+        let Some(ticks) = self.ticks else { return keys.div_ceil(self.whole()) };
+        let share = (u128::from(keys) * u128::from(self.width(ticks))).div_ceil(ticks.into());
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// Ticks of a generation.
+    fn width(&self, ticks: u64) -> u64 {
+        ticks.div_ceil(self.whole())
     }
 
     /// The number of the generation, from the beginning of time, that is the newest by this
     /// clock: of rotations if the window is a number of keys, else of ticks.
     pub(super) fn epoch(&self, clock: u64) -> u64 {
-        self.ticks.map_or(clock, |ticks| clock / ticks.div_ceil(self.whole()))
+        self.ticks.map_or(clock, |ticks| clock / self.width(ticks))
     }
 
     /// The place of that generation.

@@ -189,9 +189,7 @@ pub(crate) fn drive(bytes: &[u8]) {
                     *count = 0;
                 });
                 model.diary.clear();
-                if !by_time {
-                    model.epoch = 0;
-                }
+                (model.epoch, model.now) = (0, 0);
             }
             6 => {
                 let read = WindowedBloomFilter::read_from(&file_of(&filter)[..]).expect("sound");
