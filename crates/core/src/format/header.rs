@@ -148,9 +148,7 @@ impl Header {
             facts: Facts {
                 planned: long(AT_PLANNED),
                 target: f64::from_bits(long(AT_TARGET)),
-                // Nobody inserts so many keys, and counting on from what is claimed shall not
-                // overflow.
-                inserted: long(AT_INSERTED).min(u64::MAX >> 1),
+                inserted: long(AT_INSERTED),
             },
             parameters: std::array::from_fn(|i| long(AT_PARAMETERS + 8 * i)),
             metadata_length: u32::from_le_bytes(word(bytes, AT_METADATA_LENGTH)).into(),
@@ -165,6 +163,12 @@ impl Header {
         }
         if long(AT_DATA) != header.data_at() {
             return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
+        }
+        // Nobody inserts so many keys, and counting on from what is claimed shall not overflow.
+        const MOST_INSERTED: u64 = u64::MAX >> 1;
+        if header.facts.inserted > MOST_INSERTED {
+            let found = header.facts.inserted;
+            return Err(Error::corrupt("keys inserted", AT_INSERTED, MOST_INSERTED, found));
         }
         if !(0.0..1.0).contains(&header.facts.target) {
             // As debug text: a hostile number may have 300 digits.
