@@ -56,6 +56,7 @@ Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all
   petal seen urls.petal tomorrow.txt >> new.txt   what no run has printed yet
   tail -f log | petal seen -n 1e8 log.petal       prints and remembers as lines come
+  petal seen --window 7d -n 1e6 due.petal urls    what was not printed within a week
   petal seen --exact -n 1e6 ids.petal ids.txt     withholds no line, at 16 bytes a line on disk
 
 A new line is withheld with the filter's false-positive rate (-p) unless --exact. After a crash a
