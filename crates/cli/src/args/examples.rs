@@ -26,8 +26,7 @@ Examples:
   petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
   fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many
   petal build -o live.petal --type counting a   lines can be removed again
-  tail -f log | petal build -o log.petal --growing -
-                                                keeps its rate for any number of lines
+  fetch | petal build -o all.petal --growing -  keeps its rate for any number of lines
   petal build -o week.petal --window 7d -n 1e6 a
                                                 forgets what has not come for a week
   petal build -o least.petal --type static a    never changed again: the least space

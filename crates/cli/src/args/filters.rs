@@ -64,7 +64,8 @@ pub(crate) struct BuildArgs {
     /// False-positive rate to plan for [default: 1%, or with -m the best that fits]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
-    /// Cap on the filter's size: 4G, 512M, 50%
+    /// Cap on the filter's size: 4G, 512M, 50%; static and cascade take up to 24 bytes a line
+    /// more while they are made
     #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
     pub(crate) memory: Option<Memory>,
     /// The type of filter [default: bloom, or what the words below ask for]
