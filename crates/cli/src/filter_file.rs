@@ -47,7 +47,7 @@ pub(crate) fn fits(path: &Path, memory: u64) -> Result<u64> {
     let size = open_file(path)?.metadata().map_or(0, |data| data.len());
     if size > memory {
         return Err(Failure::Plain(format!(
-            "{}: the filter takes {}, more than the {} of -m; raise -m",
+            "{}: the filter takes {}, more than the {} that -m leaves for it; raise -m",
             path.display(),
             text::size(size),
             text::size(memory),

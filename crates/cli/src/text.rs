@@ -72,6 +72,14 @@ pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     Ok(seconds.round() as u64)
 }
 
+/// A span of time as it can be parsed: `7d`, `90m`.
+pub(crate) fn span(seconds: u64) -> String {
+    let units = [("d", 86_400), ("h", 3600), ("m", 60)];
+    let whole = units.into_iter().find(|(_, unit)| seconds > 0 && seconds.is_multiple_of(*unit));
+    let (name, unit) = whole.unwrap_or(("s", 1));
+    format!("{}{name}", seconds / unit)
+}
+
 /// A count with its thousands apart: `5,000,000`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -83,6 +91,11 @@ pub(crate) fn count(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// So many keys: `1 key`, `5,000 keys`.
+pub(crate) fn keys(number: u64) -> String {
+    format!("{} {}", count(number), if number == 1 { "key" } else { "keys" })
 }
 
 /// A rate as a person would say it: `1 %`, `0.034 %`, `1.2e-7`.
@@ -126,6 +139,9 @@ mod tests {
         {
             assert_eq!(parse_duration(text), Ok(seconds), "{text}");
         }
+        for text in ["30s", "15m", "12h", "7d", "90m", "61s"] {
+            assert_eq!(span(parse_duration(text).unwrap()), text);
+        }
         for bad in ["", "d", "7", "7 d", "0s", "-1d", "7D", "7mo", "nans", "1e300w", "0.1s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }
@@ -140,6 +156,10 @@ mod tests {
         }
         assert_eq!(count(5_000_000), "5,000,000");
         assert_eq!((count(0), count(999), count(1000)), ("0".into(), "999".into(), "1,000".into()));
+        assert_eq!(
+            (keys(0), keys(1), keys(1000)),
+            ("0 keys".into(), "1 key".into(), "1,000 keys".into())
+        );
         for (text, value) in [("0.01", 0.01), ("1%", 0.01), ("1/1000", 0.001), ("1e-6", 1e-6)] {
             assert_eq!(parse_rate(text), Ok(value));
         }

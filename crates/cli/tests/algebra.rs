@@ -61,7 +61,12 @@ fn a_shrunk_filter_holds_the_same_lines_at_the_rate_asked_for() {
         assert!(size(&place, "part").abs_diff(size(&place, "big") / by) < 64);
         assert_eq!(place.run("check -c part a").text(), "10000\n");
         let no = place.run(&format!("shrink big -o part --by {}", 1_000_000_007)).trouble();
-        assert!(no.contains("big: divisor"), "{no}");
+        assert!(no.contains("big: --by: 1,000,000,007 does not divide its"), "{no}");
+        // Smaller than is good is said.
+        let ran =
+            place.run(&format!("shrink smaller -o part --by {}", divisor(&place, "smaller", kind)));
+        assert!(ran.code == Some(0), "{}", ran.err);
+        assert!(ran.err.contains("warning: the false-positive rate is "), "{}", ran.err);
         // Nothing to gain is said, and done all the same.
         let ran = place.run("shrink small -o same");
         assert!(
@@ -144,4 +149,46 @@ fn compare_tells_what_two_filters_have_in_common() {
         assert!(place.run("compare fa a").trouble().contains("a: not a petal file"));
         assert!(place.run("compare fa missing").trouble().contains("missing: cannot read"));
     }
+}
+
+#[test]
+fn where_sizes_have_little_in_common_little_is_known() {
+    let place = place("bloom");
+    // 395 and 1,973 blocks, a prime: of both together one block is left.
+    place.run("build -q -n 20_000 -o small a").ok();
+    place.run("build -q -n 100_000 -o large b").ok();
+    let found = json(&place, "compare --json small large");
+    for (side, keys) in [("left", 10_000.0), ("right", 10_000.0)] {
+        let known = found[side]["keys"]["value"].as_f64().unwrap();
+        assert!((known - keys).abs() < 300.0, "{found}");
+        assert!(found[side]["only_keys"].is_null(), "{found}");
+    }
+    for name in ["union", "intersection", "jaccard"] {
+        assert!(found[name]["value"].is_null() && found[name]["error"].is_null(), "{found}");
+    }
+    let text = place.run("compare small large").text();
+    assert!(
+        text.contains("\nboth        unknown: their sizes have too little in common\n"),
+        "{text}"
+    );
+    assert!(text.starts_with("left        small: ") && !text.contains("full"), "{text}");
+    let no = place.run("shrink small -o x --by 2").trouble();
+    assert!(no.ends_with("--by: 2 does not divide its 395 blocks; take 5"), "{no}");
+    // One that is full is said to be.
+    place.run("build -q -n 10 -o full a").ok();
+    place.run("build -q -n 10 -o one -").ok();
+    let text = place.run("compare full one").text();
+    assert!(text.starts_with("left        full: full; bloom"), "{text}");
+    assert!(text.contains("jaccard     unknown: a filter is full"), "{text}");
+    for words in ["--type quotient", "--growing", "--type static", "--type wide"] {
+        place.run(&format!("build -q {words} -o other a")).ok();
+        let line = place.run("compare small other").trouble();
+        assert!(line.contains("other: a ") && line.contains("cannot be compared; bloom"), "{line}");
+    }
+    place.run("build -q --type counting -o counting a").ok();
+    let line = place.run("merge -o x small counting").trouble();
+    assert!(
+        line.contains("counting: a counting filter") && line.contains("petal freeze"),
+        "{line}"
+    );
 }

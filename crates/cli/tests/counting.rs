@@ -81,7 +81,7 @@ fn trouble_leaves_the_filter_as_it_was() {
         ("remove f b --missing f", "same file"),
         ("remove f b --missing b", "same file"),
         ("remove f b --missing no/such", "no/such: cannot write"),
-        ("remove f b --missing /dev/full", "no space left"),
+        ("remove f b --missing /dev/full", "--missing /dev/full: no space left, and nothing"),
         ("remove -m 1K f b", "-m"),
         ("remove a b", "a: not a petal file"),
     ] {
@@ -158,5 +158,83 @@ fn width_and_memory() {
         assert!(size <= 256 << 10 && size > 250 << 10, "{kind} {size}");
         let line = place.run(&format!("build --type {kind} -n 1e6 -p 1% -m 1M -o h a")).trouble();
         assert!(line.contains("more than 1 MiB, -m"), "{line}");
+    }
+}
+
+/// At 10 % many lines have the fingerprint of another one: each needs a copy of its own.
+#[test]
+fn what_is_removed_from_a_quotient_filter_is_no_other_line() {
+    let place = Place::new();
+    write_lines(&place.files.file("a"), 0..20_000);
+    write_lines(&place.files.file("half"), 0..10_000);
+    write_lines(&place.files.file("rest"), 10_000..20_000);
+    for words in ["-n 20_000", "-n 2000 --growing", "", "-n 20_000 --keyed"] {
+        place.run(&format!("build -q --type quotient -p 10% {words} -o f a")).ok();
+        let ran = place.run("remove f half");
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
+        assert_eq!(place.run("check -c f rest").text(), "10000\n", "{words}");
+        let ran = place.run("remove f rest");
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
+        assert_eq!(place.run("check -c f a").out, b"0\n", "{words}");
+    }
+}
+
+#[test]
+fn a_line_that_came_twice_is_there_until_it_is_removed_twice() {
+    for kind in ["counting", "counting-classic", "quotient"] {
+        let place = Place::new();
+        place.run_with(&format!("build -q --type {kind} -n 10 -o f -"), b"a\na\nb\n").ok();
+        for left in ["a\nb\n", "b\n"] {
+            place.run_with("remove f -", b"a\n").ok();
+            assert_eq!(place.run_with("check f -", b"a\nb\n").text(), left, "{kind}");
+        }
+        place.run_with("add f -", b"b\n").ok();
+        place.run_with("remove f -", b"b\n").ok();
+        assert_eq!(place.run_with("check f -", b"a\nb\n").text(), "b\n", "{kind}");
+    }
+}
+
+/// Whoever only asks for what is new puts a line in once, however often it comes.
+#[test]
+fn lines_that_keep_coming_do_not_fill_a_quotient_filter() {
+    let place = Place::new();
+    write_lines(&place.files.file("a"), 0..1000);
+    place.run_with("build -q --type quotient -n 1000 -p 1e-6 -o f -", b"").ok();
+    assert!(place.run("seen f a").ok() == place.read("a"));
+    for _ in 0..3 {
+        assert_eq!(place.run("seen f a").ok(), b"");
+    }
+    place.run("remove f a").ok();
+    assert_eq!(place.run("check -c f a").out, b"0\n");
+}
+
+/// A line that comes more often than a counter counts cannot be taken out again; that is said.
+#[test]
+fn counters_that_are_stuck_are_told() {
+    let place = Place::new();
+    let often: String = (0..50).flat_map(|_| (0..5).map(|line| format!("{line}\n"))).collect();
+    place.write("often", &often);
+    for kind in ["counting", "counting-classic"] {
+        for (width, at, further) in [(2, 2, "--width 8, or"), (4, 8, "--width 8, or")] {
+            let says = format!(" counters are stuck at {at} and never lowered: ");
+            let ran = place.run(&format!("build --type {kind} --width {width} -o f often"));
+            assert!(ran.err.contains(&says) && ran.err.contains(further), "{}", ran.err);
+            let info = place.run("info f").text();
+            let row = info.lines().find(|line| line.starts_with("counters  ")).expect("a row");
+            assert!(!row.contains("  0 stuck") && row.contains(&format!("stuck at {at}")), "{row}");
+            assert!(place.run("remove f often").err.contains(&says));
+            assert_eq!(place.run("check -c f often").text(), "250\n");
+            assert_eq!(place.run("remove -q f often").err, "");
+        }
+        let ran = place.run(&format!("build --type {kind} --width 8 -o f often"));
+        assert_eq!(ran.err, "");
+        assert!(place.run("info f").text().contains("\ncounters  0 stuck at 128"));
+        assert!(place.run("add f often often often").err.contains("build --type quotient"));
+        // What comes of chance is no matter for a note.
+        write_lines(&place.files.file("once"), 0..20_000);
+        for width in [2, 3, 4] {
+            let ran = place.run(&format!("build --type {kind} --width {width} -o f once"));
+            assert_eq!(ran.err, "", "{kind} {width}");
+        }
     }
 }

@@ -149,7 +149,12 @@ fn a_growing_filter_needs_no_number_and_keeps_its_rate() {
     place.run("build -q --type quotient -o f a").ok();
     let before = kit::look(&place.files.file("f"));
     let line = place.run("add f many").trouble();
-    assert!(line.contains("full"), "{line}");
+    assert_eq!(
+        line.replace(|c: char| c.is_ascii_digit() || c == ',', ""),
+        "petal: f: full at  keys planned for ; build it anew with a larger -n or with --growing"
+    );
+    let line = place.run("build -q --type quotient -n 1000 -o x many").trouble();
+    assert!(line.contains("x: full at 1,") && line.contains("planned for 1,000"), "{line}");
     assert!(kit::look(&place.files.file("f")) == before);
     // Emptied, it gives room back.
     let size = |filter: &str| {
@@ -223,6 +228,12 @@ fn words_that_do_not_go_together() {
         ("--type quotient -m 1M", "say that with -p"),
         ("--type static -p 1e-9 -m 1K", "more than 1 KiB, -m"),
         ("--type quotient -p 1e-9 -m 1K", "more than 1 KiB, -m"),
+        ("--up-to 5", "--up-to: 5 keys is less than the 2,000 that"),
+        ("--growing --type quotient --up-to 1999", "--up-to: 1,999 keys is less than"),
+        ("--type static -p 1e-10", "-p: a static filter has at most 32 bits for a line"),
+        ("--not-in b -p 1e-10", "-p: a cascade filter has at most 32 bits for a line"),
+        ("--growing -p 1e-19", "-p: a scalable filter has 64-bit hashes"),
+        ("--window 1d -n 5000 -p 1e-19", "-p: a windowed filter has 64-bit hashes"),
     ] {
         let line = place.run(&format!("build {words} -o f a")).trouble();
         assert!(line.contains(says), "{words}: {line}");
@@ -242,6 +253,23 @@ fn words_that_do_not_go_together() {
     ] {
         assert_eq!(place.run(&format!("build {words} -o f a")).code, Some(2), "{words}");
     }
+}
+
+#[test]
+fn a_poor_rate_is_told() {
+    let place = place();
+    for kind in ["bloom", "counting-classic", "wide"] {
+        let ran = place.run(&format!("build --type {kind} -m 1K -n 100_000 -o f a"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.err.starts_with("petal: warning: 100,000 keys in "), "{}", ran.err);
+        assert_eq!(place.run(&format!("build --type {kind} -m 64K -o f a")).err, "");
+    }
+    assert_eq!(place.run("build -p 50% -o f a").err, "", "whoever says so knows it");
+    place.run_with("build -n 1 -o f -", b"x\n").ok();
+    let ran = place.run("add f strangers");
+    assert!(ran.err.contains("planned for 1 key and holds more than "), "{}", ran.err);
+    let err = place.run("build --seed -1 -o f a").err;
+    assert!(err.contains("--seed") && !err.contains("-- -1"), "{err}");
 }
 
 #[test]
@@ -279,6 +307,8 @@ fn a_window_by_the_clock_forgets_and_a_window_by_count_too() {
     );
     assert_eq!(place.run("build --window 1d -o o a").err, "");
     assert_eq!(json(&place, "info --json o")["overfull"], false);
+    let text = place.run("info o").text();
+    assert!(text.contains("\nwindow    1d, told last at "), "{text}");
     // By count: at least the last so many.
     place.run("build -q --last 2000 -p 1e-6 -o l a").ok();
     assert_eq!(place.run("check -c l a").text(), "2000\n");
@@ -287,9 +317,39 @@ fn a_window_by_the_clock_forgets_and_a_window_by_count_too() {
     let left: u64 =
         String::from_utf8(place.run("check -c l a").out).unwrap().trim().parse().unwrap();
     assert!(left < 700, "{left}");
+    let text = place.run("info l").text();
+    assert!(text.contains("\nwindow    the last 2,000 keys; it moves on by 1/3 of"), "{text}");
     assert_eq!(place.run("add l strangers").err, "", "what comes and goes is no overfilling");
     // A pipe needs no counting: the window says how much there is.
     place.run_with("build -q --last 100 -o p -", &both).ok();
     let line = place.run_with("build --window 1d -o p -", &both).trouble();
     assert!(line.contains("-n"), "{line}");
+}
+
+#[test]
+fn what_grows_stays_within_its_memory() {
+    let place = place();
+    write_lines(&place.files.file("many"), 100_000..400_000);
+    for words in ["--growing", "--type quotient --up-to 1e6"] {
+        let line = place.run(&format!("build {words} -n 1000 -p 1% -m 128K -o g many")).trouble();
+        assert!(line.contains("more than the 128 KiB of -m; raise -m"), "{words}: {line}");
+        assert!(!place.files.file("g").exists());
+        place.run(&format!("build -q {words} -n 1000 -p 1% -m 128K -o f a")).ok();
+        place.run("add f many").ok();
+    }
+}
+
+/// The last slots of a table would take longer than all others.
+#[test]
+fn a_large_table_is_full_soon() {
+    let place = Place::new();
+    write_lines(&place.files.file("a"), 0..1_000_000);
+    write_lines(&place.files.file("more"), 1_000_000..1_300_000);
+    place.run("build -q --type quotient -p 1% -o f a").ok();
+    let before = kit::look(&place.files.file("f"));
+    let line = place.run("add f more").trouble();
+    assert!(line.contains("f: full at 1,0") && line.contains("for 1,000,000; "), "{line}");
+    assert!(kit::look(&place.files.file("f")) == before);
+    let line = place.run("build --type quotient --up-to 1000 -n 1000 -o g more").trouble();
+    assert!(line.ends_with("build it anew with a larger --up-to"), "{line}");
 }

@@ -190,6 +190,12 @@ fn verify_exits_2_on_any_damage() {
         }
         let ran = place.run("verify f damaged");
         assert_eq!((ran.code, ran.out.as_slice()), (Some(2), &b"f: sound\n"[..]), "{}", ran.err);
+        // All are examined, and there is a line for each.
+        let ran = place.run("verify missing f damaged a f");
+        assert_eq!((ran.code, ran.out.as_slice()), (Some(2), &b"f: sound\nf: sound\n"[..]));
+        let names: Vec<_> = ran.err.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+        assert_eq!(names, ["missing", "damaged", "a"], "{}", ran.err);
+        assert!(ran.err.contains("found the text \"x\\n\""), "{}", ran.err);
     }
 }
 

@@ -394,3 +394,52 @@ fn memory_stays_under_the_cap() {
         }
     }
 }
+
+/// What was printed within the window is withheld, however often it came since; then it is due.
+#[test]
+fn a_window_makes_lines_due_again() {
+    let place = Place::new();
+    write_lines(&place.files.file("a"), 0..1000);
+    write_lines(&place.files.file("b"), 5000..6000);
+    let day = |day: u64| 1_000_000_000 + day * 86_400;
+    let seen = |words: &str, on: u64| place.run(&format!("seen {words} --now {}", day(on))).ok();
+    let (a, b) = (place.read("a"), place.read("b"));
+    let twice = "--window 7d -n 10_000 -p 1e-6 w a a";
+    assert!(seen(twice, 0) == a);
+    // To come again does not put it off.
+    for on in [1, 4, 7] {
+        assert_eq!(seen("w a", on), b"", "day {on}");
+    }
+    assert!(seen("w a b", 6) == b);
+    assert!(seen(twice, 10) == a, "a week, and a third of one at most");
+    assert!(seen("w b a", 11).is_empty() && seen("w a b", 16) == b);
+    // By count: the last so many lines printed.
+    assert!(place.run("seen --last 1000 -p 1e-6 l a").ok() == a);
+    assert_eq!(place.run("seen l a a").ok(), b"");
+    assert!(place.run("seen l b").ok() == b && place.run("seen l b").ok().is_empty());
+    let again = place.run("seen l -c a").text().trim().parse::<u64>().unwrap();
+    assert!(again > 300, "{again}");
+    // One that `build` made does as well.
+    place.run(&format!("build -q --window 7d -n 9000 -p 1e-6 -o built a --now {}", day(0))).ok();
+    assert!(seen("built a b", 3) == b);
+    for (words, says) in [
+        ("--window 7d new a", "new: does not exist yet; say with -n how many lines it is to"),
+        ("--window 6d w a", "w: was made for 10,000 lines within 7d at 1.00e-6; leave"),
+        ("--last 10_000 w a", "leave out -n, -p and --window, or"),
+        ("--last 999 l a", "l: was made for 1,000 lines that came last at"),
+        ("--window 7d l a", "leave out -p and --last, or"),
+        ("-n 1000 l a", "leave out -p and --last, or"),
+        ("-n 1e8 --window 7d -m 8M new a", "raise -m"),
+    ] {
+        let line = place.run(&format!("seen {words}")).trouble();
+        assert!(line.contains(says), "{words}: {line}");
+    }
+    place.run("seen -n 1000 plain a").ok();
+    let line = place.run("seen --window 7d plain a").trouble();
+    assert!(line.contains("lines in all at 1 %; leave out --window and --last"), "{line}");
+    for words in
+        ["--exact --window 7d", "--exact --last 5", "--last 5 --window 7d", "--last 5 -n 5"]
+    {
+        assert_eq!(place.run(&format!("seen {words} x a")).code, Some(2), "{words}");
+    }
+}

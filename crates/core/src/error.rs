@@ -75,9 +75,12 @@ impl Error {
     }
 
     pub(crate) fn foreign(found: &[u8]) -> Self {
-        let found = match found {
+        let start = &found[..found.len().min(8)];
+        let is_text = start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'));
+        let found = match start {
             [] => "no bytes at all".to_owned(),
-            bytes => format!("{:02x?}", &bytes[..bytes.len().min(8)]),
+            text if is_text => format!("the text {:?}", String::from_utf8_lossy(text)),
+            bytes => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
         };
         Self::new(Kind::Foreign { found })
     }

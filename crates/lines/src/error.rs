@@ -25,6 +25,8 @@ enum Kind {
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
     ListTooLong { inputs: String, cap: u64 },
     TooManyLines { inputs: String, cap: u64 },
+    Full,
+    Outgrown { size: u64, most: u64 },
     UnknownSize,
     Unforeseeable { input: String },
     Alloc { bytes: u64 },
@@ -80,6 +82,14 @@ impl Error {
 
     pub(crate) fn too_many_lines(inputs: &str, cap: u64) -> Self {
         Self::new(Kind::TooManyLines { inputs: inputs.to_owned(), cap })
+    }
+
+    pub(crate) fn full() -> Self {
+        Self::new(Kind::Full)
+    }
+
+    pub(crate) fn outgrown(size: u64, most: u64) -> Self {
+        Self::new(Kind::Outgrown { size, most })
     }
 
     pub(crate) fn unknown_size() -> Self {
@@ -145,6 +155,16 @@ impl Error {
     pub fn is_disk_full(&self) -> bool {
         match &*self.0 {
             Kind::Temp { source, .. } | Kind::Write { source } => is_full(source),
+            _ => false,
+        }
+    }
+
+    /// The filter takes no more lines.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match &*self.0 {
+            Kind::Full => true,
+            Kind::Filter(error) => error.is_full(),
             _ => false,
         }
     }
@@ -217,6 +237,14 @@ impl fmt::Display for Error {
                 "{inputs}: the hashes of so many lines do not fit {} of memory; use a type of \
                  filter that takes line after line, like bloom",
                 readable_size(*cap)
+            ),
+            Kind::Full => write!(f, "the filter is full; build a larger one"),
+            Kind::Outgrown { size, most } => write!(
+                f,
+                "the filter has grown to {}, more than the {} of -m; raise -m, or build it for a \
+                 higher rate with -p",
+                readable_size(*size),
+                readable_size(*most)
             ),
             Kind::UnknownSize => write!(
                 f,

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use petal::{HashSpec, Membership, MembershipMut};
+use petal::{FilterType, HashSpec, Membership, MembershipMut};
 
 use crate::error::{Error, Result};
 use crate::exceptions::Exceptions;
@@ -64,24 +64,43 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<
     Ok(Some(seen.lines))
 }
 
-/// Puts every line of the inputs into a filter.
+/// Puts every line of the inputs into a filter, which may grow to `most` bytes.
+///
+/// A table is full when 97 % of its slots are taken, be it some lines later: for the last slots of
+/// a large one takes longer than for all others.
+///
+/// # Errors
+/// When an input cannot be read, the filter is full, or it has grown to more than `most`.
 pub fn fill(
     settings: &Settings<'_>,
     filter: &mut dyn MembershipMut,
     inputs: &[Source],
+    most: u64,
 ) -> Result<Filled> {
     let (budget, inputs) = settings.open(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let mut new = 0;
+    let is_table = filter.filter_type() == FilterType::Quotient;
+    let begun = filter.size_bytes();
     let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        if is_table && filter.fill_ratio() > MOST_LOAD {
+            return Err(Error::full());
+        }
         filter.insert_hashes(&scratch.keys, &mut scratch.answers)?;
         new += scratch.answers.count_ones();
+        let size = filter.size_bytes();
+        if size > begun && size > most {
+            return Err(Error::outgrown(size, most));
+        }
         Ok(Flow::Go)
     };
     let seen = settings.pass(budget).run("filling", &inputs, hashing(hash), fold)?;
     Ok(Filled { lines: seen.lines, new })
 }
+
+/// Share of a table's slots up to which more lines are put into it.
+const MOST_LOAD: f64 = 0.97;
 
 /// The hashes of all lines of the inputs, in order: for filters that are made at once. `held` are
 /// those that the caller holds already.
@@ -216,7 +235,7 @@ mod tests {
             Box::new(WideBloomFilter::with_rate(30_000, 1e-18).unwrap()),
         ];
         for filter in &mut filters {
-            let filled = fill(&settings, &mut **filter, &members).unwrap();
+            let filled = fill(&settings, &mut **filter, &members, u64::MAX).unwrap();
             assert_eq!(filled, Filled { lines: 30_000, new: 30_000 }, "{filter:?}");
             let mut out = Vec::new();
             let held = Check::default();
@@ -229,7 +248,7 @@ mod tests {
             let absent = Check { invert: true, ..Check::default() };
             check(&settings, &**filter, &others, absent, Some(&mut out)).unwrap();
             assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 20_000);
-            assert_eq!(fill(&settings, &mut **filter, &members).unwrap().new, 0);
+            assert_eq!(fill(&settings, &mut **filter, &members, u64::MAX).unwrap().new, 0);
         }
     }
 }

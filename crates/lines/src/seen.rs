@@ -30,6 +30,8 @@ pub struct Memory {
     pub filter: AnyFilter,
     /// Which lines are.
     pub ledger: Option<Ledger>,
+    /// What time it is, for a filter that forgets by a clock.
+    pub clock: Box<dyn Fn() -> u64 + Send>,
 }
 
 /// What came in and what of it was new.
@@ -136,9 +138,24 @@ struct Run<'m, 'p, S> {
 impl<S: FnMut(&mut Memory) -> io::Result<()>> Run<'_, '_, S> {
     /// Prints and remembers the new lines of a batch.
     fn take(&mut self, batch: &Batch<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.memory.filter.face_mut()?.insert_hashes(&scratch.keys, &mut scratch.answers)?;
+        match &mut self.memory.filter {
+            // As into a set: a line that keeps coming must not fill it with copies of itself.
+            AnyFilter::Quotient(filter) => {
+                filter.insert_hashes(&scratch.keys, &mut scratch.answers)?;
+            }
+            AnyFilter::Windowed(filter) => {
+                filter.advance_to((self.memory.clock)());
+                filter.contains_hashes(&scratch.keys, &mut scratch.answers);
+            }
+            filter => filter.face_mut()?.insert_hashes(&scratch.keys, &mut scratch.answers)?,
+        }
         for line in 0..batch.len() {
             let mut new = scratch.answers.get(line);
+            if let AnyFilter::Windowed(filter) = &mut self.memory.filter {
+                // Only what is printed is remembered anew: a line that keeps coming is printed
+                // again when the window is over.
+                new = !new && filter.insert_hash(scratch.keys[line]);
+            }
             if self.memory.ledger.is_some() {
                 new = self.enter(scratch.prints[line], new)?;
             }

@@ -26,8 +26,7 @@ Examples:
   petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
   fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many
   petal build -o live.petal --type counting a   lines can be removed again
-  tail -f log | petal build -o log.petal --growing -
-                                                keeps its rate for any number of lines
+  fetch | petal build -o all.petal --growing -  keeps its rate for any number of lines
   petal build -o week.petal --window 7d -n 1e6 a
                                                 forgets what has not come for a week
   petal build -o least.petal --type static a    never changed again: the least space
@@ -56,6 +55,7 @@ Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all
   petal seen urls.petal tomorrow.txt >> new.txt   what no run has printed yet
   tail -f log | petal seen -n 1e8 log.petal       prints and remembers as lines come
+  petal seen --window 7d -n 1e6 due.petal urls    what was not printed within a week
   petal seen --exact -n 1e6 ids.petal ids.txt     withholds no line, at 16 bytes a line on disk
 
 A new line is withheld with the filter's false-positive rate (-p) unless --exact. After a crash a

@@ -64,7 +64,8 @@ pub(crate) struct BuildArgs {
     /// False-positive rate to plan for [default: 1%, or with -m the best that fits]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
-    /// Cap on the filter's size: 4G, 512M, 50%
+    /// Cap on the filter's size: 4G, 512M, 50%; static and cascade take up to 24 bytes a line
+    /// more while they are made
     #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
     pub(crate) memory: Option<Memory>,
     /// The type of filter [default: bloom, or what the words below ask for]
@@ -73,7 +74,7 @@ pub(crate) struct BuildArgs {
     /// Make a filter that grows: scalable, or with --type quotient one of that type
     #[arg(long)]
     pub(crate) growing: bool,
-    /// Of a growing quotient filter: lines that it may grow to [default: 16 times -n]
+    /// Make a quotient filter that grows, to so many lines [default of one: 16 times -n]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) up_to: Option<u64>,
     /// Make a filter of the lines of the last TIME: 30s, 15m, 12h, 7d, 2w; -n is how many come in it
@@ -94,7 +95,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) width: Option<u32>,
     /// Seed of the hash: filters with different seeds err on different lines [default: 0]
-    #[arg(long, value_name = "N", conflicts_with = "keyed")]
+    #[arg(long, value_name = "N", conflicts_with = "keyed", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Hash with a secret random key: for lines that an adversary may choose
     #[arg(long)]
@@ -104,7 +105,7 @@ pub(crate) struct BuildArgs {
 }
 
 /// What time it is.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Clock {
     #[arg(long, hide = true, value_name = "SECONDS")]
     now: Option<u64>,
@@ -183,9 +184,21 @@ pub(crate) struct SeenArgs {
     /// Share of new lines that may be withheld when so many are in [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
+    /// Remember what was printed within the last TIME: 30s, 15m, 12h, 7d, 2w; -n is how many lines
+    /// are printed in it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) window: Option<u64>,
+    /// Remember the last N lines that were printed
+    #[arg(
+        long, value_name = "N", value_parser = parse_count,
+        conflicts_with_all = ["window", "expected"],
+    )]
+    pub(crate) last: Option<u64>,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
     /// Withhold no line: keep exact fingerprints in FILTER.exact, 16 bytes for each line
     /// [default: as the first run did]
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["window", "last"])]
     pub(crate) exact: bool,
     /// Print only the number of new lines
     #[arg(short, long)]

@@ -2,7 +2,7 @@
 
 use petal_lines::fill;
 
-use super::{build, make, seen, settings};
+use super::{build, bytes, counters, make, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::filter_file;
@@ -25,11 +25,12 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         )));
     }
     make::advance(&mut filter, &args.clock);
-    let filled =
-        fill(&settings, filter.face_mut().map_err(Failure::of_file(&args.filter))?, &inputs);
+    let face = filter.face_mut().map_err(Failure::of_file(&args.filter))?;
+    let filled = fill(&settings, face, &inputs, bytes(args.engine.memory));
     teller.finish();
-    filled?;
+    filled.map_err(|error| build::full(error, &args.filter, filter.face()))?;
     build::warn_if_overfull(filter.face(), &teller);
+    counters::note_if_stuck(&filter, &teller);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)

@@ -1,9 +1,11 @@
 //! `build`: a filter file of all lines.
 
+use std::path::Path;
+
 use petal::{AnyFilter, FilterType, Membership};
 use petal_lines::{Settings, Source, count_lines, fill};
 
-use super::{bytes, make, refuse_stdin_twice};
+use super::{bytes, counters, make, refuse_stdin_twice};
 use crate::args::{BuildArgs, Kind, Memory, Read};
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
@@ -27,6 +29,8 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     teller.finish();
     let filter = filter?;
     warn_if_overfull(filter.face(), &teller);
+    warn_if_useless(args, filter.face(), &teller);
+    counters::note_if_stuck(&filter, &teller);
     filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filter.face().inserted() == 0 {
@@ -34,6 +38,22 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     }
     Ok(Outcome::Done)
 }
+
+/// Says so when the best rate that fits -m is no good one.
+fn warn_if_useless(args: &BuildArgs, filter: &dyn Membership, teller: &Teller) {
+    let planned = filter.target_rate();
+    if args.fpr.is_none() && planned > POOR {
+        teller.say(&format!(
+            "warning: {} in {} have a false-positive rate of {}; raise -m",
+            text::keys(filter.planned_keys()),
+            text::size(filter.size_bytes()),
+            text::rate(planned),
+        ));
+    }
+}
+
+/// Who wants a rate above this will say so.
+const POOR: f64 = 0.1;
 
 /// A filter that takes line after line.
 fn filled(
@@ -51,8 +71,24 @@ fn filled(
         None => counted(settings, inputs)?,
     };
     let mut filter = make::filter(args, kind, keys)?;
-    fill(settings, filter.face_mut()?, inputs)?;
+    let filled = fill(settings, filter.face_mut()?, inputs, make::cap(args));
+    filled.map_err(|error| full(error, &args.output, filter.face()))?;
     Ok(filter)
+}
+
+/// A filter that takes no more lines, in words of this program.
+pub(super) fn full(error: petal_lines::Error, path: &Path, filter: &dyn Membership) -> Failure {
+    if !error.is_full() {
+        return error.into();
+    }
+    let grew = filter.geometry().contains(&("growing", 1));
+    let larger = if grew { "a larger --up-to" } else { "a larger -n, or with --growing" };
+    Failure::Plain(format!(
+        "{}: full at {}, planned for {}; build it anew with {larger}",
+        path.display(),
+        text::keys(filter.inserted()),
+        text::count(filter.planned_keys()),
+    ))
 }
 
 /// Parts that a window is planned in: one generation less than there are.
@@ -107,10 +143,12 @@ pub(super) fn warn_if_overfull(filter: &dyn Membership, teller: &Teller) {
     // Counted, and after a merge estimated, to a small part of a percent. What grows may hold
     // more than it was planned for and be none the worse.
     if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
+        // Where most keys seem to be there already, few are counted as new.
+        let about = if filter.estimated_rate() < 0.5 { "about" } else { "more than" };
         teller.say(&format!(
-            "warning: the filter was planned for {} keys and holds about {}; its false-positive \
+            "warning: the filter was planned for {} and holds {about} {}; its false-positive \
              rate is {} now; build a larger one with -n",
-            text::count(planned),
+            text::keys(planned),
             text::count(held),
             text::rate(filter.estimated_rate()),
         ));

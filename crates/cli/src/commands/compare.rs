@@ -14,15 +14,7 @@ use crate::{filter_file, text};
 pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
     let [left, right] = [&args.left, &args.right].map(|path| opened(path));
     let (left, right) = (left?, right?);
-    let overlap = overlap(&left, &right).ok_or_else(|| {
-        Failure::Plain(format!(
-            "{}: a {} filter cannot be compared with {}, a {} filter; build both of one type",
-            args.right.display(),
-            right.face().filter_type(),
-            args.left.display(),
-            left.face().filter_type(),
-        ))
-    })?;
+    let overlap = overlap(&left, &right).ok_or_else(|| incomparable(args, &left, &right))?;
     let overlap = overlap.map_err(Failure::of_file(&args.right))?;
     let sides = [
         Side { path: &args.left, filter: left.face(), keys: overlap.left },
@@ -46,6 +38,29 @@ fn overlap(left: &AnyFilter<Mapped>, right: &AnyFilter<Mapped>) -> Option<petal:
         (Bits::Classic(left), Bits::Classic(right)) => Some(left.compare(right)),
         _ => None,
     }
+}
+
+fn incomparable(
+    args: &CompareArgs,
+    left: &AnyFilter<Mapped>,
+    right: &AnyFilter<Mapped>,
+) -> Failure {
+    for (path, filter) in [(&args.left, left), (&args.right, right)] {
+        if Bits::of(filter).is_none() {
+            return Failure::Plain(format!(
+                "{}: a {} filter cannot be compared; bloom, classic and counting ones can",
+                path.display(),
+                filter.face().filter_type(),
+            ));
+        }
+    }
+    Failure::Plain(format!(
+        "{}: a {} filter cannot be compared with {}, a {} filter; build both of one type",
+        args.right.display(),
+        right.face().filter_type(),
+        args.left.display(),
+        left.face().filter_type(),
+    ))
 }
 
 /// The Bloom filter that a filter is or has in it.
@@ -73,52 +88,58 @@ struct Side<'a> {
     keys: Estimate,
 }
 
-/// What only the one has, as far as can be told.
+/// What only the one has, as far as can be told; no number if that is not at all.
 fn rest(keys: Estimate, both: Estimate) -> f64 {
-    (keys.value - both.value).max(0.0)
+    if is_known(keys) && is_known(both) { (keys.value - both.value).max(0.0) } else { f64::NAN }
+}
+
+/// Of filters with all bits set nothing is known, and whatever they were folded to for it.
+fn is_known(estimate: Estimate) -> bool {
+    estimate.value.is_finite() && estimate.error.is_finite()
 }
 
 fn table(sides: &[Side<'_>; 2], overlap: &Overlap) -> String {
     let both = overlap.intersection;
     let mut rows = Vec::new();
     for (name, side) in ["left", "right"].into_iter().zip(sides) {
-        let (path, keys) = (side.path.display(), about(side.keys));
+        let path = side.path.display();
+        let keys = about(side.keys).unwrap_or_else(|| "full".to_owned());
         let (kind, size) = (side.filter.filter_type(), text::size(side.filter.size_bytes()));
-        rows.push((name, format!("{path}: {keys} keys; {kind}, {size}")));
+        rows.push((name, format!("{path}: {keys}; {kind}, {size}")));
     }
-    rows.push(("either", format!("{} keys", about(overlap.union))));
-    rows.push(("both", format!("{} keys", about(both))));
+    let full = sides.iter().any(|side| !is_known(side.keys));
+    let why = if full { "a filter is full" } else { "their sizes have too little in common" };
+    let unknown = || format!("unknown: {why}");
+    rows.push(("either", about(overlap.union).unwrap_or_else(unknown)));
+    rows.push(("both", about(both).unwrap_or_else(unknown)));
     for (name, side) in ["left only", "right only"].into_iter().zip(sides) {
-        rows.push((name, format!("about {} keys", number(rest(side.keys, both)))));
+        let rest = rest(side.keys, both);
+        let keys = || format!("about {}", text::keys(rest.round() as u64));
+        rows.push((name, if rest.is_finite() { keys() } else { unknown() }));
     }
-    rows.push(("jaccard", in_percent(overlap.jaccard)));
+    rows.push(("jaccard", in_percent(overlap.jaccard).unwrap_or_else(unknown)));
     rows.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
 }
 
-/// A number of keys that is full if the filter is.
-fn number(keys: f64) -> String {
-    if keys.is_finite() { text::count(keys.round() as u64) } else { "unknown".to_owned() }
+/// An estimate with twice its standard error, which is right 19 times out of 20; `None` if nothing
+/// is known.
+fn about(keys: Estimate) -> Option<String> {
+    let number = |keys: f64| text::count(keys as u64);
+    let told =
+        || format!("{} +- {} keys", number(keys.value.round()), number((2.0 * keys.error).ceil()));
+    is_known(keys).then(told)
 }
 
-/// An estimate with twice its standard error, which is right 19 times out of 20.
-fn about(keys: Estimate) -> String {
-    if !(keys.value.is_finite() && keys.error.is_finite()) {
-        return "unknown (the filter is full)".to_owned();
-    }
-    format!("{} +- {}", number(keys.value), number((2.0 * keys.error).ceil()))
-}
-
-fn in_percent(share: Estimate) -> String {
-    if !share.error.is_finite() {
-        return "unknown (a filter is full)".to_owned();
-    }
+fn in_percent(share: Estimate) -> Option<String> {
     let percent = |share: f64| text::significant(share * 100.0);
-    format!("{} % +- {} %", percent(share.value), percent(2.0 * share.error))
+    let told = || format!("{} % +- {} %", percent(share.value), percent(2.0 * share.error));
+    is_known(share).then(told)
 }
 
 fn json(sides: &[Side<'_>; 2], overlap: &Overlap) -> String {
-    // JSON has no infinity: what is not known is null.
-    let estimate = |of: Estimate| json!({ "value": of.value, "error": of.error });
+    // JSON has neither infinity nor NaN: what is not known is null.
+    let known = |of: Estimate| if is_known(of) { of.value } else { f64::NAN };
+    let estimate = |of: Estimate| json!({ "value": known(of), "error": of.error });
     let side = |side: &Side<'_>| -> Value {
         json!({
             "file": side.path.display().to_string(),

@@ -24,6 +24,7 @@ const STEPS: usize = 20;
 struct Facts<'a> {
     filter: &'a dyn Membership,
     metadata: &'a str,
+    numbers: Vec<(&'static str, u64)>,
     /// An estimate of the distinct keys; `None` if it is full.
     held: Option<u64>,
     fill: f64,
@@ -39,6 +40,7 @@ impl<'a> Facts<'a> {
         Self {
             filter,
             metadata,
+            numbers: filter.geometry(),
             held: held.is_finite().then(|| held.round() as u64),
             fill: filter.fill_ratio(),
             rate: filter.estimated_rate(),
@@ -59,14 +61,16 @@ impl<'a> Facts<'a> {
         let (planned, target) = (filter.planned_keys(), filter.target_rate());
         let plan = match planned {
             0 => "none".to_owned(),
-            _ => format!("{} keys at {}", text::count(planned), text::rate(target)),
+            _ => format!("{} at {}", text::keys(planned), text::rate(target)),
         };
-        let keys = self.held.map_or_else(|| "full".to_owned(), text::count);
+        let about = |keys| format!("about {} distinct", text::count(keys));
+        let keys = self.held.map_or_else(|| "more than its bits can tell".to_owned(), about);
         let left = match self.left {
             Some(0) => "no room for more keys at the planned rate".to_owned(),
-            Some(left) => format!("room for {} keys more at the planned rate", text::count(left)),
+            Some(left) => format!("room for {} more at the planned rate", text::keys(left)),
             None => match filter.filter_type() {
                 FilterType::Static | FilterType::Cascade => "it takes no more keys".to_owned(),
+                FilterType::Windowed => "it forgets as it takes more".to_owned(),
                 _ => "no limit planned".to_owned(),
             },
         };
@@ -80,22 +84,55 @@ impl<'a> Facts<'a> {
             ("type", format!("{}, {}", filter.filter_type(), filter.describe())),
             ("size", size),
             ("plan", plan),
-            ("keys", format!("about {keys} distinct; {inserted} inserts were new")),
+            ("keys", format!("{keys}; {inserted} inserts were new")),
             ("left", left),
             ("fill", format!("{} %", text::significant(self.fill * 100.0))),
             ("rate now", text::rate(self.rate)),
             ("hash", format!("{}{secret}", hash.name())),
             ("metadata", metadata.to_owned()),
         ];
+        if let Some(window) = self.window() {
+            rows.insert(2, ("window", window));
+        }
+        if let Some((stuck, at)) = self.stuck() {
+            let stuck =
+                format!("{} stuck at {at}, which removing does not lower", text::count(stuck));
+            rows.push(("counters", stuck));
+        }
         if self.overfull {
             let times = text::significant(self.rate / target);
             let warning =
                 format!("overfull: errs {times} times as often as planned; build a larger one");
-            rows.insert(7, ("warning", warning));
+            let at = rows.iter().position(|(name, _)| *name == "hash").unwrap_or(rows.len());
+            rows.insert(at, ("warning", warning));
         }
         let rows: String =
             rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect();
         rows + &self.plot(columns)
+    }
+
+    /// A number of its geometry.
+    fn number(&self, name: &str) -> Option<u64> {
+        self.numbers.iter().find(|number| number.0 == name).map(|number| number.1)
+    }
+
+    /// How many counters are stuck and at what; `None` of types that do not count.
+    fn stuck(&self) -> Option<(u64, u64)> {
+        Some((self.number("saturated")?, 1 << (self.number("width")? - 1)))
+    }
+
+    /// What it is a window of; `None` of types that forget nothing.
+    fn window(&self) -> Option<String> {
+        let parts = self.number("generations")?;
+        let window = match (self.number("window_ticks"), self.number("now")) {
+            // Who builds it tells it seconds.
+            (Some(seconds), Some(0)) => format!("{}, no time told yet", text::span(seconds)),
+            (Some(seconds), now) => {
+                format!("{}, told last at {} (Unix time)", text::span(seconds), now.unwrap_or(0))
+            }
+            _ => format!("the last {}", text::keys(self.filter.planned_keys())),
+        };
+        Some(format!("{window}; it moves on by 1/{} of that at a time", parts - 1))
     }
 
     /// How full blocks are: all alike if the hash does its work.
@@ -114,7 +151,7 @@ impl<'a> Facts<'a> {
     fn json(&self) -> String {
         let filter = self.filter;
         let numbers =
-            filter.geometry().into_iter().map(|(name, number)| (name.to_owned(), number.into()));
+            self.numbers.iter().map(|(name, number)| ((*name).to_owned(), (*number).into()));
         let numbers: serde_json::Map<String, Value> = numbers.collect();
         let metadata: Value =
             serde_json::from_str(self.metadata).unwrap_or_else(|_| self.metadata.into());

@@ -23,6 +23,9 @@ const BEST_RATE: f64 = 1e-9;
 /// Bits of a counter when nothing is said of them.
 const WIDTH: u32 = 4;
 
+/// The lowest rate of a static filter, whose equations have at most 32 bits for a line.
+const LEAST_STATIC: f64 = 2.5e-10;
+
 /// How many times its keys a growing quotient filter is made for when nothing is said of it: four
 /// bits a key that others do not take.
 const GROWTH: u64 = 16;
@@ -67,6 +70,12 @@ pub(super) fn kind(args: &BuildArgs) -> Result<Kind> {
     if once && args.expected.is_some() {
         return trouble("-n: a {} filter is made of the lines that come; leave it out");
     }
+    if once && args.fpr.is_some_and(|rate| rate < LEAST_STATIC) {
+        return trouble(
+            "-p: a {} filter has at most 32 bits for a line, and 2.5e-10 is the lowest rate of \
+             that; accept it, or take --type bloom or wide",
+        );
+    }
     if by_memory && (once || matches!(kind, Scalable | Quotient | Windowed)) {
         return trouble(
             "-m: alone it does not tell the rate of a {} filter; say that with -p, and -m is a \
@@ -101,21 +110,29 @@ pub(super) fn filter(args: &BuildArgs, kind: Kind, keys: u64) -> Result<AnyFilte
         Kind::CountingClassic => built!(ClassicCountingBloomFilter::builder().width(width)),
         Kind::Wide => built!(WideBloomFilter::builder()),
         Kind::Quotient => {
+            if let Some(most) = args.up_to.filter(|most| *most < keys) {
+                return Err(Failure::Plain(format!(
+                    "--up-to: {} is less than the {} that the filter begins with; raise it",
+                    text::keys(most),
+                    text::count(keys),
+                )));
+            }
             let builder = QuotientFilter::builder().hash(hash).keys(keys).rate(rate);
-            let builder = most.map_or(builder, |most| builder.max_keys(most.max(keys)));
+            let builder = most.map_or(builder, |most| builder.max_keys(most));
             AnyFilter::from(builder.build()?)
         }
         Kind::Scalable => {
             let builder = ScalableBloomFilter::builder().hash(hash).rate(rate);
             // Without a guess its own is as good as any.
             let builder = args.expected.map_or(builder, |keys| builder.keys(keys));
-            AnyFilter::from(builder.build()?)
+            AnyFilter::from(builder.build().map_err(|error| out_of_reach(kind, rate, error))?)
         }
         Kind::Windowed => {
             let builder = WindowedBloomFilter::builder().hash(hash).rate(rate);
             let builder = builder.keys(args.last.unwrap_or(keys));
             let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
-            let mut filter = AnyFilter::from(builder.build()?);
+            let windowed = builder.build().map_err(|error| out_of_reach(kind, rate, error))?;
+            let mut filter = AnyFilter::from(windowed);
             advance(&mut filter, &args.clock);
             filter
         }
@@ -126,6 +143,20 @@ pub(super) fn filter(args: &BuildArgs, kind: Kind, keys: u64) -> Result<AnyFilte
     };
     within(args, &filter, cap)?;
     Ok(filter)
+}
+
+/// Of a type in parts, each of which keeps less than the whole, the library would name the rate
+/// of a part.
+fn out_of_reach(kind: Kind, rate: f64, error: petal::Error) -> Failure {
+    if !error.is_unattainable() {
+        return error.into();
+    }
+    Failure::Plain(format!(
+        "-p: a {} filter has 64-bit hashes, which collide too often for {}; accept a higher rate, \
+         or say with -n how many lines will come and take --type wide",
+        kind.filter_type(),
+        text::rate(rate),
+    ))
 }
 
 /// The filter of all lines that come, of a type that is made once and never changes.
@@ -170,7 +201,8 @@ pub(super) fn advance(filter: &mut AnyFilter, clock: &Clock) {
     }
 }
 
-fn cap(args: &BuildArgs) -> u64 {
+/// How large the filter may be.
+pub(super) fn cap(args: &BuildArgs) -> u64 {
     bytes(args.memory.unwrap_or(Memory::Percent(50.0)))
 }
 

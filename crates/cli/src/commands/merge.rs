@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use petal::{AnyFilter, Mapped};
+use petal::{AnyFilter, FilterType, Mapped};
 use petal_lines::Source;
 
 use super::bytes;
@@ -39,6 +39,9 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
                 }
                 filter = folded;
             }
+            _ if filter.face().filter_type() != other.face().filter_type() => {
+                return Err(of_other_types(path, &filter, &other));
+            }
             _ => filter.union(&other).map_err(Failure::of_file(path))?,
         }
     }
@@ -56,6 +59,23 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
+}
+
+fn of_other_types(path: &Path, ours: &AnyFilter, theirs: &AnyFilter<Mapped>) -> Failure {
+    let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
+    let plain_and_counting = [ours, theirs].map(|kind| match kind {
+        FilterType::Counting => FilterType::Bloom,
+        FilterType::CountingClassic => FilterType::Classic,
+        kind => kind,
+    });
+    let way_out = match plain_and_counting {
+        [one, other] if one == other => "petal freeze makes a plain filter of a counting one",
+        _ => "build all of one type",
+    };
+    Failure::Plain(format!(
+        "{}: a {theirs} filter is not united with those before it, of type {ours}; {way_out}",
+        path.display(),
+    ))
 }
 
 /// Most sizes have next to nothing in common: who gives up so much of a filter must say so.

@@ -4,6 +4,7 @@ mod add;
 mod build;
 mod check;
 mod compare;
+mod counters;
 mod forecast;
 mod freeze;
 mod info;

@@ -6,7 +6,7 @@ use std::path::Path;
 use petal::{Answers, AnyFilter};
 use petal_lines::{Source, remove};
 
-use super::settings;
+use super::{counters, settings};
 use crate::args::RemoveArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::lock;
@@ -32,9 +32,14 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let removed = remove(&settings, filter.face_mut()?, &inputs, sink);
     teller.finish();
     // The filter stays as it was, and who asked for that must hear it.
-    let removed = removed.map_err(|error| match error.is_broken_pipe() {
-        true => Failure::Plain(NOT_DONE.to_owned()),
-        false => error.into(),
+    let removed = removed.map_err(|error| match &args.missing {
+        _ if error.is_broken_pipe() => Failure::Plain(NOT_DONE.to_owned()),
+        // Nothing else is written while lines are read.
+        Some(path) if error.is_disk_full() => Failure::Plain(format!(
+            "--missing {}: no space left, and nothing was removed; free some or write elsewhere",
+            path.display(),
+        )),
+        _ => error.into(),
     })?;
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
     // Whatever fails now, the filter is as it was, and the same words can be said again.
@@ -47,6 +52,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
             text::count(removed.lines),
         ));
     }
+    counters::note_if_stuck(&filter, &teller);
     Ok(Outcome::Done)
 }
 

@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petal::{AnyFilter, BloomFilter, Membership, Shape};
+use petal::{AnyFilter, BloomFilter, Membership, Shape, WindowedBloomFilter};
 use petal_lines::{Ledger, Memory, Settings, Source, seen};
 
 use super::{build, make, print, settings};
@@ -92,40 +92,27 @@ impl Keeper {
             let failed = |e| Failure::Plain(cannot_write(&self.exact.display().to_string(), &e));
             fs::remove_file(&self.exact).map_err(failed)?;
         }
-        let keys = args.expected.ok_or_else(|| {
+        let what = if args.window.is_some() { "within the window" } else { "in all" };
+        let keys = args.last.or(args.expected).ok_or_else(|| {
             Failure::Plain(format!(
-                "{shown}: does not exist yet; say with -n how many lines it is to remember in all"
+                "{shown}: does not exist yet; say with -n how many lines it is to remember {what}"
             ))
         })?;
-        let rate = args.fpr.unwrap_or(make::RATE);
-        let (needed, room) =
-            (Shape::for_rate(keys, rate)?.size_bytes(), settings.room_for_filter()?);
-        if needed > room {
-            return Err(Failure::Plain(format!(
-                "{} keys at {} take {}, more than the {} that -m {} leaves for a filter; raise \
-                 -m, or accept a higher rate with -p",
-                text::count(keys),
-                text::rate(rate),
-                text::size(needed),
-                text::size(room),
-                text::size(settings.memory),
-            )));
-        }
-        let filter = AnyFilter::from(BloomFilter::with_rate(keys, rate)?);
+        let filter = first(args, keys, settings)?;
         let ledger = args.exact.then(Ledger::new).transpose()?;
         build::METADATA.clone_into(&mut self.metadata);
         if let Some(ledger) = &ledger {
             self.metadata = marked(build::METADATA, ledger.pair());
         }
         self.fresh = true;
-        Ok(Memory { filter, ledger })
+        Ok(Memory { filter, ledger, clock: clock(args) })
     }
 
     /// A later run.
     fn resume(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<Memory> {
         filter_file::fits(&self.path, settings.room_for_filter()?)?;
         let (filter, metadata) = filter_file::read(&self.path)?;
-        self.agrees(args, filter.face())?;
+        self.agrees(args, &filter)?;
         let ledger = self.ledger()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
         let trouble = match (pair(&metadata), &ledger) {
@@ -144,19 +131,37 @@ impl Keeper {
             )),
         };
         self.metadata = metadata;
-        trouble.map_or(Ok(Memory { filter, ledger }), |trouble| Err(Failure::Plain(trouble)))
+        let memory = Memory { filter, ledger, clock: clock(args) };
+        trouble.map_or(Ok(memory), |trouble| Err(Failure::Plain(trouble)))
     }
 
     /// The same words again are fine; others would promise what the file cannot keep.
-    fn agrees(&self, args: &SeenArgs, filter: &dyn Membership) -> Result<()> {
-        let (planned, target) = (filter.planned_keys(), filter.target_rate());
-        if args.expected.is_none_or(|keys| keys == planned)
+    fn agrees(&self, args: &SeenArgs, filter: &AnyFilter) -> Result<()> {
+        let (planned, target) = (filter.face().planned_keys(), filter.face().target_rate());
+        let (time, last) = match filter {
+            AnyFilter::Windowed(filter) => match filter.window_ticks() {
+                Some(time) => (Some(time), None),
+                None => (None, Some(planned)),
+            },
+            _ => (None, None),
+        };
+        if args.expected.is_none_or(|keys| keys == planned && last.is_none())
             && args.fpr.is_none_or(|rate| (rate / target - 1.0).abs() < 1e-9)
+            && args.window.is_none_or(|window| time == Some(window))
+            && args.last.is_none_or(|keys| last == Some(keys))
         {
             return Ok(());
         }
+        let (of, words) = match (time, last) {
+            (Some(time), _) => (format!(" within {}", text::span(time)), "-n, -p and --window"),
+            (_, Some(_)) => (" that came last".to_owned(), "-p and --last"),
+            _ if args.window.or(args.last).is_some() => {
+                (" in all".to_owned(), "--window and --last")
+            }
+            _ => (String::new(), "-n and -p"),
+        };
         Err(Failure::Plain(format!(
-            "{}: was made for {} lines at {}; leave out -n and -p, or begin another file",
+            "{}: was made for {} lines{of} at {}; leave out {words}, or begin another file",
             self.path.display(),
             text::count(planned),
             text::rate(target),
@@ -201,6 +206,38 @@ impl Keeper {
         }
         Ok(())
     }
+}
+
+/// The filter of a first run, empty.
+fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
+    let (rate, room) = (args.fpr.unwrap_or(make::RATE), settings.room_for_filter()?);
+    let fits = |needed: u64| match needed <= room {
+        true => Ok(()),
+        false => Err(Failure::Plain(format!(
+            "{} keys at {} take {}, more than the {} that -m {} leaves for a filter; raise -m, or \
+             accept a higher rate with -p",
+            text::count(keys),
+            text::rate(rate),
+            text::size(needed),
+            text::size(room),
+            text::size(settings.memory),
+        ))),
+    };
+    // Of what forgets a little more than this.
+    fits(Shape::for_rate(keys, rate)?.size_bytes())?;
+    if args.window.is_none() && args.last.is_none() {
+        return Ok(BloomFilter::with_rate(keys, rate)?.into());
+    }
+    let builder = WindowedBloomFilter::builder().keys(keys).rate(rate);
+    let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
+    let filter = AnyFilter::from(builder.build()?);
+    fits(filter.face().size_bytes())?;
+    Ok(filter)
+}
+
+fn clock(args: &SeenArgs) -> Box<dyn Fn() -> u64 + Send> {
+    let clock = args.clock.clone();
+    Box::new(move || clock.now())
 }
 
 /// With fingerprints an overfull filter costs time only.

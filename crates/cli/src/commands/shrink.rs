@@ -1,6 +1,8 @@
 //! `shrink`: a smaller filter of the same keys, without the keys.
 
-use petal::{AnyFilter, Filter, Geometry, Mapped, QuotientFilter};
+use std::path::Path;
+
+use petal::{AnyFilter, Filter, Geometry, Mapped, Membership, QuotientFilter};
 use petal_lines::Source;
 
 use super::bytes;
@@ -39,7 +41,12 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             filter.face().filter_type(),
         ))
     })?;
-    let smaller = smaller.map_err(Failure::of_file(&args.filter))?;
+    let smaller = smaller.map_err(|error| match by {
+        By::Divisor(divisor) if error.is_invalid() => {
+            no_divisor(&args.filter, divisor, filter.face())
+        }
+        _ => Failure::of_file(&args.filter)(error),
+    })?;
     let (old, new) = (filter.face().size_bytes(), smaller.face().size_bytes());
     if old == new {
         teller.say(&format!(
@@ -48,10 +55,44 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::size(old)
         ));
     }
+    if matches!(by, By::Divisor(_)) && smaller.face().is_overfull() {
+        teller.say(&format!(
+            "warning: the false-positive rate is {} now, planned was {}",
+            text::rate(smaller.face().estimated_rate()),
+            text::rate(smaller.face().target_rate()),
+        ));
+    }
     smaller.write_to(output.file(), filter.metadata()).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
 }
+
+/// By what a filter can be made smaller instead: the divisors that are nearest.
+fn no_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure {
+    let numbers = filter.geometry();
+    let number = |wanted| numbers.iter().find(|(name, _)| *name == wanted).map(|(_, n)| *n);
+    let (what, extent) = match number("blocks") {
+        Some(blocks) => ("blocks", blocks),
+        None => ("bits", number("bits").unwrap_or(1)),
+    };
+    let divides = |by: &u64| extent.is_multiple_of(*by);
+    let below = (2..divisor).rev().take(SEARCHED).find(divides);
+    let above = (divisor + 1..=extent).take(SEARCHED).find(divides);
+    let near: Vec<_> = [below, above].into_iter().flatten().map(text::count).collect();
+    let instead = match &near[..] {
+        [] => "leave it out".to_owned(),
+        near => format!("take {}", near.join(" or ")),
+    };
+    Failure::Plain(format!(
+        "{}: --by: {} does not divide its {} {what}; {instead}",
+        path.display(),
+        text::count(divisor),
+        text::count(extent),
+    ))
+}
+
+/// How far from the number that was said a divisor is looked for.
+const SEARCHED: usize = 1_000_000;
 
 /// How small a filter is to get.
 #[derive(Clone, Copy)]

@@ -120,7 +120,9 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 
     /// How much the keys of two filters have in common, with standard errors. Filters of different
-    /// sizes are compared as if both were folded to the greatest size they have in common.
+    /// sizes are compared as if both were folded to the greatest size they have in common, but the
+    /// keys of each are estimated from all of its bits. Where a fold is full, the errors of what
+    /// both have in common are infinite.
     ///
     /// ```
     /// use petal::BloomFilter;
@@ -158,7 +160,22 @@ impl<G: Geometry, S: Store> Filter<G, S> {
             let fill = (ones as f64 / shape.bits() as f64).min(1.0);
             rate::cardinality(1.0 - fill, shape.touch())
         });
-        Ok(rate::overlap(keys, |keys| shape.cardinality_error(keys)))
+        let mut overlap = rate::overlap(keys, |keys| shape.cardinality_error(keys));
+        if ours > 1 {
+            overlap.left = self.counted();
+        }
+        if theirs > 1 {
+            overlap.right = other.counted();
+        }
+        Ok(overlap)
+    }
+
+    /// How many keys it holds, by all of its bits.
+    fn counted(&self) -> Estimate {
+        let value = self.estimated_len();
+        let error =
+            if value.is_finite() { self.shape.cardinality_error(value) } else { f64::INFINITY };
+        Estimate { value, error }
     }
 
     /// The share of all keys of two filters that both have: |A ∩ B| / |A ∪ B|. As in
