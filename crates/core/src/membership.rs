@@ -75,8 +75,9 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
     /// The share of its bits, counters or slots that are in use.
     fn fill_ratio(&self) -> f64;
 
-    /// How many keys more it holds at the rate planned for; `None` if there was no plan, or if it
-    /// takes no more keys at all.
+    /// How many keys more it holds at the rate planned for; `None` where that is no number: if
+    /// there was no plan, if it grows or forgets, or if it takes no keys at all
+    /// ([`FilterType::is_fixed`]).
     fn capacity_left(&self) -> Option<u64>;
 
     /// Whether it errs more often than planned.

@@ -8,7 +8,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use petal::{BloomFilter, ClassicBloomFilter, Filter, Geometry, WideBloomFilter};
+use petal::{
+    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, Filter, FilterCascade, Geometry, QuotientFilter, ScalableBloomFilter,
+    StaticFilter, WideBloomFilter, WindowedBloomFilter,
+};
 
 // ---- Counting -----------------------------------------------------------------------------------
 
@@ -121,10 +125,51 @@ fn memory_is_what_is_said_and_never_twice() {
     small(|| BloomFilter::with_bits(1200 * 1024, 11).unwrap());
     small(|| ClassicBloomFilter::with_bits(200_000 * 8, 7).unwrap());
     wide();
+    family();
     large(|seed| BloomFilter::builder().bits(64 << 23).probes(8).seed(seed).build().unwrap());
     large(|seed| {
         ClassicBloomFilter::builder().bits(64 << 23).probes(3).seed(seed).build().unwrap()
     });
+}
+
+/// Every other type, on the heap: what it holds is what it says, once it is full and once it is
+/// read from a file.
+fn family() {
+    let keys: Vec<u64> = (0..60_000).collect();
+    let others: Vec<u64> = (60_000..90_000).collect();
+    let n = keys.len() as u64 / 2;
+    let filled = |mut filter: AnyFilter| {
+        let mut hashes = Vec::new();
+        let spec = filter.face().hash_spec();
+        spec.hash_all(keys[..n as usize].iter().map(|key| key.to_le_bytes()), &mut hashes);
+        if let Ok(face) = filter.face_mut() {
+            face.insert_hashes(&hashes, &mut Answers::new()).unwrap();
+        }
+        filter
+    };
+    let types: [&dyn Fn() -> AnyFilter; 8] = [
+        &|| CountingBloomFilter::with_rate(n / 2, 0.01).unwrap().into(),
+        &|| ClassicCountingBloomFilter::with_rate(n / 2, 0.01).unwrap().into(),
+        &|| QuotientFilter::with_rate(2 * n, 0.01).unwrap().into(),
+        &|| QuotientFilter::with_growth(n / 8, 0.01, 2 * n).unwrap().into(),
+        &|| ScalableBloomFilter::with_rate(n / 8, 0.01).unwrap().into(),
+        &|| WindowedBloomFilter::with_rate(n, 0.01).unwrap().into(),
+        &|| StaticFilter::build(&keys, 0.01).unwrap().into(),
+        &|| FilterCascade::build(&keys, &others, 0.01).unwrap().into(),
+    ];
+    for make in types {
+        let (filter, held, _) = heap(|| filled(make()));
+        let said = filter.face().memory_usage();
+        let what = filter.face().filter_type().name();
+        // What a filter is itself is part of what it says, and not on the heap.
+        within(held + 300, said, 0.01, what);
+        let mut file = Vec::new();
+        filter.write_to(&mut file, "").unwrap();
+        let ((again, _), held, most) = heap(|| AnyFilter::read_from(&file[..]).unwrap());
+        let said = again.face().memory_usage();
+        within(held + 300, said, 0.01, what);
+        assert!(most <= held + held / 10 + (16 << 10), "{what}: {most} while reading {held}");
+    }
 }
 
 /// On the heap: to within one percent, and no copy while filters are put together and saved.

@@ -61,11 +61,10 @@ impl CascadeBuilder {
     /// As [`FilterCascade::build`].
     pub fn build<K: Key, L: Key>(self, members: &[K], others: &[L]) -> Result<FilterCascade> {
         self.hash.check_words(1)?;
-        let mut hashes = [Vec::with_capacity(members.len()), Vec::with_capacity(others.len())];
-        self.hash.hash_all(members.iter().map(Key::bytes), &mut hashes[0]);
-        self.hash.hash_all(others.iter().map(Key::bytes), &mut hashes[1]);
-        let [members, others] = hashes;
-        self.from_hashes(members, others)
+        let (mut ours, mut theirs) = (room(members.len())?, room(others.len())?);
+        self.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
+        self.hash.hash_all(others.iter().map(Key::bytes), &mut theirs);
+        self.from_hashes(ours, theirs)
     }
 
     /// [`build`](Self::build) for hashes of this builder's hash, in any order.
@@ -127,16 +126,25 @@ impl CascadeBuilder {
             let seed = salt * MOST_LEVELS + number + 1;
             let level = StaticFilter::build_level(&held, rate, seed, self.hash, self.threads)?;
             level.contains_hashes(&against, &mut found);
-            let fooled: Cow<'_, [u64]> = found.iter().map(|at| against[at]).collect();
+            let mut fooled = room(found.count_ones() as usize)?;
+            fooled.extend(found.iter().map(|at| against[at]));
             levels.push(level);
             if fooled.is_empty() {
                 levels.shrink_to_fit();
                 return Ok(Some(levels));
             }
-            against = std::mem::replace(&mut held, fooled);
+            against = std::mem::replace(&mut held, Cow::Owned(fooled));
         }
         Ok(None)
     }
+}
+
+/// Room for so many hashes.
+fn room(len: usize) -> Result<Vec<u64>> {
+    let mut hashes = Vec::new();
+    let refused = |_| Error::alloc((len as u64).saturating_mul(8));
+    hashes.try_reserve_exact(len).map_err(refused)?;
+    Ok(hashes)
 }
 
 /// The hashes that are in two ascending lists.

@@ -1,6 +1,6 @@
 //! Cascades into files and back, and the face they show.
 //!
-//! The data are a directory, three lines for each level, and then the levels. An entry of the
+//! The data are a directory, a line for each level, and then the levels. An entry of the
 //! directory has what the header of a file of that level alone would have.
 
 use std::borrow::Cow;

@@ -93,6 +93,9 @@ impl FilterCascade {
     }
 }
 
+/// Keys that are hashed together, and their hashes looked at while they are in the nearest cache.
+const HASHED: usize = 2048;
+
 impl<S: Store> FilterCascade<S> {
     /// Whether the key is a member: certain for keys of the universe.
     #[must_use]
@@ -112,14 +115,22 @@ impl<S: Store> FilterCascade<S> {
     ///
     /// Cost: as one by one, but cache misses of the first level overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
-        let mut hashes = Vec::with_capacity(keys.len());
-        self.hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
-        self.contains_hashes(&hashes, found);
+        let mut hashes = Vec::with_capacity(HASHED.min(keys.len()));
+        let words = found.reset(keys.len()).chunks_mut(HASHED / 64);
+        for (keys, words) in keys.chunks(HASHED).zip(words) {
+            hashes.clear();
+            self.hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
+            self.ask(&hashes, words);
+        }
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        let words = found.reset(hashes.len());
+        self.ask(hashes, found.reset(hashes.len()));
+    }
+
+    /// There are words for all answers, 64 to a word, and they are 0.
+    fn ask(&self, hashes: &[u64], words: &mut [u64]) {
         let Some((first, deeper)) = self.levels.split_first() else { return };
         // Those on whom no level has said no yet.
         let mut on_the_way: Vec<usize> = Vec::new();

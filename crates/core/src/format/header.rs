@@ -170,7 +170,7 @@ impl Header {
             let found = header.facts.inserted;
             return Err(Error::corrupt("keys inserted", AT_INSERTED, MOST_INSERTED, found));
         }
-        if !(0.0..1.0).contains(&header.facts.target) {
+        if !(0.0..1.0).contains(&header.facts.target) || header.facts.target.is_sign_negative() {
             // As debug text: a hostile number may have 300 digits.
             let found = format!("{:?}", header.facts.target);
             return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", found));

@@ -13,21 +13,21 @@ pub enum FilterType {
     Bloom = 1,
     /// [`ClassicBloomFilter`](crate::ClassicBloomFilter).
     Classic = 2,
-    /// `CountingBloomFilter`.
+    /// [`CountingBloomFilter`](crate::CountingBloomFilter).
     Counting = 3,
-    /// `ClassicCountingBloomFilter`.
+    /// [`ClassicCountingBloomFilter`](crate::ClassicCountingBloomFilter).
     CountingClassic = 4,
-    /// `QuotientFilter`.
+    /// [`QuotientFilter`](crate::QuotientFilter).
     Quotient = 5,
-    /// `ScalableBloomFilter`.
+    /// [`ScalableBloomFilter`](crate::ScalableBloomFilter).
     Scalable = 6,
-    /// `WindowedBloomFilter`.
+    /// [`WindowedBloomFilter`](crate::WindowedBloomFilter).
     Windowed = 7,
-    /// `StaticFilter`.
+    /// [`StaticFilter`](crate::StaticFilter).
     Static = 8,
-    /// `FilterCascade`.
+    /// [`FilterCascade`](crate::FilterCascade).
     Cascade = 9,
-    /// `WideBloomFilter`.
+    /// [`WideBloomFilter`](crate::WideBloomFilter).
     Wide = 10,
 }
 
@@ -61,6 +61,12 @@ impl FilterType {
             Self::Cascade => "cascade",
             Self::Wide => "wide",
         }
+    }
+
+    /// Whether it is made once of all its keys, and takes no more.
+    #[must_use]
+    pub fn is_fixed(self) -> bool {
+        matches!(self, Self::Static | Self::Cascade)
     }
 
     /// Its number in files.

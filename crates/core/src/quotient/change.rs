@@ -33,8 +33,8 @@ impl<S: StoreMut> QuotientFilter<S> {
 
     /// Adds a key as to a multiset: one copy more, in a slot of its own; whether it is the first.
     ///
-    /// Cost: as [`insert`](Self::insert). All copies of a key lie side by side: thousands of one
-    /// key make the keys around it slow.
+    /// Cost: as [`insert`](Self::insert). All copies of a key lie side by side: many thousands of
+    /// one key make the keys around it slow.
     ///
     /// # Errors
     /// As [`insert`](Self::insert). Copies go into the slots behind the key's own place: of a key

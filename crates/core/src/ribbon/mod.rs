@@ -30,7 +30,7 @@ pub use builder::StaticBuilder;
 use layout::Layout;
 
 /// A filter made once of all its keys, which cannot be added to: within 5 % of the least space that
-/// any filter needs, where a Bloom filter is 44 % above it.
+/// any filter needs, from 10⁵ keys on and for rates of 10 % and less; a Bloom filter is 44 % above it.
 ///
 /// *No* is certain. *Yes* means maybe: a key that it was not made of is said to be present with
 /// the rate, any from nearly 1 down to 2.5 · 10⁻¹⁰.

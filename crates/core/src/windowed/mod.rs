@@ -396,8 +396,8 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     }
 
     /// Tells the time, if the window is a time: what has grown too old is forgotten. A time before
-    /// the latest one is ignored, so that one far in the future stops the clock until
-    /// [`clear`](Self::clear).
+    /// the latest one is ignored, so that one far in the future stops the clock:
+    /// [`restart_at`](Self::restart_at) is the way back.
     ///
     /// The first call may be of any time: say it before the first insert, which otherwise is of
     /// time 0.
@@ -431,11 +431,22 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         }
     }
 
-    /// Forgets all keys, and the time: the way back after a time that was wrong.
+    /// Forgets all keys; a clock goes on.
     pub fn clear(&mut self) {
         self.store.lines_mut().fill(Line::ZERO);
         self.counts = [0; MOST];
-        self.clock = 0;
+        if self.plan.ticks.is_none() {
+            self.clock = 0;
+        }
+    }
+
+    /// Forgets all keys, and sets the clock, forward or back: the way out after a time that was
+    /// wrong. A window that is no time has no clock, and only forgets.
+    pub fn restart_at(&mut self, now: u64) {
+        self.clear();
+        if self.plan.ticks.is_some() {
+            self.clock = now;
+        }
     }
 }
 

@@ -183,13 +183,22 @@ pub(crate) fn drive(bytes: &[u8]) {
                 }
             }
             5 if source.byte().is_multiple_of(8) => {
-                filter.clear();
+                let restart = by_time && source.byte().is_multiple_of(2);
+                if restart {
+                    model.now = model.now.saturating_sub(u64::from(source.byte()));
+                    model.epoch = model.now / model.width;
+                    filter.restart_at(model.now);
+                } else {
+                    filter.clear();
+                }
                 model.generations.iter_mut().for_each(|(bits, count)| {
                     bits.data.fill(0);
                     *count = 0;
                 });
                 model.diary.clear();
-                (model.epoch, model.now) = (0, 0);
+                if !by_time {
+                    model.epoch = 0;
+                }
             }
             6 => {
                 let read = WindowedBloomFilter::read_from(&file_of(&filter)[..]).expect("sound");

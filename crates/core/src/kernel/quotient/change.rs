@@ -40,13 +40,17 @@ impl Rule {
             return Inserted::New;
         }
         let behind = run.end.max(quotient);
-        let mut place = if run.occupied { run.start } else { behind };
-        while place < run.end && self.slot(bytes, place) < remainder {
-            place += 1;
+        let mut place = behind;
+        if run.occupied {
+            place = self.first_from(bytes, run.start, run.end, remainder);
         }
         let there = run.occupied && place < run.end && self.slot(bytes, place) == remainder;
-        if there && !again {
-            return Inserted::There;
+        if there {
+            if !again {
+                return Inserted::There;
+            }
+            // Behind all other copies, as less is to be moved there.
+            place = self.first_from(bytes, place, run.end, remainder + 1);
         }
         let Some(free) = self.free(select, bytes, behind) else {
             return Inserted::Full;
@@ -75,12 +79,8 @@ impl Rule {
         if !run.occupied {
             return 0;
         }
-        let mut place = run.start;
-        while place < run.end && self.slot(bytes, place) < remainder {
-            place += 1;
-        }
-        let copies = (place..run.end).take_while(|&slot| self.slot(bytes, slot) == remainder);
-        let copies = copies.count();
+        let place = self.first_from(bytes, run.start, run.end, remainder);
+        let copies = self.first_from(bytes, place, run.end, remainder + 1) - place;
         if copies == 0 {
             return 0;
         }

@@ -227,7 +227,7 @@ impl Rule {
         // in order is of no use here: runs are short, and a branch on it could not be foreseen.
         let remainder = self.remainder(fingerprint);
         let mut slot = self.end(select, bytes, quotient) - 1;
-        loop {
+        for _ in 0..SHORT {
             if self.slot(bytes, slot) == remainder {
                 return true;
             }
@@ -236,6 +236,7 @@ impl Rule {
             }
             slot -= 1;
         }
+        self.count(select, bytes, fingerprint) > 0
     }
 
     /// How many copies of a fingerprint are in the table.
@@ -243,10 +244,35 @@ impl Rule {
     pub(crate) fn count(self, select: impl Select, bytes: &[u8], fingerprint: u64) -> u64 {
         let run = self.run(select, bytes, self.quotient(fingerprint));
         let remainder = self.remainder(fingerprint);
-        let slots = (run.start..run.end).map(|slot| self.slot(bytes, slot));
-        slots.filter(|here| *here == remainder).count() as u64
+        let first = self.first_from(bytes, run.start, run.end, remainder);
+        (self.first_from(bytes, first, run.end, remainder + 1) - first) as u64
+    }
+
+    /// The first slot of a run, from one of its slots on, with this remainder or a larger one; or
+    /// its end.
+    #[inline(always)]
+    fn first_from(self, bytes: &[u8], from: usize, end: usize, remainder: u64) -> usize {
+        let near = end.min(from.saturating_add(SHORT));
+        let mut slot = from;
+        while slot < near && self.slot(bytes, slot) < remainder {
+            slot += 1;
+        }
+        if slot < near || near == end { slot } else { self.far_from(bytes, near, end, remainder) }
+    }
+
+    /// The same in a long run, which is one with many copies of a key.
+    #[inline(never)]
+    fn far_from(self, bytes: &[u8], mut from: usize, mut end: usize, remainder: u64) -> usize {
+        while from < end {
+            let middle = from + (end - from) / 2;
+            if self.slot(bytes, middle) < remainder { from = middle + 1 } else { end = middle }
+        }
+        from
     }
 }
+
+/// Slots of a run that are looked at one after the other: more than runs of different keys have.
+const SHORT: usize = 16;
 
 /// The bits up to this one, which is below 64.
 #[inline(always)]
