@@ -352,4 +352,8 @@ fn a_large_table_is_full_soon() {
     assert!(kit::look(&place.files.file("f")) == before);
     let line = place.run("build --type quotient --up-to 1000 -n 1000 -o g more").trouble();
     assert!(line.ends_with("build it anew with a larger --up-to"), "{line}");
+    // Copies of a line lie side by side, up to the end of the table.
+    let line =
+        place.sh("yes a | head -20000 | \"$petal\" build --type quotient -n 2e4 -o h -").trouble();
+    assert!(line.ends_with("came so often that its place is; take --type counting"), "{line}");
 }

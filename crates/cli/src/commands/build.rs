@@ -82,14 +82,21 @@ pub(super) fn full(error: petal_lines::Error, path: &Path, filter: &dyn Membersh
         return error.into();
     }
     let grew = filter.geometry().contains(&("growing", 1));
-    let larger = if grew { "a larger --up-to" } else { "a larger -n, or with --growing" };
+    let way_out = match (filter.fill_ratio() < CROWDED, grew) {
+        (true, _) => "a line came so often that its place is; take --type counting",
+        (_, true) => "build it anew with a larger --up-to",
+        _ => "build it anew with a larger -n, or with --growing",
+    };
     Failure::Plain(format!(
-        "{}: full at {}, planned for {}; build it anew with {larger}",
+        "{}: full at {}, planned for {}; {way_out}",
         path.display(),
         text::keys(filter.inserted()),
         text::count(filter.planned_keys()),
     ))
 }
+
+/// A table that is full with less than this of its slots taken has a place that is crowded.
+const CROWDED: f64 = 0.9;
 
 /// Parts that a window is planned in: one generation less than there are.
 const PARTS: u64 = 3;
