@@ -206,6 +206,8 @@ fn lines_that_keep_coming_do_not_fill_a_quotient_filter() {
     }
     place.run("remove f a").ok();
     assert_eq!(place.run("check -c f a").out, b"0\n");
+    write_lines(&place.files.file("many"), 5000..9000);
+    assert!(place.run("seen -c f many").trouble().contains("f: full at 1,"));
 }
 
 /// A line that comes more often than a counter counts cannot be taken out again; that is said.

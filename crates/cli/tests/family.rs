@@ -256,6 +256,42 @@ fn words_that_do_not_go_together() {
 }
 
 #[test]
+fn what_is_planned_is_what_is_built() {
+    let place = place();
+    write_lines(&place.files.file("many"), 0..100_000);
+    for (kind, words, _) in TYPES {
+        let plan = format!("plan --json --type {kind} -n 100_000 -p 0.1%");
+        if kind == "cascade" {
+            assert!(place.run(&plan).trouble().contains("depends on both lists"));
+            continue;
+        }
+        let n = match kind {
+            "static" => "",
+            "windowed" => "--last 100_000",
+            _ => "-n 100_000",
+        };
+        let words = if kind == "windowed" { "" } else { words };
+        place.run(&format!("build -q {words} {n} -p 0.1% -o f many")).ok();
+        let built = json(&place, "info --json f")["size_bytes"].as_f64().unwrap();
+        let plan = &json(&place, &plan)["plans"];
+        assert_eq!((&plan[0]["type"], plan.as_array().unwrap().len()), (&kind.into(), 1));
+        let planned = plan[0]["size_bytes"].as_f64().unwrap();
+        assert!((planned / built - 1.0).abs() < 0.02, "{kind}: {planned} {built}");
+        assert!(plan[0]["rate"].as_f64().unwrap() <= 0.001, "{plan}");
+        let text = place.run(&format!("plan --type {kind} -n 100_000 -p 0.1%")).text();
+        assert!(text.contains(kind) && !text.contains("NaN"), "{text}");
+    }
+    for (words, says) in [
+        ("--type static -n 5", "--type static: is sized by -n and -p; give both"),
+        ("--type quotient -n 1e6 -p 1% -m 1M", "more than 1 MiB; give"),
+        ("--type static -n 5 -p 1e-12", "its lowest rate is 2.5e-10"),
+    ] {
+        let line = place.run(&format!("plan {words}")).trouble();
+        assert!(line.contains(says), "{words}: {line}");
+    }
+}
+
+#[test]
 fn a_poor_rate_is_told() {
     let place = place();
     for kind in ["bloom", "counting-classic", "wide"] {

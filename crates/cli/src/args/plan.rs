@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use petal_lines::{Source, Verb};
 
 use super::sets::Way;
-use super::{Memory, sources};
+use super::{Kind, Memory, sources};
 use crate::text::{parse_count, parse_rate};
 
 #[derive(Args, Debug)]
@@ -32,6 +32,9 @@ pub(crate) struct PlanArgs {
         value_parser = clap::value_parser!(u32).range(1..=16),
     )]
     pub(crate) probes: Option<u32>,
+    /// The type of filter, of so many keys at that rate [default: bloom, and classic beside it]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with_all = ["verb", "probes"])]
+    pub(crate) kind: Option<Kind>,
     /// Of a job: threads to work with [default: all processors]
     #[arg(
         short, long, value_name = "N", requires = "verb",

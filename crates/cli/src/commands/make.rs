@@ -21,10 +21,10 @@ pub(super) const RATE: f64 = 0.01;
 const BEST_RATE: f64 = 1e-9;
 
 /// Bits of a counter when nothing is said of them.
-const WIDTH: u32 = 4;
+pub(super) const WIDTH: u32 = 4;
 
 /// The lowest rate of a static filter, whose equations have at most 32 bits for a line.
-const LEAST_STATIC: f64 = 2.5e-10;
+pub(super) const LEAST_STATIC: f64 = 2.5e-10;
 
 /// How many times its keys a growing quotient filter is made for when nothing is said of it: four
 /// bits a key that others do not take.

@@ -1,10 +1,13 @@
 //! `plan`: sizing before any work.
 
-use petal::{ClassicShape, Shape};
+use petal::{
+    AnyFilter, ClassicShape, QuotientFilter, ScalableBloomFilter, Shape, WideBloomFilter,
+    WindowedBloomFilter,
+};
 use serde_json::{Value, json};
 
-use super::{bytes, print};
-use crate::args::PlanArgs;
+use super::{bytes, make, print};
+use crate::args::{Kind, PlanArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::text;
 
@@ -18,9 +21,13 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
         memory: args.memory.map(bytes),
         probes: args.probes,
     };
-    // petal's own layout must be possible; the classic one is shown where it is.
-    let plans = [Some(blocked(&asked)?), classic(&asked).ok()];
-    let plans: Vec<_> = plans.into_iter().flatten().collect();
+    let plans = match args.kind {
+        // petal's own layout must be possible; the classic one is shown where it is.
+        None => [Some(blocked(&asked)?), classic(&asked).ok()].into_iter().flatten().collect(),
+        Some(Kind::Bloom) => vec![blocked(&asked)?],
+        Some(Kind::Classic) => vec![classic(&asked)?],
+        Some(kind) => vec![of_type(kind, &asked)?],
+    };
     let text = if args.json {
         let plans: Vec<_> = plans.iter().map(Plan::to_json).collect();
         format!("{:#}\n", json!({ "plans": plans }))
@@ -48,6 +55,7 @@ struct Plan {
     rate_at_double: f64,
     size: u64,
     bits: u64,
+    /// 0 of types that have none of their own.
     probes: u32,
 }
 
@@ -93,6 +101,82 @@ fn classic(asked: &Asked) -> Result<Plan> {
         size: shape.size_bytes(),
         bits: shape.bits(),
         probes: shape.probes(),
+    })
+}
+
+/// Any other type: of keys and a rate alone.
+fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
+    let name = kind.filter_type().name();
+    let trouble = |text: &str| Failure::Plain(format!("--type {name}: {text}"));
+    let (Some(keys), Some(rate)) = (asked.keys, asked.rate) else {
+        return Err(trouble("is sized by -n and -p; give both"));
+    };
+    let plan = match kind {
+        Kind::Counting | Kind::CountingClassic => {
+            let of = if kind == Kind::Counting { blocked } else { classic };
+            let plain = of(&Asked { memory: None, ..*asked })?;
+            let width = make::WIDTH;
+            Plan {
+                kind: name,
+                layout: format!("counters of {width} bits"),
+                size: plain.size * u64::from(width),
+                bits: plain.bits * u64::from(width),
+                ..plain
+            }
+        }
+        Kind::Static => {
+            if rate < make::LEAST_STATIC {
+                return Err(trouble("its lowest rate is 2.5e-10; give that with -p"));
+            }
+            let bits = (keys as f64 * -rate.log2() * STATIC_OVERHEAD) as u64;
+            let layout = "about so much; it takes no more keys".to_owned();
+            let rate_at_double = f64::NAN;
+            Plan { kind: name, layout, keys, rate, rate_at_double, size: bits / 8, bits, probes: 0 }
+        }
+        Kind::Cascade => {
+            return Err(trouble("its size depends on both lists; build it, or plan --type static"));
+        }
+        _ => {
+            let filter = empty(kind, keys, rate).ok_or_else(|| trouble("cannot be planned"))??;
+            let face = filter.face();
+            Plan {
+                kind: name,
+                layout: face.describe(),
+                keys,
+                rate: face.expected_rate(keys),
+                rate_at_double: face.expected_rate(keys.saturating_mul(2)),
+                size: face.size_bytes(),
+                bits: face.size_bytes() * 8,
+                probes: 0,
+            }
+        }
+    };
+    match asked.memory.filter(|most| plan.size > *most) {
+        None => Ok(plan),
+        Some(most) => Err(Failure::Plain(format!(
+            "{} at {} take {}, more than {}; give more memory or accept a higher rate",
+            text::keys(keys),
+            text::rate(rate),
+            text::size(plan.size),
+            text::size(most),
+        ))),
+    }
+}
+
+/// What a static filter takes above the least that any can: measured, docs/filters.md.
+const STATIC_OVERHEAD: f64 = 1.03;
+
+/// A filter without keys, whose memory is never touched; `None` of types that are not made so.
+fn empty(kind: Kind, keys: u64, rate: f64) -> Option<petal::Result<AnyFilter>> {
+    Some(match kind {
+        Kind::Quotient => QuotientFilter::with_rate(keys, rate).map(AnyFilter::from),
+        Kind::Scalable => {
+            let builder = ScalableBloomFilter::builder().keys(keys).rate(rate);
+            builder.build().map(AnyFilter::from)
+        }
+        Kind::Windowed => WindowedBloomFilter::with_rate(keys, rate).map(AnyFilter::from),
+        Kind::Wide => WideBloomFilter::with_rate(keys, rate).map(AnyFilter::from),
+        _ => return None,
     })
 }
 
@@ -225,7 +309,7 @@ impl Plan {
             "size_bytes": self.size,
             "bits": self.bits,
             "bits_per_key": self.bits_per_key(),
-            "probes": self.probes,
+            "probes": (self.probes > 0).then_some(self.probes),
         })
     }
 }
@@ -237,10 +321,16 @@ fn table(plans: &[Plan]) -> String {
         ("type", |plan| plan.kind.to_owned()),
         ("keys", |plan| text::count(plan.keys)),
         ("rate", |plan| text::rate(plan.rate)),
-        ("at twice the keys", |plan| text::rate(plan.rate_at_double)),
+        ("at twice the keys", |plan| match plan.rate_at_double.is_nan() {
+            true => "-".to_owned(),
+            false => text::rate(plan.rate_at_double),
+        }),
         ("memory", |plan| text::size(plan.size)),
         ("bits per key", |plan| text::significant(plan.bits_per_key())),
-        ("probes", |plan| plan.probes.to_string()),
+        ("probes", |plan| match plan.probes {
+            0 => "-".to_owned(),
+            probes => probes.to_string(),
+        }),
         ("layout", |plan| plan.layout.clone()),
     ];
     let row = |(name, fact): &(&str, Fact)| {

@@ -39,7 +39,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         keeper.save(memory).map_err(|failure| io::Error::other(failure.to_string()))
     });
     teller.finish();
-    let novel = novel?;
+    let full = |error| build::full(error, &keeper.path, memory.filter.face());
+    let novel = novel.map_err(full)?;
     if args.count {
         print(&format!("{}\n", novel.new))?;
     }
