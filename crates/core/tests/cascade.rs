@@ -104,6 +104,22 @@ fn damage_is_refused() {
     }
 }
 
+/// Data longer than any file, in types whose header does not say how long they are.
+#[test]
+fn a_length_beyond_all_lengths_is_refused() {
+    for length in [u64::MAX, u64::MAX - 63, u64::MAX - 4095, 1 << 63] {
+        for levels in [1u64, 8, 96] {
+            let mut bytes = small_file();
+            bytes[64..72].copy_from_slice(&levels.to_le_bytes());
+            bytes[24..32].copy_from_slice(&length.to_le_bytes());
+            mend(&mut bytes);
+            for cut in [4096, 4160, bytes.len()] {
+                assert!(FilterCascade::read_from(&bytes[..cut]).is_err());
+            }
+        }
+    }
+}
+
 /// With sums that are right, lies are refused or lead to a filter that answers something.
 #[test]
 fn lies_with_right_sums_do_no_harm() {

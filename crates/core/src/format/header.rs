@@ -78,9 +78,9 @@ impl Header {
         (HEADER as u64 + self.metadata_length).next_multiple_of(PAGE)
     }
 
-    /// The length of the whole file.
+    /// The length of the whole file, as far as it can be told: the length of the data may be a lie.
     pub(crate) fn file_length(&self) -> u64 {
-        self.data_at() + self.data_length
+        self.data_at().saturating_add(self.data_length)
     }
 
     /// A header to be written; the lengths and the checksum come when it is.
