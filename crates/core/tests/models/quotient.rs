@@ -323,7 +323,11 @@ fn together(
     }
     match result {
         Ok(()) => *model = with,
-        Err(error) => assert!(error.is_full() && !with.fits(), "{error}"),
+        // What fits this table may not fit the larger one that a growing filter makes of it: of the
+        // slots behind the last quotient, those that fill up a block are fewer there.
+        Err(error) => {
+            assert!(error.is_full() && (!with.fits() || filter.is_growing()), "{error}");
+        }
     }
 }
 
