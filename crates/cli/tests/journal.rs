@@ -128,7 +128,9 @@ fn records_cut_short_or_gone_are_refused() {
     let begun = Begun::new(3);
     let records = begun.of("petal.records");
     assert!(records.len() > 1 << 20);
-    for cut in [0, 1, records.len() / 2, records.len() - 5000] {
+    // Not shorter by a little: of the end, some is of the phase that was killed, and on one
+    // processor more than on two.
+    for cut in [0, 1, records.len() / 2, records.len() / 4 * 3] {
         let how = format!("cut at {cut}");
         assert!(begun.with("petal.records", Some(&records[..cut]), &how).is_none(), "{how}");
     }
