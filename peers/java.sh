@@ -3,18 +3,21 @@
 
 PYSPARK=4.1.1
 
-# Sets JDK to the programs of a JDK, 17 or newer: the one on the PATH, or else Debian's, unpacked.
+# Whether JDK has what we need.
+jdk_runs() {
+    "$JDK/java" -version > /dev/null 2>&1 && "$JDK/javac" --release 17 -version > /dev/null 2>&1
+}
+
+# Sets JDK to the folder of the programs of a JDK, 17 or newer: the one on the PATH, or else Debian's, unpacked.
 find_jdk() {
-    local release
-    JDK=$(dirname "$(readlink -f "$(command -v javac)")") 2> /dev/null || JDK=
-    release=$("$JDK/javac" -version 2> /dev/null | sed -n 's/^javac \([0-9]*\).*/\1/p')
-    [ "${release:-0}" -ge 17 ] && [ -x "$JDK/java" ] && return
+    JDK=$(dirname "$(readlink -f "$(command -v javac)")")
+    jdk_runs && return
     debian jdk openjdk-17-jre-headless openjdk-17-jdk-headless
     # Its configuration is linked to by absolute paths.
     find "$PEERS/debian/jdk/usr/lib/jvm" -lname '/etc/*' \
         -exec sh -c 'ln -sfn "$0$(readlink "$1")" "$1"' "$PEERS/debian/jdk" {} \;
     JDK=$(echo "$PEERS"/debian/jdk/usr/lib/jvm/java-17-openjdk-*/bin)
-    "$JDK/javac" -version > /dev/null 2>&1 || { say "no JDK 17 or newer, and Debian's does not run here"; exit 1; }
+    jdk_runs || { say "no JDK 17 or newer, and Debian's does not run here"; exit 1; }
 }
 
 # The jars of all Java peers, in $PEERS/jars.
@@ -26,26 +29,28 @@ fetch_jars() {
     "$PEERS/python/bin/python" -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
         --dest "$PEERS/jars/sdist" "pyspark==$PYSPARK"
     tar -xzf "$PEERS/jars/sdist/pyspark-$PYSPARK.tar.gz" -C "$PEERS/jars" --strip-components 3 --wildcards \
-        "*/deps/jars/"{guava,failureaccess,spark-sketch_,hadoop-client-api,datasketches-,parquet-column,parquet-common,parquet-format-structures,slf4j-api}"*.jar"
+        "*/deps/jars/"{guava,failureaccess,spark-sketch_2.13,hadoop-client-api,datasketches,slf4j-api}-*.jar \
+        "*/deps/jars/parquet-"{column,common,format-structures}-*.jar
     rm -rf "$PEERS/jars/sdist"
     once_mark "pyspark-$PYSPARK"
 }
 
-# A peer from its class: java_peer NAME CLASS [JVM OPTION...]; the source is CLASS.java in its folder.
+# A peer from its class: java_peer NAME CLASS; the source is CLASS.java in its folder.
 java_peer() {
     local name=$1 class=$2 sum
-    shift 2
     find_jdk
     fetch_jars
     sum=$(cat "$ROOT/peers/Peer.java" "$HERE/$class.java" | sha256sum | cut -c1-16)
     once_done "java-$name-$sum" || {
         say "compiling $name"
         mkdir -p "$PEERS/classes"
-        "$JDK/javac" -Xlint:-classfile -d "$PEERS/classes" -cp "$PEERS/jars/*" "$ROOT/peers/Peer.java" "$HERE/$class.java"
+        "$JDK/javac" --release 17 -Xlint:-classfile -d "$PEERS/classes" -cp "$PEERS/jars/*" \
+            "$ROOT/peers/Peer.java" "$HERE/$class.java"
         once_mark "java-$name-$sum"
     }
-    # Such runs are short: no second compiler.
+    # Such runs are short: no second compiler. A log has nowhere to go, and need not say so.
     command_named "$name" <<SCRIPT
-exec "$JDK/java" -Xshare:auto -XX:TieredStopAtLevel=1 $* -cp "$PEERS/classes:$PEERS/jars/*" $class "\$@"
+exec "$JDK/java" -Xshare:auto -XX:TieredStopAtLevel=1 -Dslf4j.internal.verbosity=ERROR \\
+    -cp "$PEERS/classes:$PEERS/jars/*" $class "\$@"
 SCRIPT
 }
