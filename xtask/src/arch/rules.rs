@@ -12,7 +12,8 @@ pub(super) struct CrateRule {
 pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { name: "petal", uses: &[] },
     CrateRule { name: "petal-lines", uses: &["petal"] },
-    CrateRule { name: "petal-cli", uses: &["petal", "petal-lines"] },
+    CrateRule { name: "petal-interop", uses: &["petal"] },
+    CrateRule { name: "petal-cli", uses: &["petal", "petal-lines", "petal-interop"] },
     CrateRule { name: "petal-testkit", uses: &[] },
     CrateRule { name: "petal-bench", uses: &["petal"] },
     CrateRule { name: "petal-bench-vs", uses: &["petal", "petal-bench"] },
@@ -223,6 +224,23 @@ pub(super) const HOUSES: &[House] = &[
                 name: "seen",
                 uses: &["budget", "fingerprint", "input", "ledger", "pass", "print", "settings"],
             },
+        ],
+    },
+    House {
+        src: "crates/interop/src/",
+        everyone: &["format", "error"],
+        rooms: &[
+            Room { name: "format", uses: &[] },
+            Room { name: "error", uses: &[] },
+            Room { name: "keys", uses: &[] },
+            Room { name: "bytes", uses: &[] },
+            Room { name: "bits", uses: &[] },
+            Room { name: "hashes", uses: &[] },
+            Room { name: "facts", uses: &["keys"] },
+            Room { name: "scheme", uses: &["bits", "facts"] },
+            Room { name: "formats", uses: &["bits", "bytes", "facts", "hashes", "keys", "scheme"] },
+            Room { name: "detect", uses: &["formats", "scheme"] },
+            Room { name: "foreign", uses: &["detect", "facts", "formats", "keys", "scheme"] },
         ],
     },
 ];
