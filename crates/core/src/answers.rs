@@ -70,6 +70,21 @@ impl Answers {
         &self.words
     }
 
+    /// Answers so many keys anew, as `answer` does for each place, in order.
+    ///
+    /// ```
+    /// let mut answers = petal::Answers::new();
+    /// answers.answer(3, |at| at != 1);
+    /// assert_eq!(answers.iter().collect::<Vec<_>>(), [0, 2]);
+    /// ```
+    pub fn answer(&mut self, len: usize, mut answer: impl FnMut(usize) -> bool) {
+        for (word, bits) in self.reset(len).iter_mut().enumerate() {
+            for at in word * 64..len.min(word * 64 + 64) {
+                *bits |= u64::from(answer(at)) << (at % 64);
+            }
+        }
+    }
+
     /// Makes room for so many answers, all of them no: the words to be filled, as in
     /// [`as_words`](Self::as_words).
     pub(crate) fn reset(&mut self, len: usize) -> &mut [u64] {

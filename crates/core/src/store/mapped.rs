@@ -54,6 +54,14 @@ impl Mapped {
     }
 }
 
+/// The bytes of the file, or of the part of it that a filter has: for formats that are not
+/// petal's own.
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes().unwrap_or_default()
+    }
+}
+
 impl Store for Mapped {
     #[inline]
     fn lines(&self) -> &[Line] {

@@ -1,0 +1,188 @@
+//! One error for the whole crate: opaque, with predicates to act on and a text to read.
+//!
+//! The text says what is wrong and where, what was expected and found, and what to do.
+
+use std::fmt;
+use std::io;
+
+use crate::format::Format;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a foreign filter could not be made, read, asked or written.
+#[derive(Debug)]
+pub struct Error(Box<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Unknown { found: String },
+    Ambiguous { formats: Vec<Format> },
+    Malformed { format: &'static str, what: &'static str, expected: String, found: String },
+    Limit { format: &'static str, what: String, do_this: &'static str },
+    Unsupported { format: &'static str, what: &'static str },
+    Invalid { what: &'static str, expected: &'static str, found: String },
+    Key { expected: &'static str, found: String },
+    Different { what: &'static str, ours: String, theirs: String },
+    TooLarge { bytes: u64, limit: u64 },
+    Alloc { bytes: u64 },
+    Io(io::Error),
+}
+
+impl Error {
+    fn new(kind: Kind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    /// No format is recognised; `found` completes "found ...".
+    pub(crate) fn unknown(found: impl Into<String>) -> Self {
+        Self::new(Kind::Unknown { found: found.into() })
+    }
+
+    pub(crate) fn ambiguous(formats: Vec<Format>) -> Self {
+        Self::new(Kind::Ambiguous { formats })
+    }
+
+    /// A file is not as its format wants it.
+    pub(crate) fn malformed(
+        format: &'static str,
+        what: &'static str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        Self::new(Kind::Malformed { format, what, expected, found })
+    }
+
+    /// More than the format, or the library it comes from, allows.
+    pub(crate) fn limit(format: Format, what: impl Into<String>, do_this: &'static str) -> Self {
+        Self::new(Kind::Limit { format: format.name(), what: what.into(), do_this })
+    }
+
+    /// The format cannot do that; `what` completes "a ... filter".
+    pub(crate) fn unsupported(format: Format, what: &'static str) -> Self {
+        Self::new(Kind::Unsupported { format: format.name(), what })
+    }
+
+    pub(crate) fn invalid(
+        what: &'static str,
+        expected: &'static str,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(Kind::Invalid { what, expected, found: found.to_string() })
+    }
+
+    /// A key that cannot be made into what the filter holds.
+    pub(crate) fn key(expected: &'static str, key: &[u8]) -> Self {
+        const SHOWN: usize = 40;
+        let mut found = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]).into_owned();
+        if key.len() > SHOWN {
+            found.push_str("...");
+        }
+        Self::new(Kind::Key { expected, found })
+    }
+
+    pub(crate) fn different(
+        what: &'static str,
+        ours: impl fmt::Display,
+        theirs: impl fmt::Display,
+    ) -> Self {
+        Self::new(Kind::Different { what, ours: ours.to_string(), theirs: theirs.to_string() })
+    }
+
+    pub(crate) fn too_large(bytes: u64, limit: u64) -> Self {
+        Self::new(Kind::TooLarge { bytes, limit })
+    }
+
+    pub(crate) fn alloc(bytes: u64) -> Self {
+        Self::new(Kind::Alloc { bytes })
+    }
+
+    /// No format that this crate knows is recognised, or more than one: it must be named.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(&*self.0, Kind::Unknown { .. } | Kind::Ambiguous { .. })
+    }
+
+    /// The bytes are not a filter of the format they are said to be: damaged, cut short, or
+    /// another one.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        matches!(&*self.0, Kind::Malformed { .. })
+    }
+
+    /// The format has no room for so much.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        matches!(&*self.0, Kind::Limit { .. })
+    }
+
+    /// A key does not have the form that the filter's keys have.
+    #[must_use]
+    pub fn is_key(&self) -> bool {
+        matches!(&*self.0, Kind::Key { .. })
+    }
+
+    /// The filter takes more memory than it may.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        matches!(&*self.0, Kind::TooLarge { .. } | Kind::Alloc { .. })
+    }
+
+    /// Reading or writing failed.
+    #[must_use]
+    pub fn is_io(&self) -> bool {
+        matches!(&*self.0, Kind::Io(_))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Kind::Unknown { found } => {
+                write!(f, "not a petal file, nor a filter of another known format: found {found}")
+            }
+            Kind::Ambiguous { formats } => {
+                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+                write!(f, "may be {}; say which with --format", names.join(" or "))
+            }
+            Kind::Malformed { format, what, expected, found } => {
+                write!(f, "no sound {format} filter: {what}: expected {expected}, found {found}")
+            }
+            Kind::Limit { format, what, do_this } => write!(f, "{format}: {what}; {do_this}"),
+            Kind::Unsupported { format, what } => write!(f, "a {format} filter {what}"),
+            Kind::Invalid { what, expected, found } => {
+                write!(f, "{what}: expected {expected}, found {found}")
+            }
+            Kind::Key { expected, found } => write!(f, "'{found}' is no key: expected {expected}"),
+            Kind::Different { what, ours, theirs } => write!(
+                f,
+                "the filters differ in their {what} ({ours} and {theirs}) and cannot be put \
+                 together"
+            ),
+            Kind::TooLarge { bytes, limit } => write!(
+                f,
+                "the filter takes {bytes} bytes or more, and may take {limit}; allow it more memory"
+            ),
+            Kind::Alloc { bytes } => {
+                write!(f, "the system refused {bytes} bytes of memory; free some")
+            }
+            Kind::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Kind::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::new(Kind::Io(error))
+    }
+}

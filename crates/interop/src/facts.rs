@@ -1,0 +1,80 @@
+//! What is known of a foreign filter, and what its format does not tell.
+
+use crate::format::Format;
+use crate::keys::KeyForm;
+
+/// What a foreign filter's header says and its bits tell.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Facts {
+    /// Its format.
+    pub format: Format,
+    /// What else the format has to choose, name and value: version, hash, seed.
+    pub choices: Vec<(&'static str, String)>,
+    /// Bits in all, of all layers.
+    pub bits: u64,
+    /// Bits that are set.
+    pub set: u64,
+    /// Bits of a key; the most of any layer.
+    pub probes: u32,
+    /// Rows of bits: 1, or of filters that grow or correct each other more.
+    pub layers: u64,
+    /// Keys it was planned for, if the format tells.
+    pub planned_keys: Option<u64>,
+    /// The false-positive rate it was planned for, if the format tells.
+    pub target_rate: Option<f64>,
+    /// How many keys its own program counted, if the format tells. Programs count differently.
+    pub counted: Option<u64>,
+    /// Distinct keys, estimated from the bits; infinite if it is full, and `None` if the format's
+    /// bits do not tell.
+    pub estimated_keys: Option<f64>,
+    /// The false-positive rate now, by calculation from the bits.
+    pub rate_now: f64,
+    /// Forms of keys that programs put into such files.
+    pub forms: &'static [KeyForm],
+    /// What the format does not tell and the user must know.
+    pub untold: Vec<&'static str>,
+}
+
+impl Facts {
+    pub(crate) fn new(format: Format) -> Self {
+        Self {
+            format,
+            choices: Vec::new(),
+            bits: 0,
+            set: 0,
+            probes: 0,
+            layers: 0,
+            planned_keys: None,
+            target_rate: None,
+            counted: None,
+            estimated_keys: None,
+            rate_now: 0.0,
+            forms: &[KeyForm::Text],
+            untold: Vec::new(),
+        }
+    }
+
+    /// Adds a row of bits in which each key has so many positions, anywhere; it answers yes if
+    /// any row does.
+    pub(crate) fn add_row(&mut self, bits: u64, set: u64, probes: u32) {
+        let fill = set as f64 / bits.max(1) as f64;
+        let keys = petal::rate::cardinality(1.0 - fill, f64::from(probes) / bits.max(1) as f64);
+        self.estimated_keys = Some(self.estimated_keys.unwrap_or(0.0) + keys);
+        self.rate_now = petal::rate::either(self.rate_now, fill.powf(f64::from(probes)));
+        self.bits += bits;
+        self.set += set;
+        self.probes = self.probes.max(probes);
+        self.layers += 1;
+    }
+
+    /// Something that the format has to choose.
+    pub(crate) fn choice(&mut self, name: &'static str, value: impl ToString) {
+        self.choices.push((name, value.to_string()));
+    }
+
+    /// The choices in words, each after a comma.
+    pub(crate) fn variant(&self) -> String {
+        self.choices.iter().map(|(name, value)| format!(", {name} {value}")).collect()
+    }
+}

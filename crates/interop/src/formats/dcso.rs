@@ -1,0 +1,138 @@
+//! The files of DCSO's program `bloom`, version 1: 48 bytes of header, words, and whatever data the
+//! user put behind them. All numbers with the low byte first.
+//!
+//! A key is hashed with FNV-1 and taken modulo the largest prime below 2⁶⁴; a multiplicative
+//! generator goes on from there, and every number it gives is a position modulo the bits.
+//!
+//! The program counts an insert only if it changed a bit. Source: the files that version 0.2.4 of
+//! Debian's package `golang-github-dcso-bloom-cli` writes.
+
+use std::sync::Arc;
+
+use crate::bits::Bits;
+use crate::bytes::{le64, lef64, put};
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::format::Format;
+use crate::hashes::fnv::fnv1;
+use crate::scheme::{Digest, Empty, Plan, Positional};
+
+const HEADER: usize = 48;
+/// Where the number of inserted keys is.
+const COUNTED: usize = 40;
+/// The largest prime below 2⁶⁴.
+const MODULUS: u64 = 18_446_744_073_709_551_557;
+const MULTIPLIER: u64 = 18_446_744_073_709_550_147;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Dcso {
+    keys: u64,
+    rate: f64,
+    probes: u64,
+    bits: u64,
+}
+
+impl Dcso {
+    pub(crate) fn parse(file: &[u8]) -> Result<Self> {
+        let bad = |what, expected: &str, found: String| {
+            Err(Error::malformed(Format::Dcso.name(), what, expected, found))
+        };
+        let words = [0, 8, 24, 32, COUNTED].map(|at| le64(file, at));
+        let ([Some(flags), Some(keys), Some(probes), Some(bits), Some(_)], Some(rate)) =
+            (words, lef64(file, 16))
+        else {
+            return bad("length", "48 bytes or more", format!("{} bytes", file.len()));
+        };
+        if flags != 1 {
+            return bad("flags", "1", flags.to_string());
+        }
+        if !(1..=u64::from(u8::MAX)).contains(&probes) {
+            return bad("probes", "1 to 255", probes.to_string());
+        }
+        if !(rate > 0.0 && rate < 1.0) {
+            return bad("rate", "above 0 and below 1", rate.to_string());
+        }
+        let there = (file.len() - HEADER) as u64 / 8;
+        if bits == 0 || bits.div_ceil(64) > there {
+            let expected = format!("1 to {} that the file has", there.saturating_mul(64));
+            return bad("bits", &expected, bits.to_string());
+        }
+        Ok(Self { keys, rate, probes, bits })
+    }
+
+    /// As `bloom create` sizes it: rounded down, for it rounds a negative number up.
+    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+        let ln2 = std::f64::consts::LN_2;
+        let bits = (plan.keys as f64 * plan.rate.ln().abs() / (ln2 * ln2)).floor().max(1.0);
+        let probes = (ln2 * bits / plan.keys as f64).ceil().clamp(1.0, 255.0) as u64;
+        let bits = bits as u64;
+        let scheme = Self { keys: plan.keys, rate: plan.rate, probes, bits };
+        let header: Vec<u8> = [1, plan.keys, plan.rate.to_bits(), probes, bits, 0]
+            .into_iter()
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        let length = (HEADER as u64).saturating_add(bits.div_ceil(64).saturating_mul(8));
+        let file = plan.file(&header, length)?;
+        Ok((scheme, file))
+    }
+
+    fn counted(file: &[u8]) -> u64 {
+        le64(file, COUNTED).unwrap_or(0)
+    }
+}
+
+impl Positional for Dcso {
+    fn format(&self) -> Format {
+        Format::Dcso
+    }
+
+    fn words(&self) -> usize {
+        1
+    }
+
+    fn digest(&self) -> Digest {
+        Arc::new(|key, words| words.push(fnv1(key) % MODULUS))
+    }
+
+    #[inline]
+    fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        let (mut state, bits) = (words[0], self.bits);
+        (0..self.probes).map(move |_| {
+            state = state.wrapping_mul(MULTIPLIER) % MODULUS;
+            state % bits
+        })
+    }
+
+    fn bits(&self) -> Bits {
+        Bits::low_first(HEADER, self.bits)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes as u32
+    }
+
+    fn note(&mut self, file: &mut [u8], changed: u64) {
+        if changed > 0 {
+            put(file, COUNTED, &Self::counted(file).saturating_add(1).to_le_bytes());
+        }
+    }
+
+    fn note_union(&mut self, file: &mut [u8], theirs: &Facts) {
+        let both = Self::counted(file).saturating_add(theirs.counted.unwrap_or(0));
+        put(file, COUNTED, &both.to_le_bytes());
+    }
+
+    fn tell(&self, file: &[u8], facts: &mut Facts) {
+        facts.planned_keys = Some(self.keys);
+        facts.target_rate = Some(self.rate);
+        facts.counted = Some(Self::counted(file));
+        let words = self.bits.div_ceil(64) as usize * 8;
+        let data = file.len().saturating_sub(HEADER + words);
+        if data > 0 {
+            facts.choice("data behind the filter", format!("{data} bytes"));
+        }
+        facts.untold.push(
+            "how keys were written: published lists hold hexadecimal digests, in capitals or not",
+        );
+    }
+}

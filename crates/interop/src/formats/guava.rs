@@ -1,0 +1,133 @@
+//! Guava's `BloomFilter.writeTo` (com.google.common.hash): one byte for the strategy, one for the
+//! probes, the number of 64-bit words in four bytes, and the words, all with the high byte first.
+//!
+//! A key's bytes are hashed with MurmurHash3 of 128 bits. Strategy 1, `MURMUR128_MITZ_64`, adds
+//! the second half of the hash to the first for each probe; strategy 0, `MURMUR128_MITZ_32`, does
+//! so with two quarters of 32 bits, and so reaches 2³¹ bits at most. Which funnel made the bytes
+//! of a key is not told.
+//!
+//! Source: the files that Guava 31.1 and 33.4 write; Kirsch & Mitzenmacher 2006 for the probes.
+
+use std::sync::Arc;
+
+use crate::bits::Bits;
+use crate::bytes::{be32, to_be32};
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::format::Format;
+use crate::hashes::murmur3;
+use crate::keys::KeyForm;
+use crate::scheme::{Digest, Empty, Plan, Positional};
+
+/// Bytes before the words.
+const HEADER: usize = 6;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Guava {
+    wide: bool,
+    probes: u8,
+    words: u32,
+}
+
+impl Guava {
+    /// Examines the beginning and the length of a file.
+    pub(crate) fn parse(file: &[u8], wide: bool) -> Result<Self> {
+        let name = format(wide).name();
+        let bad = |what, expected: &str, found: String| {
+            Err(Error::malformed(name, what, expected, found))
+        };
+        let (Some(&strategy), Some(&probes), Some(words)) =
+            (file.first(), file.get(1), be32(file, 2))
+        else {
+            return bad("length", "6 bytes or more", format!("{} bytes", file.len()));
+        };
+        if strategy != u8::from(wide) {
+            return bad("strategy", if wide { "1" } else { "0" }, strategy.to_string());
+        }
+        if probes == 0 {
+            return bad("probes", "1 to 255", "0".to_owned());
+        }
+        if words == 0 || words > i32::MAX as u32 {
+            return bad("words", "1 to 2147483647", words.to_string());
+        }
+        let expected = HEADER as u64 + u64::from(words) * 8;
+        if file.len() as u64 != expected {
+            return bad("length", &format!("{expected} bytes"), file.len().to_string());
+        }
+        Ok(Self { wide, probes, words })
+    }
+
+    /// As `BloomFilter.create` sizes it.
+    pub(crate) fn plan(plan: &Plan, wide: bool) -> Result<Empty<Self>> {
+        let ln2 = std::f64::consts::LN_2;
+        let bits = (-(plan.keys as f64) * plan.rate.ln() / (ln2 * ln2)) as u64;
+        let words = bits.div_ceil(64).max(1);
+        let Ok(words) = i32::try_from(words) else {
+            return Err(Error::limit(
+                format(wide),
+                format!("{words} words are needed, 2147483647 are the most"),
+                "plan for fewer keys or a higher rate",
+            ));
+        };
+        let probes = (-plan.rate.log2()).round().clamp(1.0, 255.0) as u8;
+        let scheme = Self { wide, probes, words: words.cast_unsigned() };
+        let mut header = vec![u8::from(wide), probes];
+        header.extend(to_be32(scheme.words));
+        let file = plan.file(&header, HEADER as u64 + u64::from(scheme.words) * 8)?;
+        Ok((scheme, file))
+    }
+}
+
+fn format(wide: bool) -> Format {
+    if wide { Format::Guava } else { Format::Guava32 }
+}
+
+impl Positional for Guava {
+    fn format(&self) -> Format {
+        format(self.wide)
+    }
+
+    fn words(&self) -> usize {
+        2
+    }
+
+    fn digest(&self) -> Digest {
+        Arc::new(|key, words| words.extend(murmur3::x64_128(key, 0)))
+    }
+
+    #[inline]
+    fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        let (wide, bits) = (self.wide, u64::from(self.words) * 64);
+        let (h1, h2) = (words[0], words[1]);
+        let (mut sum, step) = if wide { (h1, h2) } else { (h1 as u32 as u64, h1 >> 32) };
+        (0..self.probes).map(move |_| {
+            if wide {
+                let bit = (sum & (i64::MAX as u64)) % bits;
+                sum = sum.wrapping_add(step);
+                bit
+            } else {
+                sum = sum.wrapping_add(step);
+                let signed = sum as u32 as i32;
+                (if signed < 0 { !signed } else { signed }) as u64 % bits
+            }
+        })
+    }
+
+    fn bits(&self) -> Bits {
+        Bits::high_byte_words(HEADER, self.words.into())
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes.into()
+    }
+
+    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+        let strategy = if self.wide { "MURMUR128_MITZ_64" } else { "MURMUR128_MITZ_32" };
+        facts.choice("strategy", strategy);
+        facts.forms = &[KeyForm::Text, KeyForm::Utf16, KeyForm::Int64, KeyForm::Int32];
+        facts.untold.push(
+            "the funnel: --as text for stringFunnel(UTF_8) and byteArrayFunnel, \
+             utf16 for unencodedCharsFunnel, int64 for longFunnel, int32 for integerFunnel",
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! The hash functions of foreign formats, bit for bit: short, and with the quirks of those who
+//! use them.
+
+pub(crate) mod fnv;
+pub(crate) mod murmur3;

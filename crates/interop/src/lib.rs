@@ -1,0 +1,29 @@
+//! Filters in the files of other programs: read, asked where they lie, filled and written, bit for
+//! bit as those programs do it.
+//!
+//! A filter cannot be converted to another format: its bits depend on the hash that set them, and
+//! the keys are gone. So every format brings its own hash, and [`Foreign`] asks each in its own
+//! way. `docs/interop.md` has the table of formats, with their limits and traps.
+//!
+//! Bytes from outside are lies until validated: a header is believed only as far as the bytes
+//! behind it are there, and nothing is allocated from a length that a file claims.
+
+#![forbid(unsafe_code)]
+
+mod bits;
+mod bytes;
+mod detect;
+mod error;
+mod facts;
+mod foreign;
+mod format;
+mod formats;
+mod hashes;
+mod keys;
+mod scheme;
+
+pub use error::{Error, Result};
+pub use facts::Facts;
+pub use foreign::{Foreign, GZIP, Hasher};
+pub use format::Format;
+pub use keys::KeyForm;

@@ -1,0 +1,128 @@
+//! The golden files, and what their manifest says of them.
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use std::path::{Path, PathBuf};
+
+use petal_interop::{Foreign, Format, GZIP, KeyForm};
+
+/// A line of `testdata/foreign/manifest.tsv`.
+#[derive(Clone, Debug)]
+pub(crate) struct Golden {
+    pub(crate) file: String,
+    /// A format's name, or `parquet-file`.
+    pub(crate) format: String,
+    pub(crate) form: KeyForm,
+    pub(crate) peer: String,
+    pub(crate) variant: String,
+    pub(crate) keys: u64,
+    pub(crate) rate: f64,
+    pub(crate) members: String,
+    pub(crate) sum: String,
+}
+
+/// The folder of golden files.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
+}
+
+/// What the manifest says, a line for each file.
+pub(crate) fn manifest() -> Vec<Golden> {
+    let text = std::fs::read_to_string(folder().join("manifest.tsv")).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("file\tformat\tkeys\tpeer\tvariant\tn\trate\tmembers\tversion\tsha256")
+    );
+    let golden = lines.map(|line| {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [file, format, form, peer, variant, keys, rate, members, _, sum] = fields[..] else {
+            panic!("ten fields: {line}");
+        };
+        Golden {
+            file: file.into(),
+            format: format.into(),
+            form: KeyForm::from_name(form).unwrap(),
+            peer: peer.into(),
+            variant: variant.into(),
+            keys: keys.parse().unwrap(),
+            rate: rate.parse().unwrap(),
+            members: members.into(),
+            sum: sum.into(),
+        }
+    });
+    golden.collect()
+}
+
+/// The lines of a list of keys; none if there is no such list.
+pub(crate) fn lines(name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(folder().join("keys").join(name)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+impl Golden {
+    /// Its format, unless it is a whole Parquet file.
+    pub(crate) fn format(&self) -> Option<Format> {
+        Format::from_name(&self.format)
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        folder().join(&self.file)
+    }
+
+    /// The bytes, as they are in the file.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.path()).unwrap()
+    }
+
+    /// The filter, unpacked.
+    pub(crate) fn filter(&self) -> Foreign {
+        let read = Foreign::read_from(&self.bytes()[..], self.format(), u64::MAX);
+        read.unwrap_or_else(|error| panic!("{}: {error}", self.file)).with_keys(self.form)
+    }
+
+    pub(crate) fn is_packed(&self) -> bool {
+        self.bytes().starts_with(&GZIP)
+    }
+
+    pub(crate) fn members(&self) -> Vec<String> {
+        lines(&format!("{}.txt", self.members))
+    }
+
+    /// Keys to ask, members among them.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        lines(&format!("{}.asked", self.members))
+    }
+
+    /// What the producer answered to the keys asked; `None` if it was not asked.
+    pub(crate) fn answers(&self) -> Option<String> {
+        let name = folder().join(format!("{}.answers", self.file));
+        std::fs::read_to_string(name).ok().map(|text| text.trim_end().to_owned())
+    }
+
+    /// What petal makes of the same members.
+    pub(crate) fn ours(&self, keys: u64, rate: f64) -> Foreign {
+        filled(self.format().unwrap(), self.form, keys, rate, &self.members())
+    }
+}
+
+/// A filter that petal makes.
+pub(crate) fn filled(
+    format: Format,
+    form: KeyForm,
+    keys: u64,
+    rate: f64,
+    members: &[String],
+) -> Foreign {
+    let mut filter = Foreign::with_rate(format, keys, rate).unwrap().with_keys(form);
+    for member in members {
+        filter.insert(member.as_bytes()).unwrap();
+    }
+    filter
+}
+
+/// A filter's answers, in the form of `.answers`.
+pub(crate) fn answers<B: AsRef<[u8]>>(filter: &Foreign<B>, keys: &[String]) -> String {
+    keys.iter()
+        .map(|key| if filter.contains(key.as_bytes()).unwrap() { '1' } else { '0' })
+        .collect()
+}

@@ -1,0 +1,84 @@
+//! The real programs open what petal writes, and write what petal writes: `cargo x test --foreign`
+//! installs them first and tells where they are in `PETAL_PEERS`.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Golden, answers, folder, manifest};
+use petal_interop::Foreign;
+
+/// Planned keys and rates at which petal and the program must size alike.
+const PLANS: [(u64, f64); 4] = [(600, 0.1), (600, 0.01), (1000, 0.003), (5000, 0.5)];
+
+/// A command of `peers/`.
+struct Peer(PathBuf);
+
+impl Peer {
+    fn of(golden: &Golden) -> Self {
+        let peers =
+            std::env::var_os("PETAL_PEERS").expect("PETAL_PEERS: run cargo x test --foreign");
+        Self(Path::new(&peers).join("bin").join(&golden.peer))
+    }
+
+    fn run(&self, words: &[&str]) -> String {
+        let output = Command::new(&self.0).args(words).output().unwrap();
+        let trouble = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?} {words:?}: {trouble}", self.0);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn write(&self, golden: &Golden, (keys, rate): (u64, f64), out: &Path) {
+        let members = folder().join(format!("keys/{}.txt", golden.members));
+        let (members, out) = (members.to_str().unwrap(), out.to_str().unwrap());
+        self.run(&["write", &golden.variant, &keys.to_string(), &rate.to_string(), members, out]);
+    }
+
+    fn check(&self, golden: &Golden, file: &Path) -> String {
+        let keys = folder().join(format!("keys/{}.asked", golden.members));
+        let words = ["check", &golden.variant, file.to_str().unwrap(), keys.to_str().unwrap()];
+        self.run(&words).lines().collect()
+    }
+}
+
+/// Files of each peer and variant, and room for more.
+fn subjects() -> (Vec<Golden>, petal_testkit::scratch::Scratch) {
+    let golden = manifest().into_iter().filter(|golden| golden.format().is_some());
+    (
+        golden.filter(|golden| golden.answers().is_some()).collect(),
+        petal_testkit::scratch::Scratch::new(),
+    )
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn the_programs_open_ours_and_answer_alike() {
+    let (subjects, scratch) = subjects();
+    for golden in subjects {
+        let ours = golden.ours(golden.keys, golden.rate);
+        let path = scratch.file(&golden.file);
+        ours.write_to(std::fs::File::create(&path).unwrap(), golden.is_packed()).unwrap();
+        let theirs = Peer::of(&golden).check(&golden, &path);
+        assert_eq!(theirs, answers(&ours, &golden.asked()), "{}", golden.file);
+        println!("{}: {} opened ours", golden.file, golden.peer);
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn the_programs_size_and_write_alike() {
+    let (subjects, scratch) = subjects();
+    for golden in subjects {
+        for plan in PLANS {
+            let path = scratch.file(&golden.file);
+            Peer::of(&golden).write(&golden, plan, &path);
+            let bytes = std::fs::read(&path).unwrap();
+            let theirs = Foreign::read_from(&bytes[..], golden.format(), u64::MAX);
+            let theirs = theirs.unwrap_or_else(|error| panic!("{} {plan:?}: {error}", golden.file));
+            let ours = golden.ours(plan.0, plan.1);
+            assert!(ours.as_bytes() == theirs.as_bytes(), "{} {plan:?}", golden.file);
+        }
+        println!("{}: {} writes the same", golden.file, golden.peer);
+    }
+}

@@ -1,0 +1,33 @@
+//! Short vectors from the real programs: five keys, planned for five at 1 %.
+
+mod common;
+
+use common::{filled, lines};
+use petal_interop::{Foreign, Format, KeyForm};
+
+/// Format, form of keys, and the whole file.
+const VECTORS: [(Format, KeyForm, &str); 3] = [
+    (Format::Guava, KeyForm::Text, "010700000001a89288689bc9aa8c"),
+    (Format::Guava, KeyForm::Utf16, "0107000000012c936946c9ba9d8c"),
+    (
+        Format::Dcso,
+        KeyForm::Text,
+        "010000000000000005000000000000007b14ae47e17a843f07000000000000002f00000000000000050000000\
+         000000083fcf1cf1d5b0000",
+    ),
+];
+
+#[test]
+fn vectors_are_read_and_written() {
+    let keys = lines("five.txt");
+    for (format, form, hex) in VECTORS {
+        let file: Vec<u8> = (0..hex.len() / 2)
+            .map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap())
+            .collect();
+        let filter = Foreign::from_bytes(&file, Some(format)).unwrap().with_keys(form);
+        for key in &keys {
+            assert!(filter.contains(key.as_bytes()).unwrap(), "{format}: {key}");
+        }
+        assert_eq!(filled(format, form, 5, 0.01, &keys).as_bytes(), file, "{format}");
+    }
+}
