@@ -65,7 +65,7 @@ def server(body, age, digest=None):
                 # Squid 5.7 spoils a mask of which it gets more than 128 bytes together with the control block.
                 self.wfile.write(content[:128])
                 self.wfile.flush()
-                time.sleep(0.3)
+                time.sleep(1)
                 content = content[128:]
             self.wfile.write(content)
 
@@ -137,7 +137,6 @@ def squid(bits, *peers):
         "stderr": subprocess.STDOUT,
         "start_new_session": True,
     }
-
 
     def trouble():
         said = "".join(path.read_text() for path in (folder / "said", log) if path.exists())
