@@ -294,6 +294,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         at_most: None,
         why: "an allocator that counts",
     },
+    UnsafeRoom {
+        prefix: "crates/interop/tests/hostile.rs",
+        at_most: None,
+        why: "an allocator that counts",
+    },
     UnsafeRoom { prefix: "crates/core/tests/wide.rs", at_most: Some(1), why: "a mapped file" },
     UnsafeRoom {
         prefix: "crates/core/tests/static_filter.rs",
