@@ -20,6 +20,10 @@ use crate::format::Format;
 /// From the bytes of a key to words: always appends as many as [`Scheme::words`] says.
 pub(crate) type Digest = Arc<dyn Fn(&[u8], &mut Vec<u64>) + Send + Sync>;
 
+/// Bits of a key that a file may claim, where its format has room for any number: so many keep
+/// a key from taking minutes, and no rate that a number can express needs a sixtieth of them.
+pub(crate) const MOST_PROBES: u64 = 65_535;
+
 /// A format's way with keys and bits.
 pub(crate) trait Scheme: Debug + Send + Sync {
     /// Words that a key comes to; at least one.
