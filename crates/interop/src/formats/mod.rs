@@ -3,6 +3,7 @@
 mod dcso;
 mod go_bloom;
 mod guava;
+mod pybloom;
 mod rbloom;
 mod squid;
 
@@ -19,6 +20,10 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
         Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
         Format::Rbloom => Box::new(rbloom::Rbloom::parse(file)?),
+        Format::Pybloom => match pybloom::Growing::parse(file) {
+            Ok(growing) => Box::new(growing),
+            Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
+        },
         _ => return Err(Error::unsupported(format, "is not read yet")),
     })
 }
@@ -35,6 +40,7 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
         Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
         Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
+        Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
         _ => return Err(Error::unsupported(format, "is not written yet")),
     })
 }

@@ -21,8 +21,12 @@ pub(crate) struct Golden {
 }
 
 /// What petal reads and does not write: peer, variant, and why.
-const NOT_OURS: [(&str, &str, &str); 1] =
-    [("gobloom", "little", "only bitset.LittleEndian() makes Go write so; every Go reads ours")];
+const NOT_OURS: [(&str, &str, &str); 4] = [
+    ("gobloom", "little", "only bitset.LittleEndian() makes Go write so; every Go reads ours"),
+    ("pybloom", "scalable", "each filter that is added has its own hash"),
+    ("squid", "url", "Squid sizes a digest for what it has cached"),
+    ("squid", "url-wide", "the same"),
+];
 
 /// The folder of golden files.
 pub(crate) fn folder() -> PathBuf {
