@@ -6,11 +6,12 @@ use crate::formats;
 use crate::scheme::Scheme;
 
 /// Files that are known and are no filters that can be read, by their first bytes.
-const KNOWN: [(&[u8], &str); 6] = [
+const KNOWN: [(&[u8], &str); 7] = [
     (b"\x89PETAL\r\n", "a petal file; open it as one"),
     (b"PAR1", "a whole Parquet file; petal probe asks the filters in it"),
     (b"PARE", "a Parquet file with an encrypted footer, which cannot be read without its key"),
     (b"ORC", "an ORC file, whose filters petal does not read"),
+    (b"{\"m\":", "the JSON of Go's bloom; write the filter with its WriteTo"),
     (b"MBITARRAY", "a filter of pybloomfiltermmap3, which petal does not read"),
     (
         b"\xac\xed\x00\x05",

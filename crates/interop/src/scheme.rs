@@ -20,6 +20,10 @@ use crate::format::Format;
 /// From the bytes of a key to words: always appends as many as [`Scheme::words`] says.
 pub(crate) type Digest = Arc<dyn Fn(&[u8], &mut Vec<u64>) + Send + Sync>;
 
+/// Bits of a key that a file may claim, where its format has room for any number: so many keep
+/// a key from taking minutes, and no rate that a number can express needs a sixtieth of them.
+pub(crate) const MOST_PROBES: u64 = 65_535;
+
 /// A format's way with keys and bits.
 pub(crate) trait Scheme: Debug + Send + Sync {
     /// Words that a key comes to; at least one.
@@ -80,6 +84,11 @@ pub(crate) trait Positional: Debug + Send + Sync {
     /// Bits of a key.
     fn probes(&self) -> u32;
 
+    /// Whether the library would put one more key in.
+    fn room(&self, _file: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     /// Notes in the file that a key was put in and how many bits that changed.
     fn note(&mut self, _file: &mut [u8], _changed: u64) {}
 
@@ -128,13 +137,20 @@ impl<P: Positional> Scheme for P {
 
     fn insert(&mut self, file: &mut Vec<u8>, words: &[u64], new: &mut Answers) -> Result<()> {
         let (each, bits) = (Positional::words(self), self.bits());
+        let mut room = Ok(());
         new.answer(words.len() / each, |at| {
+            if room.is_ok() {
+                room = self.room(file);
+            }
+            if room.is_err() {
+                return false;
+            }
             let key = &words[at * each..(at + 1) * each];
             let changed = self.positions(key).map(|bit| u64::from(bits.set(file, bit))).sum();
             self.note(file, changed);
             changed > 0
         });
-        Ok(())
+        room
     }
 
     fn unite(&mut self, file: &mut [u8], theirs: &dyn Scheme, their_file: &[u8]) {

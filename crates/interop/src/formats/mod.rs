@@ -1,7 +1,11 @@
 //! One file for each format. Here is the one list of them all: how each is opened and made.
 
 mod dcso;
+mod go_bloom;
 mod guava;
+mod pybloom;
+mod rbloom;
+mod squid;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -13,6 +17,13 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::Guava => Box::new(guava::Guava::parse(file, true)?),
         Format::Guava32 => Box::new(guava::Guava::parse(file, false)?),
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
+        Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
+        Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
+        Format::Rbloom => Box::new(rbloom::Rbloom::parse(file)?),
+        Format::Pybloom => match pybloom::Growing::parse(file) {
+            Ok(growing) => Box::new(growing),
+            Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
+        },
         _ => return Err(Error::unsupported(format, "is not read yet")),
     })
 }
@@ -26,6 +37,10 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::Guava => boxed(guava::Guava::plan(plan, true)?),
         Format::Guava32 => boxed(guava::Guava::plan(plan, false)?),
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
+        Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
+        Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
+        Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
+        Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
         _ => return Err(Error::unsupported(format, "is not written yet")),
     })
 }

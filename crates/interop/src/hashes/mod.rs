@@ -3,3 +3,4 @@
 
 pub(crate) mod fnv;
 pub(crate) mod murmur3;
+pub(crate) mod salted;
