@@ -4,7 +4,10 @@
 
 mod kit;
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use kit::Place;
 
@@ -127,7 +130,9 @@ fn filters_of_one_shape_are_united() {
 fn info_says_what_a_format_does_not_tell() {
     let place = place();
     let text = place.run("info guava-utf8-text").text();
-    for part in ["format    guava, strategy MURMUR128_MITZ_64", "keys      about 5", "not told  the funnel"] {
+    for part in
+        ["format    guava, strategy MURMUR128_MITZ_64", "keys      about 5", "not told  the funnel"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     let json: serde_json::Value =
@@ -161,4 +166,43 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
     assert!(!place.files.file("never").exists());
     let usage = place.run("build -o never --format guava --type static five.txt");
     assert_eq!(usage.code, Some(2));
+}
+
+/// The digest that a running Squid gives to its siblings: fetched over HTTP, and asked.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn a_digest_fetched_from_a_running_squid_is_asked() {
+    let peers = std::env::var_os("PETAL_PEERS").expect("PETAL_PEERS: run cargo x test --foreign");
+    let mut squid = Command::new(Path::new(&peers).join("bin/squid"))
+        .arg("serve")
+        .arg(golden("keys/urls.txt"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(squid.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let (host, path) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut answer = Vec::new();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
+    stream.read_to_end(&mut answer).unwrap();
+    drop(squid.stdin.take()); // It ends with its input.
+    squid.wait().unwrap();
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8_lossy(&answer[..end]);
+    assert!(head.contains("200") && head.contains("application/cache-digest"), "{head}");
+
+    let place = Place::new();
+    place.write("digest", &answer[end + 4..]);
+    for name in ["urls.txt", "urls.asked"] {
+        place.write(name, std::fs::read(golden("keys").join(name)).unwrap());
+    }
+    let members = place.read("urls.txt");
+    let check = "check --format squid-digest";
+    assert!(place.run(&format!("{check} digest urls.txt")).ok() == members);
+    place.run(&format!("{check} -c --probe-known urls.txt digest urls.asked")).ok();
+    let info = place.run("info digest").text();
+    assert!(info.starts_with("format    squid-digest, bits per entry 5\n"), "{info}");
+    println!("a running Squid's digest of {} bytes: all members found", answer.len() - end - 4);
 }
