@@ -1,10 +1,14 @@
 //! One file for each format. Here is the one list of them all: how each is opened and made.
 
+mod datasketches;
 mod dcso;
 mod go_bloom;
 mod guava;
+mod hadoop;
+mod parquet;
 mod pybloom;
 mod rbloom;
+mod spark;
 mod squid;
 
 use crate::error::{Error, Result};
@@ -14,8 +18,11 @@ use crate::scheme::{Plan, Scheme};
 /// What the beginning of a file says, if it is a filter of this format.
 pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
     Ok(match format {
+        Format::Parquet => Box::new(parquet::Parquet::parse(file)?),
         Format::Guava => Box::new(guava::Guava::parse(file, true)?),
         Format::Guava32 => Box::new(guava::Guava::parse(file, false)?),
+        Format::SparkV1 => Box::new(spark::Spark::parse(file, spark::Version::V1)?),
+        Format::SparkV2 => Box::new(spark::Spark::parse(file, spark::Version::V2)?),
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
         Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
         Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
@@ -24,6 +31,9 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
             Ok(growing) => Box::new(growing),
             Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
         },
+        Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
+        Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),
+        Format::HadoopMurmur => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Murmur)?),
         _ => return Err(Error::unsupported(format, "is not read yet")),
     })
 }
@@ -34,13 +44,19 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         (Box::new(scheme), file)
     }
     Ok(match format {
+        Format::Parquet => boxed(parquet::Parquet::plan(plan)?),
         Format::Guava => boxed(guava::Guava::plan(plan, true)?),
         Format::Guava32 => boxed(guava::Guava::plan(plan, false)?),
+        Format::SparkV1 => boxed(spark::Spark::plan(plan, spark::Version::V1)?),
+        Format::SparkV2 => boxed(spark::Spark::plan(plan, spark::Version::V2)?),
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
         Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
         Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
         Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
         Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
+        Format::DataSketches => boxed(datasketches::DataSketches::plan(plan)?),
+        Format::HadoopJenkins => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Jenkins)?),
+        Format::HadoopMurmur => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Murmur)?),
         _ => return Err(Error::unsupported(format, "is not written yet")),
     })
 }

@@ -2,5 +2,7 @@
 //! use them.
 
 pub(crate) mod fnv;
+pub(crate) mod hadoop;
 pub(crate) mod murmur3;
 pub(crate) mod salted;
+pub(crate) mod spark;
