@@ -2,5 +2,6 @@
 //! use them.
 
 pub(crate) mod fnv;
+pub(crate) mod murmur2;
 pub(crate) mod murmur3;
 pub(crate) mod salted;
