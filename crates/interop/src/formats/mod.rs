@@ -8,8 +8,11 @@ mod hadoop;
 mod parquet;
 mod pybloom;
 mod rbloom;
+mod redisbloom;
 mod spark;
 mod squid;
+
+pub(crate) use redisbloom::chunks as redisbloom_chunks;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -26,6 +29,7 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
         Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
         Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
+        Format::RedisBloom => Box::new(redisbloom::RedisBloom::parse(file)?),
         Format::Rbloom => Box::new(rbloom::Rbloom::parse(file)?),
         Format::Pybloom => match pybloom::Growing::parse(file) {
             Ok(growing) => Box::new(growing),
@@ -52,6 +56,7 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
         Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
         Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
+        Format::RedisBloom => boxed(redisbloom::RedisBloom::plan(plan)?),
         Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
         Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
         Format::DataSketches => boxed(datasketches::DataSketches::plan(plan)?),

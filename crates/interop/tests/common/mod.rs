@@ -21,9 +21,11 @@ pub(crate) struct Golden {
 }
 
 /// What petal reads and does not write: peer, variant, and why.
-const NOT_OURS: [(&str, &str, &str); 4] = [
-    ("gobloom", "little", "only bitset.LittleEndian() makes Go write so; every Go reads ours"),
+const NOT_OURS: [(&str, &str, &str); 6] = [
+    ("gobloom", "little", "only bitset.LittleEndian() makes Go write so, and read only such files"),
     ("pybloom", "scalable", "each filter that is added has its own hash"),
+    ("redisbloom", "nonscaling", "petal's grow, as RedisBloom's do if nothing is said"),
+    ("redisbloom", "expansion-4", "petal's grow by 2, as RedisBloom's do if nothing is said"),
     ("squid", "url", "Squid sizes a digest for what it has cached"),
     ("squid", "url-wide", "the same"),
 ];
