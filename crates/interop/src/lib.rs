@@ -12,6 +12,7 @@
 
 mod bits;
 mod bytes;
+mod cascade;
 mod detect;
 mod error;
 mod facts;
@@ -22,8 +23,10 @@ mod hashes;
 mod keys;
 mod scheme;
 
+pub use cascade::{CascadeOptions, cascade};
 pub use error::{Error, Result};
 pub use facts::Facts;
 pub use foreign::{Foreign, GZIP, Hasher};
 pub use format::Format;
+pub use formats::CascadeHash;
 pub use keys::KeyForm;

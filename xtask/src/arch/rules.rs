@@ -241,6 +241,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "formats", uses: &["bits", "bytes", "facts", "hashes", "keys", "scheme"] },
             Room { name: "detect", uses: &["formats", "scheme"] },
             Room { name: "foreign", uses: &["detect", "facts", "formats", "keys", "scheme"] },
+            Room { name: "cascade", uses: &["foreign", "formats"] },
         ],
     },
 ];

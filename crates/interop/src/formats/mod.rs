@@ -1,7 +1,10 @@
 //! One file for each format. Here is the one list of them all: how each is opened and made.
 
 mod dcso;
+pub(crate) mod filter_cascade;
 mod guava;
+
+pub use filter_cascade::CascadeHash;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -13,6 +16,7 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::Guava => Box::new(guava::Guava::parse(file, true)?),
         Format::Guava32 => Box::new(guava::Guava::parse(file, false)?),
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
+        Format::FilterCascade => Box::new(filter_cascade::FilterCascade::parse(file)?),
         _ => return Err(Error::unsupported(format, "is not read yet")),
     })
 }
@@ -26,6 +30,10 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::Guava => boxed(guava::Guava::plan(plan, true)?),
         Format::Guava32 => boxed(guava::Guava::plan(plan, false)?),
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
+        Format::FilterCascade => {
+            let what = "is made of all members and non-members at once, with the function cascade";
+            return Err(Error::unsupported(format, what));
+        }
         _ => return Err(Error::unsupported(format, "is not written yet")),
     })
 }
