@@ -20,9 +20,9 @@ const MOST_SALT: usize = 255;
 /// How a filter cascade is made. The default is that of Mozilla's library, but for `inverted`.
 #[derive(Clone, Debug)]
 pub struct CascadeOptions {
-    /// The false-positive rate of the first layer, and so of the keys that are in neither list; that
-    /// of all others is one half. r / (√2 · s) gives about the smallest file for r members and s
-    /// others.
+    /// The false-positive rate of the first layer; that of all others is one half. Keys in neither
+    /// list are taken for members at about that rate, mostly less: later layers undo some. The file
+    /// is about smallest at r / (√2 · s) for r members and s others.
     pub rate: f64,
     /// Every layer is sized for this many keys at least.
     pub least_keys: u64,

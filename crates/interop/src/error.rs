@@ -172,8 +172,8 @@ impl fmt::Display for Error {
             Kind::Key { expected, found } => write!(f, "'{found}' is no key: expected {expected}"),
             Kind::Both { keys, example } => write!(
                 f,
-                "{keys} keys are both members and known non-members, '{example}' among them; take \
-                 them out of one of the lists"
+                "keys that are both members and known non-members: {keys}, '{example}' among them; \
+                 take them out of one of the lists"
             ),
             Kind::Different { what, ours, theirs } => write!(
                 f,
