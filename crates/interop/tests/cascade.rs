@@ -1,6 +1,8 @@
 //! Filter cascades: right about every key they were made of, whatever the options, and no file can
 //! make them panic, err on lengths, or work without end.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod common;
 
 use common::{bytes, manifest};
