@@ -1,4 +1,5 @@
 //! The golden files, and what their manifest says of them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::path::{Path, PathBuf};
