@@ -1,6 +1,8 @@
 //! The real programs open what petal writes, and write what petal writes: `cargo x test --foreign`
 //! installs them first and tells where they are in `PETAL_PEERS`.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod common;
 
 use std::path::{Path, PathBuf};
