@@ -10,18 +10,16 @@ def lines(path):
         return file.read().decode("utf-8").removesuffix("\n").split("\n")
 
 
-def obey(package, write, check, arguments=None):
+def obey(package, write, check, version=None):
     """Does what the command line says.
 
     `write(variant, n, rate, members, out, *more)` writes the file `out`; `check(variant, file, keys)` gives an answer for
-    each line of the file `keys`.
-    `arguments` are those of the command line unless given.
+    each line of the file `keys`; `version` is that of the Python package unless given.
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        match arguments:
+        match sys.argv[1:]:
             case ["version"]:
-                print(package, importlib.metadata.version(package))
+                print(package, version or importlib.metadata.version(package))
             case ["write", variant, n, rate, members, out, *more]:
                 write(variant, int(n), float(rate), members, out, *more)
             case ["check", variant, file, keys]:
