@@ -22,7 +22,9 @@ enum Kind {
     Limit { format: &'static str, what: String, do_this: &'static str },
     Unsupported { format: &'static str, what: &'static str },
     Invalid { what: &'static str, expected: &'static str, found: String },
-    Key { expected: &'static str, found: String },
+    BadFile { what: &'static str, expected: String, found: String },
+    Refused { why: String },
+    Key { expected: &'static str, found: String, number: Option<u64> },
     Different { what: &'static str, ours: String, theirs: String },
     TooLarge { bytes: u64, limit: u64 },
     Alloc { bytes: u64 },
@@ -79,7 +81,38 @@ impl Error {
         if key.len() > SHOWN {
             found.push_str("...");
         }
-        Self::new(Kind::Key { expected, found })
+        Self::new(Kind::Key { expected, found, number: None })
+    }
+
+    /// The same of one key of many, counted from 1.
+    pub(crate) fn at_key(mut self, which: u64) -> Self {
+        if let Kind::Key { number, .. } = &mut *self.0 {
+            *number = Some(which);
+        }
+        self
+    }
+
+    /// A whole Parquet file is not as it should be.
+    pub(crate) fn bad_file(
+        what: &'static str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        Self::new(Kind::BadFile { what, expected, found })
+    }
+
+    /// What is wrong in a part of a Parquet file, said of the file.
+    pub(crate) fn in_file(self, part: &'static str) -> Self {
+        match *self.0 {
+            Kind::Malformed { expected, found, .. } => Self::bad_file(part, expected, found),
+            _ => self,
+        }
+    }
+
+    /// A Parquet file that is sound and cannot be asked; `why` is the whole text.
+    pub(crate) fn refused(why: impl Into<String>) -> Self {
+        Self::new(Kind::Refused { why: why.into() })
     }
 
     pub(crate) fn different(
@@ -108,7 +141,7 @@ impl Error {
     /// another one.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        matches!(&*self.0, Kind::Malformed { .. })
+        matches!(&*self.0, Kind::Malformed { .. } | Kind::BadFile { .. })
     }
 
     /// The format has no room for so much.
@@ -121,6 +154,21 @@ impl Error {
     #[must_use]
     pub fn is_key(&self) -> bool {
         matches!(&*self.0, Kind::Key { .. })
+    }
+
+    /// Which of many keys it is, counted from 1.
+    #[must_use]
+    pub fn key_number(&self) -> Option<u64> {
+        match &*self.0 {
+            Kind::Key { number, .. } => *number,
+            _ => None,
+        }
+    }
+
+    /// A Parquet file is sound, but cannot be asked: encrypted, or without such a column.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(&*self.0, Kind::Refused { .. })
     }
 
     /// The filter takes more memory than it may.
@@ -152,7 +200,13 @@ impl fmt::Display for Error {
             Kind::Invalid { what, expected, found } => {
                 write!(f, "{what}: expected {expected}, found {found}")
             }
-            Kind::Key { expected, found } => write!(f, "'{found}' is no key: expected {expected}"),
+            Kind::BadFile { what, expected, found } => {
+                write!(f, "no sound Parquet file: {what}: expected {expected}, found {found}")
+            }
+            Kind::Refused { why } => f.write_str(why),
+            Kind::Key { expected, found, .. } => {
+                write!(f, "'{found}' is no key: expected {expected}")
+            }
             Kind::Different { what, ours, theirs } => write!(
                 f,
                 "the filters differ in their {what} ({ours} and {theirs}) and cannot be put \

@@ -20,6 +20,7 @@ mod format;
 mod formats;
 mod hashes;
 mod keys;
+mod parquet;
 mod scheme;
 mod thrift;
 
@@ -28,3 +29,6 @@ pub use facts::Facts;
 pub use foreign::{Foreign, GZIP, Hasher};
 pub use format::Format;
 pub use keys::KeyForm;
+pub use parquet::{
+    Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
+};
