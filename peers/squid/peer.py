@@ -14,7 +14,6 @@
 import contextlib
 import http.client
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -52,6 +51,7 @@ def server(body, age, digest=None):
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body go in one packet
 
         def do_GET(self):
             is_digest = digest is not None and self.path.endswith(DIGEST)
@@ -61,15 +61,18 @@ def server(body, age, digest=None):
             self.send_header("Content-Length", str(len(content)))
             self.send_header("Cache-Control", f"max-age={age}" if age or is_digest else "no-store")
             self.end_headers()
+            if is_digest:
+                # Squid 5.7 spoils a mask of which it gets more than 128 bytes together with the control block.
+                self.wfile.write(content[:128])
+                self.wfile.flush()
+                time.sleep(1)
+                content = content[128:]
             self.wfile.write(content)
 
         def log_message(self, *_):
             pass
 
-    class Quick(Handler):
-        wbufsize = -1  # head and body in one packet
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Quick) as serving:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
         serving.daemon_threads = True
         threading.Thread(target=serving.serve_forever, daemon=True).start()
         try:
@@ -94,6 +97,8 @@ def squid(bits, *peers):
         f"http_port 127.0.0.1:{port}",
         "visible_hostname localhost",  # whom a request for the digest must name
         "http_access allow all",
+        f"acl digest urlpath_regex ^{DIGEST}$",
+        "always_direct allow digest",
         "never_direct allow all",
         *(f"cache_peer 127.0.0.1 {peer}" for peer in peers),
         f"cache_dir ufs {folder}/cache 64 1 1",  # what is in memory only is in no digest
@@ -132,7 +137,6 @@ def squid(bits, *peers):
         "stderr": subprocess.STDOUT,
         "start_new_session": True,
     }
-
 
     def trouble():
         said = "".join(path.read_text() for path in (folder / "said", log) if path.exists())
@@ -196,23 +200,30 @@ def write(variant, _n, _rate, members, out):
 
 def check(variant, file, keys):
     choose(BITS, variant)
-    digest = Path(file).read_bytes()
-    with server(b"0", 0) as other, server(b"1", 0, digest) as sibling:
+    with server(b"0", 0) as other, server(b"1", 0, Path(file).read_bytes()) as sibling:
         peers = [f"parent {other} 0 no-query no-digest name=other", f"sibling {sibling} 0 no-query name=sibling"]
         with squid(5, *peers) as port:
             connection = http.client.HTTPConnection("localhost", port)
-            get(connection, "http://wakes.the.digest.invalid/")
-            page = get(connection, "/squid-internal-mgr/digest_stats")
-            time.sleep(2)
-            page = get(connection, "/squid-internal-mgr/digest_stats")
-            sys.stderr.write(page.decode())
+            get(connection, "http://any.request.makes.squid.fetch.the.digest.invalid/")
+
+            def verdict():
+                found = re.search(b"last request result: (.*)", get(connection, "/squid-internal-mgr/digest_stats"))
+                return found and found[1] != b"(none)" and found[1].decode()
+
+            said = until("fetch the digest", verdict)
+            if said != "success":
+                raise ValueError(f"Squid does not take the digest: {said}")
             return [get(connection, url) == b"1" for url in lines(keys)]
 
 
-def version():
-    text = subprocess.check_output
-    return text
+def serve(members):
+    with full_squid("url", members) as (port, _):
+        print(f"http://localhost:{port}{DIGEST}", flush=True)
+        sys.stdin.read()
 
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("squid: stopped"))
-obey("squid", write, check, "5.7")
+if sys.argv[1:2] == ["serve"] and len(sys.argv) == 3:
+    serve(sys.argv[2])
+else:
+    obey("squid", write, check, os.environ["SQUID_VERSION"])

@@ -187,7 +187,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Unknown { found } => write!(f, "not a filter of a known format: found {found}"),
+            Kind::Unknown { found } => {
+                write!(f, "not a petal file, nor a filter of another known format: found {found}")
+            }
             Kind::Ambiguous { formats } => {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "may be {}; say which with --format", names.join(" or "))

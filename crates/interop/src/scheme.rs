@@ -28,9 +28,9 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// How it comes to them.
     fn digest(&self) -> Digest;
 
-    /// Why a key cannot be put in, if so.
-    fn accepts(&self, _key: &[u8]) -> Result<()> {
-        Ok(())
+    /// Whether the program holds empty keys: some refuse them, some drop them.
+    fn takes_empty_keys(&self) -> bool {
+        true
     }
 
     /// Answers for each key of a batch.
@@ -66,9 +66,9 @@ pub(crate) trait Positional: Debug + Send + Sync {
     /// See [`Scheme::digest`].
     fn digest(&self) -> Digest;
 
-    /// See [`Scheme::accepts`].
-    fn accepts(&self, _key: &[u8]) -> Result<()> {
-        Ok(())
+    /// See [`Scheme::takes_empty_keys`].
+    fn takes_empty_keys(&self) -> bool {
+        true
     }
 
     /// The bits of the key with these words, each below the number of bits.
@@ -107,8 +107,8 @@ impl<P: Positional> Scheme for P {
         Positional::digest(self)
     }
 
-    fn accepts(&self, key: &[u8]) -> Result<()> {
-        Positional::accepts(self, key)
+    fn takes_empty_keys(&self) -> bool {
+        Positional::takes_empty_keys(self)
     }
 
     fn contains(&self, file: &[u8], words: &[u64], found: &mut Answers) {
