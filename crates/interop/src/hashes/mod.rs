@@ -2,4 +2,6 @@
 //! use them.
 
 pub(crate) mod fnv;
+pub(crate) mod hadoop;
 pub(crate) mod murmur3;
+pub(crate) mod spark;
