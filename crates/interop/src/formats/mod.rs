@@ -4,7 +4,7 @@ mod datasketches;
 mod dcso;
 mod guava;
 mod hadoop;
-mod parquet;
+pub(crate) mod parquet;
 mod spark;
 
 use crate::error::{Error, Result};

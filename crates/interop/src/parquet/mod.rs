@@ -13,14 +13,15 @@
 //! Source: the document "Parquet file format" of Apache Parquet, parquet.thrift, and the files
 //! that pyarrow 26 and DuckDB 2.0 write.
 
-mod filter;
 mod footer;
 mod probe;
 
 use std::io::{self, Read, Seek, SeekFrom};
 
+use crate::bits::Bits;
 use crate::error::{Error, Result};
-use filter::{Block, Header};
+use crate::formats::parquet::Parquet;
+use crate::scheme::Positional;
 
 pub use footer::RowGroup;
 pub use probe::Probe;
@@ -35,6 +36,8 @@ const TAIL: u64 = 8;
 const MOST_HEADER: u64 = 256;
 /// The largest filter; writers make none above this.
 const MOST_FILTER: u64 = 128 << 20;
+/// Bytes of a block.
+const BLOCK: u64 = 32;
 /// Blocks are read so many bytes at a time where keys are dense.
 const WINDOW: u64 = 64 << 10;
 /// Keys farther apart than this have their blocks read one by one.
@@ -148,30 +151,33 @@ impl<R: Read + Seek> ParquetFile<R> {
         let mut start = [0; MOST_HEADER as usize];
         let start = &mut start[..MOST_HEADER.min(end - place.at) as usize];
         read_at(&mut self.file, place.at, start)?;
-        let header = Header::parse(start).map_err(|error| error.in_file("Bloom filter"))?;
-        let bits_at = place.at + header.length as u64;
-        let (bytes, most) = (header.bytes, MOST_FILTER.min(end.saturating_sub(bits_at)));
+        let filter = Parquet::begin(start).map_err(|error| error.in_file("Bloom filter"))?;
+        let bits_at = place.at + filter.header as u64;
+        let (bytes, most) = (filter.bits().bytes(), MOST_FILTER.min(end - bits_at));
         if bytes > most {
             let expected = format!("{most} at most");
             return Err(Error::bad_file("bytes of a Bloom filter", expected, bytes));
         }
-        self.any(hashes, bits_at, bytes)
+        self.any(hashes, &filter, bits_at)
     }
 
-    /// Whether a filter at this place may hold any of these hashes, the smallest first.
-    fn any(&mut self, hashes: &[u64], bits_at: u64, bytes: u64) -> Result<Answer> {
-        let step = if bytes / hashes.len() as u64 > SPARSE { Block::BYTES } else { WINDOW };
+    /// Whether a filter whose bits lie here may hold any of these hashes, the smallest first.
+    fn any(&mut self, hashes: &[u64], filter: &Parquet, bits_at: u64) -> Result<Answer> {
+        let bytes = filter.bits().bytes();
+        let step = if bytes / hashes.len() as u64 > SPARSE { BLOCK } else { WINDOW };
         let mut window = Vec::new();
         let mut read = 0..0;
         for &hash in hashes {
-            // Blocks come in the order of hashes.
-            let at = Block::index(hash, bytes / Block::BYTES) * Block::BYTES;
+            // Blocks come in the order of hashes: what was read is never needed again.
+            let at = filter.block(hash) * BLOCK;
             if at >= read.end {
                 read = at..bytes.min(at + step);
                 window.resize((read.end - read.start) as usize, 0);
                 read_at(&mut self.file, bits_at + at, &mut window)?;
             }
-            if Block::holds(&window, (at - read.start) as usize, hash) {
+            let bits = Bits::low_first(0, window.len() as u64 * 8);
+            let before = read.start * 8;
+            if filter.positions(&[hash]).all(|bit| bits.get(&window, bit - before)) {
                 return Ok(Answer::Maybe);
             }
         }
