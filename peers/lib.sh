@@ -42,3 +42,9 @@ command_named() {
     { printf '#!/usr/bin/env bash\nset -euo pipefail\n' && cat; } > "$PEERS/bin/$1"
     chmod +x "$PEERS/bin/$1"
 }
+
+# The command of a peer written in Python: python_peer NAME, with the program in $HERE/peer.py.
+python_peer() {
+    python_env
+    command_named "$1" <<< "PYTHONPATH=$ROOT/peers PYTHONDONTWRITEBYTECODE=1 exec $PEERS/python/bin/python $HERE/peer.py \"\$@\""
+}

@@ -20,7 +20,9 @@ pub(crate) fn golden() -> Result {
 pub(crate) fn test() -> Result {
     install()?;
     let home = root().join(HOME);
-    Step::cargo(&["test", "--package", "petal-interop", "--test", "foreign", "--", "--ignored"])
+    let packages = ["--package", "petal-interop", "--package", "petal-cli"];
+    let tests = ["--no-fail-fast", "--test", "foreign", "--", "--ignored"];
+    Step::cargo(&[&["test"], &packages[..], &tests].concat())
         .env("PETAL_PEERS", &home.to_string_lossy())
         .run()
 }

@@ -21,6 +21,8 @@ pub(crate) enum Outcome {
 pub(crate) enum Failure {
     /// A filter, its file or its arithmetic.
     Filter { file: Option<String>, error: petal::Error },
+    /// Another program's filter.
+    Foreign { file: Option<String>, error: petal_interop::Error },
     /// The line engine.
     Lines(petal_lines::Error),
     /// Something the command line itself found wrong: the line to print.
@@ -37,15 +39,19 @@ impl Failure {
         |error| Self::Filter { file: Some(file.display().to_string()), error }
     }
 
+    /// Another program's filter file that is not as it should be.
+    pub(crate) fn of_foreign(file: &Path) -> impl Fn(petal_interop::Error) -> Self + '_ {
+        |error| Self::Foreign { file: Some(file.display().to_string()), error }
+    }
+
     /// A filter file that cannot be written.
     pub(crate) fn of_output(file: &Path) -> impl Fn(petal::Error) -> Self + '_ {
-        |error| match std::error::Error::source(&error).and_then(|source| source.downcast_ref()) {
-            Some(source) if io::Error::kind(source) == io::ErrorKind::BrokenPipe => {
-                Self::ClosedPipe
-            }
-            Some(source) => Self::Plain(cannot_write(&file.display().to_string(), source)),
-            None => Self::of_file(file)(error),
-        }
+        |error| not_written(file, &error).unwrap_or_else(|| Self::of_file(file)(error))
+    }
+
+    /// Another program's filter file that cannot be written.
+    pub(crate) fn of_foreign_output(file: &Path) -> impl Fn(petal_interop::Error) -> Self + '_ {
+        |error| not_written(file, &error).unwrap_or_else(|| Self::of_foreign(file)(error))
     }
 
     /// Writing to standard output failed.
@@ -63,6 +69,12 @@ impl From<petal::Error> for Failure {
     }
 }
 
+impl From<petal_interop::Error> for Failure {
+    fn from(error: petal_interop::Error) -> Self {
+        Self::Foreign { file: None, error }
+    }
+}
+
 impl From<petal_lines::Error> for Failure {
     fn from(error: petal_lines::Error) -> Self {
         if error.is_broken_pipe() { Self::ClosedPipe } else { Self::Lines(error) }
@@ -72,19 +84,36 @@ impl From<petal_lines::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Filter { file, error } => {
-                if let Some(file) = file {
-                    write!(f, "{file}: ")?;
-                }
-                match std::error::Error::source(error).and_then(|source| source.downcast_ref()) {
-                    Some(source) => write!(f, "cannot read: {}", words(source)),
-                    None => error.fmt(f),
-                }
-            }
+            Self::Filter { file, error } => tell(f, file.as_deref(), error),
+            Self::Foreign { file, error } => tell(f, file.as_deref(), error),
             Self::Lines(error) => error.fmt(f),
             Self::Plain(text) => f.write_str(text),
             Self::ClosedPipe => f.write_str("nobody reads the output"),
         }
+    }
+}
+
+/// Writing failed; `None` if something else did.
+fn not_written(file: &Path, error: &impl std::error::Error) -> Option<Failure> {
+    let source: &io::Error = error.source().and_then(|source| source.downcast_ref())?;
+    Some(match source.kind() {
+        io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+        _ => Failure::Plain(cannot_write(&file.display().to_string(), source)),
+    })
+}
+
+/// What is wrong with a file, or with what was asked of a library.
+fn tell(
+    f: &mut fmt::Formatter<'_>,
+    file: Option<&str>,
+    error: &impl std::error::Error,
+) -> fmt::Result {
+    if let Some(file) = file {
+        write!(f, "{file}: ")?;
+    }
+    match error.source().and_then(|source| source.downcast_ref()) {
+        Some(source) => write!(f, "cannot read: {}", words(source)),
+        None => fmt::Display::fmt(error, f),
     }
 }
 

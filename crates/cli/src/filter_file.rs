@@ -5,29 +5,51 @@ use std::io;
 use std::path::Path;
 
 use petal::{AnyFilter, Mapped};
+use petal_interop::Foreign;
 use petal_lines::LEAST_MEMORY;
 
 use crate::exit::{Failure, Result, words};
 use crate::text;
 
-/// Maps a filter file into memory; nothing but its header is read.
-#[expect(unsafe_code, reason = "the one place where the program maps a file")]
+/// Maps a petal file into memory; nothing but its header is read.
 pub(crate) fn open(path: &Path) -> Result<AnyFilter<Mapped>> {
+    AnyFilter::open_mapped(map(path)?).map_err(of_native(path))
+}
+
+/// Maps a file of any kind.
+#[expect(unsafe_code, reason = "the one place where the program maps a file")]
+pub(crate) fn map(path: &Path) -> Result<Mapped> {
     let file = open_file(path)?;
     // SAFETY: the map is private to this process and read only. If another process cuts the file
     // short meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no memory harmed.
     // petal itself never changes a filter file in place: it moves a new one over it.
     let map = unsafe { Mapped::open(&file) };
-    map.and_then(AnyFilter::open_mapped).map_err(Failure::of_file(path))
+    map.map_err(Failure::of_file(path))
 }
 
 /// Reads a filter file and its metadata into memory, every byte examined.
 pub(crate) fn read(path: &Path) -> Result<(AnyFilter, String)> {
     let file = io::BufReader::with_capacity(1 << 20, open_file(path)?);
-    AnyFilter::read_from(file).map_err(Failure::of_file(path))
+    AnyFilter::read_from(file).map_err(of_native(path))
 }
 
-fn open_file(path: &Path) -> Result<File> {
+/// What is wrong with a file that should be petal's own: perhaps that it is another program's.
+fn of_native(path: &Path) -> impl Fn(petal::Error) -> Failure + '_ {
+    move |error| {
+        let other = || Foreign::from_bytes(map(path).ok()?, None).ok();
+        match error.is_foreign().then(other).flatten() {
+            Some(other) => Failure::Plain(format!(
+                "{}: is a {} filter; of other programs' filters petal knows check, info, add, \
+                 merge and verify",
+                path.display(),
+                other.format()
+            )),
+            None => Failure::of_file(path)(error),
+        }
+    }
+}
+
+pub(crate) fn open_file(path: &Path) -> Result<File> {
     let failed = |error: io::Error| {
         Failure::Plain(format!("{}: cannot read: {}", path.display(), words(&error)))
     };

@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod exit;
 mod filter_file;
+mod foreign_file;
 mod lock;
 mod memory;
 mod output;

@@ -1,6 +1,9 @@
 //! Bits in the bytes of a foreign file, wherever and in whatever order they lie there: asked and
 //! set in place, so that nothing is converted and a mapped file is as good as one in memory.
 
+use crate::error::{Error, Result};
+use crate::format::Format;
+
 /// In which order bits lie in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -74,7 +77,22 @@ impl Bits {
 
     /// How many bits are set. Cost: one pass over them.
     pub(crate) fn count_ones(self, file: &[u8]) -> u64 {
-        count_ones(self.of(file))
+        let behind = (self.count..self.bytes() * 8).filter(|bit| self.get(file, *bit));
+        count_ones(self.of(file)) - behind.count() as u64
+    }
+
+    /// Examines the bits between the row and where the bytes that hold it end: the libraries leave
+    /// them clear.
+    pub(crate) fn check_padding(self, file: &[u8], end: u64, format: Format) -> Result<()> {
+        match (self.count..end).find(|bit| self.get(file, *bit)) {
+            None => Ok(()),
+            Some(bit) => Err(Error::malformed(
+                format.name(),
+                "padding",
+                "no bits set",
+                format_args!("bit {bit} of {}", self.count),
+            )),
+        }
     }
 
     /// Sets every bit that is set in another row of the same length and order.
@@ -117,6 +135,8 @@ mod tests {
             bits.unite(&mut other, bits, &file);
             assert_eq!(other, file);
             assert!(!bits.get(&file, 1 << 40) && !bits.set(&mut file, 1 << 40));
+            let fewer = Bits { count: 70, ..bits };
+            assert_eq!(fewer.count_ones(&[0xff; 19]), 70);
         }
     }
 }

@@ -45,6 +45,11 @@ pub(crate) fn to_be64(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
+/// The high byte first.
+pub(crate) fn to_be128(number: u128) -> [u8; 16] {
+    number.to_be_bytes()
+}
+
 /// Puts bytes at a place where there are some.
 pub(crate) fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
     if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.get_mut(..what.len())) {

@@ -6,11 +6,12 @@ use crate::formats;
 use crate::scheme::Scheme;
 
 /// Files that are known and are no filters that can be read, by their first bytes.
-const KNOWN: [(&[u8], &str); 6] = [
+const KNOWN: [(&[u8], &str); 7] = [
     (b"\x89PETAL\r\n", "a petal file; open it as one"),
     (b"PAR1", "a whole Parquet file; petal probe asks the filters in it"),
     (b"PARE", "a Parquet file with an encrypted footer, which cannot be read without its key"),
     (b"ORC", "an ORC file, whose filters petal does not read"),
+    (b"{\"m\":", "the JSON of Go's bloom; write the filter with its WriteTo"),
     (b"MBITARRAY", "a filter of pybloomfiltermmap3, which petal does not read"),
     (
         b"\xac\xed\x00\x05",
@@ -34,15 +35,22 @@ pub(crate) fn detect(file: &[u8]) -> Result<(Format, Box<dyn Scheme>)> {
 
 /// The first bytes, to be shown.
 fn beginning(file: &[u8]) -> String {
-    let start: Vec<_> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let start = &file[..file.len().min(8)];
+    let is_text = start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'));
+    match start {
+        [] => return "no bytes at all".to_owned(),
+        text if is_text => return format!("the text {:?}", String::from_utf8_lossy(text)),
+        _ => {}
+    }
+    let start: Vec<_> = start.iter().map(|byte| format!("{byte:02x}")).collect();
     let untold: Vec<_> = Format::ALL
         .into_iter()
         .filter(|format| !format.is_told_by_its_bytes())
         .map(Format::name)
         .collect();
     format!(
-        "{} bytes that begin with {}; if it is of a format without a mark ({}) or damaged, say \
-         which with --format",
+        "{} bytes that begin with {}; name the format of a damaged file, or of one without a mark \
+         ({}), with --format",
         file.len(),
         start.join(" "),
         untold.join(", ")

@@ -20,6 +20,7 @@ enum Kind {
     Ambiguous { formats: Vec<Format> },
     Malformed { format: &'static str, what: &'static str, expected: String, found: String },
     Limit { format: &'static str, what: String, do_this: &'static str },
+    Full { format: &'static str, what: String, do_this: &'static str },
     Unsupported { format: &'static str, what: &'static str },
     Invalid { what: &'static str, expected: &'static str, found: String },
     Key { expected: &'static str, found: String },
@@ -57,6 +58,11 @@ impl Error {
     /// More than the format, or the library it comes from, allows.
     pub(crate) fn limit(format: Format, what: impl Into<String>, do_this: &'static str) -> Self {
         Self::new(Kind::Limit { format: format.name(), what: what.into(), do_this })
+    }
+
+    /// A filter takes no more keys, by its library's rules.
+    pub(crate) fn full(format: Format, what: impl Into<String>, do_this: &'static str) -> Self {
+        Self::new(Kind::Full { format: format.name(), what: what.into(), do_this })
     }
 
     /// The format cannot do that; `what` completes "a ... filter".
@@ -117,6 +123,12 @@ impl Error {
         matches!(&*self.0, Kind::Limit { .. })
     }
 
+    /// The filter holds as many keys as its library lets it hold.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(&*self.0, Kind::Full { .. })
+    }
+
     /// A key does not have the form that the filter's keys have.
     #[must_use]
     pub fn is_key(&self) -> bool {
@@ -139,7 +151,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Unknown { found } => write!(f, "not a filter of a known format: found {found}"),
+            Kind::Unknown { found } => {
+                write!(f, "not a petal file, nor a filter of another known format: found {found}")
+            }
             Kind::Ambiguous { formats } => {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "may be {}; say which with --format", names.join(" or "))
@@ -147,7 +161,9 @@ impl fmt::Display for Error {
             Kind::Malformed { format, what, expected, found } => {
                 write!(f, "no sound {format} filter: {what}: expected {expected}, found {found}")
             }
-            Kind::Limit { format, what, do_this } => write!(f, "{format}: {what}; {do_this}"),
+            Kind::Limit { format, what, do_this } | Kind::Full { format, what, do_this } => {
+                write!(f, "{format}: {what}; {do_this}")
+            }
             Kind::Unsupported { format, what } => write!(f, "a {format} filter {what}"),
             Kind::Invalid { what, expected, found } => {
                 write!(f, "{what}: expected {expected}, found {found}")

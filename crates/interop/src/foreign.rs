@@ -37,13 +37,19 @@ pub struct Foreign<B = Vec<u8>> {
     form: KeyForm,
     scheme: Box<dyn Scheme>,
     file: B,
-    /// Bytes that it may take.
+    /// Bytes that it may grow to if it lies in a short form.
     limit: u64,
 }
+
+/// What a few bytes may claim of memory if nobody said how much there is.
+const UNTOLD_LIMIT: u64 = 1 << 20;
 
 impl<B: AsRef<[u8]>> Foreign<B> {
     /// A filter over the bytes of a file; `None` recognises the format. Only the header and the
     /// length are examined.
+    ///
+    /// Some formats have a short form for an empty filter. One of 1 MiB or less takes keys; for
+    /// larger ones, [`read_from`](Foreign::read_from) is told how large they may become.
     ///
     /// # Errors
     /// If the bytes are no filter of that format, or of no format or several.
@@ -52,7 +58,7 @@ impl<B: AsRef<[u8]>> Foreign<B> {
             Some(format) => (format, formats::open(format, file.as_ref())?),
             None => detect(file.as_ref())?,
         };
-        Ok(Self { format, form: KeyForm::default(), scheme, file, limit: u64::MAX })
+        Ok(Self { format, form: KeyForm::default(), scheme, file, limit: UNTOLD_LIMIT })
     }
 
     /// The same filter, its keys in another form than text.
@@ -87,7 +93,14 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     /// How its keys become words; for threads of their own.
     #[must_use]
     pub fn hasher(&self) -> Hasher {
-        Hasher { form: self.form, digest: self.scheme.digest(), space: Vec::new() }
+        Hasher { form: self.form, digest: self.scheme.digest(), space: Vec::new(), empty: true }
+    }
+
+    /// The same for keys that are to be put in: refuses an empty key where the program that the
+    /// format belongs to does.
+    #[must_use]
+    pub fn member_hasher(&self) -> Hasher {
+        Hasher { empty: self.scheme.takes_empty_keys(), ..self.hasher() }
     }
 
     /// Words that a key comes to.
@@ -121,6 +134,12 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.file.as_ref()
+    }
+
+    /// The bytes it was made of.
+    #[must_use]
+    pub fn into_bytes(self) -> B {
+        self.file
     }
 
     /// Writes the file; packed with gzip if asked, as DCSO's `bloom --gzip` does.
@@ -187,14 +206,13 @@ impl Foreign {
     /// If the key does not have the form of the filter's keys, or the filter takes no more.
     pub fn insert(&mut self, key: &[u8]) -> Result<bool> {
         let (mut words, mut new) = (Vec::new(), Answers::new());
-        self.hasher().hash(key, &mut words)?;
-        self.accepts(key)?;
+        self.member_hasher().hash(key, &mut words)?;
         self.insert_words(&words, &mut new)?;
         Ok(new.get(0))
     }
 
-    /// Puts keys in by what [`Hasher::hash`] gave for them, each of which the filter
-    /// [`accepts`](Self::accepts); `new` gets an answer for each.
+    /// Puts keys in by what [`member_hasher`](Self::member_hasher) gave for them; `new` gets an
+    /// answer for each.
     ///
     /// # Errors
     /// If the filter takes no more.
@@ -225,16 +243,6 @@ impl Foreign {
         }
         self.scheme.unite(&mut self.file, &*other.scheme, other.file.as_ref());
         Ok(())
-    }
-}
-
-impl<B> Foreign<B> {
-    /// Whether a key of the right form can be put in.
-    ///
-    /// # Errors
-    /// If the program that the format belongs to does not take it.
-    pub fn accepts(&self, key: &[u8]) -> Result<()> {
-        self.scheme.accepts(key)
     }
 }
 
@@ -272,6 +280,8 @@ pub struct Hasher {
     form: KeyForm,
     digest: Digest,
     space: Vec<u8>,
+    /// Whether an empty key is a key.
+    empty: bool,
 }
 
 impl Hasher {
@@ -281,6 +291,9 @@ impl Hasher {
     /// If the key does not have the form that the filter's keys have; nothing is appended then.
     #[inline]
     pub fn hash(&mut self, key: &[u8], words: &mut Vec<u64>) -> Result<()> {
+        if key.is_empty() && !self.empty {
+            return Err(Error::key("a key that is not empty, for the format holds none", key));
+        }
         let digest = &self.digest;
         self.form.with_bytes(key, &mut self.space, |bytes| digest(bytes, words))
     }

@@ -20,6 +20,10 @@ use crate::format::Format;
 /// From the bytes of a key to words: always appends as many as [`Scheme::words`] says.
 pub(crate) type Digest = Arc<dyn Fn(&[u8], &mut Vec<u64>) + Send + Sync>;
 
+/// Bits of a key that a file may claim, where its format has room for any number: so many keep
+/// a key from taking minutes, and no rate that a number can express needs a sixtieth of them.
+pub(crate) const MOST_PROBES: u64 = 65_535;
+
 /// A format's way with keys and bits.
 pub(crate) trait Scheme: Debug + Send + Sync {
     /// Words that a key comes to; at least one.
@@ -28,9 +32,9 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// How it comes to them.
     fn digest(&self) -> Digest;
 
-    /// Why a key cannot be put in, if so.
-    fn accepts(&self, _key: &[u8]) -> Result<()> {
-        Ok(())
+    /// Whether the program holds empty keys: some refuse them, some drop them.
+    fn takes_empty_keys(&self) -> bool {
+        true
     }
 
     /// Answers for each key of a batch.
@@ -72,9 +76,9 @@ pub(crate) trait Positional: Debug + Send + Sync {
     /// See [`Scheme::digest`].
     fn digest(&self) -> Digest;
 
-    /// See [`Scheme::accepts`].
-    fn accepts(&self, _key: &[u8]) -> Result<()> {
-        Ok(())
+    /// See [`Scheme::takes_empty_keys`].
+    fn takes_empty_keys(&self) -> bool {
+        true
     }
 
     /// The bits of the key with these words, each below the number of bits.
@@ -85,6 +89,11 @@ pub(crate) trait Positional: Debug + Send + Sync {
 
     /// Bits of a key.
     fn probes(&self) -> u32;
+
+    /// Whether the library would put one more key in.
+    fn room(&self, _file: &[u8]) -> Result<()> {
+        Ok(())
+    }
 
     /// See [`Scheme::unfold`].
     fn unfold(&mut self, _file: &mut Vec<u8>, _limit: u64) -> Result<()> {
@@ -124,8 +133,8 @@ impl<P: Positional> Scheme for P {
         Positional::digest(self)
     }
 
-    fn accepts(&self, key: &[u8]) -> Result<()> {
-        Positional::accepts(self, key)
+    fn takes_empty_keys(&self) -> bool {
+        Positional::takes_empty_keys(self)
     }
 
     fn contains(&self, file: &[u8], words: &[u64], found: &mut Answers) {
@@ -145,13 +154,20 @@ impl<P: Positional> Scheme for P {
 
     fn insert(&mut self, file: &mut Vec<u8>, words: &[u64], new: &mut Answers) -> Result<()> {
         let (each, bits) = (Positional::words(self), self.bits());
+        let mut room = Ok(());
         new.answer(words.len() / each, |at| {
+            if room.is_ok() {
+                room = self.room(file);
+            }
+            if room.is_err() {
+                return false;
+            }
             let key = &words[at * each..(at + 1) * each];
             let changed = self.positions(key).map(|bit| u64::from(bits.set(file, bit))).sum();
             self.note(file, changed);
             changed > 0
         });
-        Ok(())
+        room
     }
 
     fn unfold(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {

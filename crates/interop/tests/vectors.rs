@@ -6,7 +6,7 @@ use common::{filled, lines};
 use petal_interop::{Foreign, Format, KeyForm};
 
 /// Format, form of keys, and the whole file.
-const VECTORS: [(Format, KeyForm, &str); 9] = [
+const VECTORS: [(Format, KeyForm, &str); 12] = [
     (Format::Guava, KeyForm::Text, "010700000001a89288689bc9aa8c"),
     (Format::Guava, KeyForm::Utf16, "0107000000012c936946c9ba9d8c"),
     (Format::SparkV1, KeyForm::Text, "000000010000000700000001b6a32c04ec52692c"),
@@ -16,8 +16,7 @@ const VECTORS: [(Format, KeyForm, &str); 9] = [
     (
         Format::DataSketches,
         KeyForm::Text,
-        "040115000700000039300000000000000100000000000000ffffffffffffffff6011a407aaa27887\
-         ",
+        "040115000700000039300000000000000100000000000000ffffffffffffffff6011a407aaa27887",
     ),
     (
         Format::Parquet,
@@ -30,6 +29,17 @@ const VECTORS: [(Format, KeyForm, &str); 9] = [
         KeyForm::Text,
         "010000000000000005000000000000007b14ae47e17a843f07000000000000002f00000000000000050000000\
          000000083fcf1cf1d5b0000",
+    ),
+    (
+        Format::GoBloom,
+        KeyForm::Text,
+        "0000000000000030000000000000000700000000000000300000b583a4a4a62a",
+    ),
+    (Format::Rbloom, KeyForm::Text, "06000000000000005d0468326959"),
+    (
+        Format::Pybloom,
+        KeyForm::Text,
+        "7b14ae47e17a843f0700000000000000070000000000000005000000000000000500000000000000697cb692cbd501",
     ),
 ];
 

@@ -21,6 +21,8 @@ enum Kind {
     Changed { input: String },
     StdinTwice,
     LineTooLong { input: String, offset: u64, limit: u64 },
+    BadLine { input: String, offset: u64, why: String },
+    Foreign(Box<dyn std::error::Error + Send + Sync>),
     MemoryTooSmall { asked: u64, least: u64 },
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
     ListTooLong { inputs: String, cap: u64 },
@@ -66,6 +68,16 @@ impl Error {
 
     pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64) -> Self {
         Self::new(Kind::LineTooLong { input: input.to_owned(), offset, limit })
+    }
+
+    pub(crate) fn bad_line(input: &str, offset: u64, why: String) -> Self {
+        Self::new(Kind::BadLine { input: input.to_owned(), offset, why })
+    }
+
+    /// What another make of filter says: of [`LineFilterMut::put`](crate::LineFilterMut::put).
+    #[must_use]
+    pub fn of_filter(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::new(Kind::Foreign(Box::new(error)))
     }
 
     pub(crate) fn memory_too_small(asked: u64, least: u64) -> Self {
@@ -144,6 +156,12 @@ impl Error {
         matches!(&*self.0, Kind::LineTooLong { .. })
     }
 
+    /// A line cannot be a key of the filter.
+    #[must_use]
+    pub fn is_bad_line(&self) -> bool {
+        matches!(&*self.0, Kind::BadLine { .. })
+    }
+
     /// The memory cap is below the least this job can work in.
     #[must_use]
     pub fn is_memory_too_small(&self) -> bool {
@@ -213,6 +231,10 @@ impl fmt::Display for Error {
                  cap; raise -m, or check that the file has the line ends you expect (-z for NUL)",
                 readable_size(*limit)
             ),
+            Kind::BadLine { input, offset, why } => {
+                write!(f, "{input}: the line at byte {offset}: {why}")
+            }
+            Kind::Foreign(error) => error.fmt(f),
             Kind::MemoryTooSmall { asked, least } => write!(
                 f,
                 "-m: {} is too little, at least {} is needed; raise -m",

@@ -5,11 +5,12 @@
 
 use std::io::Write;
 
-use petal::{FilterType, HashSpec, Membership, MembershipMut};
+use petal::{HashSpec, MembershipMut};
 
 use crate::error::{Error, Result};
 use crate::exceptions::Exceptions;
 use crate::input::{Input, Source};
+use crate::line_filter::{LineFilter, LineFilterMut, LineHash};
 use crate::pass::{Batch, Flow, Scratch};
 use crate::print::{Printer, Sinks};
 use crate::settings::Settings;
@@ -71,25 +72,25 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<
 ///
 /// # Errors
 /// When an input cannot be read, the filter is full, or it has grown to more than `most`.
-pub fn fill(
+pub fn fill<F: LineFilterMut + ?Sized>(
     settings: &Settings<'_>,
-    filter: &mut dyn MembershipMut,
+    filter: &mut F,
     inputs: &[Source],
     most: u64,
 ) -> Result<Filled> {
     let (budget, inputs) = settings.open(inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
-    let hash = filter.hash_spec();
+    let hash = filter.member_hash();
     let mut new = 0;
-    let is_table = filter.filter_type() == FilterType::Quotient;
-    let begun = filter.size_bytes();
-    let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-        if is_table && filter.fill_ratio() > MOST_LOAD {
+    let begun = filter.bytes();
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        refuse_bad_line(&inputs, batch, scratch)?;
+        if filter.is_crammed() {
             return Err(Error::full());
         }
-        filter.insert_hashes(&scratch.keys, &mut scratch.answers)?;
+        filter.put(&scratch.keys, &mut scratch.answers)?;
         new += scratch.answers.count_ones();
-        let size = filter.size_bytes();
+        let size = filter.bytes();
         if size > begun && size > most {
             return Err(Error::outgrown(size, most));
         }
@@ -98,9 +99,6 @@ pub fn fill(
     let seen = settings.pass(budget).run("filling", &inputs, hashing(hash), fold)?;
     Ok(Filled { lines: seen.lines, new })
 }
-
-/// Share of a table's slots up to which more lines are put into it.
-const MOST_LOAD: f64 = 0.97;
 
 /// The hashes of all lines of the inputs, in order: for filters that are made at once. `held` are
 /// those that the caller holds already.
@@ -168,9 +166,9 @@ pub fn remove(
 
 /// Prints the lines that a filter may hold, or, inverted, those that it certainly does not.
 /// Without a sink they are only counted.
-pub fn check(
+pub fn check<F: LineFilter + ?Sized>(
     settings: &Settings<'_>,
-    filter: &dyn Membership,
+    filter: &F,
     inputs: &[Source],
     asked: Check<'_>,
     sink: Option<&mut (dyn Write + Send)>,
@@ -181,17 +179,21 @@ pub fn check(
     let pass = settings.pass(budget);
     let mut printer =
         Printer::new(Sinks { kept: sink, rest: None }, settings.delimiter, pass.budget.chunk);
-    let hash = hashing(filter.hash_spec());
+    let hash = hashing(filter.line_hash());
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);
-        filter.contains_hashes(&scratch.keys, &mut scratch.answers);
+        scratch.picks.clear();
+        if scratch.bad_line.is_some() {
+            return;
+        }
+        filter.holds(&scratch.keys, &mut scratch.answers);
         let answers = &scratch.answers;
         let allowed = |line| asked.allow.is_some_and(|list| list.contains(batch.line(line)));
         let held = |line| answers.get(line) && !allowed(line);
-        scratch.picks.clear();
         scratch.picks.extend((0..batch.len()).filter(|&line| held(line) != asked.invert));
     };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        refuse_bad_line(&inputs, batch, scratch)?;
         for &line in &scratch.picks {
             printer.line(batch.line(line))?;
         }
@@ -206,9 +208,20 @@ pub fn check(
 }
 
 /// Hashes every line of a batch the way the filter's file says.
-fn hashing(hash: HashSpec) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
+fn hashing(hash: impl LineHash) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
     move |batch, scratch| {
-        scratch.take_keys(batch, &hash);
+        scratch.keys.clear();
+        scratch.bad_line = hash.hash_lines(batch.lines(), &mut scratch.keys).err();
+    }
+}
+
+/// A line that cannot be a key ends the pass, when its turn comes.
+fn refuse_bad_line(inputs: &[&Input], batch: &Batch<'_>, scratch: &mut Scratch) -> Result<()> {
+    match scratch.bad_line.take() {
+        None => Ok(()),
+        Some(bad) => {
+            Err(Error::bad_line(inputs[batch.input].name(), batch.offset(bad.line), bad.why))
+        }
     }
 }
 

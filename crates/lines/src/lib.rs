@@ -42,6 +42,7 @@ mod fingerprint;
 mod input;
 mod judge;
 mod ledger;
+mod line_filter;
 mod lock;
 mod marks;
 mod pass;
@@ -66,6 +67,7 @@ pub use filters::{Check, Checked, Filled, Removed, check, count_lines, fill, has
 pub use input::Source;
 pub use judge::Verb;
 pub use ledger::Ledger;
+pub use line_filter::{BadLine, LineFilter, LineFilterMut, LineHash};
 pub use lock::Lock;
 pub use plan::Strategy;
 pub use print::Sinks;

@@ -15,6 +15,7 @@ use crate::chunks::{Chunks, Text, Ticket};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::input::Input;
+use crate::line_filter::BadLine;
 use crate::progress::Progress;
 use crate::vector::line_ends;
 
@@ -79,6 +80,8 @@ pub(crate) struct Scratch {
     pub(crate) keys: Vec<u64>,
     pub(crate) prints: Vec<Fingerprint>,
     pub(crate) answers: Answers,
+    /// The first line of the batch that cannot be a key.
+    pub(crate) bad_line: Option<BadLine>,
     /// Lines of the batch that matter, by number.
     pub(crate) picks: Vec<usize>,
 }

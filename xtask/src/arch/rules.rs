@@ -166,11 +166,15 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "vector", uses: &[] },
             Room { name: "fingerprint", uses: &["vector"] },
             Room { name: "lock", uses: &[] },
+            Room { name: "line_filter", uses: &[] },
             Room { name: "table", uses: &["fingerprint"] },
             Room { name: "input", uses: &[] },
             Room { name: "budget", uses: &["input"] },
             Room { name: "chunks", uses: &["budget", "input"] },
-            Room { name: "pass", uses: &["budget", "chunks", "fingerprint", "input", "vector"] },
+            Room {
+                name: "pass",
+                uses: &["budget", "chunks", "fingerprint", "input", "line_filter", "vector"],
+            },
             Room { name: "report", uses: &["pass"] },
             Room { name: "spill", uses: &["input"] },
             Room { name: "marks", uses: &["input", "spill"] },
@@ -218,7 +222,10 @@ pub(super) const HOUSES: &[House] = &[
                 name: "exceptions",
                 uses: &["fingerprint", "input", "pass", "settings", "table"],
             },
-            Room { name: "filters", uses: &["exceptions", "input", "pass", "print", "settings"] },
+            Room {
+                name: "filters",
+                uses: &["exceptions", "input", "line_filter", "pass", "print", "settings"],
+            },
             Room { name: "ledger", uses: &["fingerprint", "table"] },
             Room {
                 name: "seen",
@@ -288,6 +295,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
     },
     UnsafeRoom {
         prefix: "crates/core/tests/memory.rs",
+        at_most: None,
+        why: "an allocator that counts",
+    },
+    UnsafeRoom {
+        prefix: "crates/interop/tests/hostile.rs",
         at_most: None,
         why: "an allocator that counts",
     },

@@ -5,7 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use petal::FilterType;
+use petal_interop::{Format, KeyForm};
 
+use super::foreign::{Foreign, Known, Written, formats, forms};
 use super::{Engine, Inputs, Memory, Read};
 use crate::text::{parse_count, parse_duration, parse_rate};
 
@@ -100,6 +102,20 @@ pub(crate) struct BuildArgs {
     /// Hash with a secret random key: for lines that an adversary may choose
     #[arg(long)]
     pub(crate) keyed: bool,
+    /// Make another program's filter, sized as that program would
+    #[arg(
+        long, value_name = "FORMAT", value_parser = formats(),
+        conflicts_with_all = [
+            "kind", "growing", "up_to", "window", "last", "width", "seed", "keyed",
+        ],
+    )]
+    pub(crate) format: Option<Format>,
+    /// What lines are as keys of the other program [default: text]
+    #[arg(long = "as", value_name = "FORM", value_parser = forms(), requires = "format")]
+    pub(crate) form: Option<KeyForm>,
+    /// Pack the other program's file with gzip
+    #[arg(long, requires = "format")]
+    pub(crate) gzip: bool,
     #[command(flatten)]
     pub(crate) read: Read,
 }
@@ -126,6 +142,10 @@ pub(crate) struct AddArgs {
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
+    #[command(flatten)]
+    pub(crate) foreign: Foreign,
+    #[command(flatten)]
+    pub(crate) known: Known,
     #[command(flatten)]
     pub(crate) clock: Clock,
     #[command(flatten)]
@@ -159,6 +179,10 @@ pub(crate) struct CheckArgs {
     /// Count the lines of LIST as not held, whatever the filter says: known false positives
     #[arg(long, value_name = "LIST")]
     pub(crate) allow: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) foreign: Foreign,
+    #[command(flatten)]
+    pub(crate) known: Known,
     /// Print only the number of lines
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,
@@ -224,6 +248,8 @@ pub(crate) struct MergeArgs {
     /// The filters to unite; one whose size is a multiple of another's is folded to that
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: Written,
     /// Fold to whatever all sizes have in common, be it next to nothing
     #[arg(long)]
     pub(crate) fold: bool,
@@ -288,6 +314,8 @@ pub(crate) struct InfoArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) written: Written,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -298,6 +326,8 @@ pub(crate) struct VerifyArgs {
     /// The filter files
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: Written,
     /// Print nothing when all is well
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -4,6 +4,7 @@
 
 mod examples;
 mod filters;
+mod foreign;
 mod pages;
 mod plan;
 mod sets;
@@ -21,6 +22,7 @@ pub(crate) use filters::{
     AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, FreezeArgs, InfoArgs, Kind, MergeArgs,
     RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
+pub(crate) use foreign::{Foreign, Written};
 pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use sets::{Answer, DedupArgs, SetArgs};

@@ -1,8 +1,8 @@
 //! `add`: more lines into a filter file.
 
-use petal_lines::fill;
+use petal_lines::{Source, fill};
 
-use super::{build, bytes, counters, make, seen, settings};
+use super::{build, bytes, counters, foreign, known, make, refuse_stdin_twice, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::filter_file;
@@ -11,9 +11,15 @@ use crate::output::{Output, behind_links};
 use crate::progress::Teller;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
+    if let Some(outcome) = foreign::add(args)? {
+        return Ok(outcome);
+    }
+    foreign::refuse_form(&args.filter, args.foreign)?;
     let teller = Teller::new(&args.engine.talk, false);
     let mut settings = settings(&args.engine, &teller);
     let inputs = args.inputs.sources();
+    let list = args.known.probe_known.as_ref().map(Source::from_arg);
+    refuse_stdin_twice(&[inputs.clone(), list.iter().cloned().collect()].concat())?;
     let _lock = lock::take(&behind_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     settings.memory = filter_file::fits(&args.filter, settings.memory)?;
@@ -25,6 +31,9 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         )));
     }
     make::advance(&mut filter, &args.clock);
+    if let Some(list) = &list {
+        known::of_native(&settings, filter.face(), &args.filter, list)?;
+    }
     let face = filter.face_mut().map_err(Failure::of_file(&args.filter))?;
     let filled = fill(&settings, face, &inputs, bytes(args.engine.memory));
     teller.finish();

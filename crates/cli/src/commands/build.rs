@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use petal::{AnyFilter, FilterType, Membership};
+use petal_interop::Format;
 use petal_lines::{Settings, Source, count_lines, fill};
 
 use super::{bytes, counters, make, refuse_stdin_twice};
@@ -16,6 +17,9 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.read.talk, false);
     let settings = reading(&args.read, &teller);
     let inputs = args.inputs.sources();
+    if let Some(format) = args.format {
+        return foreign(args, format, &settings, &inputs, &teller);
+    }
     // Refused before any work is done.
     let kind = make::kind(args)?;
     let mut all = inputs.clone();
@@ -36,6 +40,27 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     if filter.face().inserted() == 0 {
         teller.say("note: no lines came in; the filter is empty");
     }
+    Ok(Outcome::Done)
+}
+
+/// Another program's filter.
+fn foreign(
+    args: &BuildArgs,
+    format: Format,
+    settings: &Settings<'_>,
+    inputs: &[Source],
+    teller: &Teller,
+) -> Result<Outcome> {
+    let mut all = inputs.to_vec();
+    all.extend(args.not_in.as_ref().map(Source::from_arg));
+    refuse_stdin_twice(&all)?;
+    let output = Output::open(Some(&args.output), &all)?;
+    let keys = args.expected.map_or_else(|| counted(settings, inputs), Ok)?;
+    let filter = super::foreign::build(args, format, settings, inputs, keys);
+    teller.finish();
+    let filter = filter?;
+    super::foreign::warn_if_overfull(&filter, Some(args.fpr.unwrap_or(make::RATE)), teller);
+    super::foreign::write(&filter, args.gzip, output, &args.output)?;
     Ok(Outcome::Done)
 }
 

@@ -1,12 +1,15 @@
 //! `check`: which lines a filter may hold.
 
-use petal::{AnyFilter, Mapped, Membership};
-use petal_lines::{Check, Exceptions, Settings, Source, check};
+use std::path::Path;
 
-use super::{make, print, prints, refuse_stdin_twice, settings};
+use petal::{AnyFilter, Mapped};
+use petal_lines::{Check, Checked, Exceptions, Settings, Source, check};
+
+use super::{foreign, known, make, print, prints, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
 use crate::filter_file;
+use crate::foreign_file::{self, AnyFile, Bytes, ForeignFilter};
 use crate::output::Output;
 use crate::progress::Teller;
 
@@ -14,12 +17,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
     let mut settings = settings(&args.engine, &teller);
     settings.memory = filter_file::fits(&args.filter, settings.memory)?;
-    let filter = Asked::open(args)?;
+    let filter = Asked::open(args, settings.memory)?;
     let inputs = args.inputs.sources();
     let list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
     all.extend(list.clone());
+    let known = args.known.probe_known.as_ref().map(Source::from_arg);
+    all.extend(known.clone());
     refuse_stdin_twice(&all)?;
     // Refused before any line is read.
     let mut output =
@@ -27,7 +32,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let allow = list.map(|list| exceptions(&settings, &list)).transpose()?;
     let asked = Check { invert: args.invert, allow: allow.as_ref() };
     let sink = output.as_mut().map(|output| output.file() as &mut (dyn std::io::Write + Send));
-    let checked = check(&settings, filter.face(), &inputs, asked, sink);
+    if let Some(known) = &known {
+        filter.probe(&settings, &args.filter, known)?;
+    }
+    let checked = filter.check(&settings, &inputs, asked, sink);
     teller.finish();
     let found = checked?.found;
     match output {
@@ -43,11 +51,19 @@ enum Asked {
     Mapped(AnyFilter<Mapped>),
     /// In memory: what has grown too old since lines were added is to be forgotten.
     Read(AnyFilter),
+    /// Another program's.
+    Foreign(ForeignFilter<Bytes>),
 }
 
 impl Asked {
-    fn open(args: &CheckArgs) -> Result<Self> {
-        let filter = filter_file::open(&args.filter)?;
+    fn open(args: &CheckArgs, memory: u64) -> Result<Self> {
+        let filter = match foreign_file::open(&args.filter, args.foreign.written, memory)? {
+            AnyFile::Foreign(filter) => {
+                return Ok(Self::Foreign(filter.with_keys(args.foreign.form.unwrap_or_default())));
+            }
+            AnyFile::Native(filter) => filter,
+        };
+        foreign::refuse_form(&args.filter, args.foreign)?;
         if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
             return Ok(Self::Mapped(filter));
         }
@@ -56,10 +72,26 @@ impl Asked {
         Ok(Self::Read(filter))
     }
 
-    fn face(&self) -> &dyn Membership {
+    fn check(
+        &self,
+        settings: &Settings<'_>,
+        inputs: &[Source],
+        asked: Check<'_>,
+        sink: Option<&mut (dyn std::io::Write + Send)>,
+    ) -> petal_lines::Result<Checked> {
         match self {
-            Self::Mapped(filter) => filter.face(),
-            Self::Read(filter) => filter.face(),
+            Self::Mapped(filter) => check(settings, filter.face(), inputs, asked, sink),
+            Self::Read(filter) => check(settings, filter.face(), inputs, asked, sink),
+            Self::Foreign(filter) => check(settings, filter, inputs, asked, sink),
+        }
+    }
+
+    /// Goes on only if every line of a list is held.
+    fn probe(&self, settings: &Settings<'_>, path: &Path, known: &Source) -> Result<()> {
+        match self {
+            Self::Mapped(filter) => known::of_native(settings, filter.face(), path, known),
+            Self::Read(filter) => known::of_native(settings, filter.face(), path, known),
+            Self::Foreign(filter) => known::of_foreign(settings, filter, path, known),
         }
     }
 }

@@ -3,13 +3,18 @@
 use petal::{FilterType, Membership};
 use serde_json::{Value, json};
 
-use super::print;
-use crate::args::InfoArgs;
+use super::{bytes, foreign_info, print};
+use crate::args::{InfoArgs, Memory};
 use crate::exit::{Failure, Outcome, Result};
-use crate::{filter_file, plot, text};
+use crate::foreign_file::{self, AnyFile};
+use crate::{plot, text};
 
 pub(super) fn run(args: &InfoArgs) -> Result<Outcome> {
-    let filter = filter_file::open(&args.filter)?;
+    let limit = bytes(Memory::Percent(50.0));
+    let filter = match foreign_file::open(&args.filter, args.written, limit)? {
+        AnyFile::Native(filter) => filter,
+        AnyFile::Foreign(filter) => return foreign_info::tell(&filter.0, args),
+    };
     // Its bits are about to be counted: a damaged file must not be described as if it were whole.
     filter.verify().map_err(Failure::of_file(&args.filter))?;
     let facts = Facts::of(filter.face(), filter.metadata());

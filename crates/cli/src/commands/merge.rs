@@ -5,7 +5,7 @@ use std::path::Path;
 use petal::{AnyFilter, FilterType, Mapped};
 use petal_lines::Source;
 
-use super::bytes;
+use super::{bytes, foreign};
 use crate::args::MergeArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
@@ -13,6 +13,9 @@ use crate::progress::Teller;
 use crate::{filter_file, text};
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
+    if let Some(outcome) = foreign::merge(args)? {
+        return Ok(outcome);
+    }
     let teller = Teller::silent(args.quiet);
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let mut output = Output::open(Some(&args.output), &inputs)?;

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::print;
-use crate::args::VerifyArgs;
+use super::{bytes, print};
+use crate::args::{Memory, VerifyArgs, Written};
 use crate::exit::{Failure, Outcome, Result, say};
-use crate::filter_file;
+use crate::foreign_file::{self, AnyFile};
 
 /// One that is damaged does not keep the others from being examined.
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     let mut trouble: Option<Failure> = None;
     for path in &args.filters {
-        match examined(path) {
-            Ok(()) if args.quiet => {}
-            Ok(()) => print(&format!("{}: sound\n", path.display()))?,
+        match examined(path, args.written) {
+            Ok(_) if args.quiet => {}
+            Ok(found) => print(&format!("{}: {found}\n", path.display()))?,
             Err(failure) => {
                 if let Some(before) = trouble.replace(failure) {
                     say(&format!("petal: {before}"));
@@ -24,6 +24,17 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     trouble.map_or(Ok(Outcome::Done), Err)
 }
 
-fn examined(path: &Path) -> Result<()> {
-    filter_file::open(path)?.verify().map_err(Failure::of_file(path))
+/// What a file was found to be.
+fn examined(path: &Path, written: Written) -> Result<String> {
+    match foreign_file::open(path, written, bytes(Memory::Percent(50.0)))? {
+        AnyFile::Native(filter) => {
+            filter.verify().map_err(Failure::of_file(path))?;
+            Ok("sound".to_owned())
+        }
+        AnyFile::Foreign(filter) => {
+            filter.0.verify().map_err(Failure::of_foreign(path))?;
+            let format = filter.0.format();
+            Ok(format!("a {format} filter, sound as far as can be told without a checksum"))
+        }
+    }
 }

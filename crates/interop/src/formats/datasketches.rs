@@ -137,11 +137,8 @@ impl Positional for DataSketches {
         })
     }
 
-    fn accepts(&self, key: &[u8]) -> Result<()> {
-        if key.is_empty() {
-            return Err(Error::key("a byte at least: DataSketches passes over empty keys", key));
-        }
-        Ok(())
+    fn takes_empty_keys(&self) -> bool {
+        false
     }
 
     #[inline]

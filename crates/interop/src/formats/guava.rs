@@ -126,7 +126,7 @@ impl Positional for Guava {
         facts.choice("strategy", strategy);
         facts.forms = &[KeyForm::Text, KeyForm::Utf16, KeyForm::Int64, KeyForm::Int32];
         facts.untold.push(
-            "the funnel: --keys text for stringFunnel(UTF_8) and byteArrayFunnel, \
+            "the funnel: --as text for stringFunnel(UTF_8) and byteArrayFunnel, \
              utf16 for unencodedCharsFunnel, int64 for longFunnel, int32 for integerFunnel",
         );
     }

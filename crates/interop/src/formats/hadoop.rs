@@ -130,12 +130,8 @@ impl Positional for Hadoop {
         })
     }
 
-    fn accepts(&self, key: &[u8]) -> Result<()> {
-        if key.is_empty() {
-            Err(Error::key("a byte at least: Hadoop refuses none", key))
-        } else {
-            Ok(())
-        }
+    fn takes_empty_keys(&self) -> bool {
+        false
     }
 
     #[inline]
@@ -162,15 +158,9 @@ impl Positional for Hadoop {
         );
     }
 
-    /// Nothing is set behind the last bit.
     fn check(&self, file: &[u8]) -> Result<()> {
-        let spare =
-            u32::from(file.last().copied().unwrap_or(0)) >> (self.bits.wrapping_sub(1) % 8) >> 1;
-        if spare == 0 {
-            return Ok(());
-        }
-        let (what, expected) = ("bits behind the last", "none set");
-        Err(Error::malformed(self.hash.format().name(), what, expected, format!("{spare:b}")))
+        let bits = self.bits();
+        bits.check_padding(file, bits.bytes() * 8, self.hash.format())
     }
 }
 
@@ -182,10 +172,6 @@ mod tests {
     fn limits_are_kept() {
         let plan = Plan::new(1 << 30, 0.01, 1 << 40).unwrap();
         assert!(Hadoop::plan(&plan, Hash::Murmur).unwrap_err().is_limit());
-        let plan = Plan::new(10, 0.01, 1000).unwrap();
-        let (scheme, _) = Hadoop::plan(&plan, Hash::Murmur).unwrap();
-        assert!(Positional::accepts(&scheme, b"").unwrap_err().is_key());
-        Positional::accepts(&scheme, b"a").unwrap();
     }
 
     #[test]

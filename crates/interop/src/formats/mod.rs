@@ -2,10 +2,14 @@
 
 mod datasketches;
 mod dcso;
+mod go_bloom;
 mod guava;
 mod hadoop;
 mod parquet;
+mod pybloom;
+mod rbloom;
 mod spark;
+mod squid;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -23,6 +27,13 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
         Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),
         Format::HadoopMurmur => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Murmur)?),
+        Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
+        Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
+        Format::Rbloom => Box::new(rbloom::Rbloom::parse(file)?),
+        Format::Pybloom => match pybloom::Growing::parse(file) {
+            Ok(growing) => Box::new(growing),
+            Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
+        },
         _ => return Err(Error::unsupported(format, "is not read yet")),
     })
 }
@@ -42,6 +53,10 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::DataSketches => boxed(datasketches::DataSketches::plan(plan)?),
         Format::HadoopJenkins => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Jenkins)?),
         Format::HadoopMurmur => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Murmur)?),
+        Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
+        Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
+        Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
+        Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
         _ => return Err(Error::unsupported(format, "is not written yet")),
     })
 }

@@ -4,4 +4,5 @@
 pub(crate) mod fnv;
 pub(crate) mod hadoop;
 pub(crate) mod murmur3;
+pub(crate) mod salted;
 pub(crate) mod spark;

@@ -7,15 +7,43 @@ const C2: u64 = 0x4cf5_ad43_2745_937f;
 /// MurmurHash3_x64_128: the first and the second half of the hash.
 #[inline]
 pub(crate) fn x64_128(key: &[u8], seed: u64) -> [u64; 2] {
-    let (blocks, tail) = key.as_chunks::<16>();
-    let [mut h1, mut h2] = [seed; 2];
-    for block in blocks {
-        let [k1, k2] = halves(block);
-        h1 ^= first(k1);
-        h1 = h1.rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
-        h2 ^= second(k2);
-        h2 = h2.rotate_left(31).wrapping_add(h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
-    }
+    let (blocks, tail) = key.as_chunks();
+    let state = blocks.iter().fold([seed; 2], block);
+    end(state, tail, key.len())
+}
+
+/// The same with seed 0 of a key, and of the key with a byte 1 behind it, in one pass: Go's
+/// bits-and-blooms/bloom.
+#[inline]
+pub(crate) fn x64_128_twice(key: &[u8]) -> [u64; 4] {
+    let (blocks, tail) = key.as_chunks();
+    let state = blocks.iter().fold([0; 2], block);
+    let mut longer = [0; 16];
+    longer[..tail.len()].copy_from_slice(tail);
+    longer[tail.len()] = 1;
+    let [a, b] = end(state, tail, key.len());
+    let [c, d] = if tail.len() == 15 {
+        end(block(state, &longer), &[], key.len() + 1)
+    } else {
+        end(state, &longer[..=tail.len()], key.len() + 1)
+    };
+    [a, b, c, d]
+}
+
+/// Takes in a whole block.
+#[inline]
+fn block([mut h1, mut h2]: [u64; 2], block: &[u8; 16]) -> [u64; 2] {
+    let [k1, k2] = halves(block);
+    h1 ^= first(k1);
+    h1 = h1.rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
+    h2 ^= second(k2);
+    h2 = h2.rotate_left(31).wrapping_add(h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
+    [h1, h2]
+}
+
+/// Takes in what is no whole block, and the length.
+#[inline]
+fn end([mut h1, mut h2]: [u64; 2], tail: &[u8], length: usize) -> [u64; 2] {
     if !tail.is_empty() {
         let mut block = [0; 16];
         block[..tail.len()].copy_from_slice(tail);
@@ -23,8 +51,8 @@ pub(crate) fn x64_128(key: &[u8], seed: u64) -> [u64; 2] {
         h1 ^= first(k1);
         h2 ^= second(k2);
     }
-    h1 ^= key.len() as u64;
-    h2 ^= key.len() as u64;
+    h1 ^= length as u64;
+    h2 ^= length as u64;
     h1 = h1.wrapping_add(h2);
     h2 = h2.wrapping_add(h1);
     h1 = finish(h1);
@@ -65,5 +93,15 @@ mod tests {
             x64_128(b"The quick brown fox jumps over the lazy dog", 0),
             [0xe34b_bc7b_bc07_1b6c, 0x7a43_3ca9_c49a_9347]
         );
+    }
+
+    #[test]
+    fn twice_is_once_each() {
+        let key: Vec<u8> = (0..40).collect();
+        for length in 0..key.len() {
+            let longer = [&key[..length], &[1]].concat();
+            let ([a, b], [c, d]) = (x64_128(&key[..length], 0), x64_128(&longer, 0));
+            assert_eq!(x64_128_twice(&key[..length]), [a, b, c, d], "{length} bytes");
+        }
     }
 }

@@ -1,0 +1,138 @@
+//! Verbs on filters of other programs: making, filling, uniting.
+
+use std::path::Path;
+
+use petal_interop::{Foreign, Format};
+use petal_lines::{LineFilterMut as _, Settings, Source, fill};
+
+use super::{bytes, known, make, settings};
+use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
+use crate::exit::{Failure, Outcome, Result};
+use crate::foreign_file::{self, ForeignFilter};
+use crate::lock;
+use crate::output::{Output, behind_links};
+use crate::progress::Teller;
+use crate::text;
+
+/// A filter of petal's own holds lines as they are.
+pub(super) fn refuse_form(path: &Path, told: args::Foreign) -> Result<()> {
+    match told.form {
+        None => Ok(()),
+        Some(_) => Err(Failure::Plain(format!(
+            "--as: {} is petal's own and holds lines as they are; leave it out",
+            path.display()
+        ))),
+    }
+}
+
+/// A filter of all lines in another program's format.
+pub(super) fn build(
+    args: &BuildArgs,
+    format: Format,
+    settings: &Settings<'_>,
+    inputs: &[Source],
+    keys: u64,
+) -> Result<ForeignFilter<Vec<u8>>> {
+    if args.gzip && format != Format::Dcso {
+        return Err(Failure::Plain(format!(
+            "--gzip: the program that {format} belongs to does not unpack it; leave it out"
+        )));
+    }
+    let (rate, cap) = (args.fpr.unwrap_or(make::RATE), make::cap(args));
+    let filter = Foreign::with_limit(format, keys, rate, cap).map_err(|error| {
+        if !error.is_too_large() {
+            return error.into();
+        }
+        Failure::Plain(format!(
+            "{} keys at {} take more than {}; raise -m, or accept a higher rate with -p",
+            text::count(keys),
+            text::rate(rate),
+            text::size(cap),
+        ))
+    })?;
+    let mut filter = ForeignFilter(filter.with_keys(args.form.unwrap_or_default()));
+    fill(settings, &mut filter, inputs, cap)?;
+    Ok(filter)
+}
+
+/// Writes a filter that was made or changed.
+pub(super) fn write(
+    filter: &ForeignFilter<Vec<u8>>,
+    gzip: bool,
+    mut output: Output,
+    path: &Path,
+) -> Result<()> {
+    let written = filter.0.write_to(output.file(), gzip);
+    written.map_err(Failure::of_foreign_output(path))?;
+    output.finish()
+}
+
+/// Says so when a filter errs more often than its format says was planned.
+pub(super) fn warn_if_overfull(
+    filter: &ForeignFilter<Vec<u8>>,
+    planned: Option<f64>,
+    teller: &Teller,
+) {
+    let facts = filter.0.facts();
+    let Some(target) = facts.target_rate.or(planned) else { return };
+    if petal::rate::overfull(target, facts.rate_now, facts.bits) {
+        teller.say(&format!(
+            "warning: the false-positive rate is {} now, {} was planned; build a larger one with -n",
+            text::rate(facts.rate_now),
+            text::rate(target),
+        ));
+    }
+}
+
+/// More lines into another program's filter; `None` if it is petal's own.
+pub(super) fn add(args: &AddArgs) -> Result<Option<Outcome>> {
+    let teller = Teller::new(&args.engine.talk, false);
+    let settings = settings(&args.engine, &teller);
+    let told = args.foreign;
+    let _lock = lock::take(&behind_links(&args.filter))?;
+    let Some((filter, packed)) = foreign_file::read(&args.filter, told.written, settings.memory)?
+    else {
+        return Ok(None);
+    };
+    let mut filter = filter.with_keys(told.form.unwrap_or_default());
+    let inputs = args.inputs.sources();
+    let mut all = inputs.clone();
+    if let Some(list) = args.known.probe_known.as_ref().map(Source::from_arg) {
+        all.push(list.clone());
+        super::refuse_stdin_twice(&all)?;
+        known::of_foreign(&settings, &filter, &args.filter, &list)?;
+    }
+    let output = Output::open(Some(&args.filter), &all)?;
+    let filled = fill(&settings, &mut filter, &inputs, bytes(args.engine.memory));
+    teller.finish();
+    filled?;
+    warn_if_overfull(&filter, None, &teller);
+    write(&filter, packed, output, &args.filter)?;
+    Ok(Some(Outcome::Done))
+}
+
+/// The union of other programs' filters; `None` if the first is petal's own.
+pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
+    let teller = Teller::silent(args.quiet);
+    let Some((first, rest)) = args.filters.split_first() else { return Ok(None) };
+    let cap = bytes(args.memory);
+    let Some((mut filter, packed)) = foreign_file::read(first, args.written, cap / 2)? else {
+        return Ok(None);
+    };
+    let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
+    let output = Output::open(Some(&args.output), &inputs)?;
+    for path in rest {
+        let room = cap.saturating_sub(filter.bytes());
+        let Some((other, _)) = foreign_file::read(path, args.written, room)? else {
+            return Err(Failure::Plain(format!(
+                "{}: is petal's own and not united with a {} filter; build all in one format",
+                path.display(),
+                filter.0.format()
+            )));
+        };
+        filter.0.union(&other.0).map_err(Failure::of_foreign(path))?;
+    }
+    warn_if_overfull(&filter, None, &teller);
+    write(&filter, packed, output, &args.output)?;
+    Ok(Some(Outcome::Done))
+}

@@ -1,0 +1,116 @@
+//! `BloomFilter.WriteTo` of the Go package bits-and-blooms/bloom, version 3: the number of bits,
+//! the probes, and a bit set, which is its length once more and words. Numbers of 64 bits, the
+//! high byte first; after `bitset.LittleEndian()` the bit set alone has its low byte first, which
+//! its length betrays.
+//!
+//! A key is hashed with MurmurHash3 of 128 bits, and again with a byte 1 behind it; the four
+//! halves are summed in a pattern that repeats after four probes.
+//!
+//! The package believes what it reads: a file whose two lengths differ makes it grow its bits or
+//! look beyond them. Such files are refused here. Nothing is counted, keys are not.
+//!
+//! Source: the files that version 3.3.1, as Debian packs it, writes.
+
+use std::sync::Arc;
+
+use crate::bits::{Bits, Order};
+use crate::bytes::{be64, le64, to_be64};
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::format::Format;
+use crate::hashes::murmur3;
+use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
+
+const HEADER: usize = 24;
+
+#[derive(Clone, Debug)]
+pub(crate) struct GoBloom {
+    bits: u64,
+    probes: u64,
+    order: Order,
+}
+
+impl GoBloom {
+    pub(crate) fn parse(file: &[u8]) -> Result<Self> {
+        let bad = |what, expected: &str, found: String| {
+            Err(Error::malformed(Format::GoBloom.name(), what, expected, found))
+        };
+        let (Some(bits), Some(probes), Some(big), Some(little)) =
+            (be64(file, 0), be64(file, 8), be64(file, 16), le64(file, 16))
+        else {
+            return bad("length", "24 bytes or more", format!("{} bytes", file.len()));
+        };
+        if !(1..=MOST_PROBES).contains(&probes) {
+            return bad("probes", "1 to 65535", probes.to_string());
+        }
+        let order = match (big == bits, little == bits) {
+            (true, _) => Order::HighByteWords,
+            (false, true) => Order::LowFirst,
+            (false, false) => {
+                return bad("length of the bit set", &bits.to_string(), big.to_string());
+            }
+        };
+        let there = (file.len() - HEADER) as u64;
+        let needed = bits.div_ceil(64).saturating_mul(8);
+        if bits == 0 || needed != there {
+            let expected = format!("as many as {there} bytes hold");
+            return bad("bits", &expected, bits.to_string());
+        }
+        Ok(Self { bits, probes, order })
+    }
+
+    /// As `NewWithEstimates` sizes it.
+    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+        let ln2 = std::f64::consts::LN_2;
+        let bits = (plan.keys as f64 * -plan.rate.ln() / (ln2 * ln2)).ceil();
+        let probes = (ln2 * bits / plan.keys as f64).ceil() as u64;
+        let scheme = Self { bits: bits as u64, probes, order: Order::HighByteWords };
+        let header: Vec<u8> =
+            [scheme.bits, probes, scheme.bits].into_iter().flat_map(to_be64).collect();
+        let length = scheme.bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64);
+        let file = plan.file(&header, length)?;
+        Ok((scheme, file))
+    }
+}
+
+impl Positional for GoBloom {
+    fn format(&self) -> Format {
+        Format::GoBloom
+    }
+
+    fn words(&self) -> usize {
+        4
+    }
+
+    fn digest(&self) -> Digest {
+        Arc::new(|key, words| words.extend(murmur3::x64_128_twice(key)))
+    }
+
+    #[inline]
+    fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        let bits = self.bits;
+        let [even, odd, slow, fast] = [words[0], words[1], words[2], words[3]];
+        (0..self.probes).map(move |probe| {
+            let start = if probe % 2 == 0 { even } else { odd };
+            let step = if matches!(probe % 4, 1 | 2) { fast } else { slow };
+            start.wrapping_add(probe.wrapping_mul(step)) % bits
+        })
+    }
+
+    fn bits(&self) -> Bits {
+        Bits { at: HEADER, count: self.bits, order: self.order }
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes as u32
+    }
+
+    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+        let little = self.order == Order::LowFirst;
+        facts.choice("bit set", if little { "little-endian" } else { "big-endian" });
+    }
+
+    fn check(&self, file: &[u8]) -> Result<()> {
+        self.bits().check_padding(file, self.bits.div_ceil(64) * 64, Format::GoBloom)
+    }
+}

@@ -1,0 +1,109 @@
+//! `Bloom.save` of the Python package rbloom: the probes in 8 bytes, the low byte first, and the
+//! bits, to the end of the file.
+//!
+//! A key becomes 128 bits by a function that the package's user brings; here it is the one that
+//! the package's own guide shows: the first 16 bytes of SHA-256, as a signed number with its high
+//! byte first. A generator modulo 2¹²⁸ goes on from there, and its bits 32 to 95 are a position
+//! modulo the bits. Nothing in the file tells the function, nor that it is such a file.
+//!
+//! The package rounds the probes down: 6 for 1 %, and none at all above one half, where it finds
+//! every key; such filters are refused. Source: the files that version 1.5.4 writes.
+
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::bits::Bits;
+use crate::bytes::le64;
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::format::Format;
+use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
+
+const HEADER: usize = 8;
+const MULTIPLIER: u128 = 47_026_247_687_942_121_848_144_207_491_837_418_733;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rbloom {
+    probes: u64,
+    bytes: u64,
+}
+
+impl Rbloom {
+    pub(crate) fn parse(file: &[u8]) -> Result<Self> {
+        let bad = |what, expected, found: String| {
+            Err(Error::malformed(Format::Rbloom.name(), what, expected, found))
+        };
+        let Some(probes) = le64(file, 0).filter(|_| file.len() > HEADER) else {
+            return bad("length", "9 bytes or more", format!("{} bytes", file.len()));
+        };
+        if !(1..=MOST_PROBES).contains(&probes) {
+            return bad("probes", "1 to 65535", probes.to_string());
+        }
+        Ok(Self { probes, bytes: (file.len() - HEADER) as u64 })
+    }
+
+    /// As `Bloom` sizes it.
+    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+        let ln2 = std::f64::consts::LN_2;
+        let bits = -(plan.keys as f64) * plan.rate.ln() / (ln2 * ln2);
+        let probes = (bits / plan.keys as f64 * ln2) as u64;
+        let scheme = Self { probes, bytes: (bits as u64).div_ceil(8) };
+        if probes == 0 || scheme.bytes == 0 {
+            return Err(Error::limit(
+                Format::Rbloom,
+                format!("a rate of {} leaves no probes", plan.rate),
+                "ask for a rate of 0.5 or less",
+            ));
+        }
+        let length = scheme.bytes.saturating_add(HEADER as u64);
+        let file = plan.file(&probes.to_le_bytes(), length)?;
+        Ok((scheme, file))
+    }
+}
+
+/// The guide's function, as two words: the low one first.
+fn words_of(key: &[u8]) -> [u64; 2] {
+    let sum: [u8; 32] = Sha256::digest(key).into();
+    let word = |at| crate::bytes::be64(&sum, at).unwrap_or_default();
+    [word(8), word(0)]
+}
+
+impl Positional for Rbloom {
+    fn format(&self) -> Format {
+        Format::Rbloom
+    }
+
+    fn words(&self) -> usize {
+        2
+    }
+
+    fn digest(&self) -> Digest {
+        Arc::new(|key, words| words.extend(words_of(key)))
+    }
+
+    #[inline]
+    fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        let bits = self.bits().count;
+        let mut state = u128::from(words[1]) << 64 | u128::from(words[0]);
+        (0..self.probes).map(move |_| {
+            state = state.wrapping_mul(MULTIPLIER).wrapping_add(1);
+            (state >> 32) as u64 % bits
+        })
+    }
+
+    fn bits(&self) -> Bits {
+        Bits::low_first(HEADER, self.bytes * 8)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes as u32
+    }
+
+    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+        facts.untold.push(
+            "the hash: taken to be that of rbloom's guide, int.from_bytes(sha256(key).digest()\
+             [:16], \"big\", signed=True); with any other, every answer is wrong",
+        );
+    }
+}

@@ -1,0 +1,2 @@
+# DuckDB, the Python package.
+python_peer duckdb

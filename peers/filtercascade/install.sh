@@ -1,0 +1,2 @@
+# filtercascade, Mozilla's Python package.
+python_peer filtercascade

@@ -1,0 +1,2 @@
+# pyarrow, the Python package.
+python_peer pyarrow

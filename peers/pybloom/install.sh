@@ -1,0 +1,2 @@
+# pybloom-live, the Python package.
+python_peer pybloom

@@ -1,0 +1,2 @@
+# rbloom, the Python package.
+python_peer rbloom
