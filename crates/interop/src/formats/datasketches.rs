@@ -204,3 +204,90 @@ impl Positional for DataSketches {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Foreign;
+
+    fn planned() -> Foreign {
+        Foreign::with_rate(Format::DataSketches, 5, 0.01).unwrap()
+    }
+
+    fn set(filter: &Foreign) -> Option<u64> {
+        le64(filter.as_bytes(), SET)
+    }
+
+    #[test]
+    fn an_empty_filter_is_short_until_a_key_comes() {
+        let mut filter = planned();
+        assert_eq!(filter.as_bytes().len(), EMPTY);
+        assert!(!filter.contains(b"key").unwrap());
+        assert_eq!((filter.facts().set, filter.facts().rate_now), (0, 0.0));
+        let mut read = Foreign::from_bytes(filter.as_bytes().to_vec(), None).unwrap();
+        for filter in [&mut filter, &mut read] {
+            assert!(filter.insert(b"").unwrap_err().is_key());
+            assert_eq!(filter.as_bytes().len(), EMPTY);
+            assert!(filter.insert(b"key").unwrap() && filter.contains(b"key").unwrap());
+            assert_eq!((filter.as_bytes().len(), set(filter)), (HEADER + 8, Some(UNCOUNTED)));
+            Foreign::from_bytes(filter.as_bytes(), None).unwrap().verify().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_union_counts() {
+        let (mut ours, mut theirs, empty) = (planned(), planned(), planned());
+        ours.union(&empty).unwrap();
+        assert_eq!(ours.as_bytes(), empty.as_bytes());
+        theirs.insert(b"key").unwrap();
+        ours.union(&theirs).unwrap();
+        assert_eq!(set(&ours), Some(theirs.facts().set));
+        theirs.union(&empty).unwrap();
+        assert_eq!(ours.as_bytes(), theirs.as_bytes());
+        ours.verify().unwrap();
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_claim_all_memory() {
+        let mut file = planned().as_bytes().to_vec();
+        put(&mut file, 16, &MOST_WORDS.to_le_bytes());
+        let mut filter = Foreign::from_bytes(file, None).unwrap();
+        assert!(filter.insert(b"key").unwrap_err().is_too_large());
+        let mut file = planned().as_bytes().to_vec();
+        put(&mut file, 16, &[16]);
+        let mut filter = Foreign::read_from(&file[..], None, 100).unwrap();
+        assert!(filter.insert(b"key").unwrap_err().is_too_large());
+        let mut filter = Foreign::read_from(&file[..], None, 160).unwrap();
+        filter.insert(b"key").unwrap();
+        assert!(Foreign::with_limit(Format::DataSketches, 1000, 0.01, 100).is_err());
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        let mut filter = planned();
+        filter.insert(b"key").unwrap();
+        let file = filter.as_bytes().to_vec();
+        let lies: [(usize, &[u8]); 9] = [
+            (0, &[5]),
+            (1, &[2]),
+            (2, &[20]),
+            (3, &[4]),
+            (3, &[1]),
+            (4, &[0]),
+            (5, &[0x80]),
+            (16, &[0]),
+            (SET, &[65, 0, 0, 0, 0, 0, 0, 0]),
+        ];
+        for (at, lie) in lies {
+            let mut file = file.clone();
+            put(&mut file, at, lie);
+            assert!(DataSketches::parse(&file).unwrap_err().is_malformed(), "{at}");
+        }
+        for length in 0..file.len() {
+            assert!(DataSketches::parse(&file[..length]).is_err(), "{length}");
+        }
+        let mut file = file;
+        put(&mut file, SET, &[9, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(Foreign::from_bytes(file, None).unwrap().verify().unwrap_err().is_malformed());
+    }
+}
