@@ -24,6 +24,7 @@ enum Kind {
     Unsupported { format: &'static str, what: &'static str },
     Invalid { what: &'static str, expected: &'static str, found: String },
     Key { expected: &'static str, found: String },
+    Both { keys: u64, example: String },
     Different { what: &'static str, ours: String, theirs: String },
     TooLarge { bytes: u64, limit: u64 },
     Alloc { bytes: u64 },
@@ -80,12 +81,12 @@ impl Error {
 
     /// A key that cannot be made into what the filter holds.
     pub(crate) fn key(expected: &'static str, key: &[u8]) -> Self {
-        const SHOWN: usize = 40;
-        let mut found = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]).into_owned();
-        if key.len() > SHOWN {
-            found.push_str("...");
-        }
-        Self::new(Kind::Key { expected, found })
+        Self::new(Kind::Key { expected, found: shown(key) })
+    }
+
+    /// So many keys, of which this is one, are said to be members and to be none.
+    pub(crate) fn in_both(keys: u64, example: &[u8]) -> Self {
+        Self::new(Kind::Both { keys, example: shown(example) })
     }
 
     pub(crate) fn different(
@@ -135,6 +136,12 @@ impl Error {
         matches!(&*self.0, Kind::Key { .. })
     }
 
+    /// Keys are said to be members and to be none.
+    #[must_use]
+    pub fn is_contradiction(&self) -> bool {
+        matches!(&*self.0, Kind::Both { .. })
+    }
+
     /// The filter takes more memory than it may.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
@@ -146,6 +153,16 @@ impl Error {
     pub fn is_io(&self) -> bool {
         matches!(&*self.0, Kind::Io(_))
     }
+}
+
+/// A key, or how it begins.
+fn shown(key: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let mut shown = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]).into_owned();
+    if key.len() > SHOWN {
+        shown.push_str("...");
+    }
+    shown
 }
 
 impl fmt::Display for Error {
@@ -169,6 +186,11 @@ impl fmt::Display for Error {
                 write!(f, "{what}: expected {expected}, found {found}")
             }
             Kind::Key { expected, found } => write!(f, "'{found}' is no key: expected {expected}"),
+            Kind::Both { keys, example } => write!(
+                f,
+                "keys that are both members and known non-members: {keys}, '{example}' among them; \
+                 take them out of one of the lists"
+            ),
             Kind::Different { what, ours, theirs } => write!(
                 f,
                 "the filters differ in their {what} ({ours} and {theirs}) and cannot be put \

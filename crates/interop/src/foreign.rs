@@ -142,6 +142,18 @@ impl<B: AsRef<[u8]>> Foreign<B> {
         self.file
     }
 
+    /// A RedisBloom filter in the chunks that restore it: `BF.LOADCHUNK key number bytes` for
+    /// each, in order, to a key that does not exist.
+    ///
+    /// # Errors
+    /// If it is of another format.
+    pub fn redisbloom_chunks(&self) -> Result<impl Iterator<Item = (u64, &[u8])>> {
+        if self.format != Format::RedisBloom {
+            return Err(Error::unsupported(self.format, "has no chunks; only redisbloom's have"));
+        }
+        formats::redisbloom_chunks(self.as_bytes())
+    }
+
     /// Writes the file; packed with gzip if asked, as DCSO's `bloom --gzip` does.
     ///
     /// # Errors

@@ -12,6 +12,7 @@
 
 mod bits;
 mod bytes;
+mod cascade;
 mod detect;
 mod error;
 mod facts;
@@ -23,8 +24,10 @@ mod keys;
 mod scheme;
 mod thrift;
 
+pub use cascade::{CascadeOptions, cascade};
 pub use error::{Error, Result};
 pub use facts::Facts;
 pub use foreign::{Foreign, GZIP, Hasher};
 pub use format::Format;
+pub use formats::CascadeHash;
 pub use keys::KeyForm;

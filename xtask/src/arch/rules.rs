@@ -252,6 +252,7 @@ pub(super) const HOUSES: &[House] = &[
             },
             Room { name: "detect", uses: &["formats", "scheme"] },
             Room { name: "foreign", uses: &["detect", "facts", "formats", "keys", "scheme"] },
+            Room { name: "cascade", uses: &["foreign", "formats"] },
         ],
     },
 ];

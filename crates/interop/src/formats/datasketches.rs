@@ -188,7 +188,7 @@ impl Positional for DataSketches {
         facts.choice("seed", self.seed);
         facts.forms = &[KeyForm::Text, KeyForm::Int64];
         facts.untold.push(
-            "the type of the keys: --keys text for strings and arrays of bytes, int64 for whole \
+            "the type of the keys: --as text for strings and arrays of bytes, int64 for whole \
              numbers",
         );
     }

@@ -172,6 +172,9 @@ mod tests {
     fn limits_are_kept() {
         let plan = Plan::new(1 << 30, 0.01, 1 << 40).unwrap();
         assert!(Hadoop::plan(&plan, Hash::Murmur).unwrap_err().is_limit());
+        let plan = Plan::new(10, 0.01, 1000).unwrap();
+        let (scheme, _) = Hadoop::plan(&plan, Hash::Murmur).unwrap();
+        assert!(!Positional::takes_empty_keys(&scheme));
     }
 
     #[test]

@@ -2,14 +2,20 @@
 
 mod datasketches;
 mod dcso;
+pub(crate) mod filter_cascade;
 mod go_bloom;
 mod guava;
 mod hadoop;
 mod parquet;
 mod pybloom;
 mod rbloom;
+mod redisbloom;
 mod spark;
 mod squid;
+
+pub(crate) use redisbloom::chunks as redisbloom_chunks;
+
+pub use filter_cascade::CascadeHash;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -24,17 +30,18 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::SparkV1 => Box::new(spark::Spark::parse(file, spark::Version::V1)?),
         Format::SparkV2 => Box::new(spark::Spark::parse(file, spark::Version::V2)?),
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
-        Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
-        Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),
-        Format::HadoopMurmur => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Murmur)?),
         Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
         Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
+        Format::RedisBloom => Box::new(redisbloom::RedisBloom::parse(file)?),
         Format::Rbloom => Box::new(rbloom::Rbloom::parse(file)?),
         Format::Pybloom => match pybloom::Growing::parse(file) {
             Ok(growing) => Box::new(growing),
             Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
         },
-        _ => return Err(Error::unsupported(format, "is not read yet")),
+        Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
+        Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),
+        Format::HadoopMurmur => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Murmur)?),
+        Format::FilterCascade => Box::new(filter_cascade::FilterCascade::parse(file)?),
     })
 }
 
@@ -50,13 +57,17 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::SparkV1 => boxed(spark::Spark::plan(plan, spark::Version::V1)?),
         Format::SparkV2 => boxed(spark::Spark::plan(plan, spark::Version::V2)?),
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
+        Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
+        Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
+        Format::RedisBloom => boxed(redisbloom::RedisBloom::plan(plan)?),
+        Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
+        Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
         Format::DataSketches => boxed(datasketches::DataSketches::plan(plan)?),
         Format::HadoopJenkins => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Jenkins)?),
         Format::HadoopMurmur => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Murmur)?),
-        Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
-        Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
-        Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
-        Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
-        _ => return Err(Error::unsupported(format, "is not written yet")),
+        Format::FilterCascade => {
+            let what = "is made of all members and non-members at once, with the function cascade";
+            return Err(Error::unsupported(format, what));
+        }
     })
 }

@@ -8,7 +8,8 @@
 //!
 //! `optimalNumOfBits` of Parquet's Java library sizes it, and its rounding adds up to 255 bits
 //! before the next power of two is taken: where a size just fits, the C++ library behind pyarrow
-//! makes it half as large. By itself the Java library makes filters of 1 MiB at most.
+//! makes it half as large. That one also folds a filter of fewer keys than planned to half its
+//! size, again and again. The Java library, unless told otherwise, stops at 1 MiB.
 //!
 //! Source: Apache Parquet's specification of its Bloom filter; the files of parquet-column 1.16.
 
@@ -194,7 +195,7 @@ impl Positional for Parquet {
     fn tell(&self, _file: &[u8], facts: &mut Facts) {
         facts.forms = &[KeyForm::Text, KeyForm::Int64, KeyForm::Int32];
         facts.untold.push(
-            "the type of the column: --keys text for strings and binary values, int64 and int32 \
+            "the type of the column: --as text for strings and binary values, int64 and int32 \
              for whole numbers of that size",
         );
     }

@@ -190,7 +190,7 @@ impl Positional for Spark {
         }
         facts.forms = &[KeyForm::Text, KeyForm::Int64];
         facts.untold.push(
-            "the type of the keys: --keys text for strings and binary values, int64 for whole \
+            "the type of the keys: --as text for strings and binary values, int64 for whole \
              numbers of any size",
         );
     }
