@@ -21,6 +21,7 @@ mod format;
 mod formats;
 mod hashes;
 mod keys;
+mod parquet;
 mod scheme;
 mod thrift;
 
@@ -31,3 +32,6 @@ pub use foreign::{Foreign, GZIP, Hasher};
 pub use format::Format;
 pub use formats::CascadeHash;
 pub use keys::KeyForm;
+pub use parquet::{
+    Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
+};

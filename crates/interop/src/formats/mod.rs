@@ -6,7 +6,7 @@ pub(crate) mod filter_cascade;
 mod go_bloom;
 mod guava;
 mod hadoop;
-mod parquet;
+pub(crate) mod parquet;
 mod pybloom;
 mod rbloom;
 mod redisbloom;
