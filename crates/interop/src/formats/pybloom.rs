@@ -87,11 +87,11 @@ impl Pybloom {
     pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let probes = (plan.rate.recip().ln() / ln2).ceil();
-        if probes.is_infinite() {
+        if probes < 1.0 || probes.is_infinite() {
             return Err(Error::limit(
                 Format::Pybloom,
-                format!("a rate of {} is too small to be computed with", plan.rate),
-                "ask for a higher rate",
+                format!("the package cannot compute with a rate of {}", plan.rate),
+                "ask for one above 1e-300 and below 1",
             ));
         }
         let slice = (plan.keys as f64 * plan.rate.ln().abs()) / (probes * (ln2 * ln2));
