@@ -33,6 +33,7 @@ ROOT = Path(os.environ["SQUID"])
 BITS = {"url": 5, "url-wide": 8}
 DIGEST = "/squid-internal-periodic/store_digest"
 PATIENCE = 60
+PERIOD = 3  # a rebuild amid the first requests would give a digest of another size
 
 
 def until(what, ask):
@@ -103,8 +104,8 @@ def squid(bits, *peers):
         *(f"cache_peer 127.0.0.1 {peer}" for peer in peers),
         f"cache_dir ufs {folder}/cache 64 1 1",  # what is in memory only is in no digest
         f"digest_bits_per_entry {bits}",
-        "digest_rebuild_period 1 second",
-        "digest_rewrite_period 1 second",
+        f"digest_rebuild_period {PERIOD} seconds",
+        f"digest_rewrite_period {PERIOD} seconds",
         "digest_rebuild_chunk_percentage 100",
         f"cache_log {log}",
         f"access_log stdio:{folder}/access.log",
@@ -188,7 +189,7 @@ def full_squid(variant, members):
             nonlocal before
             last, before = before, get(connection, DIGEST)
             full = before and struct.unpack_from(">i", before, 8)[0] >= len(urls)
-            return before if full and before == last else time.sleep(1.5)
+            return before if full and before == last else time.sleep(PERIOD + 0.5)
 
         yield port, until("digest its cache", digest)
 

@@ -12,6 +12,7 @@ mod arch;
 mod check;
 mod cross;
 mod loom;
+mod peers;
 mod sanitize;
 mod step;
 
@@ -24,10 +25,13 @@ usage: cargo x COMMAND
 
   check            format, clippy, arch, docs: everything that needs no test to run
   test             check and loom, then every test of the workspace, doctests included
+  test --foreign   the same, then peers, and the tests in which they write for us and read from us
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   loom             the concurrent filter's protocol in every order of its threads
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
+  peers            installs the foreign libraries into target/peers, from their package registries
+  peers golden     the same, then lets them write the files that are missing in testdata/foreign
   cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
   bench            every filter, alone and beside its rivals; keeps the rows in results/
   bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["check"] => check::check(),
         ["test"] => check::test(),
+        ["test", "--foreign"] => check::test().and_then(|()| peers::test()),
         ["arch"] => arch::arch(),
         ["loom"] => loom::loom(),
         ["fuzz", seconds] => match seconds.parse() {
@@ -54,6 +59,8 @@ fn main() -> ExitCode {
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
         },
         ["asan"] => sanitize::asan(),
+        ["peers"] => peers::install(),
+        ["peers", "golden"] => peers::golden(),
         ["cross"] => cross::cross(),
         ["bench"] => whole_bench(),
         ["bench", "--quick"] => {

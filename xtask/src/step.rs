@@ -38,6 +38,11 @@ impl Step {
         step
     }
 
+    /// A script of the repository, by its path from the root.
+    pub(crate) fn script(path: &str, args: &[&str]) -> Self {
+        Self::new(root().join(path).as_ref(), path, args)
+    }
+
     fn new(program: &OsStr, name: &str, args: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(args).current_dir(root()).stdin(Stdio::null());

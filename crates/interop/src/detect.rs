@@ -35,15 +35,22 @@ pub(crate) fn detect(file: &[u8]) -> Result<(Format, Box<dyn Scheme>)> {
 
 /// The first bytes, to be shown.
 fn beginning(file: &[u8]) -> String {
-    let start: Vec<_> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let start = &file[..file.len().min(8)];
+    let is_text = start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'));
+    match start {
+        [] => return "no bytes at all".to_owned(),
+        text if is_text => return format!("the text {:?}", String::from_utf8_lossy(text)),
+        _ => {}
+    }
+    let start: Vec<_> = start.iter().map(|byte| format!("{byte:02x}")).collect();
     let untold: Vec<_> = Format::ALL
         .into_iter()
         .filter(|format| !format.is_told_by_its_bytes())
         .map(Format::name)
         .collect();
     format!(
-        "{} bytes that begin with {}; if it is of a format without a mark ({}) or damaged, say \
-         which with --format",
+        "{} bytes that begin with {}; name the format of a damaged file, or of one without a mark \
+         ({}), with --format",
         file.len(),
         start.join(" "),
         untold.join(", ")

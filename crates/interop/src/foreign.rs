@@ -37,6 +37,8 @@ pub struct Foreign<B = Vec<u8>> {
     form: KeyForm,
     scheme: Box<dyn Scheme>,
     file: B,
+    /// Bytes that it may take.
+    limit: u64,
 }
 
 impl<B: AsRef<[u8]>> Foreign<B> {
@@ -50,7 +52,7 @@ impl<B: AsRef<[u8]>> Foreign<B> {
             Some(format) => (format, formats::open(format, file.as_ref())?),
             None => detect(file.as_ref())?,
         };
-        Ok(Self { format, form: KeyForm::default(), scheme, file })
+        Ok(Self { format, form: KeyForm::default(), scheme, file, limit: u64::MAX })
     }
 
     /// The same filter, its keys in another form than text.
@@ -177,7 +179,7 @@ impl Foreign {
     /// As [`with_rate`](Self::with_rate); also if it is larger than that.
     pub fn with_limit(format: Format, keys: u64, rate: f64, limit: u64) -> Result<Self> {
         let (scheme, file) = formats::plan(format, &Plan::new(keys, rate, limit)?)?;
-        Ok(Self { format, form: KeyForm::default(), scheme, file })
+        Ok(Self { format, form: KeyForm::default(), scheme, file, limit })
     }
 
     /// Reads a filter of at most `limit` bytes from a stream, unpacked if it is packed with gzip;
@@ -201,7 +203,7 @@ impl Foreign {
         let packed = start == GZIP;
         let file =
             if packed { all(MultiGzDecoder::new(stream), limit) } else { all(stream, limit) };
-        Self::from_bytes(file?, format)
+        Ok(Self { limit, ..Self::from_bytes(file?, format)? })
     }
 
     /// Puts a key in; whether it certainly was not there.
@@ -221,6 +223,9 @@ impl Foreign {
     /// # Errors
     /// If the filter takes no more.
     pub fn insert_words(&mut self, words: &[u64], new: &mut Answers) -> Result<()> {
+        if !words.is_empty() {
+            self.scheme.unfold(&mut self.file, self.limit)?;
+        }
         self.scheme.insert(&mut self.file, words, new)
     }
 
@@ -232,11 +237,15 @@ impl Foreign {
         if self.format != other.format {
             return Err(Error::different("format", self.format, other.format));
         }
-        let (Some((ours, _)), Some((theirs, _))) = (self.scheme.row(), other.scheme.row()) else {
+        let (Some((ours, _)), Some((theirs, bits))) = (self.scheme.row(), other.scheme.row())
+        else {
             return Err(Error::unsupported(self.format, "is united with no other"));
         };
         if ours != theirs {
             return Err(Error::different("shape", ours, theirs));
+        }
+        if bits.count_ones(other.file.as_ref()) > 0 {
+            self.scheme.unfold(&mut self.file, self.limit)?;
         }
         self.scheme.unite(&mut self.file, &*other.scheme, other.file.as_ref());
         Ok(())

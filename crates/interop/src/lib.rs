@@ -21,6 +21,7 @@ mod formats;
 mod hashes;
 mod keys;
 mod scheme;
+mod thrift;
 
 pub use error::{Error, Result};
 pub use facts::Facts;

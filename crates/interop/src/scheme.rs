@@ -43,6 +43,12 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// Puts a batch of keys in; `new` tells for each whether it certainly was not there.
     fn insert(&mut self, file: &mut Vec<u8>, words: &[u64], new: &mut Answers) -> Result<()>;
 
+    /// Gives an empty filter that lies in a short form the bytes that it is to have, which may be
+    /// so many; called before anything is put in.
+    fn unfold(&mut self, _file: &mut Vec<u8>, _limit: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes in a filter with the same [`row`](Self::row).
     fn unite(&mut self, _file: &mut [u8], _theirs: &dyn Scheme, _their_file: &[u8]) {}
 
@@ -89,11 +95,22 @@ pub(crate) trait Positional: Debug + Send + Sync {
         Ok(())
     }
 
+    /// See [`Scheme::unfold`].
+    fn unfold(&mut self, _file: &mut Vec<u8>, _limit: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// Notes in the file that a key was put in and how many bits that changed.
     fn note(&mut self, _file: &mut [u8], _changed: u64) {}
 
     /// Notes in the file that another filter was taken in, that holds what `theirs` says.
     fn note_union(&mut self, _file: &mut [u8], _theirs: &Facts) {}
+
+    /// Adds to what is known what the bits tell; as it is here if a key's positions may be anywhere.
+    fn measure(&self, file: &[u8], facts: &mut Facts) {
+        let bits = self.bits();
+        facts.add_row(bits.count, bits.count_ones(file), self.probes());
+    }
 
     /// Adds to what is known what the header says.
     fn tell(&self, file: &[u8], facts: &mut Facts);
@@ -153,6 +170,10 @@ impl<P: Positional> Scheme for P {
         room
     }
 
+    fn unfold(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
+        Positional::unfold(self, file, limit)
+    }
+
     fn unite(&mut self, file: &mut [u8], theirs: &dyn Scheme, their_file: &[u8]) {
         if let Some((_, bits)) = theirs.row() {
             self.bits().unite(file, bits, their_file);
@@ -169,8 +190,7 @@ impl<P: Positional> Scheme for P {
 
     fn facts(&self, file: &[u8]) -> Facts {
         let mut facts = Facts::new(self.format());
-        let bits = self.bits();
-        facts.add_row(bits.count, bits.count_ones(file), self.probes());
+        self.measure(file, &mut facts);
         self.tell(file, &mut facts);
         facts
     }

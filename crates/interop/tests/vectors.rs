@@ -6,9 +6,25 @@ use common::{filled, lines};
 use petal_interop::{Foreign, Format, KeyForm};
 
 /// Format, form of keys, and the whole file.
-const VECTORS: [(Format, KeyForm, &str); 6] = [
+const VECTORS: [(Format, KeyForm, &str); 12] = [
     (Format::Guava, KeyForm::Text, "010700000001a89288689bc9aa8c"),
     (Format::Guava, KeyForm::Utf16, "0107000000012c936946c9ba9d8c"),
+    (Format::SparkV1, KeyForm::Text, "000000010000000700000001b6a32c04ec52692c"),
+    (Format::SparkV2, KeyForm::Text, "0000000200000007000000000000000114bf9a5d0f107141"),
+    (Format::HadoopJenkins, KeyForm::Text, "ffffffff000000070000000030ddb38af2d4cd"),
+    (Format::HadoopMurmur, KeyForm::Text, "ffffffff000000070100000030e5c41686675d"),
+    (
+        Format::DataSketches,
+        KeyForm::Text,
+        "040115000700000039300000000000000100000000000000ffffffffffffffff6011a407aaa27887\
+         ",
+    ),
+    (
+        Format::Parquet,
+        KeyForm::Text,
+        "15401c1c00001c1c00001c1c00000082041400004303000604004080120201040212008408008100\
+         00105c20028088",
+    ),
     (
         Format::Dcso,
         KeyForm::Text,

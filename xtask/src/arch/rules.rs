@@ -242,10 +242,14 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "keys", uses: &[] },
             Room { name: "bytes", uses: &[] },
             Room { name: "bits", uses: &[] },
+            Room { name: "thrift", uses: &[] },
             Room { name: "hashes", uses: &[] },
             Room { name: "facts", uses: &["keys"] },
             Room { name: "scheme", uses: &["bits", "facts"] },
-            Room { name: "formats", uses: &["bits", "bytes", "facts", "hashes", "keys", "scheme"] },
+            Room {
+                name: "formats",
+                uses: &["bits", "bytes", "facts", "hashes", "keys", "scheme", "thrift"],
+            },
             Room { name: "detect", uses: &["formats", "scheme"] },
             Room { name: "foreign", uses: &["detect", "facts", "formats", "keys", "scheme"] },
         ],
@@ -291,6 +295,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
     },
     UnsafeRoom {
         prefix: "crates/core/tests/memory.rs",
+        at_most: None,
+        why: "an allocator that counts",
+    },
+    UnsafeRoom {
+        prefix: "crates/interop/tests/hostile.rs",
         at_most: None,
         why: "an allocator that counts",
     },

@@ -1,11 +1,15 @@
 //! One file for each format. Here is the one list of them all: how each is opened and made.
 
+mod datasketches;
 mod dcso;
 mod go_bloom;
 mod guava;
+mod hadoop;
+mod parquet;
 mod pybloom;
 mod rbloom;
 mod redisbloom;
+mod spark;
 mod squid;
 
 pub(crate) use redisbloom::chunks as redisbloom_chunks;
@@ -17,8 +21,11 @@ use crate::scheme::{Plan, Scheme};
 /// What the beginning of a file says, if it is a filter of this format.
 pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
     Ok(match format {
+        Format::Parquet => Box::new(parquet::Parquet::parse(file)?),
         Format::Guava => Box::new(guava::Guava::parse(file, true)?),
         Format::Guava32 => Box::new(guava::Guava::parse(file, false)?),
+        Format::SparkV1 => Box::new(spark::Spark::parse(file, spark::Version::V1)?),
+        Format::SparkV2 => Box::new(spark::Spark::parse(file, spark::Version::V2)?),
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
         Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
         Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
@@ -28,6 +35,9 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
             Ok(growing) => Box::new(growing),
             Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
         },
+        Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
+        Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),
+        Format::HadoopMurmur => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Murmur)?),
         _ => return Err(Error::unsupported(format, "is not read yet")),
     })
 }
@@ -38,14 +48,20 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         (Box::new(scheme), file)
     }
     Ok(match format {
+        Format::Parquet => boxed(parquet::Parquet::plan(plan)?),
         Format::Guava => boxed(guava::Guava::plan(plan, true)?),
         Format::Guava32 => boxed(guava::Guava::plan(plan, false)?),
+        Format::SparkV1 => boxed(spark::Spark::plan(plan, spark::Version::V1)?),
+        Format::SparkV2 => boxed(spark::Spark::plan(plan, spark::Version::V2)?),
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
         Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
         Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
         Format::RedisBloom => boxed(redisbloom::RedisBloom::plan(plan)?),
         Format::Rbloom => boxed(rbloom::Rbloom::plan(plan)?),
         Format::Pybloom => boxed(pybloom::Pybloom::plan(plan)?),
+        Format::DataSketches => boxed(datasketches::DataSketches::plan(plan)?),
+        Format::HadoopJenkins => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Jenkins)?),
+        Format::HadoopMurmur => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Murmur)?),
         _ => return Err(Error::unsupported(format, "is not written yet")),
     })
 }

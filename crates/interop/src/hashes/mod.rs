@@ -2,6 +2,8 @@
 //! use them.
 
 pub(crate) mod fnv;
+pub(crate) mod hadoop;
 pub(crate) mod murmur2;
 pub(crate) mod murmur3;
 pub(crate) mod salted;
+pub(crate) mod spark;

@@ -1,0 +1,208 @@
+//! Other programs' filters through the verbs.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+
+mod kit;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use kit::Place;
+
+/// A folder with the golden files and their keys.
+fn place() -> Place {
+    let place = Place::new();
+    for name in ["text.txt", "text.asked", "longs.txt", "longs.asked", "five.txt"] {
+        place.write(name, std::fs::read(golden("keys").join(name)).unwrap());
+    }
+    for name in ["guava-utf8-text", "guava-utf16-text", "guava-long", "dcso-text", "dcso-text.gz"] {
+        place.write(name, std::fs::read(golden(name)).unwrap());
+    }
+    place
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign").join(name)
+}
+
+/// The lines of a list that a producer found in its file.
+fn found_by_the_producer(file: &str, asked: &str) -> String {
+    let answers = std::fs::read_to_string(golden(&format!("{file}.answers"))).unwrap();
+    let lines = std::fs::read_to_string(golden("keys").join(asked)).unwrap();
+    let held = lines.lines().zip(answers.chars()).filter(|(_, answer)| *answer == '1');
+    held.map(|(line, _)| format!("{line}\n")).collect()
+}
+
+#[test]
+fn check_answers_as_the_producer_does() {
+    let place = place();
+    for (file, words, asked) in [
+        ("guava-utf8-text", "", "text.asked"),
+        ("guava-utf16-text", "--as utf16", "text.asked"),
+        ("guava-long", "--format guava --as int64", "longs.asked"),
+        ("dcso-text", "", "text.asked"),
+        ("dcso-text.gz", "--format dcso", "text.asked"),
+    ] {
+        let expect = found_by_the_producer(file, asked);
+        for jobs in ["-j 1", "-j 3"] {
+            let text = place.run(&format!("check {jobs} {words} {file} {asked}")).text();
+            assert_eq!(text, expect, "{file}");
+        }
+    }
+}
+
+#[test]
+fn known_members_guard_against_the_wrong_form() {
+    let place = place();
+    let guarded = "check -c --probe-known text.txt guava-utf16-text text.asked";
+    let trouble = place.run(guarded).trouble();
+    assert!(trouble.contains("of the 600 lines of text.txt are not in it"), "{trouble}");
+    assert!(trouble.contains("with --as utf16 all are found"), "{trouble}");
+    place.run(&guarded.replace("check", "check --as utf16")).ok();
+    // A line that cannot even be a key.
+    let words = "check --as int32 --probe-known longs.txt guava-long longs.asked";
+    let trouble = place.run(words).trouble();
+    assert!(trouble.contains("with --as int64 all are found"), "{trouble}");
+    // Petal's own filters as well.
+    place.run("build -q -o f text.txt").ok();
+    place.run("check -c --probe-known text.txt f text.asked").ok();
+    place.run("check -c --probe-known longs.txt f text.asked").trouble();
+    // Nothing is added to a filter that is not the one that was meant.
+    let before = place.read("guava-utf16-text");
+    place.run("add --probe-known text.txt guava-utf16-text five.txt").trouble();
+    assert!(place.read("guava-utf16-text") == before);
+    place.write("empty", "");
+    place.run("check --probe-known empty guava-long longs.asked").trouble();
+}
+
+#[test]
+fn build_makes_the_same_file_as_the_program() {
+    let place = place();
+    for (format, words, file, keys) in [
+        ("guava", "", "guava-utf8-text", "text.txt"),
+        ("guava", "--as utf16", "guava-utf16-text", "text.txt"),
+        ("guava", "--as int64", "guava-long", "longs.txt"),
+        ("dcso", "", "dcso-text", "text.txt"),
+    ] {
+        place.run(&format!("build -q -o f --format {format} {words} -p 0.1 {keys}")).ok();
+        assert!(place.read("f") == std::fs::read(golden(file)).unwrap(), "{file}");
+        // The same in two steps.
+        let text = std::fs::read_to_string(golden("keys").join(keys)).unwrap();
+        let (first, rest) = text.split_at(text.match_indices('\n').nth(299).unwrap().0 + 1);
+        place.write("first", first);
+        place.write("rest", rest);
+        place.run(&format!("build -q -o g --format {format} {words} -n 600 -p 0.1 first")).ok();
+        place.run(&format!("add -q {words} --probe-known first g rest")).ok();
+        assert!(place.read("g") == place.read("f"), "{file}");
+    }
+}
+
+#[test]
+fn a_packed_filter_stays_packed() {
+    let place = place();
+    place.run("build -q -o f.gz --format dcso --gzip -n 700 -p 0.1 text.txt").ok();
+    place.run("add -q f.gz five.txt").ok();
+    assert!(place.read("f.gz").starts_with(&[0x1f, 0x8b]));
+    assert_eq!(place.run("check f.gz five.txt").ok(), place.read("five.txt"));
+    // Only who reads such files is given one.
+    place.run("build -q -o g --format guava --gzip text.txt").trouble();
+}
+
+#[test]
+fn filters_of_one_shape_are_united() {
+    let place = place();
+    place.run("build -q -o a --format guava -n 700 text.txt").ok();
+    place.run("build -q -o b --format guava -n 700 five.txt").ok();
+    place.run("merge -q -o both a b").ok();
+    assert_eq!(place.run("check -c both text.txt").text(), "600\n");
+    assert_eq!(place.run("check -c both five.txt").text(), "5\n");
+    place.run("build -q -o c --format guava -n 800 five.txt").ok();
+    for others in ["a c", "a dcso-text", "a native", "native a"] {
+        place.run("build -q -o native text.txt").ok();
+        place.run(&format!("merge -q -o never {others}")).trouble();
+    }
+    assert!(!place.files.file("never").exists());
+}
+
+#[test]
+fn info_says_what_a_format_does_not_tell() {
+    let place = place();
+    let text = place.run("info guava-utf8-text").text();
+    for part in
+        ["format    guava, strategy MURMUR128_MITZ_64", "keys      about 5", "not told  the funnel"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&place.run("info --json dcso-text").text()).unwrap();
+    assert_eq!(json["format"], "dcso");
+    assert_eq!(json["planned_keys"], 600);
+    assert!(json["rate_now"].as_f64().unwrap() > 0.08, "{json}");
+    let sound = place.run("verify guava-long dcso-text").text();
+    assert_eq!(sound.matches("sound as far as can be told").count(), 2, "{sound}");
+}
+
+#[test]
+fn what_is_no_filter_is_refused_with_a_way_out() {
+    let place = place();
+    place.write("java", b"\xac\xed\x00\x05sr");
+    for (words, expect) in [
+        ("check text.txt five.txt", "not a petal file, nor a filter of another known format"),
+        ("check java five.txt", "ObjectOutputStream"),
+        ("check --format guava dcso-text five.txt", "no sound guava filter"),
+        ("info --format dcso guava-long", "no sound dcso filter"),
+        ("shrink guava-long -o never", "is a guava filter"),
+        ("remove guava-long longs.txt", "is a guava filter"),
+        ("check --as int64 native five.txt", "leave it out"),
+        ("check --as int64 guava-long five.txt", "is no key: expected a whole number of 64 bits"),
+        ("build -o never --format dcso -n 1e12 -m 64M five.txt", "raise -m"),
+    ] {
+        place.run("build -q -o native text.txt").ok();
+        let trouble = place.run(words).trouble();
+        assert!(trouble.contains(expect), "{words}: {trouble}");
+    }
+    assert!(!place.files.file("never").exists());
+    let usage = place.run("build -o never --format guava --type static five.txt");
+    assert_eq!(usage.code, Some(2));
+}
+
+/// The digest that a running Squid gives to its siblings: fetched over HTTP, and asked.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn a_digest_fetched_from_a_running_squid_is_asked() {
+    let peers = std::env::var_os("PETAL_PEERS").expect("PETAL_PEERS: run cargo x test --foreign");
+    let mut squid = Command::new(Path::new(&peers).join("bin/squid"))
+        .arg("serve")
+        .arg(golden("keys/urls.txt"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(squid.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let (host, path) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut answer = Vec::new();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
+    stream.read_to_end(&mut answer).unwrap();
+    drop(squid.stdin.take()); // It ends with its input.
+    squid.wait().unwrap();
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8_lossy(&answer[..end]);
+    assert!(head.contains("200") && head.contains("application/cache-digest"), "{head}");
+
+    let place = Place::new();
+    place.write("digest", &answer[end + 4..]);
+    for name in ["urls.txt", "urls.asked"] {
+        place.write(name, std::fs::read(golden("keys").join(name)).unwrap());
+    }
+    let members = place.read("urls.txt");
+    let check = "check --format squid-digest";
+    assert!(place.run(&format!("{check} digest urls.txt")).ok() == members);
+    place.run(&format!("{check} -c --probe-known urls.txt digest urls.asked")).ok();
+    let info = place.run("info digest").text();
+    assert!(info.starts_with("format    squid-digest, bits per entry 5\n"), "{info}");
+    println!("a running Squid's digest of {} bytes: all members found", answer.len() - end - 4);
+}

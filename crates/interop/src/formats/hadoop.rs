@@ -1,0 +1,218 @@
+//! Hadoop's `BloomFilter.write` (org.apache.hadoop.util.bloom), which Apache Hudi puts in base64
+//! into the footers of its files: -1 in four bytes, the probes in four, the hash in one (0 for
+//! Jenkins', 1 for Murmur's), the number of bits in four, all with the high byte first; then the
+//! bits, the low one first.
+//!
+//! A key is hashed for each probe anew, with the hash before as the seed; a hash as a signed
+//! number modulo the bits, without its sign, is a position. An empty key is refused. The weight
+//! that Hadoop gives keys is not in the file.
+//!
+//! Hadoop leaves the size to the user: petal takes Hudi's formulas. Source: the files and answers
+//! of Hadoop's client library 3.4.
+
+use std::sync::Arc;
+
+use crate::bits::Bits;
+use crate::bytes::{be32, to_be32};
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::format::Format;
+use crate::hashes::hadoop::{jenkins, murmur2};
+use crate::scheme::{Digest, Empty, Plan, Positional};
+
+const HEADER: usize = 13;
+const VERSION: u32 = u32::MAX;
+/// Each is a word of a key; the smallest rate that there is asks for 1,075.
+const MOST_PROBES: u32 = 2048;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hash {
+    Jenkins,
+    Murmur,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Hadoop {
+    hash: Hash,
+    probes: u32,
+    bits: u32,
+}
+
+impl Hash {
+    fn format(self) -> Format {
+        match self {
+            Self::Jenkins => Format::HadoopJenkins,
+            Self::Murmur => Format::HadoopMurmur,
+        }
+    }
+
+    fn number(self) -> u8 {
+        match self {
+            Self::Jenkins => 0,
+            Self::Murmur => 1,
+        }
+    }
+}
+
+impl Hadoop {
+    pub(crate) fn parse(file: &[u8], hash: Hash) -> Result<Self> {
+        let bad = |what, expected: &str, found: String| {
+            Err(Error::malformed(hash.format().name(), what, expected, found))
+        };
+        let (Some(version), Some(probes), Some(&number), Some(bits)) =
+            (be32(file, 0), be32(file, 4), file.get(8), be32(file, 9))
+        else {
+            return bad("length", "13 bytes or more", format!("{} bytes", file.len()));
+        };
+        if version != VERSION {
+            return bad("version", "-1", version.cast_signed().to_string());
+        }
+        if number != hash.number() {
+            return bad("hash", &hash.number().to_string(), number.to_string());
+        }
+        if !(1..=MOST_PROBES).contains(&probes) {
+            return bad("probes", "1 to 2048", probes.to_string());
+        }
+        if bits == 0 || bits > i32::MAX as u32 {
+            return bad("bits", "1 to 2147483647", bits.to_string());
+        }
+        let expected = HEADER + bits.div_ceil(8) as usize;
+        if file.len() != expected {
+            return bad("length", &format!("{expected} bytes"), file.len().to_string());
+        }
+        Ok(Self { hash, probes, bits })
+    }
+
+    /// As Hudi sizes it.
+    pub(crate) fn plan(plan: &Plan, hash: Hash) -> Result<Empty<Self>> {
+        let ln2 = std::f64::consts::LN_2;
+        let keys = plan.keys as f64;
+        let bits = (keys * (-plan.rate.ln() / (ln2 * ln2))).ceil();
+        let probes = (ln2 * bits / keys).ceil() as u32;
+        if bits > f64::from(i32::MAX) {
+            return Err(Error::limit(
+                hash.format(),
+                format!("{bits} bits are needed, 2147483647 are the most"),
+                "plan for fewer keys or a higher rate",
+            ));
+        }
+        let scheme = Self { hash, probes, bits: bits as u32 };
+        let mut header = [VERSION, probes].map(to_be32).concat();
+        header.push(hash.number());
+        header.extend(to_be32(scheme.bits));
+        let file = plan.file(&header, HEADER as u64 + u64::from(scheme.bits.div_ceil(8)))?;
+        Ok((scheme, file))
+    }
+}
+
+impl Positional for Hadoop {
+    fn format(&self) -> Format {
+        self.hash.format()
+    }
+
+    /// One for each probe: none follows from the others without the key.
+    fn words(&self) -> usize {
+        self.probes as usize
+    }
+
+    fn digest(&self) -> Digest {
+        let probes = self.probes;
+        let hash = match self.hash {
+            Hash::Jenkins => jenkins,
+            Hash::Murmur => murmur2,
+        };
+        Arc::new(move |key, words| {
+            let mut last = 0;
+            words.extend((0..probes).map(|_| {
+                last = hash(key, last);
+                u64::from(last)
+            }));
+        })
+    }
+
+    fn takes_empty_keys(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        let bits = self.bits;
+        words.iter().map(move |word| u64::from((*word as i32).unsigned_abs() % bits))
+    }
+
+    fn bits(&self) -> Bits {
+        Bits::low_first(HEADER, self.bits.into())
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+        facts.choice(
+            "hash",
+            match self.hash {
+                Hash::Jenkins => "Jenkins",
+                Hash::Murmur => "Murmur",
+            },
+        );
+    }
+
+    /// Nothing is set behind the last bit.
+    fn check(&self, file: &[u8]) -> Result<()> {
+        let spare =
+            u32::from(file.last().copied().unwrap_or(0)) >> (self.bits.wrapping_sub(1) % 8) >> 1;
+        if spare == 0 {
+            return Ok(());
+        }
+        let (what, expected) = ("bits behind the last", "none set");
+        Err(Error::malformed(self.hash.format().name(), what, expected, format!("{spare:b}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_kept() {
+        let plan = Plan::new(1 << 30, 0.01, 1 << 40).unwrap();
+        assert!(Hadoop::plan(&plan, Hash::Murmur).unwrap_err().is_limit());
+        let plan = Plan::new(10, 0.01, 1000).unwrap();
+        let (scheme, _) = Hadoop::plan(&plan, Hash::Murmur).unwrap();
+        assert!(!Positional::takes_empty_keys(&scheme));
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        let plan = Plan::new(5, 0.01, 1000).unwrap();
+        for hash in [Hash::Jenkins, Hash::Murmur] {
+            let (_, file) = Hadoop::plan(&plan, hash).unwrap();
+            Hadoop::parse(&file, hash).unwrap();
+            for (at, value) in [(0, 0), (4, 0x80), (7, 0), (8, 2), (9, 0xff), (12, 0), (12, 1)] {
+                let mut file = file.clone();
+                file[at] = value;
+                assert!(Hadoop::parse(&file, hash).unwrap_err().is_malformed(), "{at}");
+            }
+            for length in 0..file.len() {
+                assert!(Hadoop::parse(&file[..length], hash).is_err(), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_behind_the_last_are_found() {
+        for bits in 1..=16_u8 {
+            let mut file = [&[0xff; 4][..], &[0, 0, 0, 7, 1, 0, 0, 0, bits]].concat();
+            file.resize(HEADER + usize::from(bits).div_ceil(8), 0xff);
+            let last = file.len() - 1;
+            file[last] = 0xff >> (bits.next_multiple_of(8) - bits);
+            let scheme = Hadoop::parse(&file, Hash::Murmur).unwrap();
+            Positional::check(&scheme, &file).unwrap();
+            if bits % 8 > 0 {
+                file[last] |= 1 << (bits % 8);
+                assert!(Positional::check(&scheme, &file).unwrap_err().is_malformed(), "{bits}");
+            }
+        }
+    }
+}

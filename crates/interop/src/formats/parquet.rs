@@ -1,0 +1,201 @@
+//! Parquet's split-block filter as it lies in a Parquet file: a header in Thrift's compact
+//! protocol, which names its length in bytes and the only algorithm, hash and compression that
+//! there are, and blocks of 256 bits, each eight words with the low byte first.
+//!
+//! A key's bytes, as Parquet encodes plain values but without the length of text, are hashed with
+//! XXH64. The high half of the hash chooses the block; the low half, times an odd number for each
+//! word, one bit of every word.
+//!
+//! `optimalNumOfBits` of Parquet's Java library sizes it, and its rounding adds up to 255 bits
+//! before the next power of two is taken: where a size just fits, the C++ library behind pyarrow
+//! makes it half as large. By itself the Java library makes filters of 1 MiB at most.
+//!
+//! Source: Apache Parquet's specification of its Bloom filter; the files of parquet-column 1.16.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh64::xxh64;
+
+use crate::bits::Bits;
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::format::Format;
+use crate::keys::KeyForm;
+use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::thrift::{Kind, Reader};
+
+/// Bytes of a block, and its words of 32 bits.
+const BLOCK: usize = 32;
+const LANES: usize = 8;
+/// Bits that the libraries make at most: 128 MiB.
+const MOST_BITS: f64 = (1 << 30) as f64;
+const SALTS: [u32; LANES] = [
+    0x47b6_137b,
+    0x4497_4d91,
+    0x8824_ad5b,
+    0xa2b7_289d,
+    0x7054_95c7,
+    0x2df1_424b,
+    0x9efc_4947,
+    0x5c6b_fb31,
+];
+
+#[derive(Clone, Debug)]
+pub(crate) struct Parquet {
+    /// Bytes of the header.
+    header: usize,
+    blocks: u32,
+}
+
+fn bad<T>(what: &'static str, expected: &str, found: impl std::fmt::Display) -> Result<T> {
+    Err(Error::malformed(Format::Parquet.name(), what, expected, found))
+}
+
+impl Parquet {
+    pub(crate) fn parse(file: &[u8]) -> Result<Self> {
+        let (header, bytes) = read_header(file)?;
+        let blocks = match u32::try_from(bytes) {
+            Ok(bytes) if bytes > 0 && bytes % BLOCK as u32 == 0 => bytes / BLOCK as u32,
+            _ => return bad("bytes", "a multiple of 32", bytes),
+        };
+        let there = file.len() - header;
+        if there as u64 != u64::from(blocks) * BLOCK as u64 {
+            return bad("length", &format!("{bytes} bytes behind its header"), there);
+        }
+        Ok(Self { header, blocks })
+    }
+
+    /// As parquet-mr's `BlockSplitBloomFilter` sizes it; but not smaller than it must be.
+    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+        let bits = -8.0 * plan.keys as f64 / (1.0 - plan.rate.powf(0.125)).ln();
+        if !(0.0..=MOST_BITS).contains(&bits.trunc()) {
+            return Err(Error::limit(
+                Format::Parquet,
+                format!("{} keys at a rate of {} take more than 128 MiB", plan.keys, plan.rate),
+                "plan for fewer keys or a higher rate",
+            ));
+        }
+        let bytes = java_bits(bits as u32) / 8;
+        let bytes = bytes.next_power_of_two().min(MOST_BITS as u32 / 8);
+        let header = header(bytes);
+        let scheme = Self { header: header.len(), blocks: bytes / BLOCK as u32 };
+        let file = plan.file(&header, header.len() as u64 + u64::from(bytes))?;
+        Ok((scheme, file))
+    }
+}
+
+/// A number of bits, rounded as the Java library does: it means the next multiple of 256, but
+/// clears one bit where it means to clear eight.
+fn java_bits(bits: u32) -> u32 {
+    ((bits + 255) & !256).max(256)
+}
+
+/// The header of a filter of so many bytes: four fields, of which the last three hold a choice
+/// each, an empty struct.
+fn header(bytes: u32) -> Vec<u8> {
+    let mut header = vec![0x15];
+    let mut rest = u64::from(bytes) << 1;
+    while rest > 0x7f {
+        header.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    header.push(rest as u8);
+    for _ in 0..3 {
+        header.extend([0x1c, 0x1c, 0, 0]);
+    }
+    header.push(0);
+    header
+}
+
+/// How many bytes the header has, and how many come behind it.
+fn read_header(file: &[u8]) -> Result<(usize, i32)> {
+    let mut reader = Reader::new(file);
+    let (mut bytes, mut chosen, mut last) = (None, [false; 3], 0);
+    while let Some(field) = reader.field(&mut last)? {
+        match (field.id, field.kind) {
+            (1, Kind::I32) => bytes = Some(reader.i32()?),
+            (2, Kind::Struct) => chosen[0] = first_choice(&mut reader, "algorithm")?,
+            (3, Kind::Struct) => chosen[1] = first_choice(&mut reader, "hash")?,
+            (4, Kind::Struct) => chosen[2] = first_choice(&mut reader, "compression")?,
+            (_, kind) => reader.skip(kind)?,
+        }
+    }
+    match bytes {
+        Some(bytes) if chosen == [true; 3] => Ok((reader.position(), bytes)),
+        _ => bad("header", "a length, an algorithm, a hash and a compression", "not all of them"),
+    }
+}
+
+/// Reads a union, of which Parquet knows the first choice only.
+fn first_choice(reader: &mut Reader, what: &'static str) -> Result<bool> {
+    let mut last = 0;
+    while let Some(field) = reader.field(&mut last)? {
+        if field.id != 1 {
+            return bad(what, "number 1, the only one there is", field.id);
+        }
+        reader.skip(field.kind)?;
+    }
+    Ok(last == 1)
+}
+
+impl Positional for Parquet {
+    fn format(&self) -> Format {
+        Format::Parquet
+    }
+
+    fn words(&self) -> usize {
+        1
+    }
+
+    fn digest(&self) -> Digest {
+        Arc::new(|key, words| words.push(xxh64(key, 0)))
+    }
+
+    #[inline]
+    fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
+        let block = (words[0] >> 32) * u64::from(self.blocks) >> 32;
+        let low = words[0] as u32;
+        let lanes = SALTS.iter().zip((block * 256..).step_by(32));
+        lanes.map(move |(salt, lane)| lane + u64::from(low.wrapping_mul(*salt) >> 27))
+    }
+
+    fn bits(&self) -> Bits {
+        Bits::low_first(self.header, u64::from(self.blocks) * 256)
+    }
+
+    fn probes(&self) -> u32 {
+        LANES as u32
+    }
+
+    /// A key falls into one block, and there sets one bit of each word: the rate is the mean over
+    /// the blocks of the chance that all eight are set.
+    fn measure(&self, file: &[u8], facts: &mut Facts) {
+        let bits = self.bits();
+        let (mut set, mut rates) = (0_u64, 0.0);
+        for block in bits.of(file).as_chunks::<BLOCK>().0 {
+            let mut rate = 1.0;
+            for lane in block.as_chunks().0 {
+                let ones = u32::from_le_bytes(*lane).count_ones();
+                set += u64::from(ones);
+                rate *= f64::from(ones) / 32.0;
+            }
+            rates += rate;
+        }
+        let zero = 1.0 - set as f64 / bits.count as f64;
+        let touch = 1.0 / f64::from(self.blocks) / 32.0;
+        facts.bits = bits.count;
+        facts.set = set;
+        facts.probes = LANES as u32;
+        facts.layers = 1;
+        facts.estimated_keys = Some(petal::rate::cardinality(zero, touch));
+        facts.rate_now = rates / f64::from(self.blocks);
+    }
+
+    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+        facts.forms = &[KeyForm::Text, KeyForm::Int64, KeyForm::Int32];
+        facts.untold.push(
+            "the type of the column: --as text for strings and binary values, int64 and int32 \
+             for whole numbers of that size",
+        );
+    }
+}

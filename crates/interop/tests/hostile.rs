@@ -1,0 +1,159 @@
+//! Files that lie: every small damage and every absurd number is refused, or gives a filter that
+//! answers, counts and takes keys without a panic; and none of it takes memory that the file does
+//! not have bytes for.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Golden, manifest};
+use flate2::read::GzEncoder;
+use petal_interop::{Foreign, Format};
+use petal_testkit::corrupt;
+use petal_testkit::rng::Rng;
+
+/// The system's allocator, which remembers the largest request of this thread.
+struct Largest;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes on to the system's allocator with the same arguments.
+#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Largest {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the promises that `alloc` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the promises that `dealloc` asks for.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Largest = Largest;
+
+/// More than any honest work on a small golden file takes.
+const MOST: usize = 4 << 20;
+
+/// Reads a file in the format that it is said to have and in the one that it looks like; asks and
+/// fills whatever comes of it.
+fn survive(golden: &Golden, file: &[u8], what: &str) {
+    LARGEST.store(0, Ordering::Relaxed);
+    for format in [golden.format(), None] {
+        let Ok(filter) = Foreign::from_bytes(file, format) else { continue };
+        let (_, _) = (filter.facts(), filter.verify());
+        for key in ["", "a", "7", "a key that is longer than any block of any hash: 0123456789"] {
+            let _ = filter.contains(key.as_bytes());
+        }
+        let mut filled = Foreign::from_bytes(file.to_vec(), Some(filter.format())).unwrap();
+        for key in ["a", "another", "7", "8"] {
+            if filled.insert(key.as_bytes()).is_ok() {
+                assert!(filled.contains(key.as_bytes()).unwrap(), "{}: {what}", golden.file);
+            }
+        }
+        let _ = filled.union(&filter);
+    }
+    let largest = LARGEST.load(Ordering::Relaxed);
+    assert!(largest <= MOST, "{}: {what}: {largest} bytes at once", golden.file);
+}
+
+/// One small file of each format and variant.
+fn subjects() -> Vec<Golden> {
+    let golden = manifest().into_iter();
+    golden.filter(|golden| golden.format().is_some() && golden.bytes().len() < 6_000).collect()
+}
+
+#[test]
+fn small_damage_is_refused_or_harmless() {
+    for golden in subjects() {
+        let file = golden.filter().into_bytes();
+        for cut in corrupt::truncations(&file).step_by(file.len() / 400 + 1) {
+            survive(&golden, cut, "cut");
+            if golden.format().is_some_and(tells_its_length) {
+                assert!(Foreign::from_bytes(cut, golden.format()).is_err(), "{}", golden.file);
+            }
+        }
+        for (bit, damaged) in corrupt::bit_flips(&file).take(8 * 192) {
+            survive(&golden, &damaged, &format!("bit {bit} flipped"));
+        }
+        for more in corrupt::extensions(&file) {
+            survive(&golden, &more, "extended");
+        }
+    }
+}
+
+/// Whether the header of a format says how long the file is.
+fn tells_its_length(format: Format) -> bool {
+    format != Format::Rbloom
+}
+
+#[test]
+fn absurd_numbers_are_refused_or_harmless() {
+    let numbers = [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+    let large = [1 << 32, 1 << 61, i64::MAX as u64, 1 << 63, u64::MAX - 63, u64::MAX];
+    for golden in subjects() {
+        let file = golden.filter().into_bytes();
+        for at in 0..file.len().min(160) {
+            for number in numbers.iter().chain(&large) {
+                let low = number.to_le_bytes();
+                let mut high = low;
+                high.reverse();
+                for bytes in [&low[..], &low[..4], &high[..], &high[4..]] {
+                    let mut lying = file.clone();
+                    let end = (at + bytes.len()).min(lying.len());
+                    lying[at..end].copy_from_slice(&bytes[..end - at]);
+                    survive(&golden, &lying, &format!("{number} at byte {at}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_of_no_format_are_refused_or_harmless() {
+    let (golden, mut rng) = (subjects(), Rng::new(6));
+    for _ in 0..3_000 {
+        let subject = rng.pick(&golden).clone();
+        let mut file = subject.filter().into_bytes();
+        for _ in 0..=rng.below(8) {
+            let at = rng.below(file.len().min(200));
+            file[at] = rng.next_u64() as u8;
+        }
+        survive(&subject, &file, "random bytes");
+        let length = rng.below(300);
+        survive(&subject, &rng.bytes(length), "only random bytes");
+    }
+    for format in Format::ALL {
+        assert!(Foreign::from_bytes(&[][..], Some(format)).is_err(), "{format}");
+    }
+    assert!(Foreign::from_bytes(&[][..], None).unwrap_err().is_unknown());
+}
+
+#[test]
+fn a_bomb_stops_at_the_limit() {
+    let mut packed = Vec::new();
+    GzEncoder::new(std::io::repeat(0).take(1 << 28), flate2::Compression::fast())
+        .read_to_end(&mut packed)
+        .unwrap();
+    LARGEST.store(0, Ordering::Relaxed);
+    let error = Foreign::read_from(&packed[..], Some(Format::Dcso), 1 << 20).unwrap_err();
+    assert!(error.is_too_large(), "{error}");
+    assert!(LARGEST.load(Ordering::Relaxed) <= MOST);
+}
+
+#[test]
+fn plans_that_no_format_has_room_for_are_refused() {
+    for format in Format::ALL {
+        for (keys, rate) in [(0, 0.01), (1, 0.0), (1, 1.0), (1, f64::NAN), (u64::MAX, 1e-300)] {
+            let planned = Foreign::with_limit(format, keys, rate, 1 << 20);
+            assert!(planned.is_err(), "{format}: {keys} at {rate}");
+        }
+        let large = Foreign::with_limit(format, 1 << 40, 1e-9, 1 << 20);
+        assert!(large.is_err(), "{format}");
+    }
+}
