@@ -11,6 +11,7 @@
 //! capacity and rate, how many there are and their lengths. Those are asked, not filled: each
 //! filter that is added has its own hash function. Source: the files that version 4.0.0 writes.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use petal::Answers;
@@ -27,11 +28,14 @@ const HEADER: usize = 40;
 const COUNT: usize = 32;
 /// Bytes of the growing filter's header, before the lengths.
 const CHAIN_HEADER: usize = 32;
+/// How much lower the rate of each filter of a growing one is. The package has no other: this is
+/// what tells the header from that of a single filter.
+const RATIO: f64 = 0.9;
 /// Each filter of a growing one is at least twice as large as the one before.
 const MOST_LAYERS: u32 = 64;
 
-fn bad<T>(what: &'static str, expected: &str, found: impl ToString) -> Result<T> {
-    Err(Error::malformed(Format::Pybloom.name(), what, expected, found.to_string()))
+fn bad<T>(what: &'static str, expected: impl Display, found: impl Display) -> Result<T> {
+    Err(Error::malformed(Format::Pybloom.name(), what, expected, found))
 }
 
 /// A filter of a fixed size, somewhere in a file.
@@ -198,8 +202,11 @@ impl Growing {
         if growth == 0 || growth > i32::MAX as u32 || first == 0 {
             return bad("growth and first capacity", "at least 1", format!("{growth}, {first}"));
         }
-        if !(ratio > 0.0 && ratio <= 1.0 && rate > 0.0 && rate < 1.0) {
-            return bad("ratio and rate", "between 0 and 1", format!("{ratio}, {rate}"));
+        if ratio != RATIO {
+            return bad("ratio", RATIO, ratio);
+        }
+        if !(rate > 0.0 && rate < 1.0) {
+            return bad("rate", "above 0 and below 1", rate);
         }
         if count > MOST_LAYERS {
             return bad("filters", "64 or fewer", count);
