@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// Exit code 0.
     Done,
-    /// Exit code 1: `check` found nothing.
+    /// Exit code 1: `check` or `probe` found nothing.
     NoneFound,
     /// Exit code 130: a signal ended it, in good order.
     Interrupted,

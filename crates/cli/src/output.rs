@@ -76,6 +76,16 @@ impl Output {
         }
     }
 
+    /// Writing to it failed.
+    pub(crate) fn failed(&self, error: io::Error) -> Failure {
+        match self {
+            Self::Direct(_) => Failure::of_stdout(error),
+            Self::Aside { path, .. } => {
+                Failure::Plain(cannot_write(&path.display().to_string(), &error))
+            }
+        }
+    }
+
     /// Makes the result durable and gives it its name.
     pub(crate) fn finish(self) -> Result<()> {
         self.finish_synced(false)

@@ -29,7 +29,10 @@ struct Plain {
 #[derive(Default)]
 struct Phase {
     what: &'static str,
-    bytes: Option<u64>,
+    /// What is ahead, if that is known.
+    all: Option<u64>,
+    /// Files are counted, not bytes.
+    files: bool,
     told: Option<Instant>,
 }
 
@@ -48,7 +51,7 @@ impl Teller {
         };
         let bar = (show && terminal).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(style(false));
+            bar.set_style(style(false, false));
             bar.set_message("looking");
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
@@ -74,6 +77,29 @@ impl Teller {
         }
     }
 
+    /// A phase begins that goes through so many files; each is to be advanced by 1.
+    pub(crate) fn files(&self, what: &'static str, files: u64) {
+        self.begin(what, Some(files), true);
+    }
+
+    fn begin(&self, what: &'static str, all: Option<u64>, files: bool) {
+        if let Some(bar) = &self.bar {
+            bar.reset();
+            bar.set_message(what);
+            bar.set_style(style(all.is_some(), files));
+            match all {
+                Some(all) => bar.set_length(all),
+                None => bar.unset_length(),
+            }
+        }
+        if let Some(plain) = &self.plain
+            && let Ok(mut phase) = plain.phase.lock()
+        {
+            plain.done.store(0, Ordering::Relaxed);
+            *phase = Phase { what, all, files, told: None };
+        }
+    }
+
     /// Takes the bar away; what is said afterwards stays on the screen.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
@@ -83,32 +109,20 @@ impl Teller {
 }
 
 /// With a known end, and without.
-fn style(known: bool) -> ProgressStyle {
-    let template = if known {
-        "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left{prefix}"
-    } else {
-        "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{prefix}"
+fn style(known: bool, files: bool) -> ProgressStyle {
+    let template = match (known, files) {
+        (_, true) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {pos} of {len} files, {eta} left",
+        (true, false) => {
+            "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left{prefix}"
+        }
+        (false, false) => "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{prefix}",
     };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Progress for Teller {
     fn phase(&self, what: &'static str, bytes: Option<u64>) {
-        if let Some(bar) = &self.bar {
-            bar.reset();
-            bar.set_message(what);
-            bar.set_style(style(bytes.is_some()));
-            match bytes {
-                Some(bytes) => bar.set_length(bytes),
-                None => bar.unset_length(),
-            }
-        }
-        if let Some(plain) = &self.plain
-            && let Ok(mut phase) = plain.phase.lock()
-        {
-            plain.done.store(0, Ordering::Relaxed);
-            *phase = Phase { what, bytes, told: None };
-        }
+        self.begin(what, bytes, false);
     }
 
     fn advance(&self, bytes: u64) {
@@ -122,8 +136,10 @@ impl Progress for Teller {
             return;
         }
         phase.told = Some(Instant::now());
-        let of = phase.bytes.map(|all| format!(" of {}", text::size(all))).unwrap_or_default();
-        say(&format!("petal: {}: {}{of}", phase.what, text::size(done)));
+        let (size, unit): (fn(u64) -> String, _) =
+            if phase.files { (text::count, " files") } else { (text::size, "") };
+        let of = phase.all.map(|all| format!(" of {}", size(all))).unwrap_or_default();
+        say(&format!("petal: {}: {}{of}{unit}", phase.what, size(done)));
     }
 
     fn stopped(&self) -> bool {

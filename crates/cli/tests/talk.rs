@@ -6,7 +6,7 @@ mod kit;
 
 use kit::{Place, run, write_lines};
 
-const EVERY_VERB: [&str; 17] = [
+const EVERY_VERB: [&str; 18] = [
     "common",
     "diff",
     "dedup",
@@ -14,6 +14,7 @@ const EVERY_VERB: [&str; 17] = [
     "add",
     "remove",
     "check",
+    "probe",
     "seen",
     "merge",
     "shrink",

@@ -23,7 +23,10 @@ enum Kind {
     Full { format: &'static str, what: String, do_this: &'static str },
     Unsupported { format: &'static str, what: &'static str },
     Invalid { what: &'static str, expected: &'static str, found: String },
-    Key { expected: &'static str, found: String },
+    BadFile { what: &'static str, expected: String, found: String },
+    Refused { why: String },
+    Key { expected: &'static str, found: String, number: Option<u64> },
+    Both { keys: u64, example: String },
     Different { what: &'static str, ours: String, theirs: String },
     TooLarge { bytes: u64, limit: u64 },
     Alloc { bytes: u64 },
@@ -80,12 +83,43 @@ impl Error {
 
     /// A key that cannot be made into what the filter holds.
     pub(crate) fn key(expected: &'static str, key: &[u8]) -> Self {
-        const SHOWN: usize = 40;
-        let mut found = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]).into_owned();
-        if key.len() > SHOWN {
-            found.push_str("...");
+        Self::new(Kind::Key { expected, found: shown(key), number: None })
+    }
+
+    /// So many keys, of which this is one, are said to be members and to be none.
+    pub(crate) fn in_both(keys: u64, example: &[u8]) -> Self {
+        Self::new(Kind::Both { keys, example: shown(example) })
+    }
+
+    /// The same of one key of many, counted from 1.
+    pub(crate) fn at_key(mut self, which: u64) -> Self {
+        if let Kind::Key { number, .. } = &mut *self.0 {
+            *number = Some(which);
         }
-        Self::new(Kind::Key { expected, found })
+        self
+    }
+
+    /// A whole Parquet file is not as it should be.
+    pub(crate) fn bad_file(
+        what: &'static str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        Self::new(Kind::BadFile { what, expected, found })
+    }
+
+    /// What is wrong in a part of a Parquet file, said of the file.
+    pub(crate) fn in_file(self, part: &'static str) -> Self {
+        match *self.0 {
+            Kind::Malformed { expected, found, .. } => Self::bad_file(part, expected, found),
+            _ => self,
+        }
+    }
+
+    /// A Parquet file that is sound and cannot be asked; `why` is the whole text.
+    pub(crate) fn refused(why: impl Into<String>) -> Self {
+        Self::new(Kind::Refused { why: why.into() })
     }
 
     pub(crate) fn different(
@@ -114,7 +148,7 @@ impl Error {
     /// another one.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        matches!(&*self.0, Kind::Malformed { .. })
+        matches!(&*self.0, Kind::Malformed { .. } | Kind::BadFile { .. })
     }
 
     /// The format has no room for so much.
@@ -135,6 +169,27 @@ impl Error {
         matches!(&*self.0, Kind::Key { .. })
     }
 
+    /// Keys are said to be members and to be none.
+    #[must_use]
+    pub fn is_contradiction(&self) -> bool {
+        matches!(&*self.0, Kind::Both { .. })
+    }
+
+    /// Which of many keys it is, counted from 1.
+    #[must_use]
+    pub fn key_number(&self) -> Option<u64> {
+        match &*self.0 {
+            Kind::Key { number, .. } => *number,
+            _ => None,
+        }
+    }
+
+    /// A Parquet file is sound, but cannot be asked: encrypted, or without such a column.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(&*self.0, Kind::Refused { .. })
+    }
+
     /// The filter takes more memory than it may.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
@@ -146,6 +201,16 @@ impl Error {
     pub fn is_io(&self) -> bool {
         matches!(&*self.0, Kind::Io(_))
     }
+}
+
+/// A key, or how it begins.
+fn shown(key: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let mut shown = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]).into_owned();
+    if key.len() > SHOWN {
+        shown.push_str("...");
+    }
+    shown
 }
 
 impl fmt::Display for Error {
@@ -168,7 +233,18 @@ impl fmt::Display for Error {
             Kind::Invalid { what, expected, found } => {
                 write!(f, "{what}: expected {expected}, found {found}")
             }
-            Kind::Key { expected, found } => write!(f, "'{found}' is no key: expected {expected}"),
+            Kind::BadFile { what, expected, found } => {
+                write!(f, "no sound Parquet file: {what}: expected {expected}, found {found}")
+            }
+            Kind::Refused { why } => f.write_str(why),
+            Kind::Key { expected, found, .. } => {
+                write!(f, "'{found}' is no key: expected {expected}")
+            }
+            Kind::Both { keys, example } => write!(
+                f,
+                "keys that are both members and known non-members: {keys}, '{example}' among them; \
+                 take them out of one of the lists"
+            ),
             Kind::Different { what, ours, theirs } => write!(
                 f,
                 "the filters differ in their {what} ({ours} and {theirs}) and cannot be put \

@@ -34,7 +34,7 @@ pub enum Format {
     HadoopMurmur,
     /// `BloomFilter.tofile` of the Python package pybloom-live, version 4.
     Pybloom,
-    /// Mozilla's filter cascade, version 2.
+    /// Mozilla's filter cascade, version 2; version 1 is read, too.
     FilterCascade,
 }
 

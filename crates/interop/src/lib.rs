@@ -12,6 +12,7 @@
 
 mod bits;
 mod bytes;
+mod cascade;
 mod detect;
 mod error;
 mod facts;
@@ -20,11 +21,17 @@ mod format;
 mod formats;
 mod hashes;
 mod keys;
+mod parquet;
 mod scheme;
 mod thrift;
 
+pub use cascade::{CascadeOptions, cascade};
 pub use error::{Error, Result};
 pub use facts::Facts;
 pub use foreign::{Foreign, GZIP, Hasher};
 pub use format::Format;
+pub use formats::CascadeHash;
 pub use keys::KeyForm;
+pub use parquet::{
+    Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
+};

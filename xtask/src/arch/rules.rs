@@ -250,8 +250,10 @@ pub(super) const HOUSES: &[House] = &[
                 name: "formats",
                 uses: &["bits", "bytes", "facts", "hashes", "keys", "scheme", "thrift"],
             },
+            Room { name: "parquet", uses: &["bits", "formats", "scheme", "thrift"] },
             Room { name: "detect", uses: &["formats", "scheme"] },
             Room { name: "foreign", uses: &["detect", "facts", "formats", "keys", "scheme"] },
+            Room { name: "cascade", uses: &["foreign", "formats"] },
         ],
     },
 ];

@@ -50,6 +50,18 @@ Examples:
   petal check -c seen.petal urls.txt       just how many hit
   petal check --allow fine.txt blocked.petal hosts.txt
                                            but none of the false alarms listed in fine.txt";
+pub(super) const PROBE_EXAMPLES: &str = "\
+Examples:
+  petal probe --column url --keys bad.txt lake/day-01.parquet lake/day-02.parquet
+                                           files that may hold any of these URLs
+  find lake -name *.parquet | petal probe --column url --keys bad.txt --files-from -
+                                           any number of files
+  petal probe --column user.id --keys ids.txt --row-groups part.parquet
+                                           just the row groups that must be read
+  petal probe --column url --keys bad.txt -v lake/day-01.parquet
+                                           files that certainly hold none
+
+Only Bloom filters are read. Files without one for the column count as holding anything.";
 pub(super) const SEEN_EXAMPLES: &str = "\
 Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all

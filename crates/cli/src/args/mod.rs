@@ -7,6 +7,7 @@ mod filters;
 mod foreign;
 mod pages;
 mod plan;
+mod probe;
 mod sets;
 
 use std::ffi::OsString;
@@ -25,6 +26,7 @@ pub(crate) use filters::{
 pub(crate) use foreign::{Foreign, Written};
 pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
+pub(crate) use probe::ProbeArgs;
 pub(crate) use sets::{Answer, DedupArgs, SetArgs};
 
 use crate::text::parse_size;
@@ -82,8 +84,8 @@ Examples:
   petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
   petal plan -n 5e9 -m 4G               what rate 4 GiB give for 5 billion keys
 
-Exit codes: 0 done (check: something printed), 1 check found nothing, 2 trouble,
-130 ended by a signal."
+Exit codes: 0 done (check, probe: something printed), 1 check or probe found nothing,
+2 trouble, 130 ended by a signal."
 )]
 pub(crate) struct Petal {
     #[command(subcommand)]
@@ -116,6 +118,9 @@ pub(crate) enum Command {
     /// Print the lines that a filter may hold (-v: those it certainly does not)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Print the Parquet files that may hold any of some keys (-v: those that certainly do not)
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(ProbeArgs),
     /// Print the lines never seen before, and remember them in a filter file across runs
     #[command(alias = "anew", after_help = SEEN_EXAMPLES)]
     Seen(SeenArgs),

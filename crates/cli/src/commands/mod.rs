@@ -15,6 +15,7 @@ mod make;
 mod merge;
 mod pages;
 mod plan;
+mod probe;
 mod remove;
 mod seen;
 mod set;
@@ -46,6 +47,7 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Add(args) => add::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Seen(args) => seen::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Shrink(args) => shrink::run(&args),

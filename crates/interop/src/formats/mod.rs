@@ -2,10 +2,11 @@
 
 mod datasketches;
 mod dcso;
+pub(crate) mod filter_cascade;
 mod go_bloom;
 mod guava;
 mod hadoop;
-mod parquet;
+pub(crate) mod parquet;
 mod pybloom;
 mod rbloom;
 mod redisbloom;
@@ -13,6 +14,8 @@ mod spark;
 mod squid;
 
 pub(crate) use redisbloom::chunks as redisbloom_chunks;
+
+pub use filter_cascade::CascadeHash;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -38,7 +41,7 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
         Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),
         Format::HadoopMurmur => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Murmur)?),
-        _ => return Err(Error::unsupported(format, "is not read yet")),
+        Format::FilterCascade => Box::new(filter_cascade::FilterCascade::parse(file)?),
     })
 }
 
@@ -62,6 +65,9 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<
         Format::DataSketches => boxed(datasketches::DataSketches::plan(plan)?),
         Format::HadoopJenkins => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Jenkins)?),
         Format::HadoopMurmur => boxed(hadoop::Hadoop::plan(plan, hadoop::Hash::Murmur)?),
-        _ => return Err(Error::unsupported(format, "is not written yet")),
+        Format::FilterCascade => {
+            let what = "is made of all members and non-members at once, with the function cascade";
+            return Err(Error::unsupported(format, what));
+        }
     })
 }

@@ -43,7 +43,7 @@ const SALTS: [u32; LANES] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Parquet {
     /// Bytes of the header.
-    header: usize,
+    pub(crate) header: usize,
     blocks: u32,
 }
 
@@ -52,17 +52,31 @@ fn bad<T>(what: &'static str, expected: &str, found: impl std::fmt::Display) -> 
 }
 
 impl Parquet {
+    /// A filter that is a whole file.
     pub(crate) fn parse(file: &[u8]) -> Result<Self> {
-        let (header, bytes) = read_header(file)?;
-        let blocks = match u32::try_from(bytes) {
-            Ok(bytes) if bytes > 0 && bytes % BLOCK as u32 == 0 => bytes / BLOCK as u32,
-            _ => return bad("bytes", "a multiple of 32", bytes),
-        };
-        let there = file.len() - header;
-        if there as u64 != u64::from(blocks) * BLOCK as u64 {
+        let filter = Self::begin(file)?;
+        let (bytes, there) = (filter.bits().bytes(), file.len() - filter.header);
+        if there as u64 != bytes {
             return bad("length", &format!("{bytes} bytes behind its header"), there);
         }
-        Ok(Self { header, blocks })
+        Ok(filter)
+    }
+
+    /// What a header says, whatever comes behind it.
+    pub(crate) fn begin(file: &[u8]) -> Result<Self> {
+        let (header, bytes) = read_header(file)?;
+        match u32::try_from(bytes) {
+            Ok(bytes) if bytes > 0 && bytes % BLOCK as u32 == 0 => {
+                Ok(Self { header, blocks: bytes / BLOCK as u32 })
+            }
+            _ => bad("bytes", "a multiple of 32", bytes),
+        }
+    }
+
+    /// The block of a hash; a larger hash has the same or a later one.
+    #[inline]
+    pub(crate) fn block(&self, hash: u64) -> u64 {
+        (hash >> 32) * u64::from(self.blocks) >> 32
     }
 
     /// As parquet-mr's `BlockSplitBloomFilter` sizes it; but not smaller than it must be.
@@ -153,8 +167,7 @@ impl Positional for Parquet {
 
     #[inline]
     fn positions(&self, words: &[u64]) -> impl Iterator<Item = u64> {
-        let block = (words[0] >> 32) * u64::from(self.blocks) >> 32;
-        let low = words[0] as u32;
+        let (block, low) = (self.block(words[0]), words[0] as u32);
         let lanes = SALTS.iter().zip((block * 256..).step_by(32));
         lanes.map(move |(salt, lane)| lane + u64::from(low.wrapping_mul(*salt) >> 27))
     }

@@ -208,8 +208,9 @@ impl Growing {
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate);
         }
-        if count > MOST_LAYERS {
-            return bad("filters", "64 or fewer", count);
+        // One without any, which a cut file of a fixed size can look like, holds nothing.
+        if !(1..=MOST_LAYERS).contains(&count) {
+            return bad("filters", "1 to 64", count);
         }
         let mut at = CHAIN_HEADER + count as usize * 8;
         let mut layers = Vec::new();
@@ -232,17 +233,12 @@ impl Growing {
 
 impl Scheme for Growing {
     fn words(&self) -> usize {
-        self.layers.iter().map(Positional::words).sum::<usize>().max(1)
+        self.layers.iter().map(Positional::words).sum()
     }
 
     fn digest(&self) -> Digest {
         let hashes: Vec<_> = self.layers.iter().map(|layer| Arc::clone(&layer.hash)).collect();
-        Arc::new(move |key, words| {
-            hashes.iter().for_each(|hash| hash.hash(key, words));
-            if hashes.is_empty() {
-                words.push(0); // a key has one word at least
-            }
-        })
+        Arc::new(move |key, words| hashes.iter().for_each(|hash| hash.hash(key, words)))
     }
 
     fn contains(&self, file: &[u8], words: &[u64], found: &mut Answers) {

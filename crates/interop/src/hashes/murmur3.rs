@@ -1,5 +1,5 @@
-//! MurmurHash3 in its form for 64-bit machines with 128 bits of result. Source: Appleby 2011,
-//! public domain.
+//! MurmurHash3 in its form for 64-bit machines with 128 bits of result, and in that with 32 bits.
+//! Source: Appleby 2011, public domain.
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
@@ -80,6 +80,27 @@ fn finish(mut hash: u64) -> u64 {
     hash ^ hash >> 33
 }
 
+/// MurmurHash3_x86_32.
+#[inline]
+pub(crate) fn x86_32(key: &[u8], seed: u32) -> u32 {
+    let mixed = |block: [u8; 4]| {
+        let word = u32::from_le_bytes(block);
+        word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
+    };
+    let (blocks, tail) = key.as_chunks::<4>();
+    let mut hash = seed;
+    for block in blocks {
+        hash = (hash ^ mixed(*block)).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
+    }
+    let mut block = [0; 4];
+    block[..tail.len()].copy_from_slice(tail);
+    hash ^= mixed(block);
+    hash ^= key.len() as u32;
+    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
+    hash ^ hash >> 16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +123,21 @@ mod tests {
             let longer = [&key[..length], &[1]].concat();
             let ([a, b], [c, d]) = (x64_128(&key[..length], 0), x64_128(&longer, 0));
             assert_eq!(x64_128_twice(&key[..length]), [a, b, c, d], "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn known_values_of_32_bits() {
+        // What the Python package mmh3 gives.
+        for (key, seed, hash) in [
+            ("", 0, 0),
+            ("", 1, 0x514e_28b7),
+            ("a", 0, 0x3c25_69b2),
+            ("hello", 0x30002, 0x6ad0_3a69),
+            ("abcd", 7, 0x54fc_ecbb),
+            ("abcdef", 1, 0xdcec_560f),
+        ] {
+            assert_eq!(x86_32(key.as_bytes(), seed), hash, "{key} {seed}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The golden files, and what their manifest says of them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::path::{Path, PathBuf};
 
-use petal_interop::{Foreign, Format, GZIP, KeyForm};
+use petal_interop::{CascadeHash, CascadeOptions, Foreign, Format, GZIP, KeyForm, cascade};
 
 /// A line of `testdata/foreign/manifest.tsv`.
 #[derive(Clone, Debug)]
@@ -116,8 +117,44 @@ impl Golden {
 
     /// What petal makes of the same members.
     pub(crate) fn ours(&self, keys: u64, rate: f64) -> Foreign {
+        if self.format() == Some(Format::FilterCascade) {
+            return self.cascade(keys, rate);
+        }
         filled(self.format().unwrap(), self.form, keys, rate, &self.members())
     }
+
+    /// The keys that a cascade was told not to hold, as `peers/filtercascade` has them.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let (members, mut others) = (self.members(), self.asked());
+        if others.is_empty() {
+            others = members.iter().map(|member| format!("{member}-")).collect();
+        }
+        others.retain(|key| !members.contains(key));
+        if self.variant.ends_with("-inverted") {
+            others.truncate(members.len());
+        }
+        others
+    }
+
+    fn cascade(&self, least_keys: u64, rate: f64) -> Foreign {
+        let (hash, salt) = match self.variant.trim_end_matches("-inverted") {
+            "murmur3" => (CascadeHash::Murmur3, &b""[..]),
+            "sha256" => (CascadeHash::Sha256, &b"petal's golden salt"[..]),
+            "sha256-bare" => (CascadeHash::Sha256, &b""[..]),
+            unknown => panic!("{unknown}"),
+        };
+        let inverted = self.variant.ends_with("-inverted");
+        let salt = salt.to_vec();
+        let options =
+            CascadeOptions { rate, least_keys, hash, salt, inverted, ..CascadeOptions::default() };
+        let (members, others) = (self.members(), self.others());
+        cascade(bytes(&members), bytes(&others), &options).unwrap()
+    }
+}
+
+/// Keys as bytes.
+pub(crate) fn bytes(keys: &[String]) -> impl Iterator<Item = &[u8]> {
+    keys.iter().map(String::as_bytes)
 }
 
 /// A filter that petal makes.

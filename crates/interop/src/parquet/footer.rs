@@ -1,0 +1,389 @@
+//! What a Parquet file's footer says of one column: the type of its values, and for each row group
+//! where its Bloom filter lies.
+//!
+//! ```text
+//! FileMetaData  2 schema: a list, a node before its children   4 row groups: a list
+//! SchemaElement 1 type  2 length  4 name  5 children  6 converted type  10 logical type
+//! RowGroup      1 columns: a list, in the order of the schema's leaves      3 rows
+//! ColumnChunk   1 another file  3 ColumnMetaData  8 and 9 encryption
+//! ColumnMetaData 1 type  3 path  14 offset of the filter  15 its length
+//! ```
+//!
+//! Cost: one pass over the footer; nothing is kept of other columns.
+
+use crate::error::{Error, Result};
+use crate::thrift::{Kind, Reader};
+
+/// A row group, as far as one column and its filter are concerned.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RowGroup {
+    /// Rows in it.
+    pub rows: u64,
+    pub(super) values: Values,
+    pub(super) filter: Option<Place>,
+}
+
+impl RowGroup {
+    /// Whether the column has a filter here.
+    #[must_use]
+    pub fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+}
+
+/// How a column's values are hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    Bytes,
+    /// Bytes, always so many.
+    Fixed(usize),
+    Int32,
+    Uint32,
+    Int64,
+    Uint64,
+}
+
+impl Values {
+    /// What a key must be.
+    pub(super) fn expected(self) -> &'static str {
+        match self {
+            Self::Bytes => "any bytes",
+            Self::Fixed(_) => "just as many bytes as the column's values have",
+            Self::Int32 => "a whole number of 32 bits, in decimal",
+            Self::Uint32 => "a whole number of 32 bits without a sign, in decimal",
+            Self::Int64 => "a whole number of 64 bits, in decimal",
+            Self::Uint64 => "a whole number of 64 bits without a sign, in decimal",
+        }
+    }
+}
+
+/// Where a filter lies, as the footer claims.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) at: u64,
+    length: Option<u64>,
+}
+
+impl Place {
+    fn new(at: i64, length: Option<i32>) -> Result<Self> {
+        let bad = |what, found: i64| Error::bad_file(what, "1 or more", found);
+        Ok(Self {
+            at: u64::try_from(at).map_err(|_| bad("offset of a Bloom filter", at))?,
+            length: length
+                .map(|length| match length {
+                    1.. => Ok(length.cast_unsigned().into()),
+                    _ => Err(bad("length of a Bloom filter", length.into())),
+                })
+                .transpose()?,
+        })
+    }
+
+    /// The first byte behind it, which lies among the `body` bytes before the footer.
+    pub(super) fn end(self, body: u64) -> Result<u64> {
+        if !(4..body).contains(&self.at) {
+            let expected = format!("4 or more, before the footer at {body}");
+            return Err(Error::bad_file("offset of a Bloom filter", expected, self.at));
+        }
+        let room = body - self.at;
+        match self.length {
+            Some(length) if length > room => {
+                let expected = format!("{room} bytes at most before the footer");
+                Err(Error::bad_file("length of a Bloom filter", expected, length))
+            }
+            length => Ok(self.at + length.unwrap_or(room)),
+        }
+    }
+}
+
+/// The column, and every row group in order.
+pub(super) fn row_groups(footer: &[u8], column: &str) -> Result<Vec<RowGroup>> {
+    let read = || {
+        let (mut reader, mut last) = (Reader::new(footer), 0);
+        let (mut leaf, mut groups) = (None, None);
+        while let Some(field) = reader.field(&mut last)? {
+            match (field.id, field.kind) {
+                (2, Kind::List) => leaf = Some(schema(&mut reader, column)?),
+                (4, Kind::List) => {
+                    let Some(leaf) = &leaf else { return Err(missing("schema")) };
+                    groups = Some(groups_of(&mut reader, leaf)?);
+                }
+                _ => reader.skip(field.kind)?,
+            }
+        }
+        groups.ok_or_else(|| missing("list of row groups"))
+    };
+    read().map_err(|error| error.in_file("footer"))
+}
+
+/// A column of values: which of all, its path, its type in the file, and how it is hashed.
+struct Leaf<'a> {
+    number: usize,
+    path: &'a str,
+    physical: i32,
+    values: Values,
+}
+
+/// Groups of columns nest only so deep.
+const DEPTH: usize = 100;
+/// Columns that are named when the one asked for is not there.
+const NAMED: usize = 8;
+
+/// A group of columns whose children are being read.
+struct Open<'a, 'b> {
+    children: usize,
+    name: &'b [u8],
+    /// What is left of the wanted path below it, if that leads here.
+    rest: Option<&'a [u8]>,
+}
+
+/// Finds the column in the schema.
+fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
+    let mut open = Vec::<Open<'_, '_>>::new();
+    let (mut leaves, mut found, mut names) = (0, None, Vec::new());
+    for at in 0..structs(reader)? {
+        let node = Node::read(reader)?;
+        while open.pop_if(|group| group.children == 0).is_some() {}
+        let path = match open.last_mut() {
+            // The root, whose name is no part of a path.
+            None if at == 0 => {
+                open.push(Open {
+                    children: node.children,
+                    name: b"",
+                    rest: Some(column.as_bytes()),
+                });
+                continue;
+            }
+            None => return Err(Error::bad_file("schema", "one root", "another behind it")),
+            Some(group) => {
+                group.children -= 1;
+                group.rest
+            }
+        };
+        if node.children > 0 {
+            let rest = path.and_then(|path| path.strip_prefix(node.name)?.strip_prefix(b"."));
+            if open.len() >= DEPTH {
+                return Err(Error::bad_file("schema", format!("{DEPTH} levels at most"), "more"));
+            }
+            open.push(Open { children: node.children, name: node.name, rest });
+            continue;
+        }
+        if names.len() < NAMED {
+            names.push(path_of(&open, node.name));
+        }
+        if path == Some(node.name) && found.replace((leaves, node)).is_some() {
+            return Err(Error::refused(format!("two columns are named '{column}'")));
+        }
+        leaves += 1;
+    }
+    if open.iter().any(|group| group.children > 0) {
+        return Err(Error::bad_file("schema", "more columns", "its end"));
+    }
+    let Some((number, node)) = found else {
+        let more = if leaves > names.len() { ", ..." } else { "" };
+        let names = names.join(", ");
+        return Err(Error::refused(format!("it has no column '{column}', but {names}{more}")));
+    };
+    let physical = node.physical.ok_or_else(|| missing("type of a column"))?;
+    Ok(Leaf { number, path: column, physical, values: node.values(physical, column)? })
+}
+
+/// The path of a column, cut where it gets too long to be shown.
+fn path_of(open: &[Open<'_, '_>], name: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let names = open.iter().skip(1).map(|group| group.name).chain([name]);
+    let names: Vec<_> =
+        names.map(|name| String::from_utf8_lossy(&name[..name.len().min(SHOWN)])).collect();
+    names.join(".")
+}
+
+/// A node of the schema.
+#[derive(Clone, Copy, Default)]
+struct Node<'a> {
+    name: &'a [u8],
+    /// None if it is a column of values.
+    children: usize,
+    physical: Option<i32>,
+    length: i32,
+    converted: Option<i32>,
+    /// The logical type is a whole number without a sign.
+    unsigned: bool,
+}
+
+impl<'a> Node<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let (mut node, mut last) = (Self::default(), 0);
+        while let Some(field) = reader.field(&mut last)? {
+            match (field.id, field.kind) {
+                (1, Kind::I32) => node.physical = Some(reader.i32()?),
+                (2, Kind::I32) => node.length = reader.i32()?,
+                (4, Kind::Binary) => node.name = reader.binary()?,
+                (5, Kind::I32) => {
+                    let children = reader.i32()?;
+                    node.children = usize::try_from(children).map_err(|_| {
+                        Error::bad_file("children in the schema", "0 or more", children)
+                    })?;
+                }
+                (6, Kind::I32) => node.converted = Some(reader.i32()?),
+                (10, Kind::Struct) => node.unsigned = is_unsigned(reader)?,
+                _ => reader.skip(field.kind)?,
+            }
+        }
+        Ok(node)
+    }
+
+    /// How keys are hashed as values of this column.
+    fn values(&self, physical: i32, column: &str) -> Result<Values> {
+        // UINT_8 to UINT_64 of the older kind of annotation.
+        let unsigned = self.unsigned || matches!(self.converted, Some(11..=14));
+        Ok(match (physical, unsigned) {
+            (1, false) => Values::Int32,
+            (1, true) => Values::Uint32,
+            (2, false) => Values::Int64,
+            (2, true) => Values::Uint64,
+            (6, _) => Values::Bytes,
+            (7, _) => Values::Fixed(usize::try_from(self.length).unwrap_or_default()),
+            (other, _) => {
+                let name = usize::try_from(other).ok().and_then(|other| TYPES.get(other));
+                let Some(name) = name else {
+                    return Err(Error::bad_file("type of a column", "0 to 7", other));
+                };
+                return Err(Error::refused(format!(
+                    "its column '{column}' is of type {name}; only BYTE_ARRAY, \
+                     FIXED_LEN_BYTE_ARRAY, INT32 and INT64 can be asked for keys"
+                )));
+            }
+        })
+    }
+}
+
+/// What values are in the file.
+const TYPES: [&str; 8] =
+    ["BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"];
+
+/// Whether a logical type is INTEGER, field 10 of the union, and its field 2, signed, is false.
+fn is_unsigned(reader: &mut Reader<'_>) -> Result<bool> {
+    let (mut unsigned, mut last) = (false, 0);
+    while let Some(field) = reader.field(&mut last)? {
+        if (field.id, field.kind) != (10, Kind::Struct) {
+            reader.skip(field.kind)?;
+            continue;
+        }
+        let mut last = 0;
+        while let Some(field) = reader.field(&mut last)? {
+            unsigned |= (field.id, field.kind) == (2, Kind::False);
+            reader.skip(field.kind)?;
+        }
+    }
+    Ok(unsigned)
+}
+
+/// Every row group.
+fn groups_of(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Vec<RowGroup>> {
+    (0..structs(reader)?).map(|_| group(reader, leaf)).collect()
+}
+
+fn group(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<RowGroup> {
+    let (mut filter, mut rows, mut last) = (None, None, 0);
+    while let Some(field) = reader.field(&mut last)? {
+        match (field.id, field.kind) {
+            (1, Kind::List) => {
+                let columns = structs(reader)?;
+                if columns <= leaf.number {
+                    let expected = format!("{} or more", leaf.number + 1);
+                    return Err(Error::bad_file("columns of a row group", expected, columns));
+                }
+                for number in 0..columns {
+                    if number == leaf.number {
+                        filter = Some(chunk(reader, leaf)?);
+                    } else {
+                        reader.skip(Kind::Struct)?;
+                    }
+                }
+            }
+            (3, Kind::I64) => {
+                let found = reader.i64()?;
+                let bad = |_| Error::bad_file("rows of a row group", "0 or more", found);
+                rows = Some(u64::try_from(found).map_err(bad)?);
+            }
+            _ => reader.skip(field.kind)?,
+        }
+    }
+    let rows = rows.ok_or_else(|| missing("number of rows"))?;
+    let filter = filter.ok_or_else(|| missing("list of columns"))?;
+    Ok(RowGroup { rows, values: leaf.values, filter })
+}
+
+/// The column in one row group: where its filter is.
+fn chunk(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<Place>> {
+    let (mut filter, mut elsewhere, mut encrypted, mut last) = (None, false, false, 0);
+    while let Some(field) = reader.field(&mut last)? {
+        match (field.id, field.kind) {
+            (1, Kind::Binary) => elsewhere = !reader.binary()?.is_empty(),
+            (3, Kind::Struct) => filter = Some(metadata(reader, leaf)?),
+            (8 | 9, kind) => {
+                encrypted = true;
+                reader.skip(kind)?;
+            }
+            (_, kind) => reader.skip(kind)?,
+        }
+    }
+    let column = leaf.path;
+    if encrypted {
+        return Err(Error::refused(format!("its column '{column}' is encrypted")));
+    }
+    if elsewhere {
+        return Err(Error::refused(format!("its column '{column}' lies in another file")));
+    }
+    filter.ok_or_else(|| missing("metadata of a column"))
+}
+
+fn metadata(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<Place>> {
+    let (mut offset, mut length, mut last) = (None, None, 0);
+    let (mut physical, mut path_is_right) = (None, false);
+    while let Some(field) = reader.field(&mut last)? {
+        match (field.id, field.kind) {
+            (1, Kind::I32) => physical = Some(reader.i32()?),
+            (3, Kind::List) => path_is_right = is_path(reader, leaf.path)?,
+            (14, Kind::I64) => offset = Some(reader.i64()?),
+            (15, Kind::I32) => length = Some(reader.i32()?),
+            _ => reader.skip(field.kind)?,
+        }
+    }
+    if physical != Some(leaf.physical) {
+        let found = physical.map_or("none".to_owned(), |physical| physical.to_string());
+        return Err(Error::bad_file("type of a column", leaf.physical, found));
+    }
+    if !path_is_right {
+        return Err(Error::bad_file("path of a column", leaf.path, "another"));
+    }
+    offset.map(|offset| Place::new(offset, length)).transpose()
+}
+
+/// Whether a list of names is this path.
+fn is_path(reader: &mut Reader<'_>, path: &str) -> Result<bool> {
+    let (count, kind) = reader.list()?;
+    if kind != Kind::Binary {
+        return Err(Error::bad_file("path of a column", "a list of names", format!("{kind:?}")));
+    }
+    let mut rest = Some(path.as_bytes());
+    for at in 0..count {
+        let name = reader.binary()?;
+        rest = rest.filter(|_| at == 0).or_else(|| rest?.strip_prefix(b"."));
+        rest = rest.and_then(|rest| rest.strip_prefix(name));
+    }
+    Ok(rest == Some(b""))
+}
+
+/// The number of elements of a list of structs.
+fn structs(reader: &mut Reader<'_>) -> Result<usize> {
+    match reader.list()? {
+        (0, _) => Ok(0),
+        (count, Kind::Struct) => Ok(count),
+        (_, kind) => Err(Error::bad_file("list", "structs in it", format!("{kind:?}"))),
+    }
+}
+
+fn missing(what: &'static str) -> Error {
+    Error::bad_file(what, "one", "none")
+}

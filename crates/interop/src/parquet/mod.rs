@@ -1,0 +1,199 @@
+//! Parquet files, asked where they lie: which of them, and which of their row groups, can hold any
+//! of some keys in a column.
+//!
+//! ```text
+//! PAR1, pages and Bloom filters, footer in Thrift's compact form, its length in 4 bytes, PAR1
+//! ```
+//!
+//! The footer tells of every row group and column where its Bloom filter lies, if it has one. Only
+//! the footer is read, then of each filter its header and the blocks that the keys are in; keys are
+//! hashed once and asked in the order of their blocks, so that no byte is read twice. Memory: the
+//! footer, and 64 KiB.
+//!
+//! Source: the document "Parquet file format" of Apache Parquet, parquet.thrift, and the files
+//! that pyarrow 26 and DuckDB 2.0 write.
+
+mod footer;
+mod probe;
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use crate::bits::Bits;
+use crate::error::{Error, Result};
+use crate::formats::parquet::Parquet;
+use crate::scheme::Positional;
+
+pub use footer::RowGroup;
+pub use probe::Probe;
+
+/// The end of a file, and its beginning.
+const MAGIC: [u8; 4] = *b"PAR1";
+/// The same of a file whose footer is encrypted.
+const ENCRYPTED: [u8; 4] = *b"PARE";
+/// The length of the footer, and the magic.
+const TAIL: u64 = 8;
+/// Bytes that a filter's header may take; all writers' take 16 or so.
+const MOST_HEADER: u64 = 256;
+/// The largest filter; writers make none above this.
+const MOST_FILTER: u64 = 128 << 20;
+/// Bytes of a block.
+const BLOCK: u64 = 32;
+/// Blocks are read so many bytes at a time where keys are dense.
+const WINDOW: u64 = 64 << 10;
+/// Keys farther apart than this have their blocks read one by one.
+const SPARSE: u64 = 4 << 10;
+
+/// A Parquet file, open to be asked.
+///
+/// ```no_run
+/// use petal_interop::{ParquetAnswer, ParquetFile, ParquetProbe};
+///
+/// let mut keys = ParquetProbe::new();
+/// keys.push(b"https://example.com/");
+/// let mut file = ParquetFile::open(std::fs::File::open("part-0001.parquet")?)?;
+/// for group in file.row_groups("url")? {
+///     if file.ask(&group, &keys)? != ParquetAnswer::No {
+///         println!("{} rows to be read", group.rows);
+///     }
+/// }
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ParquetFile<R> {
+    file: R,
+    /// The bytes of the file that come before the footer.
+    body: u64,
+    footer: Vec<u8>,
+}
+
+/// Whether a row group can hold any of some keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Certainly none of them.
+    No,
+    /// Its filter says that it may.
+    Maybe,
+    /// It has no filter, so it may hold anything.
+    Untold,
+}
+
+impl<R: Read + Seek> ParquetFile<R> {
+    /// Footers larger than this are refused unless another limit is given.
+    pub const MOST_FOOTER: u64 = 256 << 20;
+
+    /// Reads the footer.
+    ///
+    /// # Errors
+    /// If reading fails, or there is no footer that can be read.
+    pub fn open(file: R) -> Result<Self> {
+        Self::open_within(file, Self::MOST_FOOTER)
+    }
+
+    /// The same with another limit for the footer, in bytes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_within(mut file: R, limit: u64) -> Result<Self> {
+        let length = file.seek(SeekFrom::End(0))?;
+        let Some(tail_at) = length.checked_sub(TAIL).filter(|at| *at >= MAGIC.len() as u64) else {
+            return Err(Error::bad_file("length", "12 bytes or more", length));
+        };
+        let mut tail = [0; TAIL as usize];
+        read_at(&mut file, tail_at, &mut tail)?;
+        let [l0, l1, l2, l3, magic @ ..] = tail;
+        if magic == ENCRYPTED {
+            return Err(Error::refused("its footer is encrypted; nothing in it can be read"));
+        }
+        if magic != MAGIC {
+            return Err(Error::bad_file("its end", "PAR1", magic.escape_ascii()));
+        }
+        let claimed = u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
+        let most = tail_at - MAGIC.len() as u64;
+        if claimed == 0 || claimed > most {
+            return Err(Error::bad_file("length of the footer", format!("1 to {most}"), claimed));
+        }
+        if claimed > limit {
+            return Err(Error::refused(format!(
+                "its footer has {claimed} bytes, more than the {limit} that it may take"
+            )));
+        }
+        let body = tail_at - claimed;
+        file.seek(SeekFrom::Start(body))?;
+        let mut footer = Vec::new();
+        file.by_ref().take(claimed).read_to_end(&mut footer)?;
+        if footer.len() as u64 != claimed {
+            return Err(Error::bad_file("footer", format!("{claimed} bytes"), footer.len()));
+        }
+        Ok(Self { file, body, footer })
+    }
+
+    /// The row groups, for a column given by its path, a dot between names.
+    ///
+    /// # Errors
+    /// If there is no such column, its values are of a type that cannot be asked, it is encrypted,
+    /// or the footer is damaged.
+    pub fn row_groups(&self, column: &str) -> Result<Vec<RowGroup>> {
+        footer::row_groups(&self.footer, column)
+    }
+
+    /// Whether a row group can hold any of the keys; *no* is certain. It ends with the first that
+    /// it may hold.
+    ///
+    /// # Errors
+    /// If a key cannot be a value of the column, reading fails, or the filter is damaged.
+    pub fn ask(&mut self, group: &RowGroup, keys: &Probe) -> Result<Answer> {
+        let hashes = keys.hashes(group.values)?;
+        if group.rows == 0 || hashes.is_empty() {
+            return Ok(Answer::No);
+        }
+        let Some(place) = group.filter else { return Ok(Answer::Untold) };
+        let end = place.end(self.body)?;
+        let mut start = [0; MOST_HEADER as usize];
+        let start = &mut start[..MOST_HEADER.min(end - place.at) as usize];
+        read_at(&mut self.file, place.at, start)?;
+        let filter = Parquet::begin(start).map_err(|error| error.in_file("Bloom filter"))?;
+        let bits_at = place.at + filter.header as u64;
+        let (bytes, most) = (filter.bits().bytes(), MOST_FILTER.min(end - bits_at));
+        if bytes > most {
+            let expected = format!("{most} at most");
+            return Err(Error::bad_file("bytes of a Bloom filter", expected, bytes));
+        }
+        self.any(hashes, &filter, bits_at)
+    }
+
+    /// Whether a filter whose bits lie here may hold any of these hashes, the smallest first.
+    fn any(&mut self, hashes: &[u64], filter: &Parquet, bits_at: u64) -> Result<Answer> {
+        let bytes = filter.bits().bytes();
+        let step = if bytes / hashes.len() as u64 > SPARSE { BLOCK } else { WINDOW };
+        let mut window = Vec::new();
+        let mut read = 0..0;
+        for &hash in hashes {
+            // Blocks come in the order of hashes: what was read is never needed again.
+            let at = filter.block(hash) * BLOCK;
+            if at >= read.end {
+                read = at..bytes.min(at + step);
+                window.resize((read.end - read.start) as usize, 0);
+                read_at(&mut self.file, bits_at + at, &mut window)?;
+            }
+            let bits = Bits::low_first(0, window.len() as u64 * 8);
+            let before = read.start * 8;
+            if filter.positions(&[hash]).all(|bit| bits.get(&window, bit - before)) {
+                return Ok(Answer::Maybe);
+            }
+        }
+        Ok(Answer::No)
+    }
+}
+
+/// Fills a buffer from a place in a file.
+fn read_at(file: &mut (impl Read + Seek), at: u64, into: &mut [u8]) -> Result<()> {
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(into).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::bad_file(
+            "length",
+            format!("{} bytes at {at}", into.len()),
+            "a file that was cut short meanwhile",
+        ),
+        _ => error.into(),
+    })
+}
