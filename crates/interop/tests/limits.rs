@@ -1,5 +1,7 @@
 //! Where formats end: what their libraries refuse, petal refuses too, and says so.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 mod common;
 
 use common::{answers, filled, lines, manifest};

@@ -76,7 +76,7 @@ impl Pybloom {
             );
         }
         if count > capacity.saturating_add(1) {
-            return bad("count", &format!("at most one above {capacity}"), count);
+            return bad("count", format!("at most one above {capacity}"), count);
         }
         let there = (file.len() - at - HEADER) as u64;
         if probes.checked_mul(slice).map(|bits| bits.div_ceil(8)) != Some(there) {
@@ -225,7 +225,7 @@ impl Growing {
             at = bytes.len();
         }
         if at != file.len() {
-            return bad("length", &format!("{at} bytes"), file.len());
+            return bad("length", format!("{at} bytes"), file.len());
         }
         Ok(Self { rate, layers })
     }
