@@ -244,7 +244,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "bytes", uses: &[] },
             Room { name: "bits", uses: &[] },
             Room { name: "thrift", uses: &[] },
-            Room { name: "hashes", uses: &[] },
+            Room { name: "hashes", uses: &["bytes"] },
             Room { name: "facts", uses: &["keys"] },
             Room { name: "scheme", uses: &["bits", "facts"] },
             Room {

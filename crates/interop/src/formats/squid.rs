@@ -91,7 +91,7 @@ impl SquidDigest {
             Err(Error::limit(Format::SquidDigest, what, "plan for fewer keys or a higher rate"))
         };
         let probes = f64::from(PROBES);
-        let bits_per_entry = (-probes / (-plan.rate.powf(probes.recip())).ln_1p()).ceil();
+        let bits_per_entry = (-probes / (-plan.rate.powf(probes.recip())).ln_1p()).ceil().max(1.0);
         if bits_per_entry > 255.0 {
             return no_room(format!(
                 "{bits_per_entry} bits per entry are needed, 255 are the most"
