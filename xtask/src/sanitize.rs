@@ -3,8 +3,11 @@
 use crate::step::{Result, Step, root};
 
 /// Sound inputs that a target starts from, besides what earlier runs found (`fuzz/corpus`).
-const SEEDS: &[(&str, &str)] =
-    &[("read_foreign", "testdata/foreign"), ("read_native", "testdata/native")];
+const SEEDS: &[(&str, &str)] = &[
+    ("parquet_file", "testdata/foreign"),
+    ("read_foreign", "testdata/foreign"),
+    ("read_native", "testdata/native"),
+];
 
 /// No input may make a target ask for more than this at once.
 const MALLOC_LIMIT: &str = "-malloc_limit_mb=16";

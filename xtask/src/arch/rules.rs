@@ -226,6 +226,7 @@ pub(super) const HOUSES: &[House] = &[
                 name: "filters",
                 uses: &["exceptions", "input", "line_filter", "pass", "print", "settings"],
             },
+            Room { name: "listed", uses: &["input", "pass", "settings"] },
             Room { name: "ledger", uses: &["fingerprint", "table"] },
             Room {
                 name: "seen",

@@ -119,7 +119,7 @@ impl<R: Read + Seek> ParquetFile<R> {
         }
         let body = tail_at - claimed;
         file.seek(SeekFrom::Start(body))?;
-        let mut footer = Vec::new();
+        let mut footer = Vec::with_capacity(claimed.min(WINDOW) as usize);
         file.by_ref().take(claimed).read_to_end(&mut footer)?;
         if footer.len() as u64 != claimed {
             return Err(Error::bad_file("footer", format!("{claimed} bytes"), footer.len()));
