@@ -2,6 +2,7 @@
 //! installs them first and tells where they are in `PETAL_PEERS`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![allow(clippy::print_stdout, reason = "what was left out, and what was asked")]
 
 mod common;
 

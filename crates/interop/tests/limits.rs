@@ -115,14 +115,16 @@ fn an_old_redisbloom_filter_is_filled_until_it_is_full() {
 
 #[test]
 fn squid_gets_the_bits_that_keep_the_rate() {
-    for (rate, bits) in [(0.99, 1), (0.1, 5), (0.025, 8), (0.01, 11), (1e-7, 223)] {
+    for (rate, bits) in [(0.99, 5), (0.1, 5), (0.025, 8), (0.01, 11), (1e-6, 125)] {
         let filter = Foreign::with_rate(Format::SquidDigest, 1000, rate).unwrap();
         assert_eq!(filter.facts().bits, bits * 1000, "{rate}");
     }
     let keys: Vec<_> = (0..2000).map(|key| format!("http://{key}.example/")).collect();
     let filter = filled(Format::SquidDigest, KeyForm::Text, 2000, 0.02, &keys);
     assert!((0.01..=0.021).contains(&filter.facts().rate_now));
-    assert!(Foreign::with_rate(Format::SquidDigest, 1000, 1e-8).unwrap_err().is_limit());
+    let full = filled(Format::SquidDigest, KeyForm::Text, 500, 0.02, &keys);
+    assert_eq!(full.facts().untold.len(), filter.facts().untold.len() + 1, "useless to Squid");
+    assert!(Foreign::with_rate(Format::SquidDigest, 1000, 1e-7).unwrap_err().is_limit());
     assert!(Foreign::with_rate(Format::SquidDigest, 1 << 30, 0.1).unwrap_err().is_limit());
 }
 
