@@ -76,7 +76,7 @@ impl Parquet {
     /// The block of a hash; a larger hash has the same or a later one.
     #[inline]
     pub(crate) fn block(&self, hash: u64) -> u64 {
-        (hash >> 32) * u64::from(self.blocks) >> 32
+        ((hash >> 32) * u64::from(self.blocks)) >> 32
     }
 
     /// As parquet-mr's `BlockSplitBloomFilter` sizes it; but not smaller than it must be.
