@@ -177,7 +177,7 @@ fn keys_that_are_none_end_the_run() {
         ("probe --column key --keys missing five", "missing: cannot read"),
         ("probe --column key --keys keys --files-from missing", "missing: cannot read"),
         ("probe --column key --keys keys five -o five", "same file as the input"),
-        ("probe --column key --keys keys -m 1M five", "memory"),
+        ("probe --column key --keys keys -m 1M five", "1 MiB is too little"),
     ] {
         let line = place.run(words).trouble();
         assert!(line.contains(says), "{line}");

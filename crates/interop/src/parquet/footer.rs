@@ -192,8 +192,9 @@ fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
 fn path_of(open: &[Open<'_, '_>], name: &[u8]) -> String {
     const SHOWN: usize = 40;
     let names = open.iter().skip(1).map(|group| group.name).chain([name]);
-    let names: Vec<_> =
-        names.map(|name| String::from_utf8_lossy(&name[..name.len().min(SHOWN)])).collect();
+    // A name may hold anything; what is shown is one line.
+    let names = names.map(|name| String::from_utf8_lossy(&name[..name.len().min(SHOWN)]));
+    let names: Vec<_> = names.map(|name| name.escape_debug().to_string()).collect();
     names.join(".")
 }
 

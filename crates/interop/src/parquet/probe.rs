@@ -60,23 +60,15 @@ impl Probe {
         {
             return Err(refused(number));
         }
-        let (place, hash): (_, fn(&[u8]) -> Option<u64>) = match values {
-            Values::Bytes | Values::Fixed(_) => (&self.bytes, |key| Some(xxh64(key, 0))),
-            Values::Int32 => {
-                (&self.int32, |key| Some(xxh64(&number::<i32>(key)?.to_le_bytes(), 0)))
-            }
-            Values::Uint32 => {
-                (&self.uint32, |key| Some(xxh64(&number::<u32>(key)?.to_le_bytes(), 0)))
-            }
-            Values::Int64 => {
-                (&self.int64, |key| Some(xxh64(&number::<i64>(key)?.to_le_bytes(), 0)))
-            }
-            Values::Uint64 => {
-                (&self.uint64, |key| Some(xxh64(&number::<u64>(key)?.to_le_bytes(), 0)))
-            }
+        let place = match values {
+            Values::Bytes | Values::Fixed(_) => &self.bytes,
+            Values::Int32 => &self.int32,
+            Values::Uint32 => &self.uint32,
+            Values::Int64 => &self.int64,
+            Values::Uint64 => &self.uint64,
         };
         let hashes = place.get_or_init(|| {
-            let each = self.keys().enumerate().map(|(number, key)| hash(key).ok_or(number));
+            let each = self.keys().enumerate().map(|(number, key)| hash(values, key).ok_or(number));
             let mut hashes = each.collect::<std::result::Result<Vec<_>, _>>()?;
             hashes.sort_unstable();
             hashes.dedup();
@@ -84,6 +76,18 @@ impl Probe {
         });
         hashes.as_deref().map_err(|number| refused(*number))
     }
+}
+
+/// The hash of a key as a column stores it, if it can.
+fn hash(values: Values, key: &[u8]) -> Option<u64> {
+    let hash = |bytes: &[u8]| xxh64(bytes, 0);
+    Some(match values {
+        Values::Bytes | Values::Fixed(_) => hash(key),
+        Values::Int32 => hash(&number::<i32>(key)?.to_le_bytes()),
+        Values::Uint32 => hash(&number::<u32>(key)?.to_le_bytes()),
+        Values::Int64 => hash(&number::<i64>(key)?.to_le_bytes()),
+        Values::Uint64 => hash(&number::<u64>(key)?.to_le_bytes()),
+    })
 }
 
 fn number<N: std::str::FromStr>(key: &[u8]) -> Option<N> {

@@ -1,0 +1,172 @@
+//! Parquet files made by hand, byte by byte: what programs seldom write, and what only liars do.
+
+use std::io::Cursor;
+
+use petal_interop::{ParquetAnswer, ParquetFile, ParquetProbe, Result};
+
+/// A file of one row group with a column `a.b`, whose filter of one block is full.
+#[derive(Clone)]
+struct Made {
+    /// Type of the values, and fields of the schema behind the name.
+    physical: u8,
+    annotation: Vec<u8>,
+    /// Header of the filter, its offset if it is not the true one, and its length if told.
+    header: Vec<u8>,
+    offset: Option<i64>,
+    length: Option<i64>,
+    /// Fields of the column chunk before its metadata, and behind.
+    before: Vec<u8>,
+    behind: Vec<u8>,
+}
+
+const BYTES: u8 = 6;
+/// 32 bytes; BLOCK, XXHASH, UNCOMPRESSED.
+const HEADER: &[u8] = b"\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0";
+
+fn zigzag(number: i64) -> Vec<u8> {
+    let (mut rest, mut bytes) = (((number << 1) ^ (number >> 63)).cast_unsigned(), Vec::new());
+    while rest > 0x7f {
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+    bytes
+}
+
+impl Made {
+    fn of(physical: u8, annotation: &[u8]) -> Self {
+        Self {
+            physical,
+            annotation: annotation.to_vec(),
+            header: HEADER.to_vec(),
+            offset: None,
+            length: None,
+            before: Vec::new(),
+            behind: Vec::new(),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let physical = self.physical * 2;
+        let mut footer = b"\x15\x02\x19\x3c\x48\x04root\x15\x02\0\x48\x01a\x15\x02\0".to_vec();
+        footer.extend([0x15, physical, 0x38, 1, b'b']);
+        footer.extend(&self.annotation);
+        // The end of the schema; a row group, a column in it.
+        footer.extend(b"\0\x16\x0e\x19\x1c\x19\x1c");
+        footer.extend(&self.before);
+        // Metadata are field 3, however it is counted.
+        footer.extend([0x0c, 6, 0x15, physical, 0x29, 0x28, 1, b'a', 1, b'b']);
+        footer.extend([0x06, 28]);
+        footer.extend(zigzag(self.offset.unwrap_or(4)));
+        if let Some(length) = self.length {
+            footer.push(0x15);
+            footer.extend(zigzag(length));
+        }
+        footer.push(0);
+        footer.extend(&self.behind);
+        footer.extend(b"\0\x26\x0e\0\0");
+        let length = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", &self.header[..], &[0xff; 32], &footer, &length, b"PAR1"].concat()
+    }
+
+    fn ask(&self, key: &str) -> Result<ParquetAnswer> {
+        self.ask_for("a.b", key)
+    }
+
+    fn ask_for(&self, column: &str, key: &str) -> Result<ParquetAnswer> {
+        let mut probe = ParquetProbe::new();
+        probe.push(key.as_bytes());
+        let mut file = ParquetFile::open(Cursor::new(self.bytes()))?;
+        let groups = file.row_groups(column)?;
+        assert_eq!((groups.len(), groups[0].rows), (1, 7));
+        file.ask(&groups[0], &probe)
+    }
+}
+
+#[test]
+fn a_column_within_another_is_found_by_its_path() {
+    let made = Made::of(BYTES, b"");
+    assert_eq!(made.ask("key").unwrap(), ParquetAnswer::Maybe);
+    for column in ["a", "b", "a.", "a.b.", "a.bb", "", ".", "root.a.b"] {
+        let error = made.ask_for(column, "key").unwrap_err();
+        assert_eq!(error.to_string(), format!("it has no column '{column}', but a.b"));
+    }
+}
+
+#[test]
+fn names_are_shown_in_one_line() {
+    let mut bytes = Made::of(BYTES, b"").bytes();
+    let at = bytes.windows(3).position(|bytes| bytes == [0x38, 1, b'b']).unwrap();
+    bytes[at + 2] = b'\n';
+    let error = ParquetFile::open(Cursor::new(bytes)).unwrap().row_groups("x").unwrap_err();
+    assert_eq!(error.to_string(), "it has no column 'x', but a.\\n");
+}
+
+#[test]
+fn types_say_what_a_key_is() {
+    // Converted types UINT_32 and UINT_64, and logical types without a sign.
+    let old: [&[u8]; 2] = [b"\x25\x1a", b"\x25\x1c"];
+    let new: &[u8] = b"\x6c\xac\x13\x20\x12\0\0";
+    let signed: &[u8] = b"\x6c\xac\x13\x20\x11\0\0";
+    for (physical, annotation, good, bad) in [
+        (1, &b""[..], "-2147483648", "2147483648"),
+        (1, signed, "-2147483648", "2147483648"),
+        (1, old[0], "4294967295", "-1"),
+        (1, new, "4294967295", "-1"),
+        (2, b"", "-9223372036854775808", "9223372036854775808"),
+        (2, old[1], "18446744073709551615", "-1"),
+        (2, new, "18446744073709551615", "-1"),
+    ] {
+        let made = Made::of(physical, annotation);
+        assert_eq!(made.ask(good).unwrap(), ParquetAnswer::Maybe, "{physical}: {good}");
+        for bad in [bad, "", "x", " 1", "1.0"] {
+            assert!(made.ask(bad).unwrap_err().is_key(), "{physical}: {bad}");
+        }
+    }
+    for (physical, name) in [(0, "BOOLEAN"), (3, "INT96"), (4, "FLOAT"), (5, "DOUBLE")] {
+        let error = Made::of(physical, b"").ask("1").unwrap_err();
+        assert!(error.is_refused() && error.to_string().contains(name), "{error}");
+    }
+    assert!(Made::of(8, b"").ask("1").unwrap_err().is_malformed());
+}
+
+#[test]
+fn lies_about_where_a_filter_is_are_refused() {
+    let made = Made::of(BYTES, b"");
+    let filter = HEADER.len() as i64 + 32;
+    for length in [filter, filter - 1, 32, 1, 0, -1, filter + 1, i64::from(i32::MAX)] {
+        let told = Made { length: Some(length), ..made.clone() };
+        assert_eq!(told.ask("key").is_ok(), length == filter, "{length}");
+    }
+    let body = filter + 4;
+    for offset in [i64::MIN, -1, 0, 3, 5, body - 1, body, body + 1, 1 << 40, i64::MAX] {
+        let error = Made { offset: Some(offset), ..made.clone() }.ask("key").unwrap_err();
+        assert!(error.is_malformed(), "{offset}: {error}");
+    }
+}
+
+#[test]
+fn lies_in_a_filters_header_are_refused() {
+    let with = |header: &[u8]| Made { header: header.to_vec(), ..Made::of(BYTES, b"") }.ask("key");
+    let bytes = |bytes: i64| [&[0x15], &zigzag(bytes)[..], &HEADER[2..]].concat();
+    assert!(with(&bytes(32)).is_ok());
+    for lie in [0, -32, 16, 31, 33, 64, 128 << 20, (128 << 20) + 32, i32::MAX.into()] {
+        assert!(with(&bytes(lie)).unwrap_err().is_malformed(), "{lie}");
+    }
+    // Another algorithm, hash, compression; none.
+    for (at, is) in [(3, 0x2c), (7, 0x2c), (11, 0x2c), (3, 0), (0, 0)] {
+        let mut header = HEADER.to_vec();
+        header[at] = is;
+        assert!(with(&header).unwrap_err().is_malformed(), "{at}");
+    }
+}
+
+#[test]
+fn what_lies_elsewhere_or_is_encrypted_is_refused() {
+    let made = Made::of(BYTES, b"");
+    let elsewhere = Made { before: b"\x18\x01f".to_vec(), ..made.clone() };
+    assert!(elsewhere.ask("key").unwrap_err().to_string().ends_with("lies in another file"));
+    // Field 8 behind field 3: how it was encrypted.
+    let encrypted = Made { behind: b"\x5c\x1c\0\0".to_vec(), ..made };
+    assert!(encrypted.ask("key").unwrap_err().to_string().ends_with("is encrypted"));
+}
