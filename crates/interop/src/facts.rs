@@ -58,10 +58,14 @@ impl Facts {
     /// Adds a row of bits in which each key has so many positions, anywhere; it answers yes if
     /// any row does.
     pub(crate) fn add_row(&mut self, bits: u64, set: u64, probes: u32) {
-        let fill = set as f64 / bits.max(1) as f64;
-        let keys = petal::rate::cardinality(1.0 - fill, f64::from(probes) / bits.max(1) as f64);
+        let (all, probes_of_key) = (bits.max(1) as f64, f64::from(probes));
+        let fill = set as f64 / all;
+        // 1 - (1 - 1/m)^k: files may have more probes than bits.
+        let touch = -((-all.recip()).ln_1p() * probes_of_key).exp_m1();
+        let full = set >= bits;
+        let keys = if full { f64::INFINITY } else { petal::rate::cardinality(1.0 - fill, touch) };
         self.estimated_keys = Some(self.estimated_keys.unwrap_or(0.0) + keys);
-        self.rate_now = petal::rate::either(self.rate_now, fill.powf(f64::from(probes)));
+        self.rate_now = petal::rate::either(self.rate_now, fill.powf(probes_of_key));
         self.bits += bits;
         self.set += set;
         self.probes = self.probes.max(probes);
@@ -76,5 +80,23 @@ impl Facts {
     /// The choices in words, each after a comma.
     pub(crate) fn variant(&self) -> String {
         self.choices.iter().map(|(name, value)| format!(", {name} {value}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_numbers_whatever_the_row() {
+        for (bits, set, probes) in
+            [(1, 0, 1), (1, 1, 9), (64, 45, 77), (64, 63, 65_535), (64, 64, 1), (1 << 40, 1, 3)]
+        {
+            let mut facts = Facts::new(Format::Guava);
+            facts.add_row(bits, set, probes);
+            let keys = facts.estimated_keys.unwrap();
+            assert!(keys >= 0.0 && (0.0..=1.0).contains(&facts.rate_now), "{facts:?}");
+            assert_eq!(keys.is_infinite(), set == bits, "{facts:?}");
+        }
     }
 }

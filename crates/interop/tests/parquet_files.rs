@@ -1,6 +1,8 @@
 //! Whole Parquet files: those that pyarrow and DuckDB wrote, answered as DuckDB answers them, and
 //! files that lie.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod common;
 
 use std::io::Cursor;
