@@ -131,6 +131,9 @@ def version():
 
 
 if sys.argv[1:] == ["version"]:
-    print("RedisBloom", version())
+    try:
+        print("RedisBloom", version())
+    except Exception as error:
+        sys.exit(f"RedisBloom: {error}")
 else:
     obey("RedisBloom", write, check, "")

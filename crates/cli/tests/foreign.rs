@@ -100,6 +100,35 @@ fn build_makes_the_same_file_as_the_program() {
 }
 
 #[test]
+fn a_cascade_is_never_wrong_about_either_list() {
+    let place = place();
+    let good: String =
+        place_lines("text.asked").difference(&place_lines("text.txt")).cloned().collect();
+    place.write("good.txt", &good);
+    let build = "build -q -o f --format filter-cascade";
+    place.run(&format!("{build} --not-in good.txt text.txt")).ok();
+    assert_eq!(place.run("check -c f text.txt").text(), "600\n");
+    assert_eq!(place.run("check -c f good.txt").out, b"0\n");
+    place.write("both", good.lines().next().unwrap());
+    for (words, expect) in [
+        (format!("{build} text.txt"), "--not-in"),
+        (format!("{build} -n 7 --not-in good.txt text.txt"), "leave it out"),
+        (format!("{build} --not-in good.txt text.txt both"), "both members and known non-members"),
+        (build.replace("filter-cascade", "guava --not-in good.txt text.txt"), "no exceptions"),
+        ("add f five.txt".to_owned(), "filter-cascade"),
+    ] {
+        let trouble = place.run(&words).trouble();
+        assert!(trouble.contains(expect), "{words}: {trouble}");
+    }
+}
+
+/// The lines of a list of keys, each with its line end.
+fn place_lines(name: &str) -> std::collections::BTreeSet<String> {
+    let text = std::fs::read_to_string(golden("keys").join(name)).unwrap();
+    text.lines().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
 fn a_packed_filter_stays_packed() {
     let place = place();
     place.run("build -q -o f.gz --format dcso --gzip -n 700 -p 0.1 text.txt").ok();

@@ -77,7 +77,8 @@ impl Bits {
 
     /// How many bits are set. Cost: one pass over them.
     pub(crate) fn count_ones(self, file: &[u8]) -> u64 {
-        count_ones(self.of(file))
+        let behind = (self.count..self.bytes() * 8).filter(|bit| self.get(file, *bit));
+        count_ones(self.of(file)) - behind.count() as u64
     }
 
     /// Examines the bits between the row and where the bytes that hold it end: the libraries leave
@@ -134,6 +135,8 @@ mod tests {
             bits.unite(&mut other, bits, &file);
             assert_eq!(other, file);
             assert!(!bits.get(&file, 1 << 40) && !bits.set(&mut file, 1 << 40));
+            let fewer = Bits { count: 70, ..bits };
+            assert_eq!(fewer.count_ones(&[0xff; 19]), 70);
         }
     }
 }

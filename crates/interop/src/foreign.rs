@@ -37,13 +37,19 @@ pub struct Foreign<B = Vec<u8>> {
     form: KeyForm,
     scheme: Box<dyn Scheme>,
     file: B,
-    /// Bytes that it may take.
+    /// Bytes that it may grow to if it lies in a short form.
     limit: u64,
 }
+
+/// What a few bytes may claim of memory if nobody said how much there is.
+const UNTOLD_LIMIT: u64 = 1 << 20;
 
 impl<B: AsRef<[u8]>> Foreign<B> {
     /// A filter over the bytes of a file; `None` recognises the format. Only the header and the
     /// length are examined.
+    ///
+    /// Some formats have a short form for an empty filter. One of 1 MiB or less takes keys; for
+    /// larger ones, [`read_from`](Foreign::read_from) is told how large they may become.
     ///
     /// # Errors
     /// If the bytes are no filter of that format, or of no format or several.
@@ -52,7 +58,7 @@ impl<B: AsRef<[u8]>> Foreign<B> {
             Some(format) => (format, formats::open(format, file.as_ref())?),
             None => detect(file.as_ref())?,
         };
-        Ok(Self { format, form: KeyForm::default(), scheme, file, limit: u64::MAX })
+        Ok(Self { format, form: KeyForm::default(), scheme, file, limit: UNTOLD_LIMIT })
     }
 
     /// The same filter, its keys in another form than text.

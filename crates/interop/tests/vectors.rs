@@ -16,8 +16,7 @@ const VECTORS: [(Format, KeyForm, &str); 12] = [
     (
         Format::DataSketches,
         KeyForm::Text,
-        "040115000700000039300000000000000100000000000000ffffffffffffffff6011a407aaa27887\
-         ",
+        "040115000700000039300000000000000100000000000000ffffffffffffffff6011a407aaa27887",
     ),
     (
         Format::Parquet,

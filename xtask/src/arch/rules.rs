@@ -226,6 +226,7 @@ pub(super) const HOUSES: &[House] = &[
                 name: "filters",
                 uses: &["exceptions", "input", "line_filter", "pass", "print", "settings"],
             },
+            Room { name: "listed", uses: &["input", "pass", "settings"] },
             Room { name: "ledger", uses: &["fingerprint", "table"] },
             Room {
                 name: "seen",
@@ -243,7 +244,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "bytes", uses: &[] },
             Room { name: "bits", uses: &[] },
             Room { name: "thrift", uses: &[] },
-            Room { name: "hashes", uses: &[] },
+            Room { name: "hashes", uses: &["bytes"] },
             Room { name: "facts", uses: &["keys"] },
             Room { name: "scheme", uses: &["bits", "facts"] },
             Room {

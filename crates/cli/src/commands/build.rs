@@ -6,7 +6,7 @@ use petal::{AnyFilter, FilterType, Membership};
 use petal_interop::Format;
 use petal_lines::{Settings, Source, count_lines, fill};
 
-use super::{bytes, counters, make, refuse_stdin_twice};
+use super::{bytes, counters, foreign, make, refuse_stdin_twice};
 use crate::args::{BuildArgs, Kind, Memory, Read};
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let settings = reading(&args.read, &teller);
     let inputs = args.inputs.sources();
     if let Some(format) = args.format {
-        return foreign(args, format, &settings, &inputs, &teller);
+        return build_foreign(args, format, &settings, &inputs, &teller);
     }
     // Refused before any work is done.
     let kind = make::kind(args)?;
@@ -44,23 +44,32 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
 }
 
 /// Another program's filter.
-fn foreign(
+fn build_foreign(
     args: &BuildArgs,
     format: Format,
     settings: &Settings<'_>,
     inputs: &[Source],
     teller: &Teller,
 ) -> Result<Outcome> {
+    foreign::examine(args, format)?;
     let mut all = inputs.to_vec();
     all.extend(args.not_in.as_ref().map(Source::from_arg));
     refuse_stdin_twice(&all)?;
     let output = Output::open(Some(&args.output), &all)?;
-    let keys = args.expected.map_or_else(|| counted(settings, inputs), Ok)?;
-    let filter = super::foreign::build(args, format, settings, inputs, keys);
+    let planned = args.fpr.unwrap_or(make::RATE);
+    let filter = match &args.not_in {
+        Some(others) => foreign::cascade(args, settings, inputs, others),
+        None => {
+            let keys = args.expected.map_or_else(|| counted(settings, inputs), Ok)?;
+            foreign::build(args, format, settings, inputs, keys)
+        }
+    };
     teller.finish();
     let filter = filter?;
-    super::foreign::warn_if_overfull(&filter, Some(args.fpr.unwrap_or(make::RATE)), teller);
-    super::foreign::write(&filter, args.gzip, output, &args.output)?;
+    if args.not_in.is_none() {
+        foreign::warn_if_overfull(&filter, Some(planned), teller);
+    }
+    foreign::write(&filter, args.gzip, output, &args.output)?;
     Ok(Outcome::Done)
 }
 

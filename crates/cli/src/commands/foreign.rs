@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use petal_interop::{Foreign, Format};
-use petal_lines::{LineFilterMut as _, Settings, Source, fill};
+use petal_interop::{CascadeOptions, Foreign, Format, KeyForm};
+use petal_lines::{LineFilterMut as _, Listed, Settings, Source, fill};
 
 use super::{bytes, known, make, settings};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
@@ -25,6 +25,46 @@ pub(super) fn refuse_form(path: &Path, told: args::Foreign) -> Result<()> {
     }
 }
 
+/// Refuses words that do not go with a format, before any work is done.
+pub(super) fn examine(args: &BuildArgs, format: Format) -> Result<()> {
+    let trouble = |text: &str| Err(Failure::Plain(text.replace("{}", format.name())));
+    let cascade = format == Format::FilterCascade;
+    if args.gzip && format != Format::Dcso {
+        return trouble("--gzip: who reads {} files does not unpack them; leave it out");
+    }
+    if cascade && args.not_in.is_none() {
+        return trouble("--format {}: say with --not-in which lines it must not hold");
+    }
+    if !cascade && args.not_in.is_some() {
+        return trouble("--not-in: a {} filter knows no exceptions; use --format filter-cascade");
+    }
+    if cascade && args.expected.is_some() {
+        return trouble("-n: a {} is made of the lines that come; leave it out");
+    }
+    if cascade && args.form.is_some_and(|form| form != KeyForm::Text) {
+        return trouble("--as: keys of a {} are lines as they are; leave it out");
+    }
+    Ok(())
+}
+
+/// Mozilla's cascade of all lines, and of the lines of `others` that it is never to say yes to.
+pub(super) fn cascade(
+    args: &BuildArgs,
+    settings: &Settings<'_>,
+    inputs: &[Source],
+    others: &Path,
+) -> Result<ForeignFilter<Vec<u8>>> {
+    /// Bytes that making it takes for a key beside the key itself, and for those it errs on.
+    const EACH: u64 = 64;
+    let members = Listed::read(settings, inputs, 0, EACH)?;
+    let others = Source::from_arg(others);
+    let others = Listed::read(settings, &[others], members.memory_usage(), EACH)?;
+    let defaults = CascadeOptions::default();
+    let rate = args.fpr.unwrap_or(defaults.rate);
+    let options = CascadeOptions { rate, limit: make::cap(args), ..defaults };
+    Ok(ForeignFilter(petal_interop::cascade(members.iter(), others.iter(), &options)?))
+}
+
 /// A filter of all lines in another program's format.
 pub(super) fn build(
     args: &BuildArgs,
@@ -33,11 +73,6 @@ pub(super) fn build(
     inputs: &[Source],
     keys: u64,
 ) -> Result<ForeignFilter<Vec<u8>>> {
-    if args.gzip && format != Format::Dcso {
-        return Err(Failure::Plain(format!(
-            "--gzip: the program that {format} belongs to does not unpack it; leave it out"
-        )));
-    }
     let (rate, cap) = (args.fpr.unwrap_or(make::RATE), make::cap(args));
     let filter = Foreign::with_limit(format, keys, rate, cap).map_err(|error| {
         if !error.is_too_large() {

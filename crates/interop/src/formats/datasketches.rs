@@ -204,3 +204,97 @@ impl Positional for DataSketches {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Foreign;
+
+    fn planned() -> Foreign {
+        Foreign::with_rate(Format::DataSketches, 5, 0.01).unwrap()
+    }
+
+    fn set(filter: &Foreign) -> Option<u64> {
+        le64(filter.as_bytes(), SET)
+    }
+
+    #[test]
+    fn an_empty_filter_is_short_until_a_key_comes() {
+        let mut filter = planned();
+        assert_eq!(filter.as_bytes().len(), EMPTY);
+        assert!(!filter.contains(b"key").unwrap());
+        assert_eq!((filter.facts().set, filter.facts().rate_now), (0, 0.0));
+        let mut read = Foreign::from_bytes(filter.as_bytes().to_vec(), None).unwrap();
+        for filter in [&mut filter, &mut read] {
+            assert!(filter.insert(b"").unwrap_err().is_key());
+            assert_eq!(filter.as_bytes().len(), EMPTY);
+            assert!(filter.insert(b"key").unwrap() && filter.contains(b"key").unwrap());
+            assert_eq!((filter.as_bytes().len(), set(filter)), (HEADER + 8, Some(UNCOUNTED)));
+            Foreign::from_bytes(filter.as_bytes(), None).unwrap().verify().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_union_counts() {
+        let (mut ours, mut theirs, mut empty) = (planned(), planned(), planned());
+        ours.insert(b"a").unwrap();
+        theirs.insert(b"hello").unwrap();
+        ours.union(&theirs).unwrap();
+        theirs.union(&empty).unwrap();
+        empty.union(&planned()).unwrap();
+        // What the library writes after the same unions: number of set bits, and bits.
+        let tail = |filter: &Foreign| [SET, HEADER].map(|at| le64(filter.as_bytes(), at));
+        assert_eq!(tail(&ours), [Some(10), Some(0x0040_00a0_07a0_0140)]);
+        assert_eq!(tail(&theirs), [Some(7), Some(0x0040_00a0_00a0_0140)]);
+        assert_eq!(empty.as_bytes(), planned().as_bytes());
+        empty.union(&theirs).unwrap();
+        assert_eq!(empty.as_bytes(), theirs.as_bytes());
+        ours.verify().unwrap();
+        ours.insert(b"b").unwrap();
+        assert_eq!(tail(&ours), [Some(UNCOUNTED), Some(0x1040_88a0_47a0_2340)]);
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_claim_all_memory() {
+        let mut file = planned().as_bytes().to_vec();
+        put(&mut file, 16, &MOST_WORDS.to_le_bytes());
+        let mut filter = Foreign::from_bytes(file, None).unwrap();
+        assert!(filter.insert(b"key").unwrap_err().is_too_large());
+        let mut file = planned().as_bytes().to_vec();
+        put(&mut file, 16, &[16]);
+        let mut filter = Foreign::read_from(&file[..], None, 100).unwrap();
+        assert!(filter.insert(b"key").unwrap_err().is_too_large());
+        let mut filter = Foreign::read_from(&file[..], None, 160).unwrap();
+        filter.insert(b"key").unwrap();
+        assert!(Foreign::with_limit(Format::DataSketches, 1000, 0.01, 100).is_err());
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        let mut filter = planned();
+        filter.insert(b"key").unwrap();
+        let file = filter.as_bytes().to_vec();
+        let lies: [(usize, &[u8]); 9] = [
+            (0, &[5]),
+            (1, &[2]),
+            (2, &[20]),
+            (3, &[4]),
+            (3, &[1]),
+            (4, &[0]),
+            (5, &[0x80]),
+            (16, &[0]),
+            (SET, &[65, 0, 0, 0, 0, 0, 0, 0]),
+        ];
+        for (at, lie) in lies {
+            let mut file = file.clone();
+            put(&mut file, at, lie);
+            assert!(DataSketches::parse(&file).unwrap_err().is_malformed(), "{at}");
+        }
+        for length in 0..file.len() {
+            assert!(DataSketches::parse(&file[..length]).is_err(), "{length}");
+        }
+        let mut file = file;
+        put(&mut file, SET, &[9, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(Foreign::from_bytes(file, None).unwrap().verify().unwrap_err().is_malformed());
+    }
+}

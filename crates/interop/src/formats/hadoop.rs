@@ -158,15 +158,9 @@ impl Positional for Hadoop {
         );
     }
 
-    /// Nothing is set behind the last bit.
     fn check(&self, file: &[u8]) -> Result<()> {
-        let spare =
-            u32::from(file.last().copied().unwrap_or(0)) >> (self.bits.wrapping_sub(1) % 8) >> 1;
-        if spare == 0 {
-            return Ok(());
-        }
-        let (what, expected) = ("bits behind the last", "none set");
-        Err(Error::malformed(self.hash.format().name(), what, expected, format!("{spare:b}")))
+        let bits = self.bits();
+        bits.check_padding(file, bits.bytes() * 8, self.hash.format())
     }
 }
 

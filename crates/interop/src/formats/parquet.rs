@@ -8,7 +8,8 @@
 //!
 //! `optimalNumOfBits` of Parquet's Java library sizes it, and its rounding adds up to 255 bits
 //! before the next power of two is taken: where a size just fits, the C++ library behind pyarrow
-//! makes it half as large. By itself the Java library makes filters of 1 MiB at most.
+//! makes it half as large. That one also folds a filter of fewer keys than planned to half its
+//! size, again and again. The Java library, unless told otherwise, stops at 1 MiB.
 //!
 //! Source: Apache Parquet's specification of its Bloom filter; the files of parquet-column 1.16.
 
@@ -210,5 +211,87 @@ impl Positional for Parquet {
             "the type of the column: --as text for strings and binary values, int64 and int32 \
              for whole numbers of that size",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Foreign;
+
+    fn sized(keys: u64, rate: f64) -> Result<u32> {
+        Ok(Parquet::plan(&Plan::new(keys, rate, 1 << 40)?)?.0.blocks)
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two_up_to_128_mib() {
+        assert_eq!(sized(1, 0.01).unwrap(), 1);
+        assert_eq!(sized(600, 0.1).unwrap(), 16);
+        // 1,016 bits are needed: with the library's rounding they do not fit into 1,024.
+        assert_eq!(sized(105, 0.01).unwrap(), 8);
+        assert_eq!(sized(110_000_000, 0.01).unwrap(), 1 << 22);
+        for (keys, rate) in [(120_000_000, 0.01), (1, 1e-200), (u64::MAX, 0.9)] {
+            assert!(sized(keys, rate).unwrap_err().is_limit(), "{keys} {rate}");
+        }
+    }
+
+    #[test]
+    fn other_orders_and_unknown_fields_are_read() {
+        let mut file = header(32);
+        file.resize(file.len() + 32, 0);
+        assert_eq!(Parquet::parse(&file).unwrap().blocks, 1);
+        // An unknown field 5, and the length last.
+        let mut file = b"\x2c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x18\x01x\x05\x02\x40\0".to_vec();
+        let header = file.len();
+        file.resize(header + 32, 0);
+        assert_eq!(Parquet::parse(&file).unwrap().header, header);
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        let mut file = header(64);
+        file.resize(file.len() + 64, 0);
+        for length in 0..file.len() {
+            assert!(Parquet::parse(&file[..length]).is_err(), "{length}");
+        }
+        let with = |header: &[u8]| {
+            let mut file = header.to_vec();
+            file.resize(header.len() + 64, 0);
+            Parquet::parse(&file).unwrap_err()
+        };
+        let lies: [&[u8]; 8] = [
+            // 32, 65, 0 and -32 bytes.
+            b"\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            b"\x15\x82\x01\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            b"\x15\x00\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            b"\x15\x3f\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            // Another algorithm, none, no compression, no length.
+            b"\x15\x80\x01\x1c\x2c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            b"\x15\x80\x01\x1c\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            b"\x15\x80\x01\x1c\x1c\0\0\x1c\x1c\0\0\0",
+            b"\x2c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
+        ];
+        for lie in lies {
+            assert!(with(lie).is_malformed(), "{lie:x?}");
+        }
+    }
+
+    #[test]
+    fn the_rate_and_the_keys_are_those_measured() {
+        for (keys, members) in [(20_000_u64, 20_000_u64), (20_000, 50_000), (20_000, 5_000)] {
+            let mut filter = Foreign::with_rate(Format::Parquet, keys, 0.02).unwrap();
+            for key in 0..members {
+                filter.insert(&key.to_le_bytes()).unwrap();
+            }
+            let facts = filter.facts();
+            let estimated = facts.estimated_keys.unwrap();
+            assert!((estimated / members as f64 - 1.0).abs() < 0.02, "{estimated}");
+            let asked = 400_000;
+            let yes = (members..members + asked)
+                .filter(|key| filter.contains(&key.to_le_bytes()).unwrap())
+                .count() as f64;
+            let expect = facts.rate_now * asked as f64;
+            assert!((yes - expect).abs() < 5.0 * expect.sqrt() + 1.0, "{yes}, not {expect}");
+        }
     }
 }

@@ -11,6 +11,7 @@
 //! capacity and rate, how many there are and their lengths. Those are asked, not filled: each
 //! filter that is added has its own hash function. Source: the files that version 4.0.0 writes.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use petal::Answers;
@@ -27,11 +28,14 @@ const HEADER: usize = 40;
 const COUNT: usize = 32;
 /// Bytes of the growing filter's header, before the lengths.
 const CHAIN_HEADER: usize = 32;
+/// How much lower the rate of each filter of a growing one is. The package has no other: this is
+/// what tells the header from that of a single filter.
+const RATIO: f64 = 0.9;
 /// Each filter of a growing one is at least twice as large as the one before.
 const MOST_LAYERS: u32 = 64;
 
-fn bad<T>(what: &'static str, expected: &str, found: impl ToString) -> Result<T> {
-    Err(Error::malformed(Format::Pybloom.name(), what, expected, found.to_string()))
+fn bad<T>(what: &'static str, expected: impl Display, found: impl Display) -> Result<T> {
+    Err(Error::malformed(Format::Pybloom.name(), what, expected, found))
 }
 
 /// A filter of a fixed size, somewhere in a file.
@@ -72,7 +76,7 @@ impl Pybloom {
             );
         }
         if count > capacity.saturating_add(1) {
-            return bad("count", &format!("at most one above {capacity}"), count);
+            return bad("count", format!("at most one above {capacity}"), count);
         }
         let there = (file.len() - at - HEADER) as u64;
         if probes.checked_mul(slice).map(|bits| bits.div_ceil(8)) != Some(there) {
@@ -87,11 +91,11 @@ impl Pybloom {
     pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let probes = (plan.rate.recip().ln() / ln2).ceil();
-        if probes.is_infinite() {
+        if probes < 1.0 || probes.is_infinite() {
             return Err(Error::limit(
                 Format::Pybloom,
-                format!("a rate of {} is too small to be computed with", plan.rate),
-                "ask for a higher rate",
+                format!("the package cannot compute with a rate of {}", plan.rate),
+                "ask for one above 1e-300 and below 1",
             ));
         }
         let slice = (plan.keys as f64 * plan.rate.ln().abs()) / (probes * (ln2 * ln2));
@@ -198,8 +202,11 @@ impl Growing {
         if growth == 0 || growth > i32::MAX as u32 || first == 0 {
             return bad("growth and first capacity", "at least 1", format!("{growth}, {first}"));
         }
-        if !(ratio > 0.0 && ratio <= 1.0 && rate > 0.0 && rate < 1.0) {
-            return bad("ratio and rate", "between 0 and 1", format!("{ratio}, {rate}"));
+        if ratio != RATIO {
+            return bad("ratio", RATIO, ratio);
+        }
+        if !(rate > 0.0 && rate < 1.0) {
+            return bad("rate", "above 0 and below 1", rate);
         }
         // One without any, which a cut file of a fixed size can look like, holds nothing.
         if !(1..=MOST_LAYERS).contains(&count) {
@@ -218,7 +225,7 @@ impl Growing {
             at = bytes.len();
         }
         if at != file.len() {
-            return bad("length", &format!("{at} bytes"), file.len());
+            return bad("length", format!("{at} bytes"), file.len());
         }
         Ok(Self { rate, layers })
     }

@@ -14,6 +14,7 @@
 //! Source: captures of RedisBloom 2.8.20. They have no old filters: of those, only what every
 //! reading of the option allows is read, and no link is added.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use petal::Answers;
@@ -45,8 +46,7 @@ const TIGHTENING: f64 = 0.5;
 /// What `BF.RESERVE` takes if nothing is said.
 const GROWTH: u32 = 2;
 
-fn bad<T>(what: &'static str, expected: impl ToString, found: impl ToString) -> Result<T> {
-    let (expected, found) = (expected.to_string(), found.to_string());
+fn bad<T>(what: &'static str, expected: impl Display, found: impl Display) -> Result<T> {
     Err(Error::malformed(Format::RedisBloom.name(), what, expected, found))
 }
 
@@ -151,6 +151,7 @@ impl Link {
 }
 
 /// Both constants of RedisBloom's sizes end after 15 digits.
+#[expect(clippy::approx_constant, reason = "it is what RedisBloom multiplies with")]
 fn probes_for(bits_per_key: f64) -> u32 {
     (0.693_147_180_559_945 * bits_per_key).ceil() as u32
 }

@@ -19,10 +19,8 @@ use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::spark::murmur3;
 use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
 
-/// More are absurd: the smallest rate that there is asks for 1,074.
-const MOST_PROBES: u32 = 1 << 16;
 /// Bits that version 1 reaches.
 const REACH: u64 = 1 << 31;
 
@@ -84,8 +82,8 @@ impl Spark {
         if number != version.number() {
             return bad("version", &version.number().to_string(), number.to_string());
         }
-        if !(1..=MOST_PROBES).contains(&probes) {
-            return bad("probes", "1 to 65536", probes.to_string());
+        if !(1..=MOST_PROBES).contains(&u64::from(probes)) {
+            return bad("probes", "1 to 65535", probes.to_string());
         }
         if words == 0 || words > i32::MAX as u32 {
             return bad("words", "1 to 2147483647", words.to_string());
@@ -172,13 +170,12 @@ impl Positional for Spark {
     }
 
     fn measure(&self, file: &[u8], facts: &mut Facts) {
-        let bits = self.bits();
-        let reached = match self.version {
-            Version::V1 => bits.count.min(REACH),
-            Version::V2 => bits.count,
-        };
-        facts.add_row(reached, bits.count_ones(file), self.probes);
-        facts.bits = bits.count;
+        let mut reached = self.bits();
+        if self.version == Version::V1 {
+            reached.count = reached.count.min(REACH);
+        }
+        facts.add_row(reached.count, reached.count_ones(file), self.probes);
+        facts.bits = self.bits().count;
     }
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {

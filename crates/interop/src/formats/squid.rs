@@ -6,9 +6,12 @@
 //!
 //! A header holds two versions of 2 bytes, four counters (capacity, entries, removed ones, bytes
 //! of the mask) of 4, the bits of an entry, and the number of positions, which must be 4. Squid
-//! itself makes digests of 5 bits per entry; of a peer it takes any number, as long as the mask
-//! has the bytes that capacity and bits per entry come to. So a rate is kept by choosing that
-//! number. Source: the digests that Squid 5.7 serves.
+//! itself makes digests of 5 bits per entry; of a peer it takes others, as long as the mask has
+//! the bytes that capacity and bits per entry come to. So a rate is kept by choosing that number,
+//! within what Squid bears: it throws a digest away of which more than 65 % is set ("useless
+//! digest"), as fewer than 4 bits per entry make it, and dies of one with 128 or more.
+//!
+//! Source: Squid 5.7, the digests that it serves and takes.
 
 use std::sync::Arc;
 
@@ -29,6 +32,12 @@ const REMOVED: usize = 12;
 /// What is behind is nothing, so far.
 const RESERVED: usize = 22;
 const PROBES: u8 = 4;
+/// Bits of an entry that Squid chooses: with these, 55 % of a full mask is set.
+const BITS_PER_ENTRY: f64 = 5.0;
+/// With more, Squid reads a negative number and dies.
+const MOST_BITS_PER_ENTRY: u8 = 127;
+/// With more of its bits set, a digest is thrown away.
+const USELESS: f64 = 0.65;
 /// GET, as Squid numbers methods.
 const METHOD: u8 = 1;
 /// Bytes of the longest mask: a position has 32 bits.
@@ -61,6 +70,9 @@ impl SquidDigest {
         if probes != PROBES {
             return bad("positions of a key", "4", probes.to_string());
         }
+        if !(1..=MOST_BITS_PER_ENTRY).contains(&bits_per_entry) {
+            return bad("bits per entry", "1 to 127", bits_per_entry.to_string());
+        }
         for (what, number) in [("entries", count), ("removed entries", removed)] {
             if number > i32::MAX as u32 {
                 return bad(what, "0 to 2147483647", number.to_string());
@@ -85,16 +97,17 @@ impl SquidDigest {
     }
 
     /// Room for the keys, as Squid has room for what its cache holds, and the fewest bits for an
-    /// entry that keep the rate. Squid's own 5 are a rate of 9.2 %.
+    /// entry that keep the rate, but no fewer than Squid's own, which are a rate of 9.2 %.
     pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
         let no_room = |what: String| {
             Err(Error::limit(Format::SquidDigest, what, "plan for fewer keys or a higher rate"))
         };
         let probes = f64::from(PROBES);
-        let bits_per_entry = (-probes / (-plan.rate.powf(probes.recip())).ln_1p()).ceil();
-        if bits_per_entry > 255.0 {
+        let bits_per_entry =
+            (-probes / (-plan.rate.powf(probes.recip())).ln_1p()).ceil().max(BITS_PER_ENTRY);
+        if bits_per_entry > MOST_BITS_PER_ENTRY.into() {
             return no_room(format!(
-                "{bits_per_entry} bits per entry are needed, 255 are the most"
+                "{bits_per_entry} bits per entry are needed, 127 are the most"
             ));
         }
         let bits_per_entry = bits_per_entry as u8;
@@ -173,6 +186,9 @@ impl Positional for SquidDigest {
         let removed = Self::count(file, REMOVED);
         if removed > 0 {
             facts.choice("removed entries", removed);
+        }
+        if facts.set as f64 > USELESS * facts.bits as f64 {
+            facts.untold.push("that Squid takes no digest of which more than 65 % is set, as here");
         }
         facts.untold.push("the method: taken to be GET; keys are whole URLs, as Squid stores them");
     }
