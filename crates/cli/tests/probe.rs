@@ -167,7 +167,7 @@ fn keys_that_are_none_end_the_run() {
     assert_eq!(
         line,
         "petal: keys: line 2: 'seven' is no key: expected a whole number of 64 bits, in decimal \
-         as in column 'key' of longs"
+         (column 'key' of longs)"
     );
     place.write("keys", "3000000000\n");
     assert!(place.run(&format!("{words} longs")).code.is_some_and(|code| code < 2));

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use petal_interop::{ParquetAnswer, ParquetFile, ParquetProbe, Result};
+use petal_interop::{Foreign, Format, ParquetAnswer, ParquetFile, ParquetProbe, Result};
 
 /// A file of one row group with a column `a.b`, whose filter of one block is full.
 #[derive(Clone)]
@@ -169,4 +169,37 @@ fn what_lies_elsewhere_or_is_encrypted_is_refused() {
     // Field 8 behind field 3: how it was encrypted.
     let encrypted = Made { behind: b"\x5c\x1c\0\0".to_vec(), ..made };
     assert!(encrypted.ask("key").unwrap_err().to_string().ends_with("is encrypted"));
+}
+
+/// A filter larger than what is read at once: a key alone, whose block is read alone, and many.
+#[test]
+fn large_filters_are_asked_block_by_block_or_in_pieces() {
+    let mut filter = Foreign::with_rate(Format::Parquet, 200_000, 0.01).unwrap();
+    let member = |at: u32| format!("member {at}");
+    (0..200_000).for_each(|at| _ = filter.insert(member(at).as_bytes()).unwrap());
+    assert!(filter.as_bytes().len() > 4 * (64 << 10));
+    let made = Made { header: filter.as_bytes().to_vec(), ..Made::of(BYTES, b"") };
+    let mut file = ParquetFile::open(Cursor::new(made.bytes())).unwrap();
+    let group = file.row_groups("a.b").unwrap()[0];
+    let mut absent = Vec::new();
+    for at in 0..20_000 {
+        let key = if at % 2 == 0 { member(at) } else { format!("absent {at}") };
+        let mut probe = ParquetProbe::new();
+        probe.push(key.as_bytes());
+        let expect = filter.contains(key.as_bytes()).unwrap();
+        assert_eq!(file.ask(&group, &probe).unwrap() == ParquetAnswer::Maybe, expect, "{key}");
+        if !expect {
+            absent.push(key);
+        }
+    }
+    let mut many = ParquetProbe::new();
+    absent.iter().for_each(|key| many.push(key.as_bytes()));
+    assert_eq!(file.ask(&group, &many).unwrap(), ParquetAnswer::No);
+    // Where a piece ends, too.
+    for at in 0..20_000 {
+        let mut some = ParquetProbe::new();
+        some.push(member(at).as_bytes());
+        absent[..100].iter().for_each(|key| some.push(key.as_bytes()));
+        assert_eq!(file.ask(&group, &some).unwrap(), ParquetAnswer::Maybe, "{at}");
+    }
 }

@@ -118,7 +118,7 @@ pub(crate) enum Command {
     /// Print the lines that a filter may hold (-v: those it certainly does not)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Print the Parquet files that may hold any of some keys (-v: those that certainly do not)
+    /// Print the Parquet files that may hold any of these keys (-v: hold none)
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(ProbeArgs),
     /// Print the lines never seen before, and remember them in a filter file across runs

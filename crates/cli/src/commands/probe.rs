@@ -229,7 +229,7 @@ impl Job<'_> {
         let failed = |error: petal_interop::Error| match error.key_number() {
             None => Trouble::File(Failure::of_foreign(path)(error)),
             Some(number) => Trouble::Key(Failure::Plain(format!(
-                "{}: line {number}: {error} as in column '{}' of {}",
+                "{}: line {number}: {error} (column '{}' of {})",
                 self.keys,
                 self.args.column,
                 path.display()
