@@ -2,6 +2,8 @@
 //! answers, counts and takes keys without a panic; and none of it takes memory that the file does
 //! not have bytes for.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
