@@ -2,8 +2,9 @@
  * Guava's BloomFilter; files are those of writeTo.
  *
  * Variants are funnels, which the file does not name: utf8 (stringFunnel), utf16 (unencodedCharsFunnel), long
- * (longFunnel), bytes (byteArrayFunnel, of the line in UTF-8). They have the strategy MURMUR128_MITZ_64, as every filter
- * made today; with -32 behind it is MURMUR128_MITZ_32, that of old files, which only the library itself can still choose.
+ * (longFunnel), int (integerFunnel), bytes (byteArrayFunnel, of the line in UTF-8). They have the strategy
+ * MURMUR128_MITZ_64, as every filter made today; with -32 behind it is MURMUR128_MITZ_32, that of old files, which only
+ * the library itself can still choose.
  */
 
 import com.google.common.hash.BloomFilter;
@@ -25,6 +26,7 @@ final class Guava extends Peer {
                 case "utf8" -> new Keys<CharSequence>(Funnels.stringFunnel(StandardCharsets.UTF_8), line -> line);
                 case "utf16" -> new Keys<CharSequence>(Funnels.unencodedCharsFunnel(), line -> line);
                 case "long" -> new Keys<>(Funnels.longFunnel(), Long::valueOf);
+                case "int" -> new Keys<>(Funnels.integerFunnel(), Integer::valueOf);
                 case "bytes" -> new Keys<>(Funnels.byteArrayFunnel(), Peer::utf8);
                 default -> throw noSuch(variant);
             };

@@ -35,3 +35,8 @@ pub use keys::KeyForm;
 pub use parquet::{
     Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
 };
+
+/// The examples of the page about formats are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/interop.md")]
+struct Page;

@@ -31,11 +31,19 @@ Examples:
                                                 forgets what has not come for a week
   petal build -o least.petal --type static a    never changed again: the least space
   petal build -o bad.petal --not-in good.txt bad.txt
-                                                certain about every line of both";
+                                                certain about every line of both
+  petal build -o users.bf --format guava --as int64 ids.txt
+                                                another program's: Guava's BloomFilter.readFrom
+
+Formats: parquet, guava, guava-32, spark-v1, spark-v2, redisbloom, dcso, go-bloom, squid-digest,
+datasketches, rbloom, hadoop-jenkins, hadoop-murmur, pybloom, filter-cascade (with --not-in).
+docs/interop.md tells what each can hold.";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt
-  tail -n 1000 log | petal add seen.petal -";
+  tail -n 1000 log | petal add seen.petal -
+  petal add --as int64 --probe-known old.txt users.bf new.txt
+                                           another program's filter, whose keys are numbers";
 pub(super) const REMOVE_EXAMPLES: &str = "\
 Examples:
   petal remove live.petal closed.txt
@@ -49,7 +57,12 @@ Examples:
   petal check -v seen.petal urls.txt       lines that are certainly new
   petal check -c seen.petal urls.txt       just how many hit
   petal check --allow fine.txt blocked.petal hosts.txt
-                                           but none of the false alarms listed in fine.txt";
+                                           but none of the false alarms listed in fine.txt
+  petal check hashlookup.bloom sums.txt    another program's filter: most are recognised
+  petal check --as int64 --probe-known some.txt users.bf ids.txt
+                                           keys are numbers; those of some.txt must all be found
+  petal check --format squid-digest digest urls.txt
+                                           what a Squid cache tells its siblings";
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
   petal probe --column url --keys bad.txt lake/day-01.parquet lake/day-02.parquet
@@ -92,6 +105,7 @@ Examples:
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal
+  petal info users.bf                      of another program: and what its format does not tell
   petal info --json seen.petal | jq .rate_now";
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:

@@ -18,6 +18,8 @@ pub(crate) struct Golden {
     pub(crate) keys: u64,
     pub(crate) rate: f64,
     pub(crate) members: String,
+    /// Of the program that wrote it, with its name.
+    pub(crate) version: String,
     pub(crate) sum: String,
 }
 
@@ -46,7 +48,8 @@ pub(crate) fn manifest() -> Vec<Golden> {
     );
     let golden = lines.map(|line| {
         let fields: Vec<_> = line.split('\t').collect();
-        let [file, format, form, peer, variant, keys, rate, members, _, sum] = fields[..] else {
+        let [file, format, form, peer, variant, keys, rate, members, version, sum] = fields[..]
+        else {
             panic!("ten fields: {line}");
         };
         Golden {
@@ -58,6 +61,7 @@ pub(crate) fn manifest() -> Vec<Golden> {
             keys: keys.parse().unwrap(),
             rate: rate.parse().unwrap(),
             members: members.into(),
+            version: version.into(),
             sum: sum.into(),
         }
     });
