@@ -23,11 +23,15 @@ fn the_rust_example_runs() -> Result<(), petal::Error> {
     Ok(())
 }
 
-/// Every `petal …` line of README.md and docs/cli.md is made of words that the program knows.
+/// Every `petal …` line of README.md, docs/cli.md and docs/interop.md is made of words that the program knows.
 #[test]
 fn every_command_shown_is_one() {
     let place = kit::Place::new();
-    let pages = [include_str!("../../../README.md"), include_str!("../../../docs/cli.md")];
+    let pages = [
+        include_str!("../../../README.md"),
+        include_str!("../../../docs/cli.md"),
+        include_str!("../../../docs/interop.md"),
+    ];
     let mut seen = 0;
     for line in pages.iter().flat_map(|page| page.lines()) {
         let line = line.trim_start();
