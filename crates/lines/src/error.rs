@@ -26,6 +26,7 @@ enum Kind {
     MemoryTooSmall { asked: u64, least: u64 },
     FilterTooLarge { keys: u64, rate: f64, needed: u64, cap: u64 },
     ListTooLong { inputs: String, cap: u64 },
+    ListTooLarge { inputs: String, room: u64 },
     TooManyLines { inputs: String, cap: u64 },
     Full,
     Outgrown { size: u64, most: u64 },
@@ -90,6 +91,10 @@ impl Error {
 
     pub(crate) fn list_too_long(inputs: &str, cap: u64) -> Self {
         Self::new(Kind::ListTooLong { inputs: inputs.to_owned(), cap })
+    }
+
+    pub(crate) fn list_too_large(inputs: &str, room: u64) -> Self {
+        Self::new(Kind::ListTooLarge { inputs: inputs.to_owned(), room })
     }
 
     pub(crate) fn too_many_lines(inputs: &str, cap: u64) -> Self {
@@ -160,6 +165,12 @@ impl Error {
     #[must_use]
     pub fn is_bad_line(&self) -> bool {
         matches!(&*self.0, Kind::BadLine { .. })
+    }
+
+    /// Lines that are to be held take more memory than they may.
+    #[must_use]
+    pub fn is_list_too_large(&self) -> bool {
+        matches!(&*self.0, Kind::ListTooLarge { .. })
     }
 
     /// The memory cap is below the least this job can work in.
@@ -253,6 +264,12 @@ impl fmt::Display for Error {
                 "{inputs}: has more lines than can be held in what the filter leaves of -m, {}; \
                  raise -m",
                 readable_size(*cap)
+            ),
+            Kind::ListTooLarge { inputs, room } => write!(
+                f,
+                "{inputs}: its lines take more than the {} of memory that there are for them; give \
+                 fewer",
+                readable_size(*room)
             ),
             Kind::TooManyLines { inputs, cap } => write!(
                 f,

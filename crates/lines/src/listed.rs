@@ -14,29 +14,23 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Reads them, within what the cap leaves for work; `beside` are bytes of it that the caller
-    /// takes for other things, and `each` those that it will take for every line.
+    /// Reads them, into `room` bytes at most, of which `each` are for what the caller makes of a
+    /// line.
     ///
     /// # Errors
     /// When an input cannot be read, or the lines take more than that.
-    pub fn read(
-        settings: &Settings<'_>,
-        inputs: &[Source],
-        beside: u64,
-        each: u64,
-    ) -> Result<Self> {
+    pub fn read(settings: &Settings<'_>, inputs: &[Source], room: u64, each: u64) -> Result<Self> {
         let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
         let (budget, inputs) = settings.open(inputs)?;
         let inputs: Vec<_> = inputs.iter().collect();
-        let most = budget.work.saturating_sub(beside);
         let mut listed = Self::default();
         let fold = |batch: &Batch<'_>, _: &mut Scratch| {
             let length: usize = batch.lines().map(<[u8]>::len).sum();
             let lines = (listed.ends.len() + batch.len()) as u64;
-            // Vectors that grow have up to twice their length, and for a moment their old one too.
-            let bytes = 3 * (listed.bytes.len() + length) as u64 + lines * (24 + each);
-            if bytes > most {
-                return Err(Error::too_many_lines(&names.join(" "), settings.memory));
+            // A vector has up to twice its length.
+            let bytes = 2 * ((listed.bytes.len() + length) as u64 + lines * 8);
+            if bytes.saturating_add(lines.saturating_mul(each)) > room {
+                return Err(Error::list_too_large(&names.join(" "), room));
             }
             let refused = |_| Error::alloc(bytes);
             listed.bytes.try_reserve(length).map_err(refused)?;
@@ -55,6 +49,18 @@ impl Listed {
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+
+    /// How many lines there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
     /// Bytes of memory that they take.
@@ -77,10 +83,10 @@ mod tests {
         let source = |name: &str, text: &str| Source::from_arg(scratch.write(name, text));
         let inputs = [source("a", "one\n\ntwo\r\n"), source("b", "three")];
         let settings = Settings::new(LEAST_MEMORY);
-        let listed = Listed::read(&settings, &inputs, 0, 0).unwrap();
+        let listed = Listed::read(&settings, &inputs, 1 << 20, 0).unwrap();
         assert_eq!(listed.iter().collect::<Vec<_>>(), [&b"one"[..], b"", b"two\r", b"three"]);
         assert!(listed.memory_usage() >= 12 + 32);
-        assert!(Listed::read(&settings, &inputs, u64::MAX, 0).is_err());
-        assert!(Listed::read(&settings, &inputs, 0, 1 << 30).is_err());
+        assert!(Listed::read(&settings, &inputs, 20, 0).unwrap_err().is_list_too_large());
+        assert!(Listed::read(&settings, &inputs, 1 << 20, 1 << 30).is_err());
     }
 }

@@ -56,9 +56,10 @@ pub(super) fn cascade(
 ) -> Result<ForeignFilter<Vec<u8>>> {
     /// Bytes that making it takes for a key beside the key itself, and for those it errs on.
     const EACH: u64 = 64;
-    let members = Listed::read(settings, inputs, 0, EACH)?;
-    let others = Source::from_arg(others);
-    let others = Listed::read(settings, &[others], members.memory_usage(), EACH)?;
+    let room = settings.memory;
+    let members = Listed::read(settings, inputs, room, EACH)?;
+    let room = room.saturating_sub(members.memory_usage() + EACH * members.len() as u64);
+    let others = Listed::read(settings, &[Source::from_arg(others)], room, EACH)?;
     let defaults = CascadeOptions::default();
     let rate = args.fpr.unwrap_or(defaults.rate);
     let options = CascadeOptions { rate, limit: make::cap(args), ..defaults };

@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use petal::Answers;
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetProbe};
-use petal_lines::{BadLine, Check, LineFilter, LineHash, Progress as _, Settings, Source, check};
+use petal_lines::{Listed, Progress as _, Settings, Source};
 
 use super::{print, prints, refuse_stdin_twice, settings};
 use crate::args::ProbeArgs;
@@ -80,87 +79,21 @@ fn files(args: &ProbeArgs, list: Option<&Source>, settings: &Settings<'_>) -> Re
     Ok(files)
 }
 
-/// The lines of an input, in memory.
-struct Lines {
-    bytes: Vec<u8>,
-    count: u64,
-    delimiter: u8,
-    room: u64,
-}
-
-impl Lines {
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let lines = self.bytes.strip_suffix(&[self.delimiter]);
-        lines.into_iter().flat_map(|lines| lines.split(|byte| *byte == self.delimiter))
-    }
-
-    /// Whether they, and what is made of them, take more than a quarter of the memory.
-    fn is_too_much(&self) -> bool {
-        const MADE_OF_EACH: u64 = 24;
-        self.bytes.len() as u64 + self.count * MADE_OF_EACH > self.room
-    }
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.count += bytes.iter().filter(|byte| **byte == self.delimiter).count() as u64;
-        self.bytes.extend_from_slice(bytes);
-        if self.is_too_much() {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Reads all lines of an input, packed or not.
-fn lines(settings: &Settings<'_>, input: &Source) -> Result<Lines> {
-    let mut lines = Lines {
-        bytes: Vec::new(),
-        count: 0,
-        delimiter: settings.delimiter,
-        room: settings.memory / 4,
-    };
+fn lines(settings: &Settings<'_>, input: &Source) -> Result<Listed> {
+    /// Bytes that are made of a key.
+    const EACH: u64 = 24;
     let inputs = std::slice::from_ref(input);
-    let read = check(settings, &Everything, inputs, Check::default(), Some(&mut lines));
-    if lines.is_too_much() {
-        return Err(Failure::Plain(format!(
+    Listed::read(settings, inputs, settings.memory / 4, EACH).map_err(|error| {
+        if !error.is_list_too_large() {
+            return error.into();
+        }
+        Failure::Plain(format!(
             "{input}: its lines take more than a quarter of the {} of -m; raise -m, or ask for \
              fewer at a time",
             text::size(settings.memory),
-        )));
-    }
-    read?;
-    Ok(lines)
-}
-
-/// A filter that holds every line: for lines that are just to be had.
-struct Everything;
-
-impl LineFilter for Everything {
-    type Hash = Self;
-
-    fn line_hash(&self) -> Self {
-        Self
-    }
-
-    fn holds(&self, words: &[u64], found: &mut Answers) {
-        found.answer(words.len(), |_| true);
-    }
-}
-
-impl LineHash for Everything {
-    fn hash_lines<'a>(
-        &self,
-        lines: impl Iterator<Item = &'a [u8]>,
-        words: &mut Vec<u64>,
-    ) -> Result<(), BadLine> {
-        words.extend(lines.map(|_| 0));
-        Ok(())
-    }
+        ))
+    })
 }
 
 /// What is asked of every file.
