@@ -39,8 +39,8 @@ fn of_native(path: &Path) -> impl Fn(petal::Error) -> Failure + '_ {
         let other = || Foreign::from_bytes(map(path).ok()?, None).ok();
         match error.is_foreign().then(other).flatten() {
             Some(other) => Failure::Plain(format!(
-                "{}: is a {} filter; of other programs' filters petal knows check, info, add, \
-                 merge and verify",
+                "{}: is a {} filter, where one of petal's own is wanted; of other programs' \
+                 filters petal knows check, info, add, merge with others of the kind, and verify",
                 path.display(),
                 other.format()
             )),

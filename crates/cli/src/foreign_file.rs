@@ -79,22 +79,44 @@ fn foreign_start(path: &Path, written: Written) -> Result<Option<Vec<u8>>> {
 pub(crate) struct ForeignFilter<B>(pub(crate) Foreign<B>);
 
 impl<B: AsRef<[u8]>> ForeignFilter<B> {
-    /// The same with its keys in this form.
-    pub(crate) fn with_keys(self, form: KeyForm) -> Self {
-        Self(self.0.with_keys(form))
+    /// The same with its keys in the form that was told, which the format's programs must know.
+    pub(crate) fn with_keys(self, form: Option<KeyForm>) -> Result<Self> {
+        let (form, format) = (form.unwrap_or_default(), self.0.format());
+        let forms = self.0.told().forms;
+        if forms.contains(&form) {
+            return Ok(Self(self.0.with_keys(form)));
+        }
+        let names: Vec<_> = forms.iter().map(|form| form.name()).collect();
+        Err(Failure::Plain(format!(
+            "--as: keys of a {format} filter are {}, not {}; leave it out",
+            names.join(" or "),
+            form.name()
+        )))
+    }
+
+    /// Bytes of memory that it takes, mapped pages included.
+    pub(crate) fn memory(&self) -> u64 {
+        self.0.as_bytes().len() as u64
     }
 }
 
 /// How lines become keys of another program.
-pub(crate) struct ForeignHash(Hasher);
+pub(crate) struct ForeignHash {
+    hasher: Hasher,
+    words: usize,
+}
 
 impl LineHash for ForeignHash {
+    fn words(&self) -> usize {
+        self.words
+    }
+
     fn hash_lines<'a>(
         &self,
         lines: impl Iterator<Item = &'a [u8]>,
         words: &mut Vec<u64>,
     ) -> Result<(), BadLine> {
-        let mut hasher = self.0.clone();
+        let mut hasher = self.hasher.clone();
         for (line, key) in lines.enumerate() {
             let hashed = hasher.hash(key, words);
             hashed.map_err(|error| BadLine { line, why: error.to_string() })?;
@@ -107,7 +129,7 @@ impl<B: AsRef<[u8]> + Send + Sync> LineFilter for ForeignFilter<B> {
     type Hash = ForeignHash;
 
     fn line_hash(&self) -> ForeignHash {
-        ForeignHash(self.0.hasher())
+        ForeignHash { hasher: self.0.hasher(), words: self.0.words() }
     }
 
     fn holds(&self, words: &[u64], found: &mut Answers) {
@@ -117,7 +139,7 @@ impl<B: AsRef<[u8]> + Send + Sync> LineFilter for ForeignFilter<B> {
 
 impl LineFilterMut for ForeignFilter<Vec<u8>> {
     fn member_hash(&self) -> ForeignHash {
-        ForeignHash(self.0.member_hasher())
+        ForeignHash { hasher: self.0.member_hasher(), words: self.0.words() }
     }
 
     fn put(&mut self, words: &[u64], new: &mut Answers) -> petal_lines::Result<()> {

@@ -78,6 +78,40 @@ fn known_members_guard_against_the_wrong_form() {
 }
 
 #[test]
+fn a_known_list_that_can_be_read_once_is_read_once() {
+    let place = place();
+    place.fifo("known", place.read("text.txt"));
+    let trouble = place.run("check --probe-known known guava-utf16-text text.asked").trouble();
+    assert!(trouble.contains("are not in it; its keys are of another form"), "{trouble}");
+}
+
+#[test]
+fn many_words_of_a_key_take_no_more_memory() {
+    let place = Place::new();
+    // A filter of pybloom-live with 4,000 slices of 2 bits, all set.
+    let mut file = [0.5f64.to_bits(), 4000, 2, 10, 1].map(u64::to_le_bytes).concat();
+    file.resize(file.len() + 1000, 0xff);
+    place.write("f", file);
+    place.write("lines", (0..20_000).map(|n| format!("{n}\n")).collect::<String>());
+    let ran = place.run("check -c -m 8M f lines");
+    assert!(ran.peak < 26 << 20, "{} bytes", ran.peak);
+    assert_eq!(ran.text(), "20000\n");
+}
+
+#[test]
+fn an_unpacked_filter_is_within_the_cap() {
+    let place = Place::new();
+    let mut lines = String::new();
+    (0..200_000).for_each(|n| lines += &format!("line {n}\n"));
+    place.write("lines", &lines);
+    place.run("build -q -o f.gz --format dcso --gzip -n 40000000 -p 0.01 lines").ok();
+    let ran = place.run("check -c -m 64M --allow lines f.gz lines");
+    assert!(ran.peak < 80 << 20, "{} bytes", ran.peak);
+    assert_eq!(ran.out, b"0\n");
+    place.run("check -c -m 32M f.gz lines").trouble();
+}
+
+#[test]
 fn build_makes_the_same_file_as_the_program() {
     let place = place();
     for (format, words, file, keys) in [
@@ -185,6 +219,10 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
         ("shrink guava-long -o never", "is a guava filter"),
         ("remove guava-long longs.txt", "is a guava filter"),
         ("check --as int64 native five.txt", "leave it out"),
+        ("check --as utf16 dcso-text five.txt", "keys of a dcso filter are text, not utf16"),
+        ("build --format squid-digest --as int32 -o never five.txt", "leave it out"),
+        ("build --format pybloom -o never -n 5 text.txt", "never: pybloom"),
+        ("check --as int64 -z guava-long five.txt", "'a\\nhello"),
         ("check --as int64 guava-long five.txt", "is no key: expected a whole number of 64 bits"),
         ("build -o never --format dcso -n 1e12 -m 64M five.txt", "raise -m"),
     ] {

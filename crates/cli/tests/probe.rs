@@ -185,6 +185,11 @@ fn keys_that_are_none_end_the_run() {
     for words in ["probe --keys keys five", "probe --column key --keys keys"] {
         assert_eq!(place.run(words).code, Some(2), "{words}");
     }
+    // What was wrong with a file before is told as well.
+    place.write("keys", "seven\n");
+    let ran = place.run(&format!("{words} missing longs"));
+    let told: Vec<_> = ran.err.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    assert_eq!((ran.code, told), (Some(2), vec!["missing", "keys"]), "{}", ran.err);
     place.write("keys", "a key that takes room\n".repeat(200_000));
     let line = place.run("probe --column key --keys keys -m 8M five").trouble();
     assert!(line.contains("keys: its lines take more than a quarter of the 8 MiB"), "{line}");

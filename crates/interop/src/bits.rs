@@ -36,12 +36,13 @@ impl Bits {
     /// The byte that a bit is in, and its place there.
     #[inline]
     fn place(self, bit: u64) -> (usize, u8) {
-        let byte = (bit >> 3) as usize;
         let byte = match self.order {
-            Order::LowFirst => byte,
-            Order::HighByteWords => byte ^ 7,
+            Order::LowFirst => bit >> 3,
+            Order::HighByteWords => bit >> 3 ^ 7,
         };
-        (self.at + byte, 1 << (bit & 7))
+        // Where a machine's words are too small for a place, nothing is.
+        let byte = usize::try_from(byte).unwrap_or(usize::MAX);
+        (self.at.saturating_add(byte), 1 << (bit & 7))
     }
 
     /// Whether a bit is set. One that is not there is not.

@@ -7,7 +7,7 @@ use crate::scheme::Scheme;
 
 /// Files that are known and are no filters that can be read, by their first bytes.
 const KNOWN: [(&[u8], &str); 7] = [
-    (b"\x89PETAL\r\n", "a petal file; open it as one"),
+    (b"\x89PETAL\r\n", "a petal file and no other program's; if it was packed, unpack it"),
     (b"PAR1", "a whole Parquet file; petal probe asks the filters in it"),
     (b"PARE", "a Parquet file with an encrypted footer, which cannot be read without its key"),
     (b"ORC", "an ORC file, whose filters petal does not read"),
@@ -22,7 +22,7 @@ const KNOWN: [(&[u8], &str); 7] = [
 /// The format that a file is of, if it is just one.
 pub(crate) fn detect(file: &[u8]) -> Result<(Format, Box<dyn Scheme>)> {
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| file.starts_with(magic)) {
-        return Err(Error::unknown(*what));
+        return Err(Error::known(what));
     }
     let told = Format::ALL.into_iter().filter(|format| format.is_told_by_its_bytes());
     let mut found: Vec<_> =

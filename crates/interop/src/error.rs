@@ -17,6 +17,7 @@ pub struct Error(Box<Kind>);
 #[derive(Debug)]
 enum Kind {
     Unknown { found: String },
+    Known { what: &'static str },
     Ambiguous { formats: Vec<Format> },
     Malformed { format: &'static str, what: &'static str, expected: String, found: String },
     Limit { format: &'static str, what: String, do_this: &'static str },
@@ -41,6 +42,11 @@ impl Error {
     /// No format is recognised; `found` completes "found ...".
     pub(crate) fn unknown(found: impl Into<String>) -> Self {
         Self::new(Kind::Unknown { found: found.into() })
+    }
+
+    /// A file that is known and cannot be read; `what` completes "is ...".
+    pub(crate) fn known(what: &'static str) -> Self {
+        Self::new(Kind::Known { what })
     }
 
     pub(crate) fn ambiguous(formats: Vec<Format>) -> Self {
@@ -141,7 +147,7 @@ impl Error {
     /// No format that this crate knows is recognised, or more than one: it must be named.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        matches!(&*self.0, Kind::Unknown { .. } | Kind::Ambiguous { .. })
+        matches!(&*self.0, Kind::Unknown { .. } | Kind::Known { .. } | Kind::Ambiguous { .. })
     }
 
     /// The bytes are not a filter of the format they are said to be: damaged, cut short, or
@@ -203,10 +209,11 @@ impl Error {
     }
 }
 
-/// A key, or how it begins.
+/// A key, or how it begins; on one line, and nothing that a terminal would obey.
 fn shown(key: &[u8]) -> String {
     const SHOWN: usize = 40;
-    let mut shown = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]).into_owned();
+    let start = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]);
+    let mut shown = start.escape_debug().to_string();
     if key.len() > SHOWN {
         shown.push_str("...");
     }
@@ -219,6 +226,7 @@ impl fmt::Display for Error {
             Kind::Unknown { found } => {
                 write!(f, "not a petal file, nor a filter of another known format: found {found}")
             }
+            Kind::Known { what } => write!(f, "is {what}"),
             Kind::Ambiguous { formats } => {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "may be {}; say which with --format", names.join(" or "))

@@ -1,5 +1,6 @@
 //! What is known of a foreign filter, and what its format does not tell.
 
+use crate::bits::Bits;
 use crate::format::Format;
 use crate::keys::KeyForm;
 
@@ -72,13 +73,21 @@ impl Facts {
         self.layers += 1;
     }
 
+    /// The same of a row of which keys reach only the first bits.
+    pub(crate) fn add_row_within(&mut self, reach: u64, row: Bits, file: &[u8], probes: u32) {
+        let reached = Bits { count: row.count.min(reach), ..row };
+        self.add_row(reached.count, reached.count_ones(file), probes);
+        self.bits += row.count - reached.count;
+    }
+
     /// Something that the format has to choose.
     pub(crate) fn choice(&mut self, name: &'static str, value: impl ToString) {
         self.choices.push((name, value.to_string()));
     }
 
     /// The choices in words, each after a comma.
-    pub(crate) fn variant(&self) -> String {
+    #[must_use]
+    pub fn variant(&self) -> String {
         self.choices.iter().map(|(name, value)| format!(", {name} {value}")).collect()
     }
 }
@@ -86,6 +95,14 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_keys_do_not_reach_does_not_dilute() {
+        let mut facts = Facts::new(Format::Guava32);
+        let file = [[0xff; 16], [0; 16]].concat();
+        facts.add_row_within(128, Bits::low_first(0, 256), &file, 7);
+        assert_eq!((facts.bits, facts.set, facts.rate_now), (256, 128, 1.0));
+    }
 
     #[test]
     fn numbers_are_numbers_whatever_the_row() {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -37,19 +38,29 @@ pub struct Foreign<B = Vec<u8>> {
     form: KeyForm,
     scheme: Box<dyn Scheme>,
     file: B,
-    /// Bytes that it may grow to if it lies in a short form.
+    digest: Digest,
+    /// Bytes that it may grow to.
     limit: u64,
 }
 
-/// What a few bytes may claim of memory if nobody said how much there is.
-const UNTOLD_LIMIT: u64 = 1 << 20;
+/// How large a file may grow if nobody said: four times what is there, 1 MiB at least.
+fn untold_limit(file: &[u8]) -> u64 {
+    (file.len() as u64).saturating_mul(4).max(1 << 20)
+}
+
+impl<B> Foreign<B> {
+    fn new(format: Format, scheme: Box<dyn Scheme>, file: B, limit: u64) -> Self {
+        let digest = scheme.digest();
+        Self { format, form: KeyForm::default(), scheme, file, digest, limit }
+    }
+}
 
 impl<B: AsRef<[u8]>> Foreign<B> {
     /// A filter over the bytes of a file; `None` recognises the format. Only the header and the
     /// length are examined.
     ///
-    /// Some formats have a short form for an empty filter. One of 1 MiB or less takes keys; for
-    /// larger ones, [`read_from`](Foreign::read_from) is told how large they may become.
+    /// A filter that grows, as RedisBloom's does, may grow to four times its bytes, or 1 MiB;
+    /// [`read_from`](Foreign::read_from) is told how large it may become.
     ///
     /// # Errors
     /// If the bytes are no filter of that format, or of no format or several.
@@ -58,7 +69,8 @@ impl<B: AsRef<[u8]>> Foreign<B> {
             Some(format) => (format, formats::open(format, file.as_ref())?),
             None => detect(file.as_ref())?,
         };
-        Ok(Self { format, form: KeyForm::default(), scheme, file, limit: UNTOLD_LIMIT })
+        let limit = untold_limit(file.as_ref());
+        Ok(Self::new(format, scheme, file, limit))
     }
 
     /// The same filter, its keys in another form than text.
@@ -93,7 +105,8 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     /// How its keys become words; for threads of their own.
     #[must_use]
     pub fn hasher(&self) -> Hasher {
-        Hasher { form: self.form, digest: self.scheme.digest(), space: Vec::new(), empty: true }
+        let (form, digest) = (self.form, Arc::clone(&self.digest));
+        Hasher { form, digest, space: Vec::new(), empty: true }
     }
 
     /// The same for keys that are to be put in: refuses an empty key where the program that the
@@ -113,6 +126,12 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     /// for each.
     pub fn contains_words(&self, words: &[u64], found: &mut Answers) {
         self.scheme.contains(self.file.as_ref(), words, found);
+    }
+
+    /// What its header says; nothing of what only its bits tell.
+    #[must_use]
+    pub fn told(&self) -> Facts {
+        self.scheme.told(self.file.as_ref())
     }
 
     /// What its header says and its bits tell. Cost: one pass over the bits.
@@ -185,7 +204,7 @@ impl Foreign {
     /// As [`with_rate`](Self::with_rate); also if it is larger than that.
     pub fn with_limit(format: Format, keys: u64, rate: f64, limit: u64) -> Result<Self> {
         let (scheme, file) = formats::plan(format, &Plan::new(keys, rate, limit)?)?;
-        Ok(Self { format, form: KeyForm::default(), scheme, file, limit })
+        Ok(Self::new(format, scheme, file, limit))
     }
 
     /// Reads a filter of at most `limit` bytes from a stream, unpacked if it is packed with gzip;
@@ -197,16 +216,10 @@ impl Foreign {
     /// # Errors
     /// If reading fails, there are more bytes, or they are no filter of that format.
     pub fn read_from(mut stream: impl Read, format: Option<Format>, limit: u64) -> Result<Self> {
-        let mut start = [0; 2];
-        let mut got = 0;
-        while got < start.len() {
-            match stream.read(&mut start[got..])? {
-                0 => break,
-                more => got += more,
-            }
-        }
-        let stream = start[..got].chain(stream);
+        let mut start = Vec::new();
+        stream.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
         let packed = start == GZIP;
+        let stream = start.chain(stream);
         let file =
             if packed { all(MultiGzDecoder::new(stream), limit) } else { all(stream, limit) };
         Ok(Self { limit, ..Self::from_bytes(file?, format)? })
@@ -232,7 +245,7 @@ impl Foreign {
         if !words.is_empty() {
             self.scheme.unfold(&mut self.file, self.limit)?;
         }
-        self.scheme.insert(&mut self.file, words, new)
+        self.scheme.insert(&mut self.file, words, self.limit, new)
     }
 
     /// Takes in all keys of another filter of the same format, shape and choices.
@@ -250,7 +263,8 @@ impl Foreign {
         if ours != theirs {
             return Err(Error::different("shape", ours, theirs));
         }
-        if bits.count_ones(other.file.as_ref()) > 0 {
+        // One in a short form has no bits: what it is united with may be as empty.
+        if self.file.len() < other.file.as_ref().len() && bits.count_ones(other.file.as_ref()) > 0 {
             self.scheme.unfold(&mut self.file, self.limit)?;
         }
         self.scheme.unite(&mut self.file, &*other.scheme, other.file.as_ref());
@@ -264,17 +278,21 @@ pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// All bytes of a stream, of which there may be so many.
 fn all(stream: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut stream = stream.take(limit.saturating_add(1));
-    let mut file = Vec::new();
+    let mut file: Vec<u8> = Vec::new();
     loop {
-        // Doubled, and refused politely.
-        file.try_reserve(file.len().max(1 << 16))
-            .map_err(|_| Error::alloc(file.len() as u64 * 2))?;
-        let room = (file.capacity() - file.len()) as u64;
-        let got = stream.by_ref().take(room).read_to_end(&mut file)?;
+        if file.len() == file.capacity() {
+            // Doubled, and refused politely.
+            let left = limit.saturating_add(1).saturating_sub(file.len() as u64);
+            let more = (file.len() as u64).max(1 << 16).min(left);
+            let length = file.len() as u64 + more;
+            file.try_reserve_exact(more as usize).map_err(|_| Error::alloc(length))?;
+        }
+        let room = file.capacity() - file.len();
+        let got = stream.by_ref().take(room as u64).read_to_end(&mut file)?;
         if file.len() as u64 > limit {
             return Err(Error::too_large(file.len() as u64, limit));
         }
-        if got == 0 {
+        if got < room {
             return Ok(file);
         }
     }

@@ -24,6 +24,13 @@ pub(crate) type Digest = Arc<dyn Fn(&[u8], &mut Vec<u64>) + Send + Sync>;
 /// a key from taking minutes, and no rate that a number can express needs a sixtieth of them.
 pub(crate) const MOST_PROBES: u64 = 65_535;
 
+/// Words that a key may come to: each probe of some formats has a hash of its own, and words of
+/// many keys are held at once.
+pub(crate) const MOST_WORDS: u64 = 4096;
+
+/// Bits that hashes of 32 bits reach where their sign is taken off.
+pub(crate) const REACH: u64 = 1 << 31;
+
 /// A format's way with keys and bits.
 pub(crate) trait Scheme: Debug + Send + Sync {
     /// Words that a key comes to; at least one.
@@ -40,8 +47,15 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// Answers for each key of a batch.
     fn contains(&self, file: &[u8], words: &[u64], found: &mut Answers);
 
-    /// Puts a batch of keys in; `new` tells for each whether it certainly was not there.
-    fn insert(&mut self, file: &mut Vec<u8>, words: &[u64], new: &mut Answers) -> Result<()>;
+    /// Puts a batch of keys in; `new` tells for each whether it certainly was not there. The file
+    /// may grow to `limit` bytes.
+    fn insert(
+        &mut self,
+        file: &mut Vec<u8>,
+        words: &[u64],
+        limit: u64,
+        new: &mut Answers,
+    ) -> Result<()>;
 
     /// Gives an empty filter that lies in a short form the bytes that it is to have, which may be
     /// so many; called before anything is put in.
@@ -58,7 +72,10 @@ pub(crate) trait Scheme: Debug + Send + Sync {
         None
     }
 
-    /// What is known of it.
+    /// What its header says.
+    fn told(&self, file: &[u8]) -> Facts;
+
+    /// What is known of it, from its header and its bits.
     fn facts(&self, file: &[u8]) -> Facts;
 
     /// Examines whatever the format lets one examine beyond its header.
@@ -152,7 +169,13 @@ impl<P: Positional> Scheme for P {
         });
     }
 
-    fn insert(&mut self, file: &mut Vec<u8>, words: &[u64], new: &mut Answers) -> Result<()> {
+    fn insert(
+        &mut self,
+        file: &mut Vec<u8>,
+        words: &[u64],
+        _limit: u64,
+        new: &mut Answers,
+    ) -> Result<()> {
         let (each, bits) = (Positional::words(self), self.bits());
         let mut room = Ok(());
         new.answer(words.len() / each, |at| {
@@ -177,15 +200,27 @@ impl<P: Positional> Scheme for P {
     fn unite(&mut self, file: &mut [u8], theirs: &dyn Scheme, their_file: &[u8]) {
         if let Some((_, bits)) = theirs.row() {
             self.bits().unite(file, bits, their_file);
-            self.note_union(file, &theirs.facts(their_file));
+            self.note_union(file, &theirs.told(their_file));
         }
     }
 
     fn row(&self) -> Option<(String, Bits)> {
-        let mut facts = Facts::new(self.format());
-        self.tell(&[], &mut facts);
+        let facts = self.told(&[]);
         let (bits, probes) = (self.bits(), self.probes());
-        Some((format!("{} bits, {probes} probes{}", bits.count, facts.variant()), bits))
+        let mut row = format!("{} bits, {probes} probes{}", bits.count, facts.variant());
+        if let Some(keys) = facts.planned_keys {
+            row += &format!(", for {keys} keys");
+        }
+        if let Some(rate) = facts.target_rate {
+            row += &format!(" at {rate:e}");
+        }
+        Some((row, bits))
+    }
+
+    fn told(&self, file: &[u8]) -> Facts {
+        let mut facts = Facts::new(self.format());
+        self.tell(file, &mut facts);
+        facts
     }
 
     fn facts(&self, file: &[u8]) -> Facts {
@@ -217,7 +252,7 @@ impl Plan {
             return Err(Error::invalid("keys", "at least 1", keys));
         }
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::invalid("rate", "above 0 and below 1", rate));
+            return Err(Error::invalid("rate", "above 0 and below 1", format!("{rate:e}")));
         }
         Ok(Self { keys, rate, limit })
     }

@@ -152,6 +152,28 @@ fn a_bomb_stops_at_the_limit() {
 }
 
 #[test]
+fn a_claimed_growth_takes_no_memory() {
+    let mut filter = Foreign::with_rate(Format::RedisBloom, 1, 0.01).unwrap();
+    assert!(filter.insert(b"the one that fits").unwrap());
+    let honest = filter.into_bytes();
+    for growth in [1 << 20, 1 << 28, u32::MAX] {
+        let mut lying = honest.clone();
+        lying[16..20].copy_from_slice(&growth.to_le_bytes());
+        for limit in [None, Some(1 << 20)] {
+            let mut filter = match limit {
+                None => Foreign::from_bytes(lying.clone(), None).unwrap(),
+                Some(limit) => Foreign::read_from(&lying[..], None, limit).unwrap(),
+            };
+            LARGEST.set(0);
+            let error = (0..9).find_map(|n: u8| filter.insert(&[n]).err()).unwrap();
+            assert!(error.is_too_large(), "{growth}: {error}");
+            assert!(LARGEST.get() <= MOST, "{growth}: {} bytes at once", LARGEST.get());
+            assert!(filter.contains(b"the one that fits").unwrap());
+        }
+    }
+}
+
+#[test]
 fn plans_that_no_format_has_room_for_are_refused() {
     for format in Format::ALL {
         for (keys, rate) in [(0, 0.01), (1, 0.0), (1, 1.0), (1, f64::NAN), (u64::MAX, 1e-300)] {

@@ -40,7 +40,7 @@ pub(crate) struct Approx<'a> {
 
 impl Approx<'_> {
     fn pass(&self) -> Pass<'_> {
-        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
+        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
     }
 
     pub(crate) fn run(

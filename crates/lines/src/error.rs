@@ -161,6 +161,12 @@ impl Error {
         matches!(&*self.0, Kind::LineTooLong { .. })
     }
 
+    /// The filter that lines were put into refused them: [`of_filter`](Self::of_filter).
+    #[must_use]
+    pub fn is_of_filter(&self) -> bool {
+        matches!(&*self.0, Kind::Foreign(_))
+    }
+
     /// A line cannot be a key of the filter.
     #[must_use]
     pub fn is_bad_line(&self) -> bool {

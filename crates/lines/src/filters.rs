@@ -96,7 +96,8 @@ pub fn fill<F: LineFilterMut + ?Sized>(
         }
         Ok(Flow::Go)
     };
-    let seen = settings.pass(budget).run("filling", &inputs, hashing(hash), fold)?;
+    let pass = settings.pass(budget).with_words(hash.words());
+    let seen = pass.run("filling", &inputs, hashing(hash), fold)?;
     Ok(Filled { lines: seen.lines, new })
 }
 
@@ -176,10 +177,11 @@ pub fn check<F: LineFilter + ?Sized>(
     let (budget, inputs) = settings.open(inputs)?;
     let live = !inputs.iter().all(Input::is_repeatable);
     let inputs: Vec<_> = inputs.iter().collect();
-    let pass = settings.pass(budget);
+    let hash = filter.line_hash();
+    let pass = settings.pass(budget).with_words(hash.words());
     let mut printer =
         Printer::new(Sinks { kept: sink, rest: None }, settings.delimiter, pass.budget.chunk);
-    let hash = hashing(filter.line_hash());
+    let hash = hashing(hash);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);
         scratch.picks.clear();

@@ -10,6 +10,9 @@ use crate::error::Result;
 
 /// How lines become the words that a filter is asked with.
 pub trait LineHash: Sync {
+    /// Words that each line comes to, at most: the more, the fewer lines are taken at a time.
+    fn words(&self) -> usize;
+
     /// Appends the words of each line, as many for each as the filter takes.
     ///
     /// # Errors
@@ -65,6 +68,10 @@ pub trait LineFilterMut: LineFilter + Send {
 }
 
 impl LineHash for HashSpec {
+    fn words(&self) -> usize {
+        Self::words(self)
+    }
+
     #[inline]
     fn hash_lines<'a>(
         &self,

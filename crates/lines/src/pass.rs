@@ -101,6 +101,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) budget: Budget,
     pub(crate) delimiter: u8,
     pub(crate) progress: &'a dyn Progress,
+    /// Words that a line is hashed to.
+    pub(crate) words: usize,
 }
 
 /// What a pass went through.
@@ -126,6 +128,11 @@ struct Own {
 }
 
 impl Pass<'_> {
+    /// The same for lines that are hashed to so many words each.
+    pub(crate) fn with_words(self, words: usize) -> Self {
+        Self { words, ..self }
+    }
+
     /// How its inputs are read.
     pub(crate) fn chunks(&self) -> Chunks<'_> {
         Chunks { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
@@ -164,7 +171,7 @@ impl Pass<'_> {
     where
         F: FnMut(&Batch<'_>, &mut Scratch) -> Result<Flow> + Send,
     {
-        let most = self.budget.batch_lines();
+        let most = (self.budget.batch_lines() / self.words.max(1)).max(1);
         let longest = self.budget.longest_line as usize;
         let Own { ends, scratch } = own;
         let mut start = 0;

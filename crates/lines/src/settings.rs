@@ -56,6 +56,6 @@ impl Settings<'_> {
 
     /// A way to go through inputs.
     pub(crate) fn pass(&self, budget: Budget) -> Pass<'_> {
-        Pass { budget, delimiter: self.delimiter, progress: self.progress }
+        Pass { budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
     }
 }

@@ -5,23 +5,27 @@ use petal_lines::{Source, fill};
 use super::{build, bytes, counters, foreign, known, make, refuse_stdin_twice, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
-use crate::filter_file;
 use crate::lock;
 use crate::output::{Output, behind_links};
 use crate::progress::Teller;
+use crate::{filter_file, foreign_file};
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
-    if let Some(outcome) = foreign::add(args)? {
-        return Ok(outcome);
-    }
-    foreign::refuse_form(&args.filter, args.foreign)?;
     let teller = Teller::new(&args.engine.talk, false);
     let mut settings = settings(&args.engine, &teller);
     let inputs = args.inputs.sources();
     let list = args.known.probe_known.as_ref().map(Source::from_arg);
-    refuse_stdin_twice(&[inputs.clone(), list.iter().cloned().collect()].concat())?;
+    let all = [inputs.clone(), list.iter().cloned().collect()].concat();
+    refuse_stdin_twice(&all)?;
     let _lock = lock::take(&behind_links(&args.filter))?;
-    let mut output = Output::open(Some(&args.filter), &inputs)?;
+    let mut output = Output::open(Some(&args.filter), &all)?;
+    let told = args.foreign;
+    if let Some((filter, packed)) = foreign_file::read(&args.filter, told.written, settings.memory)?
+    {
+        let job = foreign::Add { args, filter, packed, inputs, list, settings };
+        return job.run(output, &teller);
+    }
+    foreign::refuse_form(&args.filter, told)?;
     settings.memory = filter_file::fits(&args.filter, settings.memory)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     if seen::pair(&metadata).is_some() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::{AnyFilter, Mapped};
-use petal_lines::{Check, Checked, Exceptions, Settings, Source, check};
+use petal_lines::{Check, Checked, Exceptions, LEAST_MEMORY, Settings, Source, check};
 
 use super::{foreign, known, make, print, prints, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
@@ -16,8 +16,9 @@ use crate::progress::Teller;
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
     let mut settings = settings(&args.engine, &teller);
-    settings.memory = filter_file::fits(&args.filter, settings.memory)?;
+    let left = filter_file::fits(&args.filter, settings.memory)?;
     let filter = Asked::open(args, settings.memory)?;
+    settings.memory = filter.leaves(settings.memory).unwrap_or(left);
     let inputs = args.inputs.sources();
     let list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
@@ -59,7 +60,7 @@ impl Asked {
     fn open(args: &CheckArgs, memory: u64) -> Result<Self> {
         let filter = match foreign_file::open(&args.filter, args.foreign.written, memory)? {
             AnyFile::Foreign(filter) => {
-                return Ok(Self::Foreign(filter.with_keys(args.foreign.form.unwrap_or_default())));
+                return filter.with_keys(args.foreign.form).map(Self::Foreign);
             }
             AnyFile::Native(filter) => filter,
         };
@@ -70,6 +71,14 @@ impl Asked {
         let (mut filter, _) = filter_file::read(&args.filter)?;
         make::advance(&mut filter, &args.clock);
         Ok(Self::Read(filter))
+    }
+
+    /// What another program's filter leaves of the memory: a packed one is larger than its file.
+    fn leaves(&self, memory: u64) -> Option<u64> {
+        match self {
+            Self::Mapped(_) | Self::Read(_) => None,
+            Self::Foreign(filter) => Some(memory.saturating_sub(filter.memory()).max(LEAST_MEMORY)),
+        }
     }
 
     fn check(

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use petal_interop::{CascadeOptions, Foreign, Format, KeyForm};
-use petal_lines::{LineFilterMut as _, Listed, Settings, Source, fill};
+use petal_lines::{LEAST_MEMORY, LineFilterMut as _, Listed, Settings, Source, fill};
 
-use super::{bytes, known, make, settings};
+use super::{bytes, known, make};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
 use crate::exit::{Failure, Outcome, Result};
-use crate::foreign_file::{self, ForeignFilter};
-use crate::lock;
-use crate::output::{Output, behind_links};
+use crate::foreign_file::{self, AnyFile, ForeignFilter};
+use crate::output::Output;
 use crate::progress::Teller;
 use crate::text;
 
@@ -86,9 +85,17 @@ pub(super) fn build(
             text::size(cap),
         ))
     })?;
-    let mut filter = ForeignFilter(filter.with_keys(args.form.unwrap_or_default()));
-    fill(settings, &mut filter, inputs, cap)?;
+    let mut filter = ForeignFilter(filter).with_keys(args.form)?;
+    fill(settings, &mut filter, inputs, cap).map_err(of_put(&args.output))?;
     Ok(filter)
+}
+
+/// Whose filter refused a line.
+fn of_put(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
+    |error| match error.is_of_filter() {
+        true => Failure::Plain(format!("{}: {error}", path.display())),
+        false => error.into(),
+    }
 }
 
 /// Writes a filter that was made or changed.
@@ -109,8 +116,8 @@ pub(super) fn warn_if_overfull(
     planned: Option<f64>,
     teller: &Teller,
 ) {
+    let Some(target) = filter.0.told().target_rate.or(planned) else { return };
     let facts = filter.0.facts();
-    let Some(target) = facts.target_rate.or(planned) else { return };
     if petal::rate::overfull(target, facts.rate_now, facts.bits) {
         teller.say(&format!(
             "warning: the false-positive rate is {} now, {} was planned; build a larger one with -n",
@@ -120,31 +127,33 @@ pub(super) fn warn_if_overfull(
     }
 }
 
-/// More lines into another program's filter; `None` if it is petal's own.
-pub(super) fn add(args: &AddArgs) -> Result<Option<Outcome>> {
-    let teller = Teller::new(&args.engine.talk, false);
-    let settings = settings(&args.engine, &teller);
-    let told = args.foreign;
-    let _lock = lock::take(&behind_links(&args.filter))?;
-    let Some((filter, packed)) = foreign_file::read(&args.filter, told.written, settings.memory)?
-    else {
-        return Ok(None);
-    };
-    let mut filter = filter.with_keys(told.form.unwrap_or_default());
-    let inputs = args.inputs.sources();
-    let mut all = inputs.clone();
-    if let Some(list) = args.known.probe_known.as_ref().map(Source::from_arg) {
-        all.push(list.clone());
-        super::refuse_stdin_twice(&all)?;
-        known::of_foreign(&settings, &filter, &args.filter, &list)?;
+/// More lines into another program's filter.
+pub(super) struct Add<'a> {
+    pub(super) args: &'a AddArgs,
+    pub(super) filter: ForeignFilter<Vec<u8>>,
+    /// Whether the file was packed, and is to be again.
+    pub(super) packed: bool,
+    pub(super) inputs: Vec<Source>,
+    /// Lines that are known to be in it.
+    pub(super) list: Option<Source>,
+    pub(super) settings: Settings<'a>,
+}
+
+impl Add<'_> {
+    pub(super) fn run(self, output: Output, teller: &Teller) -> Result<Outcome> {
+        let Self { args, filter, packed, inputs, list, mut settings } = self;
+        let mut filter = filter.with_keys(args.foreign.form)?;
+        settings.memory = settings.memory.saturating_sub(filter.memory()).max(LEAST_MEMORY);
+        if let Some(list) = &list {
+            known::of_foreign(&settings, &filter, &args.filter, list)?;
+        }
+        let filled = fill(&settings, &mut filter, &inputs, bytes(args.engine.memory));
+        teller.finish();
+        filled.map_err(of_put(&args.filter))?;
+        warn_if_overfull(&filter, None, teller);
+        write(&filter, packed, output, &args.filter)?;
+        Ok(Outcome::Done)
     }
-    let output = Output::open(Some(&args.filter), &all)?;
-    let filled = fill(&settings, &mut filter, &inputs, bytes(args.engine.memory));
-    teller.finish();
-    filled?;
-    warn_if_overfull(&filter, None, &teller);
-    write(&filter, packed, output, &args.filter)?;
-    Ok(Some(Outcome::Done))
 }
 
 /// The union of other programs' filters; `None` if the first is petal's own.
@@ -159,7 +168,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     let output = Output::open(Some(&args.output), &inputs)?;
     for path in rest {
         let room = cap.saturating_sub(filter.bytes());
-        let Some((other, _)) = foreign_file::read(path, args.written, room)? else {
+        let AnyFile::Foreign(other) = foreign_file::open(path, args.written, room)? else {
             return Err(Failure::Plain(format!(
                 "{}: is petal's own and not united with a {} filter; build all in one format",
                 path.display(),

@@ -17,8 +17,6 @@ pub(super) fn tell<B: AsRef<[u8]>>(filter: &Foreign<B>, args: &InfoArgs) -> Resu
 }
 
 fn table(facts: &Facts, bytes: u64) -> String {
-    let choices: String =
-        facts.choices.iter().map(|(name, value)| format!(", {name} {value}")).collect();
     let layers = match facts.layers {
         0 | 1 => String::new(),
         layers => format!(", {} layers", text::count(layers)),
@@ -46,7 +44,7 @@ fn table(facts: &Facts, bytes: u64) -> String {
     let fill = facts.set as f64 / facts.bits.max(1) as f64;
     let forms: Vec<_> = facts.forms.iter().map(|form| form.name()).collect();
     let mut rows = vec![
-        ("format", format!("{}{choices}", facts.format)),
+        ("format", format!("{}{}", facts.format, facts.variant())),
         ("size", text::size(bytes)),
         ("shape", format!("{bits} bits, {probes} probes{layers}")),
         ("plan", plan),

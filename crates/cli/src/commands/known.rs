@@ -37,10 +37,11 @@ pub(super) fn of_foreign<B: AsRef<[u8]> + Send + Sync>(
 ) -> Result<()> {
     let Some(missing) = missing(settings, filter, known)? else { return Ok(()) };
     let filter = &filter.0;
-    let others = filter.facts().forms.iter().filter(|form| **form != filter.key_form());
+    let others = filter.told().forms.iter().filter(|form| **form != filter.key_form());
     let mut fitting = Vec::new();
     // A stream has been read; a file can be asked again.
-    for &form in others.filter(|_| matches!(known, Source::Path(_))) {
+    let again = matches!(known, Source::Path(path) if path.is_file());
+    for &form in others.filter(|_| again) {
         let again = Foreign::from_bytes(filter.as_bytes(), Some(filter.format()))?;
         if self::missing(settings, &ForeignFilter(again.with_keys(form)), known)?.is_none() {
             fitting.push(format!("--as {}", form.name()));

@@ -49,13 +49,14 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
         printed: 0,
         untold: Untold::default(),
         trouble: Vec::new(),
+        ended: None,
     };
     let told = job.run(&files, settings.jobs, told, &teller);
     teller.finish();
-    let told = told?;
     told.untold.note(&args.column, &teller);
     let printed = told.printed;
     let mut trouble = told.trouble;
+    trouble.extend(told.ended);
     if let Some(last) = trouble.pop() {
         for failure in trouble {
             say(&format!("petal: {failure}"));
@@ -126,15 +127,9 @@ enum Trouble {
 
 impl Job<'_> {
     /// Asks every file.
-    fn run<'o>(
-        &self,
-        files: &[PathBuf],
-        jobs: usize,
-        told: Told<'o>,
-        teller: &Teller,
-    ) -> Result<Told<'o>> {
+    fn run<'o>(&self, files: &[PathBuf], jobs: usize, told: Told<'o>, teller: &Teller) -> Told<'o> {
         let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let told = Mutex::new(Ok(told));
+        let told = Mutex::new(told);
         std::thread::scope(|scope| {
             for _ in 0..jobs.min(files.len()) {
                 scope.spawn(|| {
@@ -144,10 +139,10 @@ impl Job<'_> {
                         let answer = self.ask(path);
                         teller.advance(1);
                         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                        let failed =
-                            told.as_mut().ok().and_then(|told| told.take(at, answer).err());
-                        if let Some(failure) = failed {
-                            *told = Err(failure);
+                        if told.ended.is_none()
+                            && let Err(failure) = told.take(at, answer)
+                        {
+                            told.ended = Some(failure);
                             ended.store(true, Ordering::Relaxed);
                         }
                     }
@@ -229,6 +224,8 @@ struct Told<'a> {
     printed: u64,
     untold: Untold,
     trouble: Vec<Failure>,
+    /// What no other file can help with: a key that is none, an output that cannot be written.
+    ended: Option<Failure>,
 }
 
 impl Told<'_> {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::fnv::fnv1;
-use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
 
 const HEADER: usize = 48;
 /// Where the number of inserted keys is.
@@ -46,8 +46,8 @@ impl Dcso {
         if flags != 1 {
             return bad("flags", "1", flags.to_string());
         }
-        if !(1..=u64::from(u8::MAX)).contains(&probes) {
-            return bad("probes", "1 to 255", probes.to_string());
+        if !(1..=MOST_PROBES).contains(&probes) {
+            return bad("probes", "1 to 65535", probes.to_string());
         }
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate.to_string());
@@ -63,8 +63,12 @@ impl Dcso {
     /// As `bloom create` sizes it: rounded down, for it rounds a negative number up.
     pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
         let ln2 = std::f64::consts::LN_2;
-        let bits = (plan.keys as f64 * plan.rate.ln().abs() / (ln2 * ln2)).floor().max(1.0);
-        let probes = (ln2 * bits / plan.keys as f64).ceil().clamp(1.0, 255.0) as u64;
+        let bits = (plan.keys as f64 * plan.rate.ln().abs() / (ln2 * ln2)).floor();
+        if bits < 1.0 {
+            let what = "bloom would make a filter of no bits".to_owned();
+            return Err(Error::limit(Format::Dcso, what, "plan for more keys or a lower rate"));
+        }
+        let probes = (ln2 * bits / plan.keys as f64).ceil() as u64;
         let bits = bits as u64;
         let scheme = Self { keys: plan.keys, rate: plan.rate, probes, bits };
         let header: Vec<u8> = [1, plan.keys, plan.rate.to_bits(), probes, bits, 0]

@@ -31,14 +31,14 @@ use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::murmur3;
-use crate::scheme::{Digest, Scheme};
+use crate::scheme::{Digest, MOST_WORDS, Scheme};
 
 /// Bytes of a layer before its bits.
 pub(crate) const LAYER_HEADER: usize = 10;
 
 /// Probes of all layers together that are believed. All are hashed for each key asked, so this
 /// bounds what a file can make a query cost. Libraries come to 5 to 100.
-pub(crate) const MOST_PROBES: u64 = 4096;
+pub(crate) const MOST_PROBES: u64 = MOST_WORDS;
 
 /// How a cascade hashes keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -309,13 +309,19 @@ impl Scheme for FilterCascade {
         });
     }
 
-    fn insert(&mut self, _file: &mut Vec<u8>, _words: &[u64], _new: &mut Answers) -> Result<()> {
+    fn insert(
+        &mut self,
+        _file: &mut Vec<u8>,
+        _words: &[u64],
+        _limit: u64,
+        _new: &mut Answers,
+    ) -> Result<()> {
         let what = "is made once, of all members and non-members, and takes no more keys";
         Err(Error::unsupported(Format::FilterCascade, what))
     }
 
     fn facts(&self, file: &[u8]) -> Facts {
-        let mut facts = Facts::new(Format::FilterCascade);
+        let mut facts = self.told(file);
         let mut first = None;
         // From the last layer up: the chance that a key unknown to the maker is taken for one
         // that this layer holds.
@@ -331,6 +337,13 @@ impl Scheme for FilterCascade {
             first = row.estimated_keys.filter(|_| layer.probes > 0);
         }
         facts.rate_now = if self.inverted { 1.0 - taken } else { taken };
+        // An inverted one has the others in its first layer.
+        facts.estimated_keys = first.filter(|_| !self.inverted);
+        facts
+    }
+
+    fn told(&self, _file: &[u8]) -> Facts {
+        let mut facts = Facts::new(Format::FilterCascade);
         facts.choice("version", self.version);
         facts.choice("hash", self.shape.hash);
         if !self.shape.salt.is_empty() {
@@ -344,9 +357,6 @@ impl Scheme for FilterCascade {
         );
         if self.inverted {
             facts.untold.push("it is inverted: to keys it was not made of it mostly says yes");
-        } else {
-            // An inverted one has the others in its first layer.
-            facts.estimated_keys = first;
         }
         facts
     }

@@ -17,7 +17,7 @@ use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::murmur3;
 use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::scheme::{Digest, Empty, Plan, Positional, REACH};
 
 /// Bytes before the words.
 const HEADER: usize = 6;
@@ -57,19 +57,29 @@ impl Guava {
         Ok(Self { wide, probes, words })
     }
 
-    /// As `BloomFilter.create` sizes it.
+    /// As `BloomFilter.create` sizes it; but strategy 0 not larger than its hash reaches.
     pub(crate) fn plan(plan: &Plan, wide: bool) -> Result<Empty<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let bits = (-(plan.keys as f64) * plan.rate.ln() / (ln2 * ln2)) as u64;
-        let words = bits.div_ceil(64).max(1);
-        let Ok(words) = i32::try_from(words) else {
-            return Err(Error::limit(
-                format(wide),
-                format!("{words} words are needed, 2147483647 are the most"),
-                "plan for fewer keys or a higher rate",
-            ));
+        let limit = |what, do_this| Err(Error::limit(format(wide), what, do_this));
+        if bits == 0 {
+            let what = "Guava makes no filter of 0 bits".to_owned();
+            return limit(what, "plan for more keys or a lower rate");
+        }
+        if !wide && bits > REACH {
+            let what = format!("{bits} bits are needed, strategy 0 reaches {REACH}");
+            return limit(what, "make it guava, or plan for fewer keys or a higher rate");
+        }
+        let Ok(words) = i32::try_from(bits.div_ceil(64)) else {
+            let what = format!("{bits} bits are needed, 137438953408 are the most");
+            return limit(what, "plan for fewer keys or a higher rate");
         };
-        let probes = (-plan.rate.log2()).round().clamp(1.0, 255.0) as u8;
+        let probes = (-plan.rate.log2()).round().max(1.0);
+        if probes > f64::from(u8::MAX) {
+            let what = format!("{probes} probes are needed, 255 are the most");
+            return limit(what, "ask for a higher rate");
+        }
+        let probes = probes as u8;
         let scheme = Self { wide, probes, words: words.cast_unsigned() };
         let mut header = vec![u8::from(wide), probes];
         header.extend(to_be32(scheme.words));
@@ -121,9 +131,19 @@ impl Positional for Guava {
         self.probes.into()
     }
 
+    fn measure(&self, file: &[u8], facts: &mut Facts) {
+        let reach = if self.wide { u64::MAX } else { REACH };
+        facts.add_row_within(reach, self.bits(), file, self.probes.into());
+    }
+
     fn tell(&self, _file: &[u8], facts: &mut Facts) {
         let strategy = if self.wide { "MURMUR128_MITZ_64" } else { "MURMUR128_MITZ_32" };
         facts.choice("strategy", strategy);
+        if !self.wide && self.bits().count > REACH {
+            facts.untold.push(
+                "strategy 0 sets none of the bits from 2^31 on: such a filter is worse than it looks",
+            );
+        }
         facts.forms = &[KeyForm::Text, KeyForm::Utf16, KeyForm::Int64, KeyForm::Int32];
         facts.untold.push(
             "the funnel: --as text for stringFunnel(UTF_8) and byteArrayFunnel, \

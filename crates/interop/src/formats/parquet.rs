@@ -86,7 +86,7 @@ impl Parquet {
         if !(0.0..=MOST_BITS).contains(&bits.trunc()) {
             return Err(Error::limit(
                 Format::Parquet,
-                format!("{} keys at a rate of {} take more than 128 MiB", plan.keys, plan.rate),
+                format!("{} keys at a rate of {:e} take more than 128 MiB", plan.keys, plan.rate),
                 "plan for fewer keys or a higher rate",
             ));
         }

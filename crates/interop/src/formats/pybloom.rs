@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::salted::Salted;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional, Scheme};
+use crate::scheme::{Digest, Empty, MOST_WORDS, Plan, Positional, Scheme};
 
 const HEADER: usize = 40;
 const COUNT: usize = 32;
@@ -65,8 +65,8 @@ impl Pybloom {
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate);
         }
-        if !(1..=MOST_PROBES).contains(&probes) {
-            return bad("slices", "1 to 65535", probes);
+        if !(1..=MOST_WORDS).contains(&probes) {
+            return bad("slices", &format!("1 to {MOST_WORDS}"), probes);
         }
         if slice == 0 || capacity == 0 {
             return bad(
@@ -94,7 +94,7 @@ impl Pybloom {
         if probes < 1.0 || probes.is_infinite() {
             return Err(Error::limit(
                 Format::Pybloom,
-                format!("the package cannot compute with a rate of {}", plan.rate),
+                format!("the package cannot compute with a rate of {:e}", plan.rate),
                 "ask for one above 1e-300 and below 1",
             ));
         }
@@ -227,6 +227,10 @@ impl Growing {
         if at != file.len() {
             return bad("length", format!("{at} bytes"), file.len());
         }
+        let slices: u64 = layers.iter().map(|layer| layer.probes).sum();
+        if slices > MOST_WORDS {
+            return bad("slices of all filters", format!("{MOST_WORDS} or fewer"), slices);
+        }
         Ok(Self { rate, layers })
     }
 }
@@ -253,16 +257,29 @@ impl Scheme for Growing {
         });
     }
 
-    fn insert(&mut self, _file: &mut Vec<u8>, _words: &[u64], _new: &mut Answers) -> Result<()> {
+    fn insert(
+        &mut self,
+        _file: &mut Vec<u8>,
+        _words: &[u64],
+        _limit: u64,
+        _new: &mut Answers,
+    ) -> Result<()> {
         Err(Error::unsupported(Format::Pybloom, "that grows is only asked, not filled"))
     }
 
     fn facts(&self, file: &[u8]) -> Facts {
-        let mut facts = Facts::new(Format::Pybloom);
-        let (mut capacity, mut counted) = (0u64, 0u64);
+        let mut facts = self.told(file);
         for layer in &self.layers {
             let bits = layer.bits();
             facts.add_row(bits.count, bits.count_ones(file), Positional::probes(layer));
+        }
+        facts
+    }
+
+    fn told(&self, file: &[u8]) -> Facts {
+        let mut facts = Facts::new(Format::Pybloom);
+        let (mut capacity, mut counted) = (0u64, 0u64);
+        for layer in &self.layers {
             capacity = capacity.saturating_add(layer.capacity);
             counted = counted.saturating_add(layer.count(file));
         }

@@ -43,6 +43,8 @@ const OPTIONS: u32 = 15;
 
 /// How much lower the rate of each link is; and of the first, than what was asked for.
 const TIGHTENING: f64 = 0.5;
+/// A chain whose rates halve has no more: the last would be nothing.
+const MOST_LINKS: usize = 1100;
 /// What `BF.RESERVE` takes if nothing is said.
 const GROWTH: u32 = 2;
 
@@ -174,7 +176,7 @@ impl RedisBloom {
         if options > OPTIONS {
             return bad("options", "0 to 15", options);
         }
-        let there = (file.len() - HEADER) / LINK_HEADER;
+        let there = ((file.len() - HEADER) / LINK_HEADER).min(MOST_LINKS);
         let count = count as usize;
         if count == 0 || count > there {
             return bad("links", format!("1 to {there}"), count);
@@ -207,7 +209,7 @@ impl RedisBloom {
         if rate == 0.0 {
             return Err(Error::limit(
                 Format::RedisBloom,
-                format!("a rate of {} cannot be halved", plan.rate),
+                format!("a rate of {:e} cannot be halved", plan.rate),
                 "ask for a higher rate",
             ));
         }
@@ -229,9 +231,9 @@ impl RedisBloom {
     }
 
     /// Puts in a key that no link holds.
-    fn add(&mut self, file: &mut Vec<u8>, words: &[u64]) -> Result<()> {
+    fn add(&mut self, file: &mut Vec<u8>, words: &[u64], limit: u64) -> Result<()> {
         if self.links.last().is_none_or(|link| link.size >= link.capacity) {
-            self.grow(file)?;
+            self.grow(file, limit)?;
         }
         let place = HEADER + (self.links.len() - 1) * LINK_HEADER + LINK_SIZE;
         if let Some(link) = self.links.last_mut() {
@@ -247,7 +249,7 @@ impl RedisBloom {
     }
 
     /// Adds a link behind the last, which is full.
-    fn grow(&mut self, file: &mut Vec<u8>) -> Result<()> {
+    fn grow(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
         let full = |what, do_this| Err(Error::full(Format::RedisBloom, what, do_this));
         if self.options & NO_SCALING != 0 {
             return full("it is NONSCALING and holds its capacity", "make one for more keys");
@@ -267,10 +269,13 @@ impl RedisBloom {
         let Some(link) = next else {
             return full("it cannot grow further", "make one for more keys");
         };
-        let refused = || Error::alloc(link.bits.bytes());
-        let bytes = usize::try_from(link.bits.bytes()).map_err(|_| refused())?;
-        let length = bytes.checked_add(file.len() + LINK_HEADER).ok_or_else(refused)?;
-        file.try_reserve(length - file.len()).map_err(|_| refused())?;
+        let length = link.bits.bytes().saturating_add((file.len() + LINK_HEADER) as u64);
+        if length > limit {
+            return Err(Error::too_large(length, limit));
+        }
+        let refused = || Error::alloc(length);
+        let length = usize::try_from(length).map_err(|_| refused())?;
+        file.try_reserve_exact(length - file.len()).map_err(|_| refused())?;
         let place = HEADER + self.links.len() * LINK_HEADER;
         file.splice(place..place, link.header());
         file.resize(length, 0);
@@ -306,24 +311,35 @@ impl Scheme for RedisBloom {
         });
     }
 
-    fn insert(&mut self, file: &mut Vec<u8>, words: &[u64], new: &mut Answers) -> Result<()> {
+    fn insert(
+        &mut self,
+        file: &mut Vec<u8>,
+        words: &[u64],
+        limit: u64,
+        new: &mut Answers,
+    ) -> Result<()> {
         let mut room = Ok(());
         new.answer(words.len() / 2, |at| {
             let key = &words[at * 2..at * 2 + 2];
             if room.is_err() || self.links.iter().rev().any(|link| link.holds(file, key)) {
                 return false;
             }
-            room = self.add(file, key);
+            room = self.add(file, key, limit);
             room.is_ok()
         });
         room
     }
 
     fn facts(&self, file: &[u8]) -> Facts {
-        let mut facts = Facts::new(Format::RedisBloom);
+        let mut facts = self.told(file);
         for link in &self.links {
             facts.add_row(link.bits.count, link.bits.count_ones(file), link.probes);
         }
+        facts
+    }
+
+    fn told(&self, _file: &[u8]) -> Facts {
+        let mut facts = Facts::new(Format::RedisBloom);
         let capacity = self.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.capacity));
         let grows = self.options & NO_SCALING == 0;
         let tightened = if grows { TIGHTENING } else { 1.0 };

@@ -19,10 +19,7 @@ use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::spark::murmur3;
 use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
-
-/// Bits that version 1 reaches.
-const REACH: u64 = 1 << 31;
+use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional, REACH};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -170,12 +167,8 @@ impl Positional for Spark {
     }
 
     fn measure(&self, file: &[u8], facts: &mut Facts) {
-        let mut reached = self.bits();
-        if self.version == Version::V1 {
-            reached.count = reached.count.min(REACH);
-        }
-        facts.add_row(reached.count, reached.count_ones(file), self.probes);
-        facts.bits = self.bits().count;
+        let reach = if self.version == Version::V1 { REACH } else { u64::MAX };
+        facts.add_row_within(reach, self.bits(), file, self.probes);
     }
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {

@@ -89,7 +89,7 @@ struct State {
 
 impl Exact<'_> {
     fn pass(&self) -> Pass<'_> {
-        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
+        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
     }
 
     pub(crate) fn run(
