@@ -66,7 +66,7 @@ impl Pybloom {
             return bad("rate", "above 0 and below 1", rate);
         }
         if !(1..=MOST_WORDS).contains(&probes) {
-            return bad("slices", &format!("1 to {MOST_WORDS}"), probes);
+            return bad("slices", format!("1 to {MOST_WORDS}"), probes);
         }
         if slice == 0 || capacity == 0 {
             return bad(
