@@ -53,12 +53,19 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
     let failed = |error: io::Error| {
         Failure::Plain(format!("{}: cannot read: {}", path.display(), words(&error)))
     };
+    if path == Path::new("-") {
+        return Err(Failure::Plain(
+            "-: a filter cannot come through standard input; save it to a file first".to_owned(),
+        ));
+    }
     // Looked at first: opening a FIFO would wait for its writer.
     let data = std::fs::metadata(path).map_err(failed)?;
     if !data.is_file() {
         let what = if data.is_dir() { "a directory" } else { "no regular file" };
         let path = path.display();
-        return Err(Failure::Plain(format!("{path}: is {what}, expected a filter file")));
+        return Err(Failure::Plain(format!(
+            "{path}: is {what}, expected a filter file; save it to one first"
+        )));
     }
     File::open(path).map_err(failed)
 }
@@ -66,6 +73,13 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
 /// What a filter leaves of the memory, at least what any work needs. One that does not fit is
 /// refused before it is read.
 pub(crate) fn fits(path: &Path, memory: u64) -> Result<u64> {
+    if memory < LEAST_MEMORY {
+        return Err(Failure::Plain(format!(
+            "-m: {} is too little, at least {} is needed; raise -m",
+            text::size(memory),
+            text::size(LEAST_MEMORY),
+        )));
+    }
     let size = open_file(path)?.metadata().map_or(0, |data| data.len());
     if size > memory {
         return Err(Failure::Plain(format!(

@@ -4,12 +4,12 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use petal::{Answers, AnyFilter, Mapped};
-use petal_interop::{Foreign, GZIP, Hasher, KeyForm};
+use petal_interop::{Foreign, Format, GZIP, Hasher, KeyForm};
 use petal_lines::{BadLine, LineFilter, LineFilterMut, LineHash};
 
 use crate::args::Written;
 use crate::exit::{Failure, Result};
-use crate::filter_file;
+use crate::{filter_file, text};
 
 /// The first bytes of petal's own files.
 const MAGIC: &[u8; 8] = b"\x89PETAL\r\n";
@@ -41,15 +41,64 @@ pub(crate) fn open(path: &Path, written: Written, limit: u64) -> Result<AnyFile>
     let Some(start) = foreign_start(path, written)? else {
         return filter_file::open(path).map(AnyFile::Native);
     };
-    let failed = Failure::of_foreign(path);
     let filter = if start.starts_with(&GZIP) {
-        let file = BufReader::new(filter_file::open_file(path)?);
-        let read = Foreign::read_from(file, written.format, limit).map_err(&failed)?;
-        Foreign::from_bytes(Bytes::Read(read.into_bytes()), written.format)
+        let read = read_foreign(path, written, limit)?;
+        let format = Some(read.format());
+        Foreign::from_bytes(Bytes::Read(read.into_bytes()), format)
+            .map_err(Failure::of_foreign(path))?
     } else {
-        Foreign::from_bytes(Bytes::Mapped(filter_file::map(path)?), written.format)
+        let map = filter_file::map(path)?;
+        let opened =
+            Foreign::from_bytes(map.as_ref(), written.format).map(|filter| filter.format());
+        let format = as_told(path, written, opened, map.as_ref())?;
+        Foreign::from_bytes(Bytes::Mapped(map), Some(format)).map_err(Failure::of_foreign(path))?
     };
-    Ok(AnyFile::Foreign(ForeignFilter(filter.map_err(failed)?)))
+    Ok(AnyFile::Foreign(ForeignFilter(filter)))
+}
+
+/// Reads and unpacks.
+fn read_foreign(path: &Path, written: Written, limit: u64) -> Result<Foreign> {
+    let file = BufReader::with_capacity(1 << 20, filter_file::open_file(path)?);
+    let bytes = petal_interop::read_unpacked(file, limit).map_err(|error| {
+        if !error.is_too_large() {
+            return Failure::of_foreign(path)(error);
+        }
+        Failure::Plain(format!(
+            "{}: the filter takes more than the {} that there are for it; raise -m",
+            path.display(),
+            text::size(limit)
+        ))
+    })?;
+    let opened = Foreign::from_bytes(&bytes[..], written.format).map(|filter| filter.format());
+    let format = as_told(path, written, opened, &bytes)?;
+    Ok(Foreign::from_bytes(bytes, Some(format)).map_err(Failure::of_foreign(path))?.within(limit))
+}
+
+/// The format of a file; refused if it was told and what the bytes say is another: some formats
+/// have no mark, and would take any bytes for theirs.
+fn as_told(
+    path: &Path,
+    written: Written,
+    opened: petal_interop::Result<Format>,
+    bytes: &[u8],
+) -> Result<Format> {
+    let recognised = || match Foreign::from_bytes(bytes, None) {
+        Ok(other) => Some(other.format().name()),
+        Err(_) => bytes.starts_with(MAGIC).then_some("petal"),
+    };
+    let other = written.format.and_then(|told| recognised().filter(|name| *name != told.name()));
+    match (opened, other) {
+        (Ok(format), None) => Ok(format),
+        (Ok(format), Some(other)) => Err(Failure::Plain(format!(
+            "{}: is recognised as a filter of {other}, not {format}; leave --format out",
+            path.display()
+        ))),
+        (Err(error), Some(other)) => Err(Failure::Plain(format!(
+            "{}: {error}; it is recognised as a filter of {other}, leave --format out",
+            path.display()
+        ))),
+        (Err(error), None) => Err(Failure::of_foreign(path)(error)),
+    }
 }
 
 /// Another program's filter file in memory, to be changed, and whether it was packed; `None` if it
@@ -60,9 +109,7 @@ pub(crate) fn read(
     limit: u64,
 ) -> Result<Option<(ForeignFilter<Vec<u8>>, bool)>> {
     let Some(start) = foreign_start(path, written)? else { return Ok(None) };
-    let file = BufReader::with_capacity(1 << 20, filter_file::open_file(path)?);
-    let filter =
-        Foreign::read_from(file, written.format, limit).map_err(Failure::of_foreign(path))?;
+    let filter = read_foreign(path, written, limit)?;
     Ok(Some((ForeignFilter(filter), start.starts_with(&GZIP))))
 }
 

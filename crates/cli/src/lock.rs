@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 use petal_lines::Lock;
 
 use crate::exit::{Failure, Result, cannot_write};
+use crate::output::remove_on_signal;
 
 /// Takes the lock of a file, which need not exist; somebody else's is an error at once.
 pub(crate) fn take(of: &Path) -> Result<Lock> {
     let path = beside(of, "lock");
     let failed = |error| Failure::Plain(cannot_write(&path.display().to_string(), &error));
-    Lock::take(&path).map_err(failed)?.ok_or_else(|| {
+    let lock = Lock::take(&path).map_err(failed)?.ok_or_else(|| {
         Failure::Plain(format!(
             "{}: another run is using it; wait for that to end, or name another file",
             of.display()
         ))
-    })
+    })?;
+    // Held to the end of the process, which a signal may bring.
+    remove_on_signal(&path);
+    Ok(lock)
 }
 
 /// The path of a file that belongs to another one: its name, a dot and what it is.

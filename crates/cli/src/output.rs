@@ -165,6 +165,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Has a file removed if a signal ends the process.
+pub(crate) fn remove_on_signal(path: &Path) {
+    lock(&NAMED).push(path.to_owned());
+}
+
 /// Removes the named files written aside: for whoever ends the process.
 pub(crate) fn remove_half_written() {
     for name in lock(&NAMED).drain(..) {

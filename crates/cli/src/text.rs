@@ -100,7 +100,11 @@ pub(crate) fn keys(number: u64) -> String {
 
 /// A rate as a person would say it: `1 %`, `0.034 %`, `1.2e-7`.
 pub(crate) fn rate(rate: f64) -> String {
-    if rate >= 1e-5 { format!("{} %", significant(rate * 100.0)) } else { format!("{rate:.2e}") }
+    if rate >= 1e-5 || rate == 0.0 {
+        format!("{} %", significant(rate * 100.0))
+    } else {
+        format!("{rate:.2e}")
+    }
 }
 
 /// Three significant digits, without trailing zeros.

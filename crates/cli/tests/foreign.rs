@@ -174,6 +174,38 @@ fn a_packed_filter_stays_packed() {
 }
 
 #[test]
+fn what_will_not_serve_is_warned_of() {
+    let place = place();
+    place.run("build -q -o d --format squid-digest -n 100 -p 0.1 five.txt").ok();
+    let ran = place.run("add d text.txt");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in
+        ["warning: Squid takes no digest of which more than 65 %", "planned for 100 keys, and"]
+    {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    assert!(place.run("info d").text().contains("\nwarning   Squid takes no digest"));
+    place.run("build -q -o e --format guava -n 100 -p 0.01 five.txt").ok();
+    assert_eq!(place.run("add e five.txt").err, "");
+}
+
+#[test]
+fn a_signal_leaves_no_lock_behind() {
+    let place = place();
+    place.run("build -q -o f --format guava -n 100 five.txt").ok();
+    let mut child = place.petal("add f -").stdin(Stdio::piped()).spawn().unwrap();
+    let lock = place.files.file("f.lock");
+    while !lock.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(kit::wait(&mut child, 10).code(), Some(130));
+    assert!(!lock.exists());
+}
+
+#[test]
 fn filters_of_one_shape_are_united() {
     let place = place();
     place.run("build -q -o a --format guava -n 700 text.txt").ok();
@@ -211,11 +243,32 @@ fn info_says_what_a_format_does_not_tell() {
 fn what_is_no_filter_is_refused_with_a_way_out() {
     let place = place();
     place.write("java", b"\xac\xed\x00\x05sr");
+    place.write("zst", b"\x28\xb5\x2f\xfd and so on");
+    place.write("crlf", "https://example.com/\r\nb\r\n");
+    let whole = place.read("guava-utf8-text");
+    place.write("cut", &whole[..whole.len() - 1]);
     for (words, expect) in [
         ("check text.txt five.txt", "not a petal file, nor a filter of another known format"),
         ("check java five.txt", "ObjectOutputStream"),
         ("check --format guava dcso-text five.txt", "no sound guava filter"),
         ("info --format dcso guava-long", "no sound dcso filter"),
+        ("info --format dcso guava-long", "recognised as a filter of guava"),
+        ("check --format guava native five.txt", "recognised as a filter of petal"),
+        (
+            "check --format rbloom dcso-text five.txt",
+            "is recognised as a filter of dcso, not rbloom",
+        ),
+        ("add --format rbloom dcso-text five.txt", "is recognised as a filter of dcso, not rbloom"),
+        ("verify cut", "perhaps no sound guava filter: length: expected 366 bytes, found 365"),
+        ("check zst five.txt", "packed with zstd"),
+        ("check - five.txt", "a filter cannot come through standard input"),
+        ("check -m 1M dcso-text five.txt", "at least 8 MiB"),
+        ("merge --fold -o never guava-long guava-long", "only petal's own"),
+        ("merge -o never native guava-long", "where one of petal's own is wanted"),
+        (
+            "check --probe-known crlf guava-utf8-text five.txt",
+            "petal takes the CR as part of a line",
+        ),
         ("shrink guava-long -o never", "is a guava filter"),
         ("remove guava-long longs.txt", "is a guava filter"),
         ("check --as int64 native five.txt", "leave it out"),

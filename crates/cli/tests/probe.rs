@@ -170,6 +170,7 @@ fn keys_that_are_none_end_the_run() {
          (column 'key' of longs)"
     );
     place.write("keys", "3000000000\n");
+    place.write("empty-line", "five\n\nints\n");
     assert!(place.run(&format!("{words} longs")).code.is_some_and(|code| code < 2));
     assert!(place.run(&format!("{words} ints")).trouble().contains("keys: line 1: '3000000000'"));
     for (words, says) in [
@@ -185,6 +186,8 @@ fn keys_that_are_none_end_the_run() {
     for words in ["probe --keys keys five", "probe --column key --keys keys"] {
         assert_eq!(place.run(words).code, Some(2), "{words}");
     }
+    let line = place.run("probe --column key --keys keys --files-from empty-line").trouble();
+    assert!(line.contains("empty-line: line 2: expected the name of a file"), "{line}");
     // What was wrong with a file before is told as well.
     place.write("keys", "seven\n");
     let ran = place.run(&format!("{words} missing longs"));

@@ -64,6 +64,11 @@ impl Error {
         Self::new(Kind::Malformed { format, what, expected, found })
     }
 
+    /// A header that is sound, of a file that is too short or too long.
+    pub(crate) fn is_length(&self) -> bool {
+        matches!(&*self.0, Kind::Malformed { what: "length", .. })
+    }
+
     /// More than the format, or the library it comes from, allows.
     pub(crate) fn limit(format: Format, what: impl Into<String>, do_this: &'static str) -> Self {
         Self::new(Kind::Limit { format: format.name(), what: what.into(), do_this })
@@ -237,7 +242,7 @@ impl fmt::Display for Error {
             Kind::Limit { format, what, do_this } | Kind::Full { format, what, do_this } => {
                 write!(f, "{format}: {what}; {do_this}")
             }
-            Kind::Unsupported { format, what } => write!(f, "a {format} filter {what}"),
+            Kind::Unsupported { format, what } => write!(f, "a filter of {format} {what}"),
             Kind::Invalid { what, expected, found } => {
                 write!(f, "{what}: expected {expected}, found {found}")
             }

@@ -35,6 +35,8 @@ pub struct Facts {
     pub forms: &'static [KeyForm],
     /// What the format does not tell and the user must know.
     pub untold: Vec<&'static str>,
+    /// What is wrong with this filter, or will be with those who use it.
+    pub warnings: Vec<&'static str>,
 }
 
 impl Facts {
@@ -53,6 +55,7 @@ impl Facts {
             rate_now: 0.0,
             forms: &[KeyForm::Text],
             untold: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

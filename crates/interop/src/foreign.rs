@@ -215,14 +215,14 @@ impl Foreign {
     ///
     /// # Errors
     /// If reading fails, there are more bytes, or they are no filter of that format.
-    pub fn read_from(mut stream: impl Read, format: Option<Format>, limit: u64) -> Result<Self> {
-        let mut start = Vec::new();
-        stream.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
-        let packed = start == GZIP;
-        let stream = start.chain(stream);
-        let file =
-            if packed { all(MultiGzDecoder::new(stream), limit) } else { all(stream, limit) };
-        Ok(Self { limit, ..Self::from_bytes(file?, format)? })
+    pub fn read_from(stream: impl Read, format: Option<Format>, limit: u64) -> Result<Self> {
+        Ok(Self::from_bytes(read_unpacked(stream, limit)?, format)?.within(limit))
+    }
+
+    /// The same filter, which may grow to so many bytes.
+    #[must_use]
+    pub fn within(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     /// Puts a key in; whether it certainly was not there.
@@ -274,6 +274,18 @@ impl Foreign {
 
 /// The first bytes of what gzip packs.
 pub const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The bytes of a file, of which there may be so many, unpacked if they are packed with gzip.
+///
+/// # Errors
+/// If reading fails, or there are more bytes.
+pub fn read_unpacked(mut stream: impl Read, limit: u64) -> Result<Vec<u8>> {
+    let mut start = Vec::new();
+    stream.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
+    let packed = start == GZIP;
+    let stream = start.chain(stream);
+    if packed { all(MultiGzDecoder::new(stream), limit) } else { all(stream, limit) }
+}
 
 /// All bytes of a stream, of which there may be so many.
 fn all(stream: impl Read, limit: u64) -> Result<Vec<u8>> {

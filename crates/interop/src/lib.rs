@@ -28,7 +28,7 @@ mod thrift;
 pub use cascade::{CascadeOptions, cascade};
 pub use error::{Error, Result};
 pub use facts::Facts;
-pub use foreign::{Foreign, GZIP, Hasher};
+pub use foreign::{Foreign, GZIP, Hasher, read_unpacked};
 pub use format::Format;
 pub use formats::CascadeHash;
 pub use keys::KeyForm;

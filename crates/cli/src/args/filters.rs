@@ -63,7 +63,7 @@ pub(crate) struct BuildArgs {
     /// Keys to plan for [default: the number of lines, counted first]
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
     pub(crate) expected: Option<u64>,
-    /// False-positive rate to plan for [default: 1%, or with -m the best that fits]
+    /// False-positive rate to plan for [default: 1%, or with -m and no --format the best that fits]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
     /// Cap on the filter's size: 4G, 512M, 50%; static and cascade take up to 24 bytes a line
@@ -316,6 +316,9 @@ pub(crate) struct InfoArgs {
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) written: Written,
+    /// Cap on memory, for what is packed: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
+    pub(crate) memory: Memory,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -328,6 +331,9 @@ pub(crate) struct VerifyArgs {
     pub(crate) filters: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) written: Written,
+    /// Cap on memory, for what is packed: 4G, 512M, 50%
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
+    pub(crate) memory: Memory,
     /// Print nothing when all is well
     #[arg(short, long)]
     pub(crate) quiet: bool,

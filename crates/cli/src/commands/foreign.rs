@@ -110,14 +110,29 @@ pub(super) fn write(
     output.finish()
 }
 
-/// Says so when a filter errs more often than its format says was planned.
+/// Says what is wrong with a filter: what its format warns of, and that it errs more often than
+/// planned.
 pub(super) fn warn_if_overfull(
     filter: &ForeignFilter<Vec<u8>>,
     planned: Option<f64>,
     teller: &Teller,
 ) {
-    let Some(target) = filter.0.told().target_rate.or(planned) else { return };
     let facts = filter.0.facts();
+    for warning in &facts.warnings {
+        teller.say(&format!("warning: {warning}"));
+    }
+    let (keys, held) = (facts.planned_keys, facts.estimated_keys.unwrap_or(0.0));
+    if facts.target_rate.is_none()
+        && let Some(keys) = keys.filter(|keys| held > *keys as f64 * 1.02)
+    {
+        teller.say(&format!(
+            "warning: planned for {}, and holds about {}; the false-positive rate is {} now",
+            text::keys(keys),
+            text::count(held as u64),
+            text::rate(facts.rate_now),
+        ));
+    }
+    let Some(target) = facts.target_rate.or(planned) else { return };
     if petal::rate::overfull(target, facts.rate_now, facts.bits) {
         teller.say(&format!(
             "warning: the false-positive rate is {} now, {} was planned; build a larger one with -n",
@@ -164,6 +179,9 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     let Some((mut filter, packed)) = foreign_file::read(first, args.written, cap / 2)? else {
         return Ok(None);
     };
+    if args.fold {
+        return Err(Failure::Plain("--fold: only petal's own filters are folded".to_owned()));
+    }
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let output = Output::open(Some(&args.output), &inputs)?;
     for path in rest {

@@ -53,6 +53,7 @@ fn table(facts: &Facts, bytes: u64) -> String {
         ("rate now", text::rate(facts.rate_now)),
         ("lines as", forms.join(", ")),
     ];
+    rows.extend(facts.warnings.iter().map(|warning| ("warning", (*warning).to_owned())));
     rows.extend(facts.untold.iter().map(|untold| ("not told", (*untold).to_owned())));
     rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect()
 }
@@ -77,6 +78,7 @@ fn json(facts: &Facts, bytes: u64) -> String {
         "rate_now": facts.rate_now,
         "key_forms": forms,
         "not_told": facts.untold,
+        "warnings": facts.warnings,
     });
     format!("{facts:#}\n")
 }

@@ -5,6 +5,8 @@
 //! everything, and that looks like any other answer. When lines are missing, the forms that would
 //! find them all are named.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use petal::Membership;
@@ -48,10 +50,23 @@ pub(super) fn of_foreign<B: AsRef<[u8]> + Send + Sync>(
         }
     }
     let advice = match fitting.as_slice() {
+        [] if again && ends_in_cr(known) => {
+            "its lines end in CR LF, and petal takes the CR as part of a line; take it out"
+                .to_owned()
+        }
         [] => "its keys are of another form, or it is not the filter you think".to_owned(),
         fitting => format!("with {} all are found", fitting.join(" or ")),
     };
     Err(refused(path, &missing, &advice))
+}
+
+/// Whether the first line of a file ends in CR LF.
+fn ends_in_cr(known: &Source) -> bool {
+    let Source::Path(path) = known else { return false };
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut start));
+    let line = start.split(|byte| *byte == b'\n').next();
+    read.is_ok() && line.is_some_and(|line| line.ends_with(b"\r"))
 }
 
 /// What is missing, in words; `None` if all lines are found.

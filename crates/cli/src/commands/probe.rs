@@ -75,6 +75,12 @@ fn files(args: &ProbeArgs, list: Option<&Source>, settings: &Settings<'_>) -> Re
     let mut files = args.files.clone();
     if let Some(list) = list {
         let named = lines(settings, list)?;
+        if let Some(line) = named.iter().position(<[u8]>::is_empty) {
+            return Err(Failure::Plain(format!(
+                "{list}: line {}: expected the name of a file, found an empty line; take it out",
+                line + 1
+            )));
+        }
         files.extend(named.iter().map(|name| std::ffi::OsString::from_vec(name.to_vec()).into()));
     }
     Ok(files)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{bytes, print};
-use crate::args::{Memory, VerifyArgs, Written};
+use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, Result, say};
 use crate::foreign_file::{self, AnyFile};
 
@@ -11,7 +11,7 @@ use crate::foreign_file::{self, AnyFile};
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     let mut trouble: Option<Failure> = None;
     for path in &args.filters {
-        match examined(path, args.written) {
+        match examined(path, args) {
             Ok(_) if args.quiet => {}
             Ok(found) => print(&format!("{}: {found}\n", path.display()))?,
             Err(failure) => {
@@ -25,8 +25,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
 }
 
 /// What a file was found to be.
-fn examined(path: &Path, written: Written) -> Result<String> {
-    match foreign_file::open(path, written, bytes(Memory::Percent(50.0)))? {
+fn examined(path: &Path, args: &VerifyArgs) -> Result<String> {
+    match foreign_file::open(path, args.written, bytes(args.memory))? {
         AnyFile::Native(filter) => {
             filter.verify().map_err(Failure::of_file(path))?;
             Ok("sound".to_owned())

@@ -356,7 +356,7 @@ impl Scheme for FilterCascade {
              answers certain; to others it may say yes or no",
         );
         if self.inverted {
-            facts.untold.push("it is inverted: to keys it was not made of it mostly says yes");
+            facts.warnings.push("it is inverted: to keys it was not made of it mostly says yes");
         }
         facts
     }

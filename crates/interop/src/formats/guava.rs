@@ -140,7 +140,7 @@ impl Positional for Guava {
         let strategy = if self.wide { "MURMUR128_MITZ_64" } else { "MURMUR128_MITZ_32" };
         facts.choice("strategy", strategy);
         if !self.wide && self.bits().count > REACH {
-            facts.untold.push(
+            facts.warnings.push(
                 "strategy 0 sets none of the bits from 2^31 on: such a filter is worse than it looks",
             );
         }

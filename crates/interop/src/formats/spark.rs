@@ -176,7 +176,7 @@ impl Positional for Spark {
         if self.version == Version::V2 {
             facts.choice("seed", self.seed.cast_signed());
         } else if self.bits().count > REACH {
-            facts.untold.push(
+            facts.warnings.push(
                 "version 1 sets none of the bits from 2^31 on: such a filter is worse than it \
                  looks; version 2 has no such limit",
             );

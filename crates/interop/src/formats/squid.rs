@@ -107,7 +107,7 @@ impl SquidDigest {
             (-probes / (-plan.rate.powf(probes.recip())).ln_1p()).ceil().max(BITS_PER_ENTRY);
         if bits_per_entry > MOST_BITS_PER_ENTRY.into() {
             return no_room(format!(
-                "{bits_per_entry} bits per entry are needed, 127 are the most"
+                "{bits_per_entry:.3e} bits per entry are needed, 127 are the most"
             ));
         }
         let bits_per_entry = bits_per_entry as u8;
@@ -188,7 +188,7 @@ impl Positional for SquidDigest {
             facts.choice("removed entries", removed);
         }
         if facts.set as f64 > USELESS * facts.bits as f64 {
-            facts.untold.push("that Squid takes no digest of which more than 65 % is set, as here");
+            facts.warnings.push("Squid takes no digest of which more than 65 % is set, as here");
         }
         facts.untold.push("the method: taken to be GET; keys are whole URLs, as Squid stores them");
     }

@@ -140,7 +140,7 @@ struct Open<'a, 'b> {
 /// Finds the column in the schema.
 fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
     let mut open = Vec::<Open<'_, '_>>::new();
-    let (mut leaves, mut found, mut names) = (0, None, Vec::new());
+    let (mut leaves, mut found, mut names, mut near) = (0, None, Vec::new(), Vec::new());
     for at in 0..structs(reader)? {
         let node = Node::read(reader)?;
         while open.pop_if(|group| group.children == 0).is_some() {}
@@ -171,6 +171,10 @@ fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
         if names.len() < NAMED {
             names.push(path_of(&open, node.name));
         }
+        let below = open.get(1).is_some_and(|group| group.name == column.as_bytes());
+        if below && near.len() < NAMED {
+            near.push(path_of(&open, node.name));
+        }
         if path == Some(node.name) && found.replace((leaves, node)).is_some() {
             return Err(Error::refused(format!("two columns are named '{column}'")));
         }
@@ -180,6 +184,8 @@ fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
         return Err(Error::bad_file("schema", "more columns", "its end"));
     }
     let Some((number, node)) = found else {
+        // What lies below a column of that name is most likely what is meant.
+        let names = if near.is_empty() { names } else { near };
         let more = if leaves > names.len() { ", ..." } else { "" };
         let names = names.join(", ");
         return Err(Error::refused(format!("it has no column '{column}', but {names}{more}")));
