@@ -7,7 +7,8 @@ import sys
 def lines(path):
     """The lines of a file as text; only LF ends a line."""
     with open(path, "rb") as file:
-        return file.read().decode("utf-8").removesuffix("\n").split("\n")
+        text = file.read().decode("utf-8")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def obey(package, write, check, version=None):

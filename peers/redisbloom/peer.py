@@ -1,4 +1,4 @@
-# RedisBloom in a real redis-server, on a port of its own and without files. PETAL_REDISBLOOM names the module.
+# RedisBloom in a real redis-server, on a socket of its own and without files. PETAL_REDISBLOOM names the module.
 #
 # A file is the chunks of BF.SCANDUMP, one after the other; they are restored with BF.LOADCHUNK.
 # Variants: scandump (BF.RESERVE with nothing more), nonscaling (NONSCALING), expansion-4 (EXPANSION 4).
@@ -24,8 +24,10 @@ HEADER, LINK = struct.Struct("<QIII"), struct.Struct("<QQQddIQB")
 class Redis:
     """A connection that sends commands and reads their answers."""
 
-    def __init__(self, port):
-        self.stream = socket.create_connection(("127.0.0.1", port)).makefile("rwb")
+    def __init__(self, path):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(path)
+        self.stream = connection.makefile("rwb")
 
     def __call__(self, *words):
         words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
@@ -55,21 +57,15 @@ class Redis:
         raise ValueError(f"an answer that begins with {line[:20]}")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextlib.contextmanager
 def redis():
     """A running redis-server with the module, and nothing in it."""
     module = os.environ.get("PETAL_REDISBLOOM")
     if not module:
         raise ValueError("PETAL_REDISBLOOM does not name the module")
-    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+        path = os.path.join(folder, "socket")
+        command = ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder]
         log = open(os.path.join(folder, "log"), "w+b")
         server = subprocess.Popen([*command, "--loadmodule", module], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
@@ -79,7 +75,7 @@ def redis():
                     log.seek(0)
                     raise ChildProcessError(f"redis-server did not start: {log.read()[-300:].decode()}")
                 with contextlib.suppress(OSError):
-                    connection = Redis(port)
+                    connection = Redis(path)
                     break
                 time.sleep(0.05)
             yield connection

@@ -9,7 +9,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Golden, answers, folder, manifest};
+use common::{Golden, answers, folder, manifest, old_redisbloom};
 use petal_interop::{Foreign, Format};
 
 /// Planned keys and rates at which petal and the program must size alike.
@@ -61,7 +61,7 @@ impl Peer {
     }
 }
 
-/// Whether the library rounds in a way of its own; those of the JVM do.
+/// Whether the library rounds in a way of its own; RedisBloom and those of the JVM do.
 fn has_delicate_sizes(format: Option<Format>) -> bool {
     matches!(
         format,
@@ -72,6 +72,7 @@ fn has_delicate_sizes(format: Option<Format>) -> bool {
                 | Format::HadoopMurmur
                 | Format::DataSketches
                 | Format::Parquet
+                | Format::RedisBloom
         )
     )
 }
@@ -138,12 +139,63 @@ fn empty_filters_are_written_alike() {
     let (subjects, scratch) = subjects();
     let (members, path) = (scratch.file("none.txt"), scratch.file("empty"));
     std::fs::write(&members, "").unwrap();
-    for golden in subjects.into_iter().filter(|golden| has_delicate_sizes(golden.format())) {
+    let delicate = |golden: &Golden| has_delicate_sizes(golden.format()) && !golden.is_not_ours();
+    for golden in subjects.into_iter().filter(delicate) {
         let ours = Foreign::with_rate(golden.format().unwrap(), 600, 0.1).unwrap();
         Peer::of(&golden).write(&golden, (600, 0.1), &members, &path);
         assert_eq!(ours.as_bytes(), std::fs::read(&path).unwrap(), "{}", golden.file);
         std::fs::write(&path, ours.as_bytes()).unwrap();
         let theirs = Peer::of(&golden).check(&golden, &path);
         assert!(theirs.bytes().all(|answer| answer == b'0'), "{}", golden.file);
+    }
+}
+
+/// Filters of RedisBloom, those that petal does not make among them: petal fills them, and adds
+/// links, as RedisBloom does, which opens what petal filled.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn redisbloom_filters_are_filled_alike() {
+    let (subjects, scratch) = subjects();
+    let (none, path) = (scratch.file("nobody.txt"), scratch.file("filled"));
+    std::fs::write(&none, "").unwrap();
+    for golden in subjects.into_iter().filter(|golden| golden.peer == "redisbloom") {
+        let list = folder().join(format!("keys/{}.txt", golden.members));
+        let members = golden.members();
+        let room = |keys| golden.variant != "nonscaling" || members.len() as u64 <= keys;
+        for plan in plans(golden.format()).into_iter().filter(|(keys, _)| room(*keys)) {
+            let peer = Peer::of(&golden);
+            peer.write(&golden, plan, &none, &path);
+            let mut ours =
+                Foreign::from_bytes(std::fs::read(&path).unwrap(), golden.format()).unwrap();
+            for member in &members {
+                ours.insert(member.as_bytes()).unwrap();
+            }
+            peer.write(&golden, plan, &list, &path);
+            assert!(ours.as_bytes() == std::fs::read(&path).unwrap(), "{} {plan:?}", golden.file);
+            std::fs::write(&path, ours.as_bytes()).unwrap();
+            let theirs = peer.check(&golden, &path);
+            assert_eq!(theirs, answers(&ours, &golden.asked()), "{} {plan:?}", golden.file);
+        }
+        println!("{}: {} fills alike", golden.file, golden.peer);
+    }
+}
+
+/// Old filters, which no golden file is: 32 bits of hash, a power of two of bits.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn redisbloom_answers_alike_of_old_filters() {
+    let (subjects, scratch) = subjects();
+    let subject = subjects.into_iter().find(|golden| golden.file == "redisbloom-auto");
+    let Some(golden) = subject else { return };
+    let path = scratch.file("old");
+    for options in [0, 1, 8] {
+        let mut old = Foreign::from_bytes(old_redisbloom(options), golden.format()).unwrap();
+        golden.asked().iter().take(30).for_each(|key| {
+            old.insert(key.as_bytes()).unwrap();
+        });
+        std::fs::write(&path, old.as_bytes()).unwrap();
+        let theirs = Peer::of(&golden).check(&golden, &path);
+        assert!(theirs.contains('0') && theirs.starts_with(&"1".repeat(30)), "{options}");
+        assert_eq!(theirs, answers(&old, &golden.asked()), "{options}");
     }
 }

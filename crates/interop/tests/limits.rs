@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{answers, filled, lines, manifest};
+use common::{answers, filled, lines, manifest, old_redisbloom};
 use petal_interop::{Foreign, Format, KeyForm};
 
 fn golden(file: &str) -> common::Golden {
@@ -94,12 +94,7 @@ fn redisbloom_grows_by_its_own_factor() {
 /// Old filters, which are in no capture: sizes are powers of two, hashes have 32 bits.
 #[test]
 fn an_old_redisbloom_filter_is_filled_until_it_is_full() {
-    let new = Foreign::with_rate(Format::RedisBloom, 40, 0.02).unwrap();
-    let mut old = new.as_bytes()[..73].to_vec();
-    old[12] = 0; // options
-    old[20..36].copy_from_slice(&[64u64.to_le_bytes(), 512u64.to_le_bytes()].concat());
-    old[72] = 9; // 2 to the 9th bits
-    old.resize(73 + 64, 0);
+    let mut old = old_redisbloom(0);
     let mut filter = Foreign::from_bytes(old.clone(), None).unwrap();
     let keys: Vec<_> = (0..30).map(|key| format!("key {key}")).collect();
     keys.iter().for_each(|key| assert!(filter.insert(key.as_bytes()).is_ok()));

@@ -11,8 +11,9 @@
 //! capacity, a link of `growth` times the capacity and half the rate is added, unless the filter
 //! is `NONSCALING`. The first link of a filter that grows is already made for half the rate.
 //!
-//! Source: captures of RedisBloom 2.8.20. They have no old filters: of those, only what every
-//! reading of the option allows is read, and no link is added.
+//! Source: captures of RedisBloom 2.8.20, which has since opened ours and written the same. They
+//! have no old filters: of those, only what every reading of the option allows is read, and no link
+//! is added.
 
 use std::fmt::Display;
 use std::sync::Arc;

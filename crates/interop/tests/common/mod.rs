@@ -182,3 +182,14 @@ pub(crate) fn answers<B: AsRef<[u8]>>(filter: &Foreign<B>, keys: &[String]) -> S
         .map(|key| if filter.contains(key.as_bytes()).unwrap() { '1' } else { '0' })
         .collect()
 }
+
+/// An empty filter as RedisBloom made them before `FORCE64`.
+pub(crate) fn old_redisbloom(options: u8) -> Vec<u8> {
+    let new = Foreign::with_rate(Format::RedisBloom, 40, 0.02).unwrap();
+    let mut old = new.as_bytes()[..73].to_vec();
+    old[12] = options;
+    old[20..36].copy_from_slice(&[64u64.to_le_bytes(), 512u64.to_le_bytes()].concat());
+    old[72] = 9; // 2 to the 9th bits
+    old.resize(73 + 64, 0);
+    old
+}
