@@ -245,7 +245,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "bits", uses: &[] },
             Room { name: "thrift", uses: &[] },
             Room { name: "hashes", uses: &["bytes"] },
-            Room { name: "facts", uses: &["keys"] },
+            Room { name: "facts", uses: &["bits", "keys"] },
             Room { name: "scheme", uses: &["bits", "facts"] },
             Room {
                 name: "formats",
