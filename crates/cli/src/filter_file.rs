@@ -70,16 +70,21 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
+/// Refuses a cap that no work can be done in, whatever the filter leaves of it.
+pub(crate) fn is_enough(memory: u64) -> Result<()> {
+    if memory >= LEAST_MEMORY {
+        return Ok(());
+    }
+    Err(Failure::Plain(format!(
+        "-m: {} is too little, at least {} is needed; raise -m",
+        text::size(memory),
+        text::size(LEAST_MEMORY),
+    )))
+}
+
 /// What a filter leaves of the memory, at least what any work needs. One that does not fit is
 /// refused before it is read.
 pub(crate) fn fits(path: &Path, memory: u64) -> Result<u64> {
-    if memory < LEAST_MEMORY {
-        return Err(Failure::Plain(format!(
-            "-m: {} is too little, at least {} is needed; raise -m",
-            text::size(memory),
-            text::size(LEAST_MEMORY),
-        )));
-    }
     let size = open_file(path)?.metadata().map_or(0, |data| data.len());
     if size > memory {
         return Err(Failure::Plain(format!(

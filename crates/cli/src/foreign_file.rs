@@ -1,6 +1,6 @@
 //! Filter files of any make: petal's own, or another program's, asked where they lie.
 
-use std::io::{BufReader, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
 use petal::{Answers, AnyFilter, Mapped};
@@ -61,7 +61,17 @@ fn read_foreign(path: &Path, written: Written, limit: u64) -> Result<Foreign> {
     let file = BufReader::with_capacity(1 << 20, filter_file::open_file(path)?);
     let bytes = petal_interop::read_unpacked(file, limit).map_err(|error| {
         if !error.is_too_large() {
-            return Failure::of_foreign(path)(error);
+            let packed = matches!(
+                std::error::Error::source(&error).and_then(|source| source.downcast_ref()),
+                Some(source) if is_damage(source)
+            );
+            return match packed {
+                true => Failure::Plain(format!(
+                    "{}: is packed with gzip, and damaged or cut short; fetch it again",
+                    path.display()
+                )),
+                false => Failure::of_foreign(path)(error),
+            };
         }
         Failure::Plain(format!(
             "{}: the filter takes more than the {} that there are for it; raise -m",
@@ -74,6 +84,12 @@ fn read_foreign(path: &Path, written: Written, limit: u64) -> Result<Foreign> {
     Ok(Foreign::from_bytes(bytes, Some(format)).map_err(Failure::of_foreign(path))?.within(limit))
 }
 
+/// What unpacking says of bytes that were not packed so.
+fn is_damage(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
+}
+
 /// The format of a file; refused if it was told and what the bytes say is another: some formats
 /// have no mark, and would take any bytes for theirs.
 fn as_told(
@@ -84,7 +100,7 @@ fn as_told(
 ) -> Result<Format> {
     let recognised = || match Foreign::from_bytes(bytes, None) {
         Ok(other) => Some(other.format().name()),
-        Err(_) => bytes.starts_with(MAGIC).then_some("petal"),
+        Err(_) => bytes.starts_with(MAGIC).then_some("petal's own"),
     };
     let other = written.format.and_then(|told| recognised().filter(|name| *name != told.name()));
     match (opened, other) {
@@ -141,6 +157,11 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
         )))
     }
 
+    /// Whether it may take more memory as keys come; DataSketches' when it was empty.
+    pub(crate) fn grows(&self) -> bool {
+        matches!(self.0.format(), Format::RedisBloom | Format::DataSketches)
+    }
+
     /// Bytes of memory that it takes, mapped pages included.
     pub(crate) fn memory(&self) -> u64 {
         self.0.as_bytes().len() as u64
@@ -181,6 +202,13 @@ impl<B: AsRef<[u8]> + Send + Sync> LineFilter for ForeignFilter<B> {
 
     fn holds(&self, words: &[u64], found: &mut Answers) {
         self.0.contains_words(words, found);
+    }
+}
+
+impl ForeignFilter<Vec<u8>> {
+    /// The same, which may grow to so many bytes.
+    pub(crate) fn growing_to(self, limit: u64) -> Self {
+        Self(self.0.within(limit))
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use petal_lines::Lock;
 
 use crate::exit::{Failure, Result, cannot_write};
-use crate::output::remove_on_signal;
+use crate::output::{keep_on_signal, remove_on_signal};
 
 /// Takes the lock of a file, which need not exist; somebody else's is an error at once.
-pub(crate) fn take(of: &Path) -> Result<Lock> {
+pub(crate) fn take(of: &Path) -> Result<Held> {
     let path = beside(of, "lock");
     let failed = |error| Failure::Plain(cannot_write(&path.display().to_string(), &error));
     let lock = Lock::take(&path).map_err(failed)?.ok_or_else(|| {
@@ -17,9 +17,21 @@ pub(crate) fn take(of: &Path) -> Result<Lock> {
             of.display()
         ))
     })?;
-    // Held to the end of the process, which a signal may bring.
     remove_on_signal(&path);
-    Ok(lock)
+    Ok(Held { path, _lock: lock })
+}
+
+/// A lock, whose file goes with a signal too.
+pub(crate) struct Held {
+    path: PathBuf,
+    /// Let go of after the path is forgotten.
+    _lock: Lock,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        keep_on_signal(&self.path);
+    }
 }
 
 /// The path of a file that belongs to another one: its name, a dot and what it is.

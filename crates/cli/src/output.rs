@@ -170,6 +170,11 @@ pub(crate) fn remove_on_signal(path: &Path) {
     lock(&NAMED).push(path.to_owned());
 }
 
+/// It is no longer ours to remove.
+pub(crate) fn keep_on_signal(path: &Path) {
+    lock(&NAMED).retain(|other| other != path);
+}
+
 /// Removes the named files written aside: for whoever ends the process.
 pub(crate) fn remove_half_written() {
     for name in lock(&NAMED).drain(..) {

@@ -246,6 +246,8 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
     place.write("zst", b"\x28\xb5\x2f\xfd and so on");
     place.write("crlf", "https://example.com/\r\nb\r\n");
     let whole = place.read("guava-utf8-text");
+    let packed = place.read("dcso-text.gz");
+    place.write("halfgz", &packed[..packed.len() / 2]);
     place.write("cut", &whole[..whole.len() - 1]);
     for (words, expect) in [
         ("check text.txt five.txt", "not a petal file, nor a filter of another known format"),
@@ -253,13 +255,15 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
         ("check --format guava dcso-text five.txt", "no sound guava filter"),
         ("info --format dcso guava-long", "no sound dcso filter"),
         ("info --format dcso guava-long", "recognised as a filter of guava"),
-        ("check --format guava native five.txt", "recognised as a filter of petal"),
+        ("check --format guava native five.txt", "recognised as a filter of petal's own"),
         (
             "check --format rbloom dcso-text five.txt",
             "is recognised as a filter of dcso, not rbloom",
         ),
         ("add --format rbloom dcso-text five.txt", "is recognised as a filter of dcso, not rbloom"),
-        ("verify cut", "perhaps no sound guava filter: length: expected 366 bytes, found 365"),
+        ("verify cut", "perhaps a guava filter of 366 bytes that was cut or added to"),
+        ("verify --format guava cut", "expected 366 bytes, found 365"),
+        ("check halfgz five.txt", "is packed with gzip, and damaged or cut short"),
         ("check zst five.txt", "packed with zstd"),
         ("check - five.txt", "a filter cannot come through standard input"),
         ("check -m 1M dcso-text five.txt", "at least 8 MiB"),

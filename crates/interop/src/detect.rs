@@ -6,12 +6,13 @@ use crate::formats;
 use crate::scheme::Scheme;
 
 /// Files that are known and are no filters that can be read, by their first bytes.
-const KNOWN: [(&[u8], &str); 8] = [
+const KNOWN: [(&[u8], &str); 9] = [
     (b"\x89PETAL\r\n", "a petal file and no other program's; if it was packed, unpack it"),
     (b"PAR1", "a whole Parquet file; petal probe asks the filters in it"),
     (b"PARE", "a Parquet file with an encrypted footer, which cannot be read without its key"),
     (b"ORC", "an ORC file, whose filters petal does not read"),
     (b"{\"m\":", "the JSON of Go's bloom; write the filter with its WriteTo"),
+    (b"\x1f\x8b", "packed twice; unpack it once"),
     (b"\x28\xb5\x2f\xfd", "packed with zstd; unpack it first"),
     (b"MBITARRAY", "a filter of pybloomfiltermmap3, which petal does not read"),
     (
@@ -37,11 +38,8 @@ pub(crate) fn detect(file: &[u8]) -> Result<(Format, Box<dyn Scheme>)> {
 /// What a file would be if it were longer or shorter.
 fn nearly(file: &[u8]) -> String {
     let told = Format::ALL.into_iter().filter(|format| format.is_told_by_its_bytes());
-    let errors = told.filter_map(|format| formats::open(format, file).err());
-    let cut: Vec<_> = errors
-        .filter(|error| file.len() >= 6 && error.is_length())
-        .map(|error| error.to_string())
-        .collect();
+    let cut = told.filter_map(|format| formats::open(format, file).err()?.nearly());
+    let cut: Vec<_> = cut.collect();
     if cut.is_empty() { String::new() } else { format!("; perhaps {}", cut.join(", or ")) }
 }
 

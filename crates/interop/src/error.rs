@@ -19,6 +19,7 @@ enum Kind {
     Unknown { found: String },
     Known { what: &'static str },
     Ambiguous { formats: Vec<Format> },
+    Cut { format: &'static str, expected: u64, found: u64 },
     Malformed { format: &'static str, what: &'static str, expected: String, found: String },
     Limit { format: &'static str, what: String, do_this: &'static str },
     Full { format: &'static str, what: String, do_this: &'static str },
@@ -65,8 +66,20 @@ impl Error {
     }
 
     /// A header that is sound, of a file that is too short or too long.
-    pub(crate) fn is_length(&self) -> bool {
-        matches!(&*self.0, Kind::Malformed { what: "length", .. })
+    pub(crate) fn cut(format: Format, expected: u64, file: &[u8]) -> Self {
+        Self::new(Kind::Cut { format: format.name(), expected, found: file.len() as u64 })
+    }
+
+    /// What a file would be if it were not cut, or had less behind it, by half at most.
+    pub(crate) fn nearly(&self) -> Option<String> {
+        match &*self.0 {
+            Kind::Cut { format, expected, found }
+                if *found >= expected / 2 && *found <= expected.saturating_mul(2) =>
+            {
+                Some(format!("a {format} filter of {expected} bytes that was cut or added to"))
+            }
+            _ => None,
+        }
     }
 
     /// More than the format, or the library it comes from, allows.
@@ -159,7 +172,7 @@ impl Error {
     /// another one.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        matches!(&*self.0, Kind::Malformed { .. } | Kind::BadFile { .. })
+        matches!(&*self.0, Kind::Malformed { .. } | Kind::Cut { .. } | Kind::BadFile { .. })
     }
 
     /// The format has no room for so much.
@@ -236,6 +249,11 @@ impl fmt::Display for Error {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "may be {}; say which with --format", names.join(" or "))
             }
+            Kind::Cut { format, expected, found } => write!(
+                f,
+                "no whole {format} filter: expected {expected} bytes, found {found}; it was cut or \
+                 added to"
+            ),
             Kind::Malformed { format, what, expected, found } => {
                 write!(f, "no sound {format} filter: {what}: expected {expected}, found {found}")
             }

@@ -212,7 +212,7 @@ impl<P: Positional> Scheme for P {
             row += &format!(", for {keys} keys");
         }
         if let Some(rate) = facts.target_rate {
-            row += &format!(" at {rate:e}");
+            row += &format!(" at {} %", rate * 100.0);
         }
         Some((row, bits))
     }

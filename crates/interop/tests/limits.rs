@@ -118,7 +118,7 @@ fn squid_gets_the_bits_that_keep_the_rate() {
     let filter = filled(Format::SquidDigest, KeyForm::Text, 2000, 0.02, &keys);
     assert!((0.01..=0.021).contains(&filter.facts().rate_now));
     let full = filled(Format::SquidDigest, KeyForm::Text, 500, 0.02, &keys);
-    assert_eq!(full.facts().untold.len(), filter.facts().untold.len() + 1, "useless to Squid");
+    assert_eq!(full.facts().warnings.len(), filter.facts().warnings.len() + 1, "useless to Squid");
     assert!(Foreign::with_rate(Format::SquidDigest, 1000, 1e-7).unwrap_err().is_limit());
     assert!(Foreign::with_rate(Format::SquidDigest, 1 << 30, 0.1).unwrap_err().is_limit());
 }

@@ -17,7 +17,11 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let list = args.known.probe_known.as_ref().map(Source::from_arg);
     let all = [inputs.clone(), list.iter().cloned().collect()].concat();
     refuse_stdin_twice(&all)?;
-    filter_file::open_file(&args.filter)?;
+    filter_file::is_enough(settings.memory)?;
+    if args.filter.exists() {
+        // What is no file cannot be locked either.
+        filter_file::open_file(&args.filter)?;
+    }
     let _lock = lock::take(&behind_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &all)?;
     let told = args.foreign;

@@ -16,6 +16,7 @@ use crate::progress::Teller;
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
     let mut settings = settings(&args.engine, &teller);
+    filter_file::is_enough(settings.memory)?;
     let left = filter_file::fits(&args.filter, settings.memory)?;
     let filter = Asked::open(args, settings.memory)?;
     settings.memory = filter.leaves(settings.memory).unwrap_or(left);

@@ -86,12 +86,12 @@ pub(super) fn build(
         ))
     })?;
     let mut filter = ForeignFilter(filter).with_keys(args.form)?;
-    fill(settings, &mut filter, inputs, cap).map_err(of_put(&args.output))?;
+    fill(settings, &mut filter, inputs, cap).map_err(refused_by(&args.output))?;
     Ok(filter)
 }
 
-/// Whose filter refused a line.
-fn of_put(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
+/// A filter that refused a line is named.
+fn refused_by(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
     |error| match error.is_of_filter() {
         true => Failure::Plain(format!("{}: {error}", path.display())),
         false => error.into(),
@@ -121,16 +121,24 @@ pub(super) fn warn_if_overfull(
     for warning in &facts.warnings {
         teller.say(&format!("warning: {warning}"));
     }
-    let (keys, held) = (facts.planned_keys, facts.estimated_keys.unwrap_or(0.0));
+    let held = facts.estimated_keys.unwrap_or(0.0);
     if facts.target_rate.is_none()
-        && let Some(keys) = keys.filter(|keys| held > *keys as f64 * 1.02)
+        && let Some(keys) = facts.planned_keys
     {
-        teller.say(&format!(
-            "warning: planned for {}, and holds about {}; the false-positive rate is {} now",
-            text::keys(keys),
-            text::count(held as u64),
-            text::rate(facts.rate_now),
-        ));
+        if held > keys as f64 * 1.02 {
+            let held = if held.is_finite() {
+                format!("about {}", text::count(held as u64))
+            } else {
+                "more than its bits can tell".to_owned()
+            };
+            teller.say(&format!(
+                "warning: planned for {}, and holds {held}; the false-positive rate is {} now; \
+                 build a larger one with -n",
+                text::keys(keys),
+                text::rate(facts.rate_now),
+            ));
+        }
+        return;
     }
     let Some(target) = facts.target_rate.or(planned) else { return };
     if petal::rate::overfull(target, facts.rate_now, facts.bits) {
@@ -157,14 +165,18 @@ pub(super) struct Add<'a> {
 impl Add<'_> {
     pub(super) fn run(self, output: Output, teller: &Teller) -> Result<Outcome> {
         let Self { args, filter, packed, inputs, list, mut settings } = self;
-        let mut filter = filter.with_keys(args.foreign.form)?;
-        settings.memory = settings.memory.saturating_sub(filter.memory()).max(LEAST_MEMORY);
+        let filter = filter.with_keys(args.foreign.form)?;
+        // What is left is shared by the work and by what the filter grows.
+        let size = filter.memory();
+        let left = settings.memory.saturating_sub(size);
+        let mut filter = filter.growing_to(size + left / 2);
+        settings.memory = if filter.grows() { left / 2 } else { left }.max(LEAST_MEMORY);
         if let Some(list) = &list {
             known::of_foreign(&settings, &filter, &args.filter, list)?;
         }
         let filled = fill(&settings, &mut filter, &inputs, bytes(args.engine.memory));
         teller.finish();
-        filled.map_err(of_put(&args.filter))?;
+        filled.map_err(refused_by(&args.filter))?;
         warn_if_overfull(&filter, None, teller);
         write(&filter, packed, output, &args.filter)?;
         Ok(Outcome::Done)

@@ -50,7 +50,7 @@ pub(super) fn of_foreign<B: AsRef<[u8]> + Send + Sync>(
         }
     }
     let advice = match fitting.as_slice() {
-        [] if again && ends_in_cr(known) => {
+        [] if again && settings.delimiter == b'\n' && ends_in_cr(known) => {
             "its lines end in CR LF, and petal takes the CR as part of a line; take it out"
                 .to_owned()
         }

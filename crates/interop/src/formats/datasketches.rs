@@ -77,7 +77,7 @@ impl DataSketches {
         let scheme = Self { probes, seed, words };
         let expected = if flags == IS_EMPTY { EMPTY as u64 } else { scheme.length() };
         if file.len() as u64 != expected {
-            return bad("length", &format!("{expected} bytes"), file.len());
+            return Err(Error::cut(Format::DataSketches, expected, file));
         }
         match le64(file, SET) {
             Some(set) if set != UNCOUNTED && set > u64::from(words) * 64 => {

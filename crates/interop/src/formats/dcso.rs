@@ -52,10 +52,13 @@ impl Dcso {
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate.to_string());
         }
-        let there = (file.len() - HEADER) as u64 / 8;
-        if bits == 0 || bits.div_ceil(64) > there {
-            let expected = format!("1 to {} that the file has", there.saturating_mul(64));
-            return bad("bits", &expected, bits.to_string());
+        if bits == 0 {
+            return bad("bits", "1 or more", bits.to_string());
+        }
+        // Behind them may be data of the user's.
+        let expected = bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64);
+        if (file.len() as u64) < expected {
+            return Err(Error::cut(Format::Dcso, expected, file));
         }
         Ok(Self { keys, rate, probes, bits })
     }

@@ -50,11 +50,12 @@ impl GoBloom {
                 return bad("length of the bit set", &bits.to_string(), big.to_string());
             }
         };
-        let there = (file.len() - HEADER) as u64;
-        let needed = bits.div_ceil(64).saturating_mul(8);
-        if bits == 0 || needed != there {
-            let expected = format!("as many as {there} bytes hold");
-            return bad("bits", &expected, bits.to_string());
+        if bits == 0 {
+            return bad("bits", "1 or more", bits.to_string());
+        }
+        let expected = bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64);
+        if file.len() as u64 != expected {
+            return Err(Error::cut(Format::GoBloom, expected, file));
         }
         Ok(Self { bits, probes, order })
     }

@@ -52,7 +52,7 @@ impl Guava {
         }
         let expected = HEADER as u64 + u64::from(words) * 8;
         if file.len() as u64 != expected {
-            return bad("length", &format!("{expected} bytes"), file.len().to_string());
+            return Err(Error::cut(format(wide), expected, file));
         }
         Ok(Self { wide, probes, words })
     }

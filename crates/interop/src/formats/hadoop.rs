@@ -78,7 +78,7 @@ impl Hadoop {
         }
         let expected = HEADER + bits.div_ceil(8) as usize;
         if file.len() != expected {
-            return bad("length", &format!("{expected} bytes"), file.len().to_string());
+            return Err(Error::cut(hash.format(), expected as u64, file));
         }
         Ok(Self { hash, probes, bits })
     }

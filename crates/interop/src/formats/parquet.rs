@@ -58,7 +58,7 @@ impl Parquet {
         let filter = Self::begin(file)?;
         let (bytes, there) = (filter.bits().bytes(), file.len() - filter.header);
         if there as u64 != bytes {
-            return bad("length", &format!("{bytes} bytes behind its header"), there);
+            return Err(Error::cut(Format::Parquet, filter.header as u64 + bytes, file));
         }
         Ok(filter)
     }

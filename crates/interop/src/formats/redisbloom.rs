@@ -188,15 +188,15 @@ impl RedisBloom {
         for header in file[HEADER..place].chunks(LINK_HEADER) {
             let link = Link::parse(header, place, options)?;
             keys = keys.saturating_add(link.size);
-            let end = usize::try_from(link.bits.bytes()).ok();
-            match end.and_then(|bytes| place.checked_add(bytes)).filter(|end| *end <= file.len()) {
+            let end = (place as u64).saturating_add(link.bits.bytes());
+            match usize::try_from(end).ok().filter(|end| *end <= file.len()) {
                 Some(end) => place = end,
-                None => return bad("bytes of a link", "no more than there are", link.bits.bytes()),
+                None => return Err(Error::cut(Format::RedisBloom, end, file)),
             }
             links.push(link);
         }
         if place != file.len() {
-            return bad("length", format!("{place} bytes"), file.len());
+            return Err(Error::cut(Format::RedisBloom, place as u64, file));
         }
         if keys != size {
             return bad("keys", format!("{keys}, the sum of the links"), size);

@@ -87,7 +87,7 @@ impl Spark {
         }
         let expected = header as u64 + u64::from(words) * 8;
         if file.len() as u64 != expected {
-            return bad("length", &format!("{expected} bytes"), file.len().to_string());
+            return Err(Error::cut(version.format(), expected, file));
         }
         Ok(Self { version, probes, seed, words })
     }

@@ -91,7 +91,7 @@ impl SquidDigest {
         }
         let length = HEADER as u64 + expected;
         if file.len() as u64 != length {
-            return bad("length", &format!("{length} bytes"), file.len().to_string());
+            return Err(Error::cut(Format::SquidDigest, length, file));
         }
         Ok(Self { capacity, bits_per_entry, mask })
     }
