@@ -43,17 +43,40 @@ const VECTORS: [(Format, KeyForm, &str); 12] = [
     ),
 ];
 
+fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = (0..hex.len() / 2).map(|at| &hex[at * 2..at * 2 + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
 #[test]
 fn vectors_are_read_and_written() {
     let keys = lines("five.txt");
     for (format, form, hex) in VECTORS {
-        let file: Vec<u8> = (0..hex.len() / 2)
-            .map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap())
-            .collect();
+        let file = bytes(hex);
         let filter = Foreign::from_bytes(&file, Some(format)).unwrap().with_keys(form);
         for key in &keys {
             assert!(filter.contains(key.as_bytes()).unwrap(), "{format}: {key}");
         }
         assert_eq!(filled(format, form, 5, 0.01, &keys).as_bytes(), file, "{format}");
+    }
+}
+
+/// The same of filters whose size the program was told: 51 bits and 7 probes, which is no plan.
+const OF_A_SIZE: [(Format, &str); 2] = [
+    (Format::HadoopJenkins, "ffffffff0000000700000000338f3d094fb85e00"),
+    (Format::HadoopMurmur, "ffffffff000000070100000033628c6d2a699f03"),
+];
+
+#[test]
+fn vectors_of_a_given_size_are_filled_alike() {
+    for (format, hex) in OF_A_SIZE {
+        let file = bytes(hex);
+        let mut empty = file.clone();
+        empty[13..].fill(0);
+        let mut filter = Foreign::from_bytes(empty, Some(format)).unwrap();
+        for key in lines("five.txt") {
+            filter.insert(key.as_bytes()).unwrap();
+        }
+        assert_eq!(filter.as_bytes(), file, "{format}");
     }
 }
