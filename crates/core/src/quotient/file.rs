@@ -8,13 +8,13 @@ use super::shape::QuotientShape;
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
-use crate::store::{Lent, Line, Mapped, Store, StoreMut};
+use crate::store::{Lent, Line, Mapped, Mover, Store, StoreMut};
 
 const KIND: FilterType = FilterType::Quotient;
 // Which parameter says what.
@@ -50,7 +50,7 @@ impl<S: Store> Form<S> for QuotientFilter<S> {
         Ok(Self::over(shape, header.hash, header.facts, distinct, growing, store))
     }
 
-    fn check(&self, data_at: u64) -> Result<()> {
+    fn check(&self, data_at: u64, _: Checked) -> Result<()> {
         self.check_table(data_at)
     }
 
@@ -84,6 +84,11 @@ impl QuotientFilter {
     /// If reading fails, the bytes are no petal file of this type, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.store.relocate(mover);
     }
 }
 
