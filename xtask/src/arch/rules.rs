@@ -333,6 +333,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         why: "an allocator that counts, and a mapped file",
     },
     UnsafeRoom {
+        prefix: "crates/core/tests/accounts.rs",
+        at_most: None,
+        why: "an allocator that counts, and one that moves blocks",
+    },
+    UnsafeRoom {
         prefix: "crates/core/tests/memory.rs",
         at_most: None,
         why: "an allocator that counts",
