@@ -96,7 +96,8 @@ fn each_layer_keeps_its_part() {
 /// What a head start is for: few layers, and the rate is kept all the same.
 #[test]
 fn a_head_start_makes_few_layers() {
-    for (factor, below, layers) in [(0, 0, 13), (4, 1 << 16, 8), (8, 1 << 16, 6), (16, 1 << 16, 5)] {
+    for (factor, below, layers) in [(0, 0, 13), (4, 1 << 16, 8), (8, 1 << 16, 6), (16, 1 << 16, 5)]
+    {
         let builder = ScalableBloomFilter::builder().keys(100).rate(0.01);
         let mut filter = builder.head_start(factor, below).build().unwrap();
         let mut new = Answers::new();
@@ -122,7 +123,8 @@ fn the_next_layer_is_announced() {
             filter.insert_hash(hash).unwrap();
             continue;
         }
-        let (before, next) = (filter.size_bytes() + filter.memory_usage(), filter.next_layer_bytes());
+        let (before, next) =
+            (filter.size_bytes() + filter.memory_usage(), filter.next_layer_bytes());
         filter.insert_hash(hash).unwrap();
         if filter.layers() > layers {
             let more = filter.size_bytes() + filter.memory_usage() - before;

@@ -110,7 +110,10 @@ mod tests {
                 assert_eq!((counts.all(), counts.get(most)), (model, model[most]));
                 assert_eq!(Counts::new(generations, model), counts);
             }
-            assert_eq!((counts.take(0), counts.take(most), counts.take(0)), (u64::MAX, u64::MAX, 0));
+            assert_eq!(
+                (counts.take(0), counts.take(most), counts.take(0)),
+                (u64::MAX, u64::MAX, 0)
+            );
             assert_eq!(counts, Counts::zero(generations));
         }
         assert!(size_of::<Counts>() == 24);

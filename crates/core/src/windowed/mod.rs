@@ -176,11 +176,17 @@ impl<S: Store> WindowedBloomFilter<S> {
         let lines = self.store.lines();
         if let (Some(words), Some(hash)) = (K::words(keys), self.frame.hash.of_words()) {
             let (hashes, found) = (Keys { words, hash }, found.reset(keys.len()));
-            ring!(self, lines, |ring| self.frame.kernel.contains_batch_in_ring(ring, hashes, found));
+            ring!(self, lines, |ring| self
+                .frame
+                .kernel
+                .contains_batch_in_ring(ring, hashes, found));
             return;
         }
         hashed(keys, &self.frame.hash, found, |hashes, found| {
-            ring!(self, lines, |ring| self.frame.kernel.contains_batch_in_ring(ring, hashes, found));
+            ring!(self, lines, |ring| self
+                .frame
+                .kernel
+                .contains_batch_in_ring(ring, hashes, found));
         });
     }
 
