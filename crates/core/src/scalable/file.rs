@@ -189,12 +189,17 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     fn geometry(&self) -> Vec<(&'static str, u64)> {
-        vec![
+        let mut numbers = vec![
             ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
             ("layers", self.layers().into()),
             ("growth", self.plan.growth()),
             ("layer_capacity_left", self.layer_capacity_left()),
-        ]
+        ];
+        let HeadStart { factor, below } = self.plan.head();
+        if below > 0 {
+            numbers.extend([("head_start", factor), ("head_start_below", below)]);
+        }
+        numbers
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
