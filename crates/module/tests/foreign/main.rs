@@ -8,5 +8,10 @@
 #![allow(clippy::print_stdout, reason = "what was left out, and the log of a server that failed")]
 #![allow(missing_docs, reason = "names that say it all")]
 
+mod aof;
+mod captures;
+mod rdb;
+mod replication;
 mod replies;
 mod server;
+mod zoo;

@@ -67,7 +67,7 @@ impl Setup {
 
     /// New filters have RedisBloom's layout.
     pub(crate) fn compat() -> Self {
-        Self::new().module_words("layout compat")
+        Self::new().words("--petal.layout redisbloom")
     }
 
     /// Words for the module, as after `--loadmodule PATH`.
