@@ -114,6 +114,12 @@ impl Shape {
         Ok(Self { blocks, lanes, probes })
     }
 
+    /// Again the shape that had these numbers: for those who keep it in fewer bytes.
+    #[inline(always)]
+    pub(crate) fn again(blocks: u64, lanes: u8, probes: u8) -> Self {
+        Self { blocks, lanes: lanes.into(), probes: probes.into() }
+    }
+
     /// How many keys this shape holds at `rate`: the inverse of [`Shape::for_rate`].
     #[must_use]
     pub fn keys_at_rate(&self, rate: f64) -> u64 {

@@ -93,6 +93,67 @@ fn each_layer_keeps_its_part() {
     }
 }
 
+/// What a head start is for: few layers, and the rate is kept all the same.
+#[test]
+fn a_head_start_makes_few_layers() {
+    for (factor, below, layers) in [(0, 0, 13), (4, 1 << 16, 8), (8, 1 << 16, 6), (16, 1 << 16, 5)]
+    {
+        let builder = ScalableBloomFilter::builder().keys(100).rate(0.01);
+        let mut filter = builder.head_start(factor, below).build().unwrap();
+        let mut new = Answers::new();
+        while filter.inserted() < 490_000 {
+            filter.insert_hashes(&random(10_000, filter.inserted()), &mut new).unwrap();
+        }
+        filter.insert_hashes(&random(10_000, 1), &mut new).unwrap();
+        assert_eq!(filter.layers(), layers, "{factor}");
+        assert!(filter.estimated_rate() < 0.01 && filter.expected_rate(500_000) < 0.01);
+        let left = filter.planned_total() - filter.inserted();
+        assert_eq!(left, filter.layer_capacity_left());
+    }
+}
+
+/// What the next layer takes is known before it is made, and is what it takes.
+#[test]
+fn the_next_layer_is_announced() {
+    let builder = ScalableBloomFilter::builder().keys(100).rate(0.01).growth(3);
+    let mut filter = builder.head_start(9, 1000).build().unwrap();
+    for hash in random(200_000, 1) {
+        let (layers, total) = (filter.layers(), filter.planned_total());
+        if filter.layer_capacity_left() > 0 {
+            filter.insert_hash(hash).unwrap();
+            continue;
+        }
+        let (before, next) =
+            (filter.size_bytes() + filter.memory_usage(), filter.next_layer_bytes());
+        filter.insert_hash(hash).unwrap();
+        if filter.layers() > layers {
+            let more = filter.size_bytes() + filter.memory_usage() - before;
+            // Once as bits, once as memory; and a row that may have made room for a few.
+            let next = next.unwrap();
+            assert!(2 * next <= more + 512 && more <= 2 * next + 4096 + 4 * 256, "{next} {more}");
+            assert!(filter.planned_total() > total);
+        }
+    }
+    assert_eq!((filter.layers(), filter.growth()), (6, 3));
+}
+
+/// Layers of one size come to an end, which is said and loses nothing.
+#[test]
+fn layers_of_one_size() {
+    let builder = ScalableBloomFilter::builder().keys(50).rate(0.01).growth(1);
+    let mut filter = builder.build().unwrap();
+    let mut hashes = random(50 * 70, 3).into_iter();
+    let refused = hashes.find_map(|hash| filter.insert_hash(hash).err()).unwrap();
+    assert!(refused.is_full() && refused.to_string().contains("64 layers"), "{refused}");
+    assert_eq!((filter.layers(), filter.inserted(), filter.planned_total()), (64, 3200, 3200));
+    assert!(filter.next_layer_bytes().unwrap_err().is_full());
+    assert!(random(50 * 70, 3)[..3200].iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(filter.expected_rate(3200) < 0.01 && filter.expected_rate(3300) == 1.0);
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").unwrap();
+    assert!(ScalableBloomFilter::read_from(&file[..]).unwrap().0 == filter);
+}
+
 fn small(spec: HashSpec) -> Vec<u8> {
     let mut filter = ScalableBloomFilter::builder().keys(3).rate(0.1).hash(spec).build().unwrap();
     for key in 0..8u64 {
@@ -147,7 +208,7 @@ fn lies_with_right_checksums_are_refused_or_harmless() {
             let free = directory.contains(&at) && (at - 4096) % 64 / 8 == 2;
             let layer = directory.contains(&at) && !free;
             // So has a plan of other layers, in which the newest is not full.
-            let plan = (72..80).contains(&at) || at == 96;
+            let plan = (72..80).contains(&at) || (96..98).contains(&at);
             assert!(refused || !(fixed || layer) || plan, "byte {at}");
         }
     }
@@ -160,8 +221,13 @@ fn lies_with_right_checksums_are_refused_or_harmless() {
     for word in [0, 1, 3, 65, 1 << 50, u64::MAX] {
         lie(64, word); // layers
     }
-    for word in [0, 1, 5, u64::MAX] {
+    for word in [0, 1, 32_769, u64::MAX] {
         lie(96, word); // growth
+    }
+    for at in [104, 112] {
+        for word in [1, 5, u64::MAX] {
+            lie(at, word); // half of a head start
+        }
     }
     for word in [0, 1 << 50, u64::MAX, 1 << 63] {
         lie(4096, word); // blocks
@@ -194,9 +260,12 @@ fn what_cannot_be_is_refused() {
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
         assert!(ScalableBloomFilter::with_rate(10, rate).unwrap_err().is_invalid());
     }
-    for growth in [0, 1, 5] {
-        let builder = ScalableBloomFilter::builder().rate(0.1).growth(growth);
-        assert!(builder.build().unwrap_err().is_invalid());
+    let builder = ScalableBloomFilter::builder().rate(0.1);
+    for growth in [0, 32_769] {
+        assert!(builder.growth(growth).build().unwrap_err().is_invalid());
+    }
+    for (factor, below) in [(0, 5), (1, 5), (32_769, 5), (8, 0)] {
+        assert!(builder.head_start(factor, below).build().unwrap_err().is_invalid());
     }
     assert!(ScalableBloomFilter::builder().build().unwrap_err().is_invalid());
     assert!(ScalableBloomFilter::with_rate(u64::MAX, 0.01).unwrap_err().is_unattainable());
@@ -239,5 +308,15 @@ fn memory_is_what_is_there() {
 fn the_file_stays_what_it_is() {
     let file = small(HashSpec::default());
     let sums = kit::words(&file, 240, 2);
+    let builder = ScalableBloomFilter::builder().keys(3).rate(0.1).growth(1).head_start(5, 10);
+    let mut headed = builder.build().unwrap();
+    for key in 0..40u64 {
+        headed.insert(&key).unwrap();
+    }
+    let mut file = Vec::new();
+    headed.write_to(&mut file, "").unwrap();
+    assert_eq!((headed.layers(), kit::words(&file, 96, 4)), (4, vec![1, 5, 10, 0]));
+    let headed = kit::words(&file, 240, 2);
+    assert_eq!(headed, [0x65d6_d34e_42a9_9391, 0x2aaa_96a1_f6da_8d74], "{headed:x?}");
     assert_eq!(sums, [0x0fef_1138_0863_2fc7, 0xcfb8_29c1_d696_3caa], "{sums:x?}");
 }

@@ -297,6 +297,26 @@ fn memory_is_what_is_there() {
     assert!(used >= bits && used < bits + 8192, "{used} {bits}");
 }
 
+/// A server may hold a million windows of a few hundred keys: what each takes is what they cost.
+#[test]
+fn small_windows_are_small() {
+    // Of which the memory's own place and length are 40.
+    assert!(size_of::<WindowedBloomFilter>() <= 128);
+    for by_time in [false, true] {
+        let mut builder = WindowedBloomFilter::builder().keys(200).rate(0.01);
+        if by_time {
+            builder = builder.time(7 * 86_400_000);
+        }
+        let mut filter = builder.build().unwrap();
+        let one = 1.0 - 0.99f64.powf(0.25);
+        let ideal = 200.0 * 4.0 / 3.0 * -one.log2() / std::f64::consts::LN_2;
+        assert!((filter.size_bytes() * 8) as f64 <= 1.3 * ideal, "{ideal}");
+        // Nothing but the struct and its bits.
+        filter.insert_hashes(&random(1000, 3), &mut Answers::new());
+        assert_eq!(filter.memory_usage(), filter.size_bytes() + size_of_val(&filter) as u64);
+    }
+}
+
 /// The bytes of small filters, by their checksums: the format does not drift.
 #[test]
 fn the_file_stays_what_it_is() {

@@ -14,6 +14,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { name: "petal-lines", uses: &["petal"] },
     CrateRule { name: "petal-interop", uses: &["petal"] },
     CrateRule { name: "petal-cli", uses: &["petal", "petal-lines", "petal-interop"] },
+    CrateRule { name: "petal-redis", uses: &["petal", "petal-interop"] },
     CrateRule { name: "petal-testkit", uses: &[] },
     CrateRule { name: "petal-bench", uses: &["petal"] },
     CrateRule { name: "petal-bench-vs", uses: &["petal", "petal-bench"] },
@@ -257,6 +258,26 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "cascade", uses: &["foreign", "formats"] },
         ],
     },
+    House {
+        src: "crates/module/src/",
+        everyone: &[],
+        rooms: &[
+            Room { name: "about", uses: &[] },
+            Room { name: "config", uses: &[] },
+            Room { name: "server", uses: &[] },
+            Room { name: "compat", uses: &["server"] },
+            Room { name: "chain", uses: &[] },
+            Room { name: "object", uses: &["chain", "compat"] },
+            Room { name: "plan", uses: &["chain", "compat", "object"] },
+            Room { name: "persist", uses: &["chain", "compat", "object"] },
+            Room { name: "ffi", uses: &["about", "config", "object", "persist", "server"] },
+            Room {
+                name: "commands",
+                uses: &["about", "chain", "compat", "config", "ffi", "object", "persist", "plan"],
+            },
+            Room { name: "load", uses: &["commands", "ffi", "server"] },
+        ],
+    },
 ];
 
 /// Where unsafe code may stand: a path prefix, and how often the word may occur below it.
@@ -271,6 +292,17 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
     UnsafeRoom { prefix: "crates/core/src/store", at_most: None, why: "where the bits live" },
     UnsafeRoom { prefix: "crates/core/src/kernel", at_most: None, why: "vector instructions" },
     UnsafeRoom { prefix: "crates/lines/src/vector", at_most: None, why: "vector instructions" },
+    UnsafeRoom {
+        prefix: "crates/module/src/server",
+        at_most: None,
+        why: "the server's functions and its memory",
+    },
+    UnsafeRoom { prefix: "crates/module/src/ffi", at_most: None, why: "the server's calls" },
+    UnsafeRoom {
+        prefix: "crates/module/src/load.rs",
+        at_most: Some(4),
+        why: "where the server comes in",
+    },
     UnsafeRoom {
         prefix: "crates/cli/src/",
         at_most: Some(2),

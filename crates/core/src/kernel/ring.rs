@@ -107,6 +107,18 @@ impl<const LANES: usize, L: Deref<Target = [Line]>> Ring<LANES, L> {
         self.contains_at(kernel, self.at(hash), hash)
     }
 
+    /// Whether any of the generations has the hash whose bits are set in `live`.
+    #[inline]
+    pub(crate) fn live_contain(&self, kernel: Ready, live: u16, hash: u64) -> bool {
+        self.live_contain_at(kernel, live, self.at(hash), hash)
+    }
+
+    #[inline(always)]
+    fn live_contain_at(&self, kernel: Ready, live: u16, at: usize, hash: u64) -> bool {
+        let mut blocks = self.blocks(at).enumerate().filter(|(slot, _)| live >> slot & 1 == 1);
+        blocks.any(|(_, block)| kernel.contains(self.one(), block, hash))
+    }
+
     /// Whether the newest generation has the hash.
     pub(crate) fn newest_contains(&self, kernel: Ready, hash: u64) -> bool {
         let block = self.blocks(self.at(hash)).nth(self.newest);
@@ -165,6 +177,21 @@ impl Ready {
         let look = |ring: &mut Ring<LANES, &[Line]>, places: &Places, found: &mut u8| {
             let keys = places.at.into_iter().zip(places.hashes);
             *found = each(keys, |(at, hash)| ring.contains_at(self, at, hash));
+        };
+        batch(ring, hashes, found, Ring::prepare, look, join);
+    }
+
+    /// As above, of the generations whose bits are set in `live`.
+    pub(crate) fn live_contain_batch<const LANES: usize>(
+        self,
+        ring: Ring<LANES, &[Line]>,
+        live: u16,
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        let look = |ring: &mut Ring<LANES, &[Line]>, places: &Places, found: &mut u8| {
+            let keys = places.at.into_iter().zip(places.hashes);
+            *found = each(keys, |(at, hash)| ring.live_contain_at(self, live, at, hash));
         };
         batch(ring, hashes, found, Ring::prepare, look, join);
     }

@@ -1,7 +1,7 @@
 //! Choosing a scalable filter's first size, rate, growth, hash and seed.
 
 use super::ScalableBloomFilter;
-use super::plan::Plan;
+use super::plan::{HeadStart, Plan};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
@@ -26,12 +26,14 @@ pub struct ScalableBuilder {
     keys: u64,
     rate: Option<f64>,
     growth: u64,
+    head: HeadStart,
     hash: HashSpec,
 }
 
 impl ScalableBuilder {
     pub(super) fn new() -> Self {
-        Self { keys: FIRST, rate: None, growth: GROWTH, hash: HashSpec::default() }
+        let (head, hash) = (HeadStart::default(), HashSpec::default());
+        Self { keys: FIRST, rate: None, growth: GROWTH, head, hash }
     }
 
     /// Distinct keys that are expected, and that the first layer is made for; 65,536 if this is
@@ -52,11 +54,23 @@ impl ScalableBuilder {
         self
     }
 
-    /// How many times the keys of the layer before it a layer holds: 2 to 4; 2 if this is not
-    /// said. More is faster to ask and leaves more memory idle.
+    /// How many times the keys of the layer before it a layer holds: 1 to 32768; 2 if this is not
+    /// said. More is faster to ask and leaves more memory idle. There are 64 layers at most: with
+    /// a growth of 1 inserts are refused beyond 64 times the keys of the first.
     #[must_use]
     pub fn growth(mut self, growth: u64) -> Self {
         self.growth = growth;
+        self
+    }
+
+    /// A layer that comes after one for fewer keys than `below` holds `factor` times (2 to 32768)
+    /// as many as that one, if it is more than the [`growth`](Self::growth) says: for filters that
+    /// begin with few keys and may have many. From 100 keys to 500,000 they have 13 layers
+    /// without, 6 with a factor of 8 below 65,536, 8 with a factor of 4; and less memory from some
+    /// 10⁵ keys on, more before (docs/design.md, "Scalable filters").
+    #[must_use]
+    pub fn head_start(mut self, factor: u64, below: u64) -> Self {
+        self.head = HeadStart { factor, below };
         self
     }
 
@@ -76,11 +90,11 @@ impl ScalableBuilder {
     /// Makes the filter, with its first layer, empty.
     ///
     /// # Errors
-    /// If the rate is not given, not between 0 and 1 or cannot be reached, the growth is not 2 to
-    /// 4, or the memory is refused.
+    /// If the rate is not given, not between 0 and 1 or cannot be reached, the growth is not 1 to
+    /// 32768, the head start is none, or the memory is refused.
     pub fn build(self) -> Result<ScalableBloomFilter> {
         self.hash.check_words(1)?;
         let rate = self.rate.ok_or_else(|| Error::invalid("rate", "one to be given", "none"))?;
-        ScalableBloomFilter::empty(Plan::new(self.keys, rate, self.growth)?, self.hash)
+        ScalableBloomFilter::empty(Plan::new(self.keys, rate, self.growth, self.head)?, self.hash)
     }
 }

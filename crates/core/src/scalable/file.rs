@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use super::ScalableBloomFilter;
-use super::plan::{MOST_LAYERS, Plan};
+use super::plan::{HeadStart, MOST_LAYERS, Plan};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, Facts};
@@ -45,7 +45,7 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
             return Err(Error::invalid("type of filter", "scalable", header.kind));
         }
         let Header { probes, lanes, extent: layers, hash, facts, parameters, .. } = *header;
-        header.check_parameters(1)?;
+        header.check_parameters(3)?;
         if (probes, lanes) != (0, 0) {
             let found = format!("{probes} and {lanes}");
             return Err(Error::invalid("probes and lanes", "0 in a scalable filter", found));
@@ -56,7 +56,9 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
         if facts.planned == 0 {
             return Err(Error::invalid("keys of the first layer", "1 or more", 0));
         }
-        let plan = Plan::new(facts.planned, facts.target, parameters[0])?;
+        let [growth, factor, below, ..] = parameters;
+        let head = HeadStart { factor, below };
+        let plan = Plan::new(facts.planned, facts.target, growth, head)?;
         let directory = data.take(layers)?;
         let mut closed = Vec::new();
         let mut newest = None;
@@ -96,7 +98,8 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
         };
         let layers = self.layers().into();
         let mut header = Header::new(FilterType::Scalable, layers, self.hash, facts);
-        header.parameters[0] = self.plan.growth();
+        let HeadStart { factor, below } = self.plan.head();
+        header.parameters[..3].copy_from_slice(&[self.plan.growth(), factor, below]);
         let directory = self.oldest_first().map(entry).collect();
         let lines = self.oldest_first().map(|layer| Cow::Borrowed(layer.store().lines()));
         (header, [Cow::Owned(directory)].into_iter().chain(lines).collect())

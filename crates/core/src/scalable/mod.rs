@@ -171,6 +171,30 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.plan.first()
     }
 
+    /// Keys that all layers there are were made for: beyond that it grows.
+    #[must_use]
+    pub fn planned_total(&self) -> u64 {
+        self.oldest_first().map(BloomFilter::planned_keys).fold(0, u64::saturating_add)
+    }
+
+    /// How many times the keys of the layer before it a layer holds, a head start aside.
+    #[must_use]
+    pub fn growth(&self) -> u64 {
+        self.plan.growth()
+    }
+
+    /// Bytes of memory that the next layer will take, up to a page more if it is a large one: for
+    /// those who have a limit to keep.
+    ///
+    /// Cost: that of choosing the layer's shape, up to a millisecond.
+    ///
+    /// # Errors
+    /// If no layer more can be, as [`insert`](Self::insert) will say when one is needed.
+    pub fn next_layer_bytes(&self) -> Result<u64> {
+        let bits = self.plan.shape(self.layers())?.size_bytes();
+        Ok(bits.saturating_add(size_of::<BloomFilter>() as u64))
+    }
+
     /// The false-positive rate it keeps.
     #[must_use]
     pub fn target_rate(&self) -> f64 {
@@ -202,10 +226,11 @@ impl<S: Store> ScalableBloomFilter<S> {
             left -= given / none;
             none *= 1.0 - shape.rate(given.round() as u64);
             if left < 0.5 {
-                break;
+                return 1.0 - none;
             }
         }
-        1.0 - none
+        // More than all layers hold.
+        1.0
     }
 
     /// The false-positive rate that the bits give as they are now: that of any layer.
@@ -271,8 +296,8 @@ impl ScalableBloomFilter {
     /// another, which reads nothing.
     ///
     /// # Errors
-    /// If another layer is needed and its memory is refused, or its rate cannot be reached with
-    /// 64-bit hashes. The filter is as it was, and still answers.
+    /// If another layer is needed and its memory is refused, its rate cannot be reached with
+    /// 64-bit hashes, or there are 64 layers already. The filter is as it was, and still answers.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         self.insert_hash(key.hash_with(&self.hash))

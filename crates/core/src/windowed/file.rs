@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use super::WindowedBloomFilter;
+use super::counts::Counts;
 use super::plan::{MOST, Plan};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
@@ -32,25 +33,25 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// What the counts of a window by count can only be: generations before the beginning have
     /// nothing, the newest has at most its part, the others have just that.
     fn check_counts(&self, header: &Header) -> Result<()> {
-        if self.plan.ticks.is_some() {
+        if self.plan().ticks.is_some() {
             return Ok(());
         }
         if self.clock > MOST_ROTATIONS {
             return Err(header.bad_parameter(CLOCK, "at most 2^62 rotations"));
         }
-        let share = self.plan.share(self.plan.keys);
-        for age in 0..u64::from(self.plan.generations) {
+        let share = self.plan().share(self.plan().keys);
+        for age in 0..u64::from(self.plan().generations) {
             let there = self.clock.checked_sub(age);
             let slot = there.map_or_else(
-                || self.plan.slot(self.clock + u64::from(self.plan.generations) - age),
-                |epoch| self.plan.slot(epoch),
+                || self.plan().slot(self.clock + u64::from(self.plan().generations) - age),
+                |epoch| self.plan().slot(epoch),
             );
             let (least, most) = match (there, age) {
                 (None, _) => (0, 0),
                 (_, 0) => (0, share),
                 _ => (share, share),
             };
-            if !(least..=most).contains(&self.counts[slot]) {
+            if !(least..=most).contains(&self.counts.get(slot)) {
                 return Err(header.bad_parameter(COUNTS + slot, format!("{least} to {most}")));
             }
         }
@@ -76,7 +77,8 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
         header.check_lines(lines)?;
         let mut filter = Self::over(plan, shape, header.hash, data.take(lines)?);
         filter.clock = parameters[CLOCK];
-        filter.counts.copy_from_slice(&parameters[COUNTS..COUNTS + MOST]);
+        filter.counts =
+            Counts::new(generations, std::array::from_fn(|slot| parameters[COUNTS + slot]));
         filter.check_counts(header)?;
         let inserted = filter.inserted().min(u64::MAX >> 1);
         if inserted != facts.inserted {
@@ -87,7 +89,7 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
 
     /// A generation has bits if it counts keys, and only then.
     fn check(&self, data_at: u64) -> Result<()> {
-        let (lines, generations) = (self.shape.lanes() / 8, self.plan.generations);
+        let (lines, generations) = (self.shape().lanes() / 8, self.plan().generations);
         let mut used = [false; MOST];
         for run in self.store.lines().chunks_exact((lines * generations) as usize) {
             let blocks = run.chunks_exact(lines as usize);
@@ -95,7 +97,7 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
                 *used |= block.iter().any(|line| *line != Line::ZERO);
             }
         }
-        for (used, count) in used.into_iter().zip(self.counts) {
+        for (used, count) in used.into_iter().zip(self.counts.all()) {
             if used != (count > 0) {
                 let found = if used { "some" } else { "none" };
                 let expected = format!("those of {count} keys");
@@ -106,15 +108,15 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
     }
 
     fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
-        let (planned, target) = (self.plan.keys, self.plan.rate);
+        let (planned, target) = (self.plan().keys, self.plan().rate);
         let facts = Facts { planned, target, inserted: self.inserted().min(u64::MAX >> 1) };
         let kind = FilterType::Windowed;
-        let mut header = Header::new(kind, self.shape.blocks(), self.hash, facts);
-        (header.probes, header.lanes) = (self.shape.probes() as u16, self.shape.lanes() as u16);
-        header.parameters[GENERATIONS] = self.plan.generations.into();
-        header.parameters[TICKS] = self.plan.ticks.unwrap_or(0);
+        let mut header = Header::new(kind, self.shape().blocks(), self.hash_spec(), facts);
+        (header.probes, header.lanes) = (self.shape().probes() as u16, self.shape().lanes() as u16);
+        header.parameters[GENERATIONS] = self.plan().generations.into();
+        header.parameters[TICKS] = self.plan().ticks.unwrap_or(0);
         header.parameters[CLOCK] = self.clock;
-        header.parameters[COUNTS..COUNTS + MOST].copy_from_slice(&self.counts);
+        header.parameters[COUNTS..COUNTS + MOST].copy_from_slice(&self.counts.all());
         (header, vec![Cow::Borrowed(self.store.lines())])
     }
 }
@@ -187,17 +189,17 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
     }
 
     fn hash_spec(&self) -> HashSpec {
-        self.hash
+        self.hash_spec()
     }
 
     fn describe(&self) -> String {
-        format!("{} generations of {}", self.plan.generations, self.shape.describe())
+        format!("{} generations of {}", self.plan().generations, self.shape().describe())
     }
 
     fn geometry(&self) -> Vec<(&'static str, u64)> {
-        let mut numbers = self.shape.numbers();
-        numbers.push(("generations", self.plan.generations.into()));
-        if let Some(ticks) = self.plan.ticks {
+        let mut numbers = self.shape().numbers();
+        numbers.push(("generations", self.plan().generations.into()));
+        if let Some(ticks) = self.plan().ticks {
             numbers.extend([("window_ticks", ticks), ("now", self.clock)]);
         }
         numbers
@@ -245,12 +247,12 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
 
     /// By count `None`: it forgets. By clock what is left of the newest generation's part.
     fn capacity_left(&self) -> Option<u64> {
-        let share = self.plan.share(self.plan.keys);
-        self.plan.ticks.map(|_| share.saturating_sub(self.counts[self.newest()]))
+        let share = self.plan().share(self.plan().keys);
+        self.plan().ticks.map(|_| share.saturating_sub(self.counts.get(self.newest())))
     }
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
-        self.shape.block_fills(self.store.lines(), steps)
+        self.shape().block_fills(self.store.lines(), steps)
     }
 
     fn write_to(&self, out: &mut dyn Write, metadata: &str) -> Result<()> {

@@ -13,6 +13,8 @@ use crate::naive::Naive;
 struct Model {
     first: u64,
     growth: u64,
+    /// The growth after layers for fewer keys than the second; zeros if there is none.
+    head: (u64, u64),
     /// Bits, and how many keys were new.
     layers: Vec<(Naive, u64)>,
     members: HashSet<u64>,
@@ -44,7 +46,7 @@ impl Model {
                 *inserted += 1;
                 return layer.insert(hash);
             }
-            keys *= self.growth;
+            keys *= if keys < self.head.1 { self.growth.max(self.head.0) } else { self.growth };
         }
         panic!("a layer more is needed than the filter has");
     }
@@ -66,7 +68,8 @@ impl Model {
         let inserted: u64 = self.layers.iter().map(|(_, inserted)| inserted).sum();
         assert_eq!((filter.inserted(), words(file, 88, 1)[0]), (inserted, inserted));
         assert_eq!(u64::from(filter.layers()), words(file, 64, 1)[0]);
-        assert_eq!((words(file, 72, 1)[0], words(file, 96, 1)[0]), (self.first, self.growth));
+        assert_eq!(words(file, 72, 1)[0], self.first);
+        assert_eq!(words(file, 96, 3), [self.growth, self.head.0, self.head.1]);
         let aligned = Aligned::new(file);
         let lent = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("sound");
         assert!(lent == *filter);
@@ -89,12 +92,14 @@ pub(crate) fn drive(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let first = 1 + u64::from(source.byte()) % 40;
     let rate = [0.5, 0.1, 0.01, 1e-4][usize::from(source.byte()) % 4];
-    let growth = 2 + u64::from(source.byte()) % 3;
+    let byte = u64::from(source.byte());
+    let (growth, head) = (2 + byte % 3, [(0, 0), (8, 300), (3, 1 << 40)][byte as usize / 3 % 3]);
     let spec =
         if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
     let builder = ScalableBloomFilter::builder().keys(first).rate(rate).growth(growth);
+    let builder = builder.head_start(head.0, head.1);
     let mut filter = builder.hash(spec).build().expect("small");
-    let mut model = Model { first, growth, layers: Vec::new(), members: HashSet::new() };
+    let mut model = Model { first, growth, head, layers: Vec::new(), members: HashSet::new() };
     let mut answers = Answers::new();
     while !source.is_empty() {
         match source.byte() % 8 {

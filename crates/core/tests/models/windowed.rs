@@ -116,6 +116,20 @@ fn file_of(filter: &WindowedBloomFilter) -> Vec<u8> {
     file
 }
 
+/// What is asked for a time is what would be answered at that time, and changes nothing.
+fn asked_ahead(filter: &WindowedBloomFilter, now: u64, hashes: &[u64]) {
+    let mut copy = filter.to_owned_filter().expect("small");
+    copy.advance_to(now);
+    let (mut found, mut then) = (Answers::new(), Answers::new());
+    filter.contains_hashes_at(now, hashes, &mut found);
+    copy.contains_hashes(hashes, &mut then);
+    assert_eq!(found, then);
+    for (at, &hash) in hashes.iter().enumerate() {
+        assert_eq!(filter.contains_hash_at(now, hash), then.get(at));
+        assert_eq!(filter.contains_at(now, &hash), copy.contains(&hash));
+    }
+}
+
 /// Decodes a filter and operations on it from bytes, and compares after each.
 pub(crate) fn drive(bytes: &[u8]) {
     let mut source = Source::new(bytes);
@@ -214,6 +228,8 @@ pub(crate) fn drive(bytes: &[u8]) {
                     1..40 => filter.now().saturating_sub(step),
                     _ => filter.now().saturating_add(step - 40),
                 };
+                let hashes = [source.hashes(), model.diary.keys().copied().collect()].concat();
+                asked_ahead(&filter, now, &hashes);
                 filter.advance_to(now);
                 model.advance(now);
                 assert_eq!(filter.now(), model.now);

@@ -46,11 +46,23 @@ fn check<const LANES: usize>(rule: Rule<LANES>, many: usize, seed: u64) {
         let mut singly = lines.clone();
         for (turn, batch) in batches(seed).into_iter().enumerate() {
             let newest = turn % many;
+            let generations_before = generations.clone();
             let (found, new, fresh) = model(rule, &mut generations, newest, &batch);
             let mut answers = vec![0; batch.len().div_ceil(64)];
             let asked = Ring::new(rule, many, newest, &lines[..]);
             kernel.contains_batch_in_ring(asked, &batch[..], &mut answers);
             assert_eq!(answers, found, "{kernel:?}");
+            // Of some generations only.
+            for live in [0, 1 << newest, 0b1010_1010_1010 & ((1 << many) - 1)] {
+                let some: Vec<_> = (0..many).filter(|at| live >> at & 1 == 1).collect();
+                let any = |hash| {
+                    some.iter().any(|&at| kernel.contains(rule, &generations_before[at], hash))
+                };
+                let expected: Vec<bool> = batch.iter().map(|&hash| any(hash)).collect();
+                let asked = Ring::new(rule, many, newest, &lines[..]);
+                kernel.live_contain_batch(asked, live, &batch[..], &mut answers);
+                assert_eq!(answers, words(&expected), "{kernel:?}");
+            }
             // Key by key.
             let mut one_by_one = 0;
             for (at, &hash) in batch.iter().enumerate() {

@@ -1,0 +1,117 @@
+//! How many inserts were new to each generation.
+//!
+//! A small window has few generations and counts little: then the counts take no memory of their
+//! own, which for such a filter would be a tenth of all it has.
+
+use super::plan::MOST;
+
+/// Generations whose counts lie in the filter itself: as many as there is room for beside the
+/// pointer to more.
+const FEW: usize = 5;
+
+/// A count for each place that a generation may have; those that there are not count 0.
+#[derive(Clone, Debug)]
+pub(super) enum Counts {
+    /// While all count less than 2³².
+    Few([u32; FEW]),
+    Many(Box<[u64; MOST]>),
+}
+
+impl Counts {
+    /// Of these numbers, of so many generations.
+    pub(super) fn new(generations: u32, all: [u64; MOST]) -> Self {
+        let fits = |count: &u64| u32::try_from(*count).is_ok();
+        if generations as usize <= FEW && all.iter().all(fits) {
+            return Self::Few(std::array::from_fn(|at| all[at] as u32));
+        }
+        Self::Many(Box::new(all))
+    }
+
+    pub(super) fn zero(generations: u32) -> Self {
+        Self::new(generations, [0; MOST])
+    }
+
+    pub(super) fn all(&self) -> [u64; MOST] {
+        match self {
+            Self::Few(few) => std::array::from_fn(|at| few.get(at).copied().unwrap_or(0).into()),
+            Self::Many(all) => **all,
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> u64 {
+        match self {
+            Self::Few(few) => few[at].into(),
+            Self::Many(all) => all[at],
+        }
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, at: usize, more: u64) {
+        let sum = self.get(at).saturating_add(more);
+        match (&mut *self, u32::try_from(sum)) {
+            (Self::Few(few), Ok(sum)) => few[at] = sum,
+            (Self::Few(_), Err(_)) => self.move_out(at, sum),
+            (Self::Many(all), _) => all[at] = sum,
+        }
+    }
+
+    /// Sets a count to 0; what it was.
+    pub(super) fn take(&mut self, at: usize) -> u64 {
+        let count = self.get(at);
+        match self {
+            Self::Few(few) => few[at] = 0,
+            Self::Many(all) => all[at] = 0,
+        }
+        count
+    }
+
+    #[cold]
+    fn move_out(&mut self, at: usize, count: u64) {
+        let mut all = self.all();
+        all[at] = count;
+        *self = Self::Many(Box::new(all));
+    }
+
+    /// Bytes of memory of its own.
+    pub(super) fn memory_usage(&self) -> u64 {
+        match self {
+            Self::Few(_) => 0,
+            Self::Many(all) => size_of_val(&**all) as u64,
+        }
+    }
+}
+
+impl PartialEq for Counts {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_move_out_when_they_grow() {
+        for generations in [2, 5, 6, 12] {
+            let (mut counts, mut model) = (Counts::zero(generations), [0u64; MOST]);
+            let most = generations as usize - 1;
+            assert_eq!(counts.memory_usage() > 0, generations > 5);
+            for more in [1, u64::from(u32::MAX) - 1, 1, 7, u64::MAX] {
+                for at in [0, most] {
+                    counts.add(at, more);
+                    model[at] = model[at].saturating_add(more);
+                }
+                assert_eq!((counts.all(), counts.get(most)), (model, model[most]));
+                assert_eq!(Counts::new(generations, model), counts);
+            }
+            assert_eq!(
+                (counts.take(0), counts.take(most), counts.take(0)),
+                (u64::MAX, u64::MAX, 0)
+            );
+            assert_eq!(counts, Counts::zero(generations));
+        }
+        assert!(size_of::<Counts>() == 24);
+    }
+}

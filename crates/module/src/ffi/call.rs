@@ -1,0 +1,372 @@
+//! One call of a command: its words, the keys it opens, its reply, and what it tells replicas.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_long};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::{Failure, types};
+use crate::object::{Clock, Object};
+use crate::server::abi::{self, Context, Key, Text};
+use crate::server::{api, bytes_of, c_string};
+
+/// One call of a command.
+pub(crate) struct Call<'a> {
+    context: *mut Context,
+    words: &'a [*mut Text],
+    replied: Cell<bool>,
+}
+
+/// What a key holds.
+pub(crate) enum Found<T> {
+    /// The key is not there.
+    Nothing,
+    /// One of ours.
+    Object(T),
+    /// Something else.
+    Other,
+}
+
+impl<T> Found<T> {
+    /// Nothing, or one of ours.
+    pub(crate) fn known(self) -> Result<Option<T>, Failure> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Object(object) => Ok(Some(object)),
+            Self::Other => Err(Failure::WrongType),
+        }
+    }
+}
+
+/// A part of a command that is told to replicas.
+pub(crate) enum Word<'a> {
+    /// The word at this place of the call.
+    Same(usize),
+    /// These bytes.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Call<'a> {
+    /// # Safety
+    /// The server gave these, and the call is not over.
+    pub(super) unsafe fn new(context: *mut Context, words: *mut *mut Text, count: c_int) -> Self {
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: the server gives as many words as it says.
+        let words = if count == 0 || words.is_null() {
+            &[][..]
+        } else {
+            unsafe { std::slice::from_raw_parts(words, count) }
+        };
+        Self { context, words, replied: Cell::new(false) }
+    }
+
+    /// How many words there are, the command's name included.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// A word; empty behind the last.
+    #[inline]
+    pub(crate) fn word(&self, at: usize) -> &'a [u8] {
+        match self.words.get(at) {
+            // SAFETY: a word of this call lives as long as the call.
+            Some(word) => unsafe { bytes_of(*word) },
+            None => &[],
+        }
+    }
+
+    /// The words from a place on.
+    pub(crate) fn words_from(&self, at: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
+        let words = self.words.get(at..).unwrap_or(&[]);
+        // SAFETY: as above.
+        words.iter().map(|word| unsafe { bytes_of(*word) })
+    }
+
+    /// Whether it came from a master or from an append-only file, where it has been accepted.
+    pub(crate) fn is_replayed(&self) -> bool {
+        // SAFETY: the context lives.
+        let flags = unsafe { (api().context_flags)(self.context) };
+        flags & (abi::FLAG_REPLICATED | abi::FLAG_LOADING) != 0
+    }
+
+    /// Whether the client speaks RESP3.
+    pub(crate) fn is_resp3(&self) -> bool {
+        // SAFETY: the context lives.
+        unsafe { (api().context_flags)(self.context) & abi::FLAG_RESP3 != 0 }
+    }
+
+    /// A key for a keyed hash.
+    pub(crate) fn random_key(&self) -> [u8; 16] {
+        let mut key = [0; 16];
+        // SAFETY: so many bytes are there to be written.
+        unsafe { (api().random_bytes)(key.as_mut_ptr(), key.len()) };
+        key
+    }
+
+    // ---- Keys -----------------------------------------------------------------------------------
+
+    /// Opens the key that a word names, to read.
+    #[inline]
+    pub(crate) fn read(&self, at: usize) -> Opened<'_> {
+        self.open(at, abi::READ)
+    }
+
+    /// Opens the key that a word names, to change it.
+    #[inline]
+    pub(crate) fn write(&self, at: usize) -> Opened<'_> {
+        self.open(at, abi::READ | abi::WRITE)
+    }
+
+    #[inline]
+    fn open(&self, at: usize, mode: c_int) -> Opened<'_> {
+        let key = match self.words.get(at) {
+            // SAFETY: context and word live; the mode is one of the server's.
+            Some(word) => unsafe { (api().open_key)(self.context, *word, mode) },
+            None => std::ptr::null_mut(),
+        };
+        Opened { key: NonNull::new(key), call: PhantomData }
+    }
+
+    // ---- Replies --------------------------------------------------------------------------------
+
+    /// A whole number.
+    #[inline]
+    pub(crate) fn integer(&self, number: i64) {
+        self.replied.set(true);
+        // SAFETY: the context lives; so in all of these.
+        unsafe { (api().reply_integer)(self.context, number) };
+    }
+
+    /// A whole number that may be too large.
+    pub(crate) fn count(&self, number: u64) {
+        self.integer(i64::try_from(number).unwrap_or(i64::MAX));
+    }
+
+    /// Yes or no: 1 or 0 in RESP2.
+    #[inline]
+    pub(crate) fn boolean(&self, yes: bool) {
+        self.replied.set(true);
+        // SAFETY: as above.
+        unsafe { (api().reply_bool)(self.context, yes.into()) };
+    }
+
+    /// A number.
+    pub(crate) fn double(&self, number: f64) {
+        self.replied.set(true);
+        // SAFETY: as above.
+        unsafe { (api().reply_double)(self.context, number) };
+    }
+
+    /// Bytes.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        self.replied.set(true);
+        // SAFETY: as above; so many bytes are there.
+        unsafe { (api().reply_bytes)(self.context, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// A word without line ends.
+    pub(crate) fn simple(&self, word: &CStr) {
+        self.replied.set(true);
+        // SAFETY: as above.
+        unsafe { (api().reply_simple)(self.context, word.as_ptr()) };
+    }
+
+    /// `OK`.
+    pub(crate) fn ok(&self) {
+        self.simple(c"OK");
+    }
+
+    /// The beginning of so many replies.
+    pub(crate) fn array(&self, length: usize) {
+        self.replied.set(true);
+        // SAFETY: as above; no call has so many words.
+        unsafe { (api().reply_array)(self.context, length as c_long) };
+    }
+
+    /// The beginning of so many pairs: in RESP2 an array of all.
+    pub(crate) fn map(&self, pairs: usize) {
+        self.replied.set(true);
+        // SAFETY: as above.
+        unsafe { (api().reply_map)(self.context, pairs as c_long) };
+    }
+
+    /// Nothing.
+    pub(crate) fn null(&self) {
+        self.replied.set(true);
+        // SAFETY: as above.
+        unsafe { (api().reply_null)(self.context) };
+    }
+
+    /// An error, as an answer or as one of several.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        self.replied.set(true);
+        let error = |text: &CStr| {
+            // SAFETY: as above.
+            unsafe { (api().reply_error)(self.context, text.as_ptr()) };
+        };
+        match failure {
+            Failure::WrongType => {
+                error(c"WRONGTYPE Operation against a key holding the wrong kind of value");
+            }
+            Failure::Arity => {
+                // SAFETY: as above.
+                unsafe { (api().wrong_arity)(self.context) };
+            }
+            Failure::Says(text) => error(&c_string(text)),
+            Failure::Told(text) => error(&c_string(text)),
+        }
+    }
+
+    /// Whether something has been replied.
+    pub(super) fn has_replied(&self) -> bool {
+        self.replied.get()
+    }
+
+    // ---- What others are told -------------------------------------------------------------------
+
+    /// Tells replicas and the append-only file this very command.
+    #[inline]
+    pub(crate) fn replicate_same(&self) {
+        // SAFETY: the context lives.
+        unsafe { (api().replicate_verbatim)(self.context) };
+    }
+
+    /// Tells replicas and the append-only file another command instead.
+    pub(crate) fn replicate(&self, command: &CStr, words: &[Word<'_>]) {
+        let mut made = Vec::new();
+        let mut texts = Vec::with_capacity(words.len());
+        for word in words {
+            match word {
+                Word::Same(at) => texts.extend(self.words.get(*at)),
+                Word::Bytes(bytes) => {
+                    // SAFETY: the context lives; so many bytes are there, and are copied.
+                    let text = unsafe {
+                        (api().create_text)(self.context, bytes.as_ptr().cast(), bytes.len())
+                    };
+                    texts.push(text);
+                    made.push(text);
+                }
+            }
+        }
+        // SAFETY: the format takes a row of texts and their number; the server keeps what it needs
+        // of them.
+        unsafe {
+            let format = c"v".as_ptr();
+            (api().replicate)(self.context, command.as_ptr(), format, texts.as_ptr(), texts.len());
+        }
+        for text in made {
+            // SAFETY: made above, freed once.
+            unsafe { (api().free_text)(self.context, text) };
+        }
+    }
+
+    /// A keyspace event of the key that a word names.
+    #[inline]
+    pub(crate) fn notify(&self, event: &CStr, at: usize) {
+        if let Some(word) = self.words.get(at) {
+            // SAFETY: context, event and word live.
+            unsafe {
+                (api().notify)(self.context, abi::NOTIFY_MODULE, event.as_ptr(), *word);
+            }
+        }
+    }
+}
+
+impl Clock for Call<'_> {
+    fn now(&self) -> u64 {
+        // SAFETY: the function takes nothing.
+        unsafe { (api().milliseconds)() }.unsigned_abs()
+    }
+}
+
+/// A key that is open.
+pub(crate) struct Opened<'c> {
+    key: Option<NonNull<Key>>,
+    call: PhantomData<&'c ()>,
+}
+
+impl Opened<'_> {
+    /// What the key holds.
+    #[inline]
+    pub(crate) fn object(&self) -> Found<&Object> {
+        match self.value() {
+            // SAFETY: a value of our types is an `Object`; nobody changes it while the key is open
+            // and borrowed.
+            Found::Object(value) => Found::Object(unsafe { value.as_ref() }),
+            Found::Nothing => Found::Nothing,
+            Found::Other => Found::Other,
+        }
+    }
+
+    /// What the key holds, to be changed. The key must be open to be changed.
+    #[inline]
+    pub(crate) fn object_mut(&mut self) -> Found<&mut Object> {
+        match self.value() {
+            // SAFETY: as above; the borrow of the key is exclusive, and a call opens a key once.
+            Found::Object(mut value) => Found::Object(unsafe { value.as_mut() }),
+            Found::Nothing => Found::Nothing,
+            Found::Other => Found::Other,
+        }
+    }
+
+    #[inline]
+    fn value(&self) -> Found<NonNull<Object>> {
+        let Some(key) = self.key else { return Found::Nothing };
+        // SAFETY: the key is open.
+        unsafe {
+            let kind = (api().value_type)(key.as_ptr());
+            if types::is_ours(kind) {
+                return match NonNull::new((api().value)(key.as_ptr()).cast()) {
+                    Some(value) => Found::Object(value),
+                    None => Found::Nothing,
+                };
+            }
+            if (api().key_type)(key.as_ptr()) == abi::KEY_EMPTY {
+                Found::Nothing
+            } else {
+                Found::Other
+            }
+        }
+    }
+
+    /// Puts an object in, instead of whatever was there. The key must be open to be changed.
+    pub(crate) fn set(&mut self, object: Object) -> Result<(), Failure> {
+        let kind = types::of(&object);
+        let value = Box::into_raw(types::counted(object));
+        let failed = Failure::Says("ERR the key cannot be set");
+        let Some(key) = self.key else { return Err(failed) };
+        // SAFETY: the key is open; the value is a `Box<Object>`, which the server owns from now on
+        // unless it says no.
+        unsafe {
+            if (api().set_value)(key.as_ptr(), kind, value.cast()) == abi::OK {
+                return Ok(());
+            }
+            types::free(value.cast());
+        }
+        Err(failed)
+    }
+
+    /// Deletes the key.
+    pub(crate) fn delete(&mut self) {
+        if let Some(key) = self.key {
+            // SAFETY: the key is open to be changed.
+            unsafe { (api().delete_key)(key.as_ptr()) };
+        }
+    }
+}
+
+impl Drop for Opened<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            // SAFETY: opened by us, closed once.
+            unsafe { (api().close_key)(key.as_ptr()) };
+        }
+    }
+}
+
+/// A string for C, or null.
+pub(super) fn pointer(text: Option<&CStr>) -> *const c_char {
+    text.map_or(std::ptr::null(), CStr::as_ptr)
+}

@@ -1,0 +1,17 @@
+//! petal as a module of Redis and Valkey: Bloom filters and their family, behind the commands of
+//! RedisBloom and some of its own, replicated and persistent as the server's own types are.
+//!
+//! The crate is a shared library that a server loads; docs/server.md is for its operators. As a
+//! Rust library it has nothing but what its own tests and fuzz targets look into.
+
+mod about;
+mod commands;
+mod config;
+mod ffi;
+mod load;
+mod object;
+mod persist;
+mod plan;
+mod server;
+
+pub use load::RedisModule_OnLoad;

@@ -1,0 +1,83 @@
+//! What a filter is to be: everything that its master must tell its replicas, for them to make the
+//! same to the bit.
+
+use petal::{
+    AnyFilter, BloomFilter, CountingBloomFilter, HashSpec, ScalableBloomFilter, Shape,
+    WindowedBloomFilter,
+};
+
+use crate::object::{Object, Refusal};
+
+/// While the layers of a filter that grows are for fewer keys than this, the next is so many times
+/// as large: filters that begin for a hundred keys and get millions have few layers.
+const HEAD_START: (u64, u64) = (8, 1 << 16);
+/// The part of the rate that the first layer of a filter that grows has.
+const FIRST_SHARE: f64 = 0.25;
+
+/// A filter to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// Its type, in which layout.
+    pub(crate) form: Form,
+    /// The false-positive rate to keep.
+    pub(crate) rate: f64,
+    /// Keys to keep it with; of those that grow, keys to begin with.
+    pub(crate) keys: u64,
+    /// The key of the hash, of petal's own layout.
+    pub(crate) seed: [u8; 16],
+}
+
+/// A type of filter in a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// petal's Bloom filter: growing by this factor, or never.
+    Bloom { growth: Option<u64> },
+    /// petal's Bloom filter with counters.
+    Counting,
+    /// petal's Bloom filter of the last keys, or of the last milliseconds.
+    Window { milliseconds: Option<u64>, generations: u32 },
+}
+
+impl Plan {
+    /// Makes the filter, if it takes no more than so many bytes.
+    pub(crate) fn make(&self, limit: u64) -> Result<Object, Refusal> {
+        // What is certainly too large is not even asked for.
+        let rate = match self.form {
+            Form::Bloom { growth: Some(_) } => self.rate * FIRST_SHARE,
+            _ => self.rate,
+        };
+        let least = Shape::for_rate(self.keys, rate).map_err(Refusal::from)?.size_bytes();
+        if least > limit {
+            return Err(Refusal::Limit);
+        }
+        let hash = HashSpec::keyed(self.seed);
+        let filter = match self.form {
+            Form::Bloom { growth: None } => {
+                let builder = BloomFilter::builder().keys(self.keys).rate(self.rate);
+                AnyFilter::Bloom(builder.hash(hash).build()?)
+            }
+            Form::Bloom { growth: Some(growth) } => {
+                let builder = ScalableBloomFilter::builder().keys(self.keys).rate(self.rate);
+                let (factor, below) = HEAD_START;
+                let builder = builder.growth(growth).head_start(factor, below);
+                AnyFilter::Scalable(builder.hash(hash).build()?)
+            }
+            Form::Counting => {
+                let builder = CountingBloomFilter::builder().keys(self.keys).rate(self.rate);
+                AnyFilter::Counting(builder.hash(hash).build()?)
+            }
+            Form::Window { milliseconds, generations } => {
+                let mut builder = WindowedBloomFilter::builder().keys(self.keys).rate(self.rate);
+                if let Some(time) = milliseconds {
+                    builder = builder.time(time);
+                }
+                AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
+            }
+        };
+        let object = Object::from(filter);
+        if object.memory_usage() > limit {
+            return Err(Refusal::Limit);
+        }
+        Ok(object)
+    }
+}
