@@ -8,15 +8,16 @@ use std::ffi::{c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
 
 /// Things that only the server looks into.
 macro_rules! opaque {
-    ($($name:ident)*) => {$(
+    ($visibility:vis $($name:ident)*) => {$(
         /// Known to the server alone.
         #[repr(C)]
         #[derive(Debug)]
-        pub struct $name([u8; 0]);
+        $visibility struct $name([u8; 0]);
     )*};
 }
 
-opaque! { Context Text Key Type Io Digest Info Command KeyContext Defrag }
+opaque! { pub Context Text }
+opaque! { pub(crate) Key Type Io Digest Info Command KeyContext Defrag }
 
 /// A command's function.
 pub(crate) type Run = unsafe extern "C" fn(*mut Context, *mut *mut Text, c_int) -> c_int;
