@@ -10,6 +10,9 @@
 
 mod aof;
 mod captures;
+mod copies;
+mod hostile;
+mod memory;
 mod rdb;
 mod replication;
 mod replies;

@@ -76,3 +76,12 @@ fn redisbloom_still_answers_as_it_was_captured() {
         assert!(found.is_empty(), "RESP{protocol}\n{}", found.join("\n"));
     }
 }
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn the_compat_layout_answers_as_redisbloom() {
+    for protocol in [2, 3] {
+        let found = differences(&Server::compat(), protocol);
+        assert!(found.is_empty(), "RESP{protocol}, {} differ\n{}", found.len(), found.join("\n"));
+    }
+}

@@ -94,17 +94,31 @@ impl Setup {
         self
     }
 
+    /// Starts it; it must start.
     pub(crate) fn start(self) -> Server {
+        let mut server = self.laid_out();
+        server.start();
+        server
+    }
+
+    /// Starts it if it does; its log otherwise.
+    pub(crate) fn try_start(self) -> Result<Server, String> {
+        let mut server = self.laid_out();
+        server.port = free_port();
+        match server.try_start() {
+            Ok(()) => Ok(server),
+            Err(_) => Err(server.log()),
+        }
+    }
+
+    fn laid_out(self) -> Server {
         let folder = Scratch::new();
         for (name, bytes) in &self.files {
             let path = folder.file(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         }
-        let mut server =
-            Server { setup: self, folder, port: 0, process: None, client: RefCell::new(None) };
-        server.start();
-        server
+        Server { setup: self, folder, port: 0, process: None, client: RefCell::new(None) }
     }
 
     fn command(&self, folder: &Scratch, port: u16) -> Command {
@@ -140,8 +154,12 @@ impl Setup {
     }
 }
 
-/// The module as cargo built it for these tests: it lies beside the test program.
+/// The module as cargo built it for these tests: it lies beside the test program. `PETAL_MODULE` names another, such as
+/// that of a release.
 fn petal() -> PathBuf {
+    if let Some(path) = std::env::var_os("PETAL_MODULE") {
+        return path.into();
+    }
     std::env::current_exe().unwrap().with_file_name("libpetal_redis.so")
 }
 
