@@ -236,8 +236,9 @@ mod tests {
             };
             // SAFETY: it does as it must.
             store.relocate(&mut unsafe { Mover::new(&mut move_block) });
+            let mut stay = |_: NonNull<u8>, _: Layout| None;
             // SAFETY: to move nothing is allowed.
-            store.relocate(&mut unsafe { Mover::new(&mut |_, _| None) });
+            store.relocate(&mut unsafe { Mover::new(&mut stay) });
             assert_eq!(moved, moves);
             assert!(store.lines().iter().all(|line| line.0 == [5; 8]));
         }
