@@ -111,7 +111,7 @@ fn every_type_there_and_back_in_pieces() {
     }
 }
 
-/// Larger than the steps in which types are examined while they come.
+/// Larger than the steps of 256 KiB in which types are examined while they come.
 #[test]
 fn what_is_wrong_is_found_while_it_comes_or_at_the_end() {
     for filter in family(1_300_000) {
@@ -128,6 +128,31 @@ fn what_is_wrong_is_found_while_it_comes_or_at_the_end() {
             assert!(received(Receiver::file(1 << 30), &damaged, 100_000).is_err(), "{kind}");
             mend(&mut damaged);
             agree(&format!("{kind} at {at}"), &damaged, 100_000);
+        }
+    }
+}
+
+/// A table is judged block by block while it comes; a run may end in a later block, or far away.
+#[test]
+fn quotient_tables_are_judged_alike_in_any_pieces() {
+    let mut filter = QuotientFilter::with_rate(700_000, 0.01).unwrap();
+    (0..300_000u64).for_each(|key| _ = filter.insert(&key).unwrap());
+    // One run that is longer than the steps, and some that are shorter.
+    for (hash, copies) in [(1 << 40, 270_000), (3 << 62, 9000), (5 << 61, 500), (9 << 60, 100)] {
+        let hashes: Vec<u64> = vec![hash; copies];
+        filter.add_hashes(&hashes, &mut Answers::new()).unwrap();
+    }
+    let filter = AnyFilter::from(filter);
+    let file = file_of(&filter, "");
+    for cut in [1000, 64 << 10, 256 << 10, 300_001, usize::MAX] {
+        assert!(agree("long runs", &file, cut), "{cut}");
+    }
+    for at in (4096..file.len()).step_by(file.len() / 97) {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= flip;
+            mend(&mut damaged);
+            agree(&format!("byte {at} changed by {flip}"), &damaged, 50_000);
         }
     }
 }
