@@ -1,6 +1,8 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
-use petal::{Answers, AnyFilter};
+use petal::{Answers, AnyFilter, Mover};
+
+use crate::parcel::{Content, Incoming, Parcel};
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -24,6 +26,8 @@ pub(crate) enum Kind {
 pub(crate) enum Object {
     /// A filter of petal's, of any type.
     Filter(Box<AnyFilter>),
+    /// What has come of a filter so far; it answers nothing.
+    Incoming(Box<Incoming>),
 }
 
 /// Why something was not put in, or not made.
@@ -65,7 +69,7 @@ pub(crate) struct Inserted {
 }
 
 /// What `BF.INFO` tells.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) capacity: u64,
     pub(crate) size: u64,
@@ -83,10 +87,34 @@ impl From<AnyFilter> for Object {
 }
 
 impl Object {
+    /// Of what came in a parcel or a file.
+    pub(crate) fn of(content: Content) -> Result<Self, String> {
+        match content {
+            Content::Filter(filter) => Ok(filter.into()),
+            Content::Row(..) => Err("rows are not known here".to_owned()),
+        }
+    }
+
+    /// As a parcel, if it is in petal's own layout and whole.
+    pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
+        match self {
+            Self::Filter(filter) => Some(Parcel::of(filter)),
+            Self::Incoming(_) => None,
+        }
+    }
+
+    /// Moves its blocks of memory.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        match self {
+            Self::Filter(filter) => filter.relocate(mover),
+            Self::Incoming(_) => {}
+        }
+    }
+
     /// How the server keeps it.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Self::Filter(_) => Kind::Petal,
+            Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
         }
     }
 
@@ -99,13 +127,15 @@ impl Object {
                     filter.face().memory_usage()
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
+                Self::Incoming(incoming) => incoming.memory_usage(),
             }
     }
 
     /// A copy; none if the memory is refused.
     pub(crate) fn copy(&self) -> Option<Self> {
         match self {
-            Self::Filter(_) => None,
+            Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
+            Self::Incoming(_) => None,
         }
     }
 
@@ -122,6 +152,7 @@ impl Object {
                     found.get(0)
                 }
             },
+            Self::Incoming(_) => false,
         }
     }
 
@@ -143,6 +174,7 @@ impl Object {
                     filter => filter.face().contains_hashes(&hashes, found),
                 }
             }
+            Self::Incoming(_) => found.answer(keys.count(), |_| false),
         }
     }
 
@@ -153,6 +185,7 @@ impl Object {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 _ => false,
             },
+            Self::Incoming(_) => false,
         }
     }
 
@@ -178,6 +211,7 @@ impl Object {
     ) -> Inserted {
         match self {
             Self::Filter(filter) => insert_into(filter, keys, now, limit),
+            Self::Incoming(_) => Inserted { refused: Some(Refusal::Type), ..Inserted::default() },
         }
     }
 
@@ -194,6 +228,9 @@ impl Object {
                 };
                 let (items, rate) = (face.inserted(), face.target_rate());
                 Figures { capacity, size: self.memory_usage(), layers, items, expansion, rate }
+            }
+            Self::Incoming(incoming) => {
+                Figures { size: incoming.memory_usage(), ..Figures::default() }
             }
         }
     }

@@ -3,7 +3,7 @@
 use petal::Answers;
 
 use super::words::{integer, is, number};
-use super::{limit, replicate_creation};
+use super::{limit, replicate_creation, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Word};
@@ -462,5 +462,65 @@ impl Command for Info {
         }
         value(number);
         Ok(())
+    }
+}
+
+pub(super) struct ScanDump;
+
+impl Command for ScanDump {
+    const ABOUT: About = About {
+        name: c"BF.SCANDUMP",
+        summary: c"A Bloom filter in chunks, to be loaded elsewhere",
+        complexity: c"O(bytes of a chunk)",
+        since: c"0.1.0",
+        arity: 3,
+        flags: c"readonly",
+        keys: &[key(ASKED)],
+        args: &[KEY, Arg::new(c"iterator", ArgKind::Integer)],
+        categories: BLOOM,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        if call.len() != 3 {
+            return Err(Failure::Arity);
+        }
+        let key = call.read(1);
+        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
+        let number =
+            integer(call.word(2)).ok_or(Failure::Says("Second argument must be numeric"))?;
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        if transfer::scan_dump(call, object, number) {
+            return Ok(());
+        }
+        Err(Failure::WrongType)
+    }
+}
+
+pub(super) struct LoadChunk;
+
+impl Command for LoadChunk {
+    const ABOUT: About = About {
+        name: c"BF.LOADCHUNK",
+        summary: c"Loads a chunk of a Bloom filter; the first one creates it",
+        complexity: c"O(bytes of the chunk)",
+        since: c"0.1.0",
+        arity: 4,
+        flags: c"write deny-oom",
+        keys: &[key(PUT)],
+        args: &[KEY, Arg::new(c"iterator", ArgKind::Integer), Arg::new(c"data", ArgKind::Text)],
+        categories: BLOOM,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        if call.len() != 4 {
+            return Err(Failure::Arity);
+        }
+        let number =
+            integer(call.word(2)).ok_or(Failure::Says("ERR Second argument must be numeric"))?;
+        let number = u64::try_from(number).unwrap_or(0);
+        if let Some(loaded) = transfer::load_chunk(call, number) {
+            return loaded;
+        }
+        Err(Failure::Says("ERR received bad data"))
     }
 }

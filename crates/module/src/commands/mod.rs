@@ -1,6 +1,7 @@
 //! The commands. Each is a type with a description and a function that parses, does and replies.
 
 mod bf;
+mod transfer;
 mod words;
 
 use crate::ffi::{Call, Entry, Failure, Word};
@@ -17,6 +18,11 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<bf::Mexists>(),
     Entry::of::<bf::Info>(),
     Entry::of::<bf::Card>(),
+    Entry::of::<bf::ScanDump>(),
+    Entry::of::<bf::LoadChunk>(),
+    Entry::of::<transfer::Import>(),
+    Entry::of::<transfer::Export>(),
+    Entry::of::<transfer::LoadChunk>(),
 ];
 
 /// Bytes that a command may make a filter take: what a master or an append-only file says has been

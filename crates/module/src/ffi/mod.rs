@@ -65,6 +65,7 @@ pub(crate) unsafe fn load(
     if !unsafe { server::find(context) } {
         return abi::ERR;
     }
+    petal::use_allocator_only();
     // SAFETY: as the caller promises.
     let loaded = std::panic::catch_unwind(|| unsafe {
         register::everything(context, &Call::new(context, words, count), commands)

@@ -8,16 +8,15 @@ use std::ffi::{c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
 
 /// Things that only the server looks into.
 macro_rules! opaque {
-    ($visibility:vis $($name:ident)*) => {$(
+    ($($name:ident)*) => {$(
         /// Known to the server alone.
         #[repr(C)]
         #[derive(Debug)]
-        $visibility struct $name([u8; 0]);
+        pub(crate) struct $name([u8; 0]);
     )*};
 }
 
-opaque! { pub Context Text }
-opaque! { pub(crate) Key Type Io Digest Info Command KeyContext Defrag }
+opaque! { Context Text Key Type Io Digest Info Command KeyContext Defrag }
 
 /// A command's function.
 pub(crate) type Run = unsafe extern "C" fn(*mut Context, *mut *mut Text, c_int) -> c_int;
