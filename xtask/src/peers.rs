@@ -20,9 +20,9 @@ pub(crate) fn golden() -> Result {
 pub(crate) fn test() -> Result {
     install()?;
     let home = root().join(HOME);
-    let packages = ["--package", "petal-interop", "--package", "petal-cli"];
+    let packages = ["petal-interop", "petal-cli", "petal-redis"].map(|name| ["--package", name]);
     let tests = ["--no-fail-fast", "--test", "foreign", "--", "--ignored"];
-    Step::cargo(&[&["test"], &packages[..], &tests].concat())
+    Step::cargo(&[&["test"], &packages.concat(), &tests].concat())
         .env("PETAL_PEERS", &home.to_string_lossy())
         .run()
 }

@@ -7,6 +7,7 @@ const SEEDS: &[(&str, &str)] = &[
     ("parquet_file", "testdata/foreign"),
     ("read_foreign", "testdata/foreign"),
     ("read_native", "testdata/native"),
+    ("receive_native", "testdata/native"),
 ];
 
 /// No input may make a target ask for more than this at once.

@@ -41,6 +41,8 @@
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
 //! * [`AnyFilter`]: whatever a file holds; [`Membership`]: what every filter can be asked.
+//! * [`Image`] and [`Receiver`]: filters carried elsewhere in pieces; [`use_allocator_only`] and
+//!   [`Mover`]: for servers that keep accounts of their memory.
 //! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits, or 128; [`Answers`]: what batches
 //!   return.
@@ -76,7 +78,7 @@ mod wide;
 mod windowed;
 
 pub use answers::Answers;
-pub use any::{AnyFilter, verify_bytes};
+pub use any::{AnyFilter, Receiver, verify_bytes};
 pub use cascade::{CascadeBuilder, FilterCascade};
 pub use counting::{
     ClassicCountingBloomFilter, CountingBloomFilter, CountingBuilder, CountingFilter,
@@ -88,6 +90,7 @@ pub use filter::builder::Builder;
 pub use filter::geometry::Geometry;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
+pub use format::image::Image;
 pub use format::kind::FilterType;
 pub use hash::HashSpec;
 #[doc(hidden)] // For tests and benches; no promise is made about it.
@@ -99,7 +102,7 @@ pub use rate::{Estimate, Overlap};
 pub use ribbon::{StaticBuilder, StaticFilter};
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
 pub use shape::{ClassicShape, Shape};
-pub use store::{Lent, Mapped, Owned, Store, StoreMut};
+pub use store::{Lent, Mapped, Mover, Owned, Store, StoreMut, use_allocator_only};
 pub use wide::{WideBloomFilter, WideBuilder};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 

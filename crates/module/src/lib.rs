@@ -10,8 +10,7 @@ mod config;
 mod ffi;
 mod load;
 mod object;
+mod parcel;
 mod persist;
 mod plan;
 mod server;
-
-pub use load::RedisModule_OnLoad;

@@ -12,7 +12,7 @@ use crate::{commands, ffi};
 /// # Safety
 /// Only the server calls it, with a context and words of its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn RedisModule_OnLoad(
+pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
     context: *mut Context,
     words: *mut *mut Text,
     count: c_int,

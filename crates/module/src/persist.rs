@@ -1,9 +1,13 @@
 //! Objects into the server's files and back: fields of its RDB format, commands of its append-only
 //! file, and what is compared when copies are.
+//!
+//! What is in petal's own layout is a parcel, whole or what has come of one; the rest is as
+//! RedisBloom writes it.
 
 use std::ffi::CStr;
 
 use crate::object::{Kind, Object};
+use crate::parcel::{Incoming, Parcel};
 
 /// Fields that are written one after the other.
 pub(crate) trait Save {
@@ -25,13 +29,29 @@ pub(crate) trait Load {
     fn bytes(&mut self) -> Option<Box<[u8]>>;
 }
 
-/// Writes an object.
+/// Bytes of a field, or of a command that makes a part of an object.
+pub(crate) const PIECE: usize = 1 << 20;
+
+// What the fields of petal's own are.
+const PARCEL: u64 = 0;
+const PART_OF_PARCEL: u64 = 1;
+const PART_OF_FILE: u64 = 2;
+
+/// Writes an object: of petal's own what the fields are, then bytes until a field has none.
 pub(crate) fn save(object: &Object, out: &mut impl Save) {
     match object {
-        Object::Filter(filter) => {
-            let mut file = Vec::new();
-            if filter.write_to(&mut file, "").is_ok() {
-                out.bytes(&file);
+        Object::Incoming(incoming) => {
+            out.unsigned(if incoming.is_file() { PART_OF_FILE } else { PART_OF_PARCEL });
+            for piece in incoming.received() {
+                piece.chunks(PIECE).for_each(|piece| out.bytes(piece));
+            }
+            out.bytes(&[]);
+        }
+        object => {
+            if let Some(parcel) = object.parcel() {
+                out.unsigned(PARCEL);
+                parcel.pieces(PIECE).for_each(|piece| out.bytes(&piece));
+                out.bytes(&[]);
             }
         }
     }
@@ -42,31 +62,75 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
-    let _ = version;
-    match kind {
-        Kind::Petal => {
-            let bytes = input.bytes().ok_or("cut short")?;
-            let (filter, _) =
-                petal::AnyFilter::read_from(&bytes[..]).map_err(|error| error.to_string())?;
-            Ok(filter.into())
+    match (kind, version) {
+        (Kind::Petal, 1) => load_petal(input),
+        (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
+    }
+}
+
+fn load_petal(input: &mut impl Load) -> Result<Object, String> {
+    const CUT: &str = "it is cut short";
+    // What is loaded has been accepted before, whatever the limit is now.
+    const ANY: u64 = u64::MAX;
+    let what = input.unsigned().ok_or(CUT)?;
+    let mut incoming = match what {
+        PARCEL | PART_OF_PARCEL => Incoming::parcel(ANY),
+        PART_OF_FILE => Incoming::file(ANY),
+        other => return Err(format!("type {other} of an object is not known here")),
+    };
+    let mut whole = None;
+    loop {
+        let piece = input.bytes().ok_or(CUT)?;
+        if piece.is_empty() {
+            break;
         }
-        _ => Err("not yet".into()),
+        if whole.is_some() {
+            return Err("it has more bytes than it should".to_owned());
+        }
+        whole = incoming.push(&piece)?;
+    }
+    match (what, whole) {
+        (PARCEL, Some(content)) => Object::of(content),
+        (PART_OF_PARCEL | PART_OF_FILE, None) => Ok(Object::Incoming(Box::new(incoming))),
+        _ => Err(CUT.to_owned()),
     }
 }
 
 /// The commands that make an object anew: command, position, bytes.
 pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) {
-    let _ = (object, &mut emit);
+    let mut offset = 0;
+    let mut emit = |command, piece: &[u8]| {
+        emit(command, offset, piece);
+        offset += piece.len() as u64;
+    };
+    match object {
+        Object::Incoming(incoming) => {
+            let command = if incoming.is_file() { c"PETAL.IMPORT" } else { c"PETAL.LOADCHUNK" };
+            for piece in incoming.received() {
+                piece.chunks(PIECE).for_each(|piece| emit(command, piece));
+            }
+        }
+        object => {
+            let parcel = object.parcel();
+            let pieces = parcel.iter().flat_map(|parcel| parcel.pieces(PIECE));
+            pieces.for_each(|piece| emit(c"PETAL.LOADCHUNK", &piece));
+        }
+    }
 }
 
 /// What two objects that answer alike, now and later, have in common.
-pub(crate) fn digest(object: &Object, mut add: impl FnMut(&[u8])) {
-    match object {
-        Object::Filter(filter) => {
-            let mut file = Vec::new();
-            if filter.write_to(&mut file, "").is_ok() {
-                add(&file);
-            }
+pub(crate) fn digest(object: &Object, add: impl FnMut(&[u8])) {
+    struct Digest<F>(F);
+    impl<F: FnMut(&[u8])> Save for Digest<F> {
+        fn unsigned(&mut self, number: u64) {
+            self.0(&number.to_le_bytes());
+        }
+        fn double(&mut self, number: f64) {
+            self.0(&number.to_le_bytes());
+        }
+        fn bytes(&mut self, bytes: &[u8]) {
+            self.0(bytes);
         }
     }
+    save(object, &mut Digest(add));
 }

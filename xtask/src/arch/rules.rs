@@ -267,13 +267,17 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "server", uses: &[] },
             Room { name: "compat", uses: &["server"] },
             Room { name: "chain", uses: &[] },
-            Room { name: "object", uses: &["chain", "compat"] },
+            Room { name: "parcel", uses: &[] },
+            Room { name: "object", uses: &["chain", "compat", "parcel"] },
             Room { name: "plan", uses: &["chain", "compat", "object"] },
-            Room { name: "persist", uses: &["chain", "compat", "object"] },
+            Room { name: "persist", uses: &["chain", "compat", "object", "parcel"] },
             Room { name: "ffi", uses: &["about", "config", "object", "persist", "server"] },
             Room {
                 name: "commands",
-                uses: &["about", "chain", "compat", "config", "ffi", "object", "persist", "plan"],
+                uses: &[
+                    "about", "chain", "compat", "config", "ffi", "object", "parcel", "persist",
+                    "plan",
+                ],
             },
             Room { name: "load", uses: &["commands", "ffi", "server"] },
         ],
@@ -327,6 +331,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         prefix: "crates/core/tests/hostile.rs",
         at_most: None,
         why: "an allocator that counts, and a mapped file",
+    },
+    UnsafeRoom {
+        prefix: "crates/core/tests/accounts.rs",
+        at_most: None,
+        why: "an allocator that counts, and one that moves blocks",
     },
     UnsafeRoom {
         prefix: "crates/core/tests/memory.rs",

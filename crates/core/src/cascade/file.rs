@@ -11,14 +11,14 @@ use super::{Facts, FilterCascade};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::{self, Header};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::Membership;
 use crate::membership::sealed::Sealed;
 use crate::ribbon::StaticFilter;
-use crate::store::{Lent, Line, Mapped, Store};
+use crate::store::{Lent, Line, Mapped, Mover, Store};
 
 /// Bytes of an entry of the directory: a line.
 pub(super) const ENTRY_BYTES: u64 = Line::BYTES as u64;
@@ -77,10 +77,10 @@ impl<S: Store> Form<S> for FilterCascade<S> {
         Ok(Self { hash: header.hash, levels, facts })
     }
 
-    fn check(&self, data_at: u64) -> Result<()> {
+    fn check(&self, data_at: u64, checked: Checked) -> Result<()> {
         let mut level_at = data_at + self.levels.len() as u64 * ENTRY_BYTES;
         for level in &self.levels {
-            level.check(level_at)?;
+            level.check(level_at, checked)?;
             level_at += level.size_bytes();
         }
         Ok(())
@@ -122,6 +122,13 @@ impl<S: Store> FilterCascade<S> {
     /// If the metadata is longer than 1 MiB, or writing fails.
     pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
         form::write_to(self, out, metadata)
+    }
+}
+
+impl FilterCascade {
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.levels.iter_mut().for_each(|level| level.relocate(mover));
     }
 }
 

@@ -212,6 +212,16 @@ impl<S: Store> FilterCascade<S> {
         levels + self.levels.len() as u64 * file::ENTRY_BYTES
     }
 
+    /// A copy in memory of its own.
+    ///
+    /// # Errors
+    /// If the memory is refused.
+    pub fn to_owned_filter(&self) -> crate::Result<FilterCascade> {
+        let levels =
+            self.levels.iter().map(StaticFilter::to_owned_filter).collect::<Result<_, _>>()?;
+        Ok(FilterCascade { hash: self.hash, levels, facts: self.facts })
+    }
+
     /// Bytes of memory that it takes in all. A mapped file's pages are not counted.
     #[must_use]
     pub fn memory_usage(&self) -> u64 {

@@ -11,13 +11,13 @@ use crate::filter::Filter;
 use crate::filter::geometry::Geometry;
 use crate::filter::geometry::sealed::Fields;
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
-use crate::store::{Lent, Line, Mapped, Store, StoreMut};
+use crate::store::{Lent, Line, Mapped, Mover, Store, StoreMut};
 
 /// The parameter that has the width.
 const WIDTH: usize = 0;
@@ -41,13 +41,22 @@ impl<G: Geometry, S: Store> Form<S> for CountingFilter<G, S> {
         Ok(Self::over(bloom, width, data.take(planes_of(&shape, width))?))
     }
 
-    fn check(&self, data_at: u64) -> Result<()> {
-        self.bloom.check(data_at)?;
-        let unsound = planes::first_unsound(self.bits(), self.planes.lines(), self.depth());
-        let Some(line) = unsound else {
+    fn check(&self, data_at: u64, mut checked: Checked) -> Result<()> {
+        self.bloom.check(data_at, checked)?;
+        self.check_early(data_at, usize::MAX, &mut checked)
+    }
+
+    /// A line of bits can be judged when its counters are there.
+    fn check_early(&self, data_at: u64, lines: usize, checked: &mut Checked) -> Result<()> {
+        let (bits, planes, depth) = (self.bits(), self.planes.lines(), self.depth());
+        let there = (lines.saturating_sub(bits.len()) / depth).min(bits.len());
+        let from = checked.done.min(there);
+        checked.done = there.max(from);
+        let planes = &planes[from * depth..there * depth];
+        let Some(line) = planes::first_unsound(&bits[from..there], planes, depth) else {
             return Ok(());
         };
-        let before = self.bits().len() + line * self.depth();
+        let before = bits.len() + (from + line) * depth;
         let at = data_at as usize + before * Line::BYTES;
         Err(Error::corrupt("counters that are zero", at, 0, "some that count"))
     }
@@ -81,6 +90,12 @@ impl<G: Geometry> CountingFilter<G> {
     /// If reading fails, the bytes are no petal file of this layout, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.bloom.relocate(mover);
+        self.planes.relocate(mover);
     }
 }
 

@@ -9,13 +9,13 @@ use super::geometry::sealed::Fields;
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
-use crate::store::{Lent, Line, Mapped, Store, StoreMut};
+use crate::store::{Lent, Line, Mapped, Mover, Store, StoreMut};
 
 impl<G: Geometry, S: Store> Form<S> for Filter<G, S> {
     fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self> {
@@ -29,7 +29,7 @@ impl<G: Geometry, S: Store> Form<S> for Filter<G, S> {
         Ok(Self::over(shape, header.hash, header.facts, data.take(shape.lines())?))
     }
 
-    fn check(&self, data_at: u64) -> Result<()> {
+    fn check(&self, data_at: u64, _: Checked) -> Result<()> {
         self.shape.check_tail(self.store.lines(), data_at)
     }
 
@@ -60,6 +60,11 @@ impl<G: Geometry> Filter<G> {
     /// If reading fails, the bytes are no petal file of this layout, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.store.relocate(mover);
     }
 }
 

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::header::{HEADER, Header, check_sum};
-use super::read::{check_data_sum, check_padding, read_full, text, too_short};
+use super::header::{HEADER, Header};
+use super::read::{check_data_sum, metadata_of, read_full, too_short};
 use crate::error::{Error, Result};
 use crate::store::{Line, Owned, Pieces, Store, StoreMut as _, bytes_of_mut};
 
@@ -43,10 +43,7 @@ impl<R: Read> Incoming<R> {
         if got < front.len() {
             return Err(Error::truncated(header.data_at(), (HEADER + got) as u64));
         }
-        let (metadata, padding) = front.split_at(header.metadata_length as usize);
-        check_sum(&fixed, metadata)?;
-        check_padding(padding, HEADER + metadata.len())?;
-        let metadata = text(metadata)?.to_owned();
+        let metadata = metadata_of(&header, &fixed, &front)?;
         Ok((Self { stream, header, sum: Xxh3::new(), taken: 0 }, metadata))
     }
 
@@ -137,7 +134,7 @@ impl<S: Pieces> Data for Placed<S> {
 }
 
 /// The header promises so many lines more.
-fn check_left(header: &Header, taken: u64, lines: u64) -> Result<()> {
+pub(super) fn check_left(header: &Header, taken: u64, lines: u64) -> Result<()> {
     let needed = lines.saturating_mul(Line::BYTES as u64).saturating_add(taken);
     if needed > header.data_length {
         return Err(Header::short_of(needed, header.data_length));

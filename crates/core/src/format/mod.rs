@@ -4,6 +4,8 @@
 //! * [`header`]: the fixed header, its offsets and what makes it valid;
 //! * [`form`]: what a type of filter says about its file; from it come all ways to read and write;
 //! * [`data`]: the data of a file, taken piece by piece from a stream or from where it lies;
+//! * [`image`]: a filter as the bytes that it would have in a file, read piece by piece;
+//! * [`parts`]: data that are pushed in pieces, and what they are so far;
 //! * [`read`]: any bytes give an error or what is needed for a valid filter;
 //! * [`write`]: the same bytes for the same filter, on every machine.
 //!
@@ -14,6 +16,8 @@
 pub(crate) mod data;
 pub(crate) mod form;
 pub(crate) mod header;
+pub(crate) mod image;
 pub(crate) mod kind;
+pub(crate) mod parts;
 pub(crate) mod read;
 pub(crate) mod write;

@@ -34,6 +34,15 @@ pub(crate) fn verify(file: &[u8]) -> Result<Header> {
     Ok(header)
 }
 
+/// The metadata that stand behind a header with what follows them before the data, checked; there
+/// are as many as the header says.
+pub(crate) fn metadata_of(header: &Header, fixed: &[u8; HEADER], front: &[u8]) -> Result<String> {
+    let (metadata, padding) = front.split_at(header.metadata_length as usize);
+    check_sum(fixed, metadata)?;
+    check_padding(padding, HEADER + metadata.len())?;
+    Ok(text(metadata)?.to_owned())
+}
+
 /// Fills the buffer; less only at the end of the stream.
 pub(super) fn read_full(stream: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
     let mut got = 0;
@@ -49,7 +58,7 @@ pub(super) fn read_full(stream: &mut impl Read, buffer: &mut [u8]) -> Result<usi
 }
 
 /// Too few bytes for a header: a foreign file, unless it begins like one of ours.
-pub(super) fn too_short(bytes: &[u8], expected: u64) -> Error {
+pub(crate) fn too_short(bytes: &[u8], expected: u64) -> Error {
     let magic = &super::header::MAGIC[..bytes.len().min(8)];
     if bytes.is_empty() || !bytes.starts_with(magic) {
         return Error::foreign(bytes);
@@ -57,12 +66,12 @@ pub(super) fn too_short(bytes: &[u8], expected: u64) -> Error {
     Error::truncated(expected, bytes.len() as u64)
 }
 
-pub(super) fn text(metadata: &[u8]) -> Result<&str> {
+fn text(metadata: &[u8]) -> Result<&str> {
     std::str::from_utf8(metadata)
         .map_err(|error| Error::corrupt("metadata", HEADER, "UTF-8", error))
 }
 
-pub(super) fn check_padding(padding: &[u8], at: usize) -> Result<()> {
+fn check_padding(padding: &[u8], at: usize) -> Result<()> {
     debug_assert!(padding.len() < PAGE as usize);
     match padding.iter().position(|byte| *byte != 0) {
         None => Ok(()),
@@ -71,7 +80,7 @@ pub(super) fn check_padding(padding: &[u8], at: usize) -> Result<()> {
 }
 
 /// Compares the checksum of the data.
-pub(super) fn check_data_sum(header: &Header, found: u64) -> Result<()> {
+pub(crate) fn check_data_sum(header: &Header, found: u64) -> Result<()> {
     let expected = header.data_sum;
     if expected != found {
         let (expected, found) = (format!("{expected:016x}"), format!("{found:016x}"));

@@ -8,14 +8,14 @@ use super::layout::{HALVES, Layout, MOST_LAYERS, Numbers};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::Membership;
 use crate::membership::sealed::Sealed;
 use crate::rate;
-use crate::store::{Lent, Line, Mapped, Store, halves_of};
+use crate::store::{Lent, Line, Mapped, Mover, Store, halves_of};
 
 /// Parameters in use: columns, layers.
 const PARAMETERS: usize = 2;
@@ -51,7 +51,7 @@ impl<S: Store> Form<S> for StaticFilter<S> {
         Ok(Self::over(layout, header.hash, header.facts, cuts, rows))
     }
 
-    fn check(&self, data_at: u64) -> Result<()> {
+    fn check(&self, data_at: u64, _: Checked) -> Result<()> {
         let layers = self.layout.layers().len() as u64;
         let cuts_at = data_at + layers * Line::BYTES as u64;
         check_tail(self.cuts.lines(), self.layout.cuts(), cuts_at)?;
@@ -110,6 +110,12 @@ impl StaticFilter {
     /// way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.cuts.relocate(mover);
+        self.rows.relocate(mover);
     }
 }
 

@@ -11,14 +11,14 @@ use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, Facts};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
 use crate::shape::Shape;
-use crate::store::{Lent, Line, Mapped, Store};
+use crate::store::{Lent, Line, Mapped, Mover, Store};
 
 /// A layer's line in the directory: blocks, lanes, probes, inserts that were new, zeros.
 fn entry<S: Store>(layer: &BloomFilter<S>) -> Line {
@@ -86,7 +86,7 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
     }
 
     /// All that can be wrong is wrong on opening.
-    fn check(&self, _: u64) -> Result<()> {
+    fn check(&self, _: u64, _: Checked) -> Result<()> {
         Ok(())
     }
 
@@ -126,6 +126,12 @@ impl ScalableBloomFilter {
     /// If reading fails, the bytes are no petal file of this type, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.closed.iter_mut().for_each(|layer| layer.relocate(mover));
+        self.newest.relocate(mover);
     }
 }
 
@@ -183,12 +189,17 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     fn geometry(&self) -> Vec<(&'static str, u64)> {
-        vec![
+        let mut numbers = vec![
             ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
             ("layers", self.layers().into()),
             ("growth", self.plan.growth()),
             ("layer_capacity_left", self.layer_capacity_left()),
-        ]
+        ];
+        let HeadStart { factor, below } = self.plan.head();
+        if below > 0 {
+            numbers.extend([("head_start", factor), ("head_start_below", below)]);
+        }
+        numbers
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {

@@ -99,3 +99,82 @@ impl Plan {
         BloomFilter::empty(self.shape(layer)?, hash, self.facts(layer)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys and bits of the layers from 100 keys on, until there are 10⁸.
+    fn layers(rate: f64, factor: u64, below: u64) -> Vec<(u64, f64)> {
+        let plan = Plan::new(100, rate, 2, HeadStart { factor, below }).unwrap();
+        let layer = |at| (plan.facts(at).unwrap().planned, plan.shape(at).unwrap().bits() as f64);
+        until_enough((0..MOST_LAYERS as u32).map(layer))
+    }
+
+    /// Those of a chain of textbook filters of twice the keys and half the rate each.
+    fn halving(rate: f64) -> Vec<(u64, f64)> {
+        let bits = |keys, at| rate::classic_bits(keys, rate * 0.5f64.powi(at + 1));
+        until_enough((0..64).map(|at| (100 << at, bits(100 << at, at))))
+    }
+
+    fn until_enough(layers: impl Iterator<Item = (u64, f64)>) -> Vec<(u64, f64)> {
+        let mut sum = 0;
+        let enough = |layer: &(u64, f64)| {
+            let there = sum < 100_000_000;
+            sum += layer.0;
+            there
+        };
+        layers.take_while(enough).collect()
+    }
+
+    /// Bits a key when there are so many, and layers.
+    fn at(layers: &[(u64, f64)], keys: f64) -> (f64, usize) {
+        let (mut planned, mut bits) = (0, 0.0);
+        for (at, layer) in layers.iter().enumerate() {
+            planned += layer.0;
+            bits += layer.1;
+            if planned as f64 >= keys {
+                return (bits / keys, at + 1);
+            }
+        }
+        panic!("more than all layers hold");
+    }
+
+    /// Over all numbers of keys between two, evenly on a scale of powers.
+    fn mean(layers: &[(u64, f64)], from: f64, to: f64) -> f64 {
+        let steps = 2000;
+        let one = |step| at(layers, (from * (to / from).powf(f64::from(step) / 2000.0)).round()).0;
+        (0..steps).map(one).sum::<f64>() / f64::from(steps)
+    }
+
+    /// What docs/design.md says of head starts.
+    #[test]
+    fn what_a_head_start_costs_and_saves() {
+        let mut rows = Vec::new();
+        for (factor, below) in [(0, 0), (4, 1 << 14), (4, 1 << 16), (8, 1 << 16)] {
+            for rate in [0.01, 1e-3] {
+                let (ours, theirs) = (layers(rate, factor, below), halving(rate));
+                let (little, much) = (mean(&ours, 1e2, 1e5), mean(&ours, 1e5, 1e8));
+                let ((early, chain), (late, _)) = (at(&ours, 5e5), at(&ours, 1e7));
+                rows.push(format!(
+                    "x{factor} {below} {rate}: {little:.1} {much:.1} {early:.1} {chain} {late:.1}"
+                ));
+                assert!(late < at(&theirs, 1e7).0 && much < mean(&theirs, 1e5, 1e8));
+                let all = mean(&ours, 1e2, 1e8) < mean(&theirs, 1e2, 1e8);
+                assert!(all || factor == 8 || (factor, below, rate) == (4, 1 << 16, 1e-3));
+            }
+        }
+        // Bits a key up to 10⁵ keys and from there on, at 5·10⁵; layers there; bits at 10⁷.
+        let expected = [
+            "x0 0 0.01: 25.7 32.8 34.2 13 31.2",
+            "x0 0 0.001: 33.4 41.8 44.0 13 39.6",
+            "x4 16384 0.01: 33.5 29.2 30.9 9 27.3",
+            "x4 16384 0.001: 45.1 37.4 38.3 9 35.2",
+            "x4 65536 0.01: 35.5 29.0 27.8 8 26.1",
+            "x4 65536 0.001: 47.7 37.1 35.0 8 34.0",
+            "x8 65536 0.01: 55.1 30.7 43.6 6 24.6",
+            "x8 65536 0.001: 73.7 39.7 56.9 6 30.5",
+        ];
+        assert_eq!(rows, expected, "{rows:#?}");
+    }
+}

@@ -15,7 +15,7 @@ mod owned;
 mod shared;
 
 pub use mapped::Mapped;
-pub use owned::Owned;
+pub use owned::{Mover, Owned, use_allocator_only};
 pub(crate) use shared::AtomicLine;
 #[cfg(not(all(loom, test)))]
 pub(crate) use shared::Shared;
@@ -87,6 +87,11 @@ mod sealed {
 pub struct Lent<'a>(&'a [Line]);
 
 impl<'a> Lent<'a> {
+    /// Lines that are there.
+    pub(crate) fn of(lines: &'a [Line]) -> Self {
+        Self(lines)
+    }
+
     /// The bytes as lines.
     ///
     /// # Errors

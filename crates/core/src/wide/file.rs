@@ -11,14 +11,14 @@ use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, Facts, Filter};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
 use crate::shape::Shape;
-use crate::store::{Lent, Line, Mapped, Store, StoreMut};
+use crate::store::{Lent, Line, Mapped, Mover, Store, StoreMut};
 
 impl<S: Store> Form<S> for WideBloomFilter<S> {
     fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self> {
@@ -36,7 +36,7 @@ impl<S: Store> Form<S> for WideBloomFilter<S> {
         Ok(Self { low: half()?, high: half()?, facts: header.facts })
     }
 
-    fn check(&self, _: u64) -> Result<()> {
+    fn check(&self, _: u64, _: Checked) -> Result<()> {
         Ok(())
     }
 
@@ -72,6 +72,12 @@ impl WideBloomFilter {
     /// If reading fails, the bytes are no petal file of this layout, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.low.relocate(mover);
+        self.high.relocate(mover);
     }
 }
 

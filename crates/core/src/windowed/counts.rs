@@ -48,11 +48,15 @@ impl Counts {
 
     #[inline]
     pub(super) fn add(&mut self, at: usize, more: u64) {
-        let sum = self.get(at).saturating_add(more);
-        match (&mut *self, u32::try_from(sum)) {
-            (Self::Few(few), Ok(sum)) => few[at] = sum,
-            (Self::Few(_), Err(_)) => self.move_out(at, sum),
-            (Self::Many(all), _) => all[at] = sum,
+        match self {
+            Self::Few(few) => {
+                let sum = u32::try_from(more).ok().and_then(|more| few[at].checked_add(more));
+                match sum {
+                    Some(sum) => few[at] = sum,
+                    None => self.move_out(at, more),
+                }
+            }
+            Self::Many(all) => all[at] = all[at].saturating_add(more),
         }
     }
 
@@ -67,9 +71,9 @@ impl Counts {
     }
 
     #[cold]
-    fn move_out(&mut self, at: usize, count: u64) {
+    fn move_out(&mut self, at: usize, more: u64) {
         let mut all = self.all();
-        all[at] = count;
+        all[at] = all[at].saturating_add(more);
         *self = Self::Many(Box::new(all));
     }
 

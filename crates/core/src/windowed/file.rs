@@ -11,14 +11,15 @@ use crate::error::{Error, Result};
 use crate::filter::Facts;
 use crate::filter::geometry::sealed::Layout as _;
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
+use crate::format::image::Image;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
 use crate::shape::Shape;
-use crate::store::{Lent, Line, Mapped, Store, StoreMut};
+use crate::store::{Lent, Line, Mapped, Mover, Store, StoreMut};
 
 // Where the parameters are.
 const GENERATIONS: usize = 0;
@@ -88,20 +89,30 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
     }
 
     /// A generation has bits if it counts keys, and only then.
-    fn check(&self, data_at: u64) -> Result<()> {
-        let (lines, generations) = (self.shape().lanes() / 8, self.plan().generations);
-        let mut used = [false; MOST];
-        for run in self.store.lines().chunks_exact((lines * generations) as usize) {
-            let blocks = run.chunks_exact(lines as usize);
-            for (used, block) in used.iter_mut().zip(blocks) {
-                *used |= block.iter().any(|line| *line != Line::ZERO);
-            }
-        }
-        for (used, count) in used.into_iter().zip(self.counts.all()) {
+    fn check(&self, data_at: u64, mut checked: Checked) -> Result<()> {
+        self.check_early(data_at, usize::MAX, &mut checked)?;
+        for (generation, count) in self.counts.all().into_iter().enumerate() {
+            let used = checked.seen[0] >> generation & 1 != 0;
             if used != (count > 0) {
                 let found = if used { "some" } else { "none" };
                 let expected = format!("those of {count} keys");
                 return Err(Error::corrupt("bits", data_at as usize, expected, found));
+            }
+        }
+        Ok(())
+    }
+
+    /// Which generations have bits in the runs of blocks that are there, a bit for each.
+    fn check_early(&self, _: u64, lines: usize, checked: &mut Checked) -> Result<()> {
+        let block = (self.shape().lanes() / 8) as usize;
+        let run = block * self.plan().generations as usize;
+        let there = lines.min(self.store.lines().len()) / run;
+        let from = checked.done.min(there);
+        checked.done = there.max(from);
+        for run in self.store.lines()[from * run..there * run].chunks_exact(run) {
+            for (generation, block) in run.chunks_exact(block).enumerate() {
+                let used = block.iter().any(|line| *line != Line::ZERO);
+                checked.seen[0] |= u64::from(used) << generation;
             }
         }
         Ok(())
@@ -131,6 +142,13 @@ impl<S: Store> WindowedBloomFilter<S> {
     pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
         form::write_to(self, out, metadata)
     }
+
+    /// Its header and data, to be carried away in pieces: see
+    /// [`AnyFilter::image`](crate::AnyFilter::image).
+    #[must_use]
+    pub fn image(&self) -> Image<'_> {
+        Image::of(self)
+    }
 }
 
 impl WindowedBloomFilter {
@@ -141,6 +159,11 @@ impl WindowedBloomFilter {
     /// If reading fails, the bytes are no petal file of this type, or are damaged in any way.
     pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
         form::read_from(stream)
+    }
+
+    /// Offers its memory to be moved: see [`AnyFilter::relocate`](crate::AnyFilter::relocate).
+    pub fn relocate(&mut self, mover: &mut Mover<'_>) {
+        self.store.relocate(mover);
     }
 }
 

@@ -33,12 +33,14 @@ impl Plan {
     }
 
     /// Generations that are never forgotten too early: all but the newest, which is not full.
+    #[inline]
     fn whole(&self) -> u64 {
         u64::from(self.generations) - 1
     }
 
     /// Keys of one generation, of so many in the window: by clock as many as come in its ticks,
     /// which are more than a part of the window where that does not divide evenly.
+    #[inline]
     pub(super) fn share(&self, keys: u64) -> u64 {
         let Some(ticks) = self.ticks else { return keys.div_ceil(self.whole()) };
         let share = (u128::from(keys) * u128::from(self.width(ticks))).div_ceil(ticks.into());
@@ -46,17 +48,20 @@ impl Plan {
     }
 
     /// Ticks of a generation.
+    #[inline]
     fn width(&self, ticks: u64) -> u64 {
         ticks.div_ceil(self.whole())
     }
 
     /// The number of the generation, from the beginning of time, that is the newest by this
     /// clock: of rotations if the window is a number of keys, else of ticks.
+    #[inline]
     pub(super) fn epoch(&self, clock: u64) -> u64 {
         self.ticks.map_or(clock, |ticks| clock / self.width(ticks))
     }
 
     /// The place of that generation.
+    #[inline]
     pub(super) fn slot(&self, epoch: u64) -> usize {
         (epoch % u64::from(self.generations)) as usize
     }

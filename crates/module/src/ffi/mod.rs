@@ -17,7 +17,7 @@ mod types;
 
 use std::ffi::{CStr, c_int};
 
-pub(crate) use call::{Call, Word};
+pub(crate) use call::{Call, Read, Word};
 pub(crate) use register::Entry;
 
 use crate::server::abi::{self, Context, Text};
@@ -65,6 +65,7 @@ pub(crate) unsafe fn load(
     if !unsafe { server::find(context) } {
         return abi::ERR;
     }
+    petal::use_allocator_only();
     // SAFETY: as the caller promises.
     let loaded = std::panic::catch_unwind(|| unsafe {
         register::everything(context, &Call::new(context, words, count), commands)

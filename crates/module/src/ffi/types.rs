@@ -4,11 +4,14 @@
 //! encodings are its own, so that its files are read, and what is in its layout is written as it
 //! would. What is in petal's own layout has a type of its own, which RedisBloom refuses by name.
 
+use std::alloc::Layout;
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use petal::Mover;
 
 use crate::object::{Kind, Object};
 use crate::persist::{self, Load, Save};
@@ -156,17 +159,24 @@ unsafe extern "C" fn digest(into: *mut Digest, value: *mut c_void) {
 
 /// Moves what the server's defragmentation wants to be elsewhere: the object and its small blocks.
 unsafe extern "C" fn defrag(context: *mut Defrag, _: *mut Text, value: *mut *mut c_void) -> c_int {
-    let relocate = |block: NonNull<u8>| {
-        // SAFETY: the context lives; the block came from the server's allocator, as it is told.
+    let mut relocate = |block: NonNull<u8>, layout: Layout| {
+        if !server::is_plain(layout) {
+            return None;
+        }
+        // SAFETY: the context lives; the block came so from the server's allocator.
         NonNull::new(unsafe { (api().defrag_alloc)(context, block.as_ptr().cast()) }.cast::<u8>())
     };
     guarded((), || {
         // SAFETY: the server hands a value of ours, alone; if it moves, the old place is gone, and
-        // it is told the new one.
+        // it is told the new one. What the server gives for a block is as large, has its bytes,
+        // and is as aligned, if blocks of that size are by nature; the old block is freed.
         unsafe {
-            if let Some(moved) = NonNull::new((*value).cast()).and_then(relocate) {
+            if let Some(moved) = NonNull::new((*value).cast::<u8>())
+                .and_then(|block| relocate(block, Layout::new::<Object>()))
+            {
                 *value = moved.as_ptr().cast();
             }
+            (*(*value).cast::<Object>()).relocate(&mut Mover::new(&mut relocate));
         }
     });
     0

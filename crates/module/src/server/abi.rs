@@ -12,7 +12,7 @@ macro_rules! opaque {
         /// Known to the server alone.
         #[repr(C)]
         #[derive(Debug)]
-        pub struct $name([u8; 0]);
+        pub(crate) struct $name([u8; 0]);
     )*};
 }
 

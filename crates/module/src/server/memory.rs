@@ -48,6 +48,11 @@ fn manner(layout: Layout) -> Manner {
     if layout.align() <= ALWAYS || natural { Manner::Plain } else { Manner::Padded }
 }
 
+/// Whether a block of this layout is what the server gave, and nothing before it.
+pub(crate) fn is_plain(layout: Layout) -> bool {
+    matches!(manner(layout), Manner::Plain)
+}
+
 /// A size that is naturally aligned where anything is.
 fn rounded(layout: Layout) -> usize {
     layout.size().max(1).next_multiple_of(layout.align().max(ALWAYS))

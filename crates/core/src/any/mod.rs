@@ -1,5 +1,7 @@
 //! Whatever filter a file holds.
 
+mod receiver;
+
 use std::borrow::Cow;
 use std::io::{Read, Write};
 
@@ -8,16 +10,19 @@ use crate::counting::{ClassicCountingBloomFilter, CountingBloomFilter};
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, ClassicBloomFilter};
 use crate::format::data::Data;
-use crate::format::form::{self, Form};
+use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
+use crate::format::image::Image;
 use crate::format::kind::FilterType;
 use crate::membership::{Membership, MembershipMut};
 use crate::quotient::QuotientFilter;
 use crate::ribbon::StaticFilter;
 use crate::scalable::ScalableBloomFilter;
-use crate::store::{Lent, Line, Mapped, Owned, Store};
+use crate::store::{Lent, Line, Mapped, Mover, Owned, Store};
 use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
+
+pub use receiver::Receiver;
 
 /// A filter of any type: what a file turns out to hold. All that the types have in common is
 /// asked through its [`face`](Self::face).
@@ -104,8 +109,12 @@ impl<S: Store> Form<S> for AnyFilter<S> {
         })
     }
 
-    fn check(&self, data_at: u64) -> Result<()> {
-        each!(self, filter => filter.check(data_at))
+    fn check(&self, data_at: u64, checked: Checked) -> Result<()> {
+        each!(self, filter => filter.check(data_at, checked))
+    }
+
+    fn check_early(&self, data_at: u64, lines: usize, checked: &mut Checked) -> Result<()> {
+        each!(self, filter => filter.check_early(data_at, lines, checked))
     }
 
     fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
@@ -127,9 +136,82 @@ impl<S: Store> AnyFilter<S> {
     pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
         form::write_to(self, out, metadata)
     }
+
+    /// Whether two filters can be united: of one type that can be, with equal shape and hash.
+    ///
+    /// # Errors
+    /// If they cannot; the error says in what they differ.
+    pub fn check_compatible<T: Store>(&self, other: &AnyFilter<T>) -> Result<()> {
+        match (self, other) {
+            (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.check_compatible(theirs),
+            (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours.check_compatible(theirs),
+            (Self::Counting(ours), AnyFilter::Counting(theirs)) => ours.check_compatible(theirs),
+            (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => {
+                ours.check_compatible(theirs)
+            }
+            (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.check_compatible(theirs),
+            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.check_compatible(theirs),
+            (ours, theirs) => {
+                let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
+                if ours == theirs {
+                    return Err(Error::unsupported(ours.name(), "is united with no other"));
+                }
+                Err(Error::incompatible("type", ours, theirs))
+            }
+        }
+    }
+
+    /// Its header and data, as they would stand in a file without metadata: to be carried away in
+    /// pieces of any size, and made a filter again by a [`Receiver`].
+    ///
+    /// Cost: nothing that depends on the length of the data.
+    ///
+    /// ```
+    /// use petal::{AnyFilter, BloomFilter, Receiver};
+    ///
+    /// let mut bloom = BloomFilter::with_rate(1000, 0.01)?;
+    /// bloom.insert("one");
+    /// let filter = AnyFilter::from(bloom);
+    ///
+    /// let mut receiver = Receiver::image(1 << 20);
+    /// receiver.push(&filter.image().header())?;
+    /// let mut at = 0;
+    /// while at < filter.image().data_len() {
+    ///     let image = filter.image();
+    ///     let piece = image.read(at, 100);
+    ///     receiver.push(piece)?;
+    ///     at += piece.len() as u64;
+    /// }
+    /// let (copy, _) = receiver.finish()?;
+    /// assert_eq!(copy.face().inserted(), 1);
+    /// # Ok::<_, petal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn image(&self) -> Image<'_> {
+        Image::of(self)
+    }
+
+    /// A copy in memory of its own.
+    ///
+    /// Cost: one pass; a [`QuotientFilter`]'s bytes are examined too.
+    ///
+    /// # Errors
+    /// If the memory is refused, or a quotient filter lies in a file that is damaged.
+    pub fn to_owned_filter(&self) -> Result<AnyFilter> {
+        each!(self, filter => filter.to_owned_filter().map(AnyFilter::from))
+    }
 }
 
 impl AnyFilter {
+    /// Offers the memory of its data to be moved, block by block, as far as it is the global
+    /// allocator's: see [`Mover`].
+    ///
+    /// Cost: a call of the mover for each part, of which there is one for each layer of a scalable
+    /// filter, up to two for each level of a cascade, and up to two in all others.
+    pub fn relocate(&mut self, mover: &mut Mover<'_>) {
+        each!(self, filter => filter.relocate(mover));
+    }
+
     /// What all types that can be changed have in common.
     ///
     /// # Errors
@@ -163,14 +245,7 @@ impl AnyFilter {
             (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => ours.union(theirs),
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.union(theirs),
             (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.union(theirs),
-            (ours, theirs) if ours.face().filter_type() == theirs.face().filter_type() => {
-                let name = ours.face().filter_type().name();
-                Err(Error::unsupported(name, "is united with no other"))
-            }
-            (ours, theirs) => {
-                let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
-                Err(Error::incompatible("type", ours, theirs))
-            }
+            (ours, theirs) => ours.check_compatible(theirs),
         }
     }
 }

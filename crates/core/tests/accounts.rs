@@ -1,0 +1,158 @@
+//! All memory of filters comes from the global allocator once it shall, and can be moved by it.
+//!
+//! A test program of its own, with one test: the switch is for the whole process and for good.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![expect(unsafe_code, reason = "an allocator that counts, and one that moves blocks")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use petal::{
+    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade, Mover,
+    QuotientFilter, Receiver, ScalableBloomFilter, StaticFilter, WideBloomFilter,
+    WindowedBloomFilter, use_allocator_only,
+};
+
+/// The system's allocator; counts what is out, and refuses what is huge.
+struct Counting;
+
+static OUT: AtomicIsize = AtomicIsize::new(0);
+/// The most that was out since it was set.
+static PEAK: AtomicIsize = AtomicIsize::new(0);
+const REFUSED: usize = 1 << 28;
+
+fn count(bytes: isize) {
+    let out = OUT.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(out, Ordering::Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator unchanged, under the caller's own promises, or
+// is refused with a null pointer.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's promises are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= REFUSED {
+            return std::ptr::null_mut();
+        }
+        count(layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn out() -> usize {
+    OUT.load(Ordering::Relaxed) as usize
+}
+
+/// What is out for what `make` returns, and the most that was meanwhile.
+fn cost<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
+    let before = out();
+    PEAK.store(before as isize, Ordering::Relaxed);
+    let made = make();
+    (made, out() - before, PEAK.load(Ordering::Relaxed) as usize - before)
+}
+
+fn family(keys: u64) -> Vec<AnyFilter> {
+    let members: Vec<u64> = (0..keys).collect();
+    let others: Vec<u64> = (keys..2 * keys).collect();
+    let mut scalable = ScalableBloomFilter::with_rate(keys / 10, 0.01).unwrap();
+    members.iter().for_each(|key| _ = scalable.insert(key).unwrap());
+    let mut bloom = BloomFilter::with_rate(keys, 0.01).unwrap();
+    members.iter().for_each(|key| _ = bloom.insert(key));
+    vec![
+        bloom.into(),
+        ClassicBloomFilter::with_rate(keys, 0.01).unwrap().into(),
+        CountingBloomFilter::with_rate(keys, 0.01).unwrap().into(),
+        QuotientFilter::with_rate(keys, 0.01).unwrap().into(),
+        scalable.into(),
+        WindowedBloomFilter::with_rate(keys, 0.01).unwrap().into(),
+        StaticFilter::build(&members, 0.01).unwrap().into(),
+        FilterCascade::build(&members, &others, 0.01).unwrap().into(),
+        WideBloomFilter::with_rate(keys, 0.01).unwrap().into(),
+    ]
+}
+
+fn file_of(filter: &AnyFilter) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").unwrap();
+    file
+}
+
+/// Offers a filter's memory to be moved, every second block or all; how many bytes were offered.
+fn relocate(filter: &mut AnyFilter, all: bool) -> usize {
+    let (mut offered, mut calls) = (0, 0);
+    let mut move_block = |old: NonNull<u8>, layout: Layout| {
+        offered += layout.size();
+        calls += 1;
+        if !all && calls % 2 == 1 {
+            return None;
+        }
+        // SAFETY: no layout is empty; both blocks have its length, and the old one is the global
+        // allocator's, with this layout.
+        unsafe {
+            let new = NonNull::new(std::alloc::alloc(layout))?;
+            new.copy_from_nonoverlapping(old, layout.size());
+            std::ptr::write_bytes(old.as_ptr(), 0xaa, layout.size());
+            std::alloc::dealloc(old.as_ptr(), layout);
+            Some(new)
+        }
+    };
+    // SAFETY: it does as it must: see above.
+    filter.relocate(&mut unsafe { Mover::new(&mut move_block) });
+    offered
+}
+
+#[test]
+fn all_memory_is_the_allocators_and_can_be_moved() {
+    // 1.25 MB: pages of its own, until the switch.
+    let (mut in_pages, seen, _) =
+        cost(|| AnyFilter::from(BloomFilter::with_rate(1_000_000, 0.01).unwrap()));
+    assert!(seen < 10_000, "{seen} bytes of a filter in pages were the allocator's");
+    use_allocator_only();
+    assert_eq!(relocate(&mut in_pages, true), 0);
+
+    for mut filter in family(1_000_000) {
+        let kind = filter.face().filter_type();
+        let size = filter.face().size_bytes() as usize;
+        let (copy, seen, _) = cost(|| filter.to_owned_filter().unwrap());
+        assert!((size..size + 16_384).contains(&seen), "{kind}: {seen} of {size} bytes");
+        drop(copy);
+        let file = file_of(&filter);
+        for all in [false, true] {
+            let offered = relocate(&mut filter, all);
+            assert!(offered.abs_diff(size) < 16_384, "{kind}: {offered} of {size} bytes");
+            assert!(file_of(&filter) == file, "{kind}: another filter");
+        }
+        // A transfer takes the filter's memory, and none beside it.
+        let (again, seen, peak) = cost(|| {
+            let mut receiver = Receiver::file(size as u64);
+            file.chunks(64 << 10).for_each(|piece| receiver.push(piece).unwrap());
+            receiver.finish().unwrap().0
+        });
+        assert!((size..size + 16_384).contains(&seen), "{kind}: {seen} of {size} bytes");
+        assert!(peak < size + 65_536, "{kind}: up to {peak} for {size} bytes");
+        assert!(file_of(&again) == file, "{kind}");
+        // The header alone is not believed beyond what may be taken.
+        let (refused, _, peak) = cost(|| Receiver::file(size as u64 - 1).push(&file[..4096]));
+        assert!(refused.unwrap_err().is_invalid() && peak < 16_384, "{kind}: {peak}");
+    }
+
+    let (large, seen, _) = cost(|| BloomFilter::with_bits(1 << 30, 7).unwrap());
+    assert!(seen >= 1 << 27 && large.memory_usage() >= 1 << 27);
+    assert!(BloomFilter::with_bits(1 << 32, 7).unwrap_err().is_alloc());
+}
