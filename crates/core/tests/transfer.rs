@@ -135,13 +135,22 @@ fn what_is_wrong_is_found_while_it_comes_or_at_the_end() {
 /// A table is judged block by block while it comes; a run may end in a later block, or far away.
 #[test]
 fn quotient_tables_are_judged_alike_in_any_pieces() {
-    let mut filter = QuotientFilter::with_rate(700_000, 0.01).unwrap();
-    (0..300_000u64).for_each(|key| _ = filter.insert(&key).unwrap());
-    // One run that is longer than the steps, and some that are shorter.
-    for (hash, copies) in [(1 << 40, 270_000), (3 << 62, 9000), (5 << 61, 500), (9 << 60, 100)] {
-        let hashes: Vec<u64> = vec![hash; copies];
-        filter.add_hashes(&hashes, &mut Answers::new()).unwrap();
+    // Wide remainders, so that 80,000 of them in one run are longer than a step of 256 KiB. They are
+    // united of parts, as inserts into long runs are slow.
+    let empty = || QuotientFilter::with_rate(200_000, 1e-9).unwrap();
+    let mut filter = empty();
+    let run = u64::MAX / filter.shape().slots();
+    for part in 0..16 {
+        let mut some = empty();
+        let hashes: Vec<u64> =
+            (part..80_000).step_by(16).map(|at| 50 * run + run / 100_000 * (at + 1)).collect();
+        some.add_hashes(&hashes, &mut Answers::new()).unwrap();
+        filter.union(&some).unwrap();
     }
+    // Copies, and runs of the usual lengths before and behind.
+    filter.add_hashes(&[3 << 62; 900], &mut Answers::new()).unwrap();
+    (0..60_000u64).for_each(|key| _ = filter.insert(&key).unwrap());
+    assert!(filter.len() > 140_000);
     let filter = AnyFilter::from(filter);
     let file = file_of(&filter, "");
     for cut in [1000, 64 << 10, 256 << 10, 300_001, usize::MAX] {

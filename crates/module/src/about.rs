@@ -104,9 +104,14 @@ impl Arg {
         Self::new(c"item", ArgKind::Text)
     }
 
+    /// A word for itself.
+    pub(crate) const fn word(name: &'static CStr, token: &'static CStr) -> Self {
+        Self { token: Some(token), ..Self::new(name, ArgKind::Token) }
+    }
+
     /// A word for itself, which may be left out.
     pub(crate) const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
-        Self { token: Some(token), ..Self::new(name, ArgKind::Token) }.or_nothing()
+        Self::word(name, token).or_nothing()
     }
 
     /// It stands behind a word and may be left out with it.

@@ -1,6 +1,11 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
-use petal::{Answers, AnyFilter, Mover};
+mod sets;
+
+use petal::{
+    Answers, AnyFilter, HashSpec, Image, Membership, Mover, ScalableBloomFilter,
+    WindowedBloomFilter,
+};
 
 use crate::parcel::{Content, Incoming, Parcel};
 
@@ -8,6 +13,15 @@ use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) trait Clock {
     /// Milliseconds since 1970.
     fn now(&self) -> u64;
+}
+
+/// A time that is known.
+pub(crate) struct At(pub(crate) u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
+    }
 }
 
 /// How the server keeps it: under which name, in which encoding.
@@ -22,9 +36,14 @@ pub(crate) enum Kind {
 }
 
 /// What a key holds.
+///
+/// A server may hold a million small windows: such a one lies in the object, which is as large as
+/// the window; all others have a box of their own.
 #[derive(Debug)]
 pub(crate) enum Object {
-    /// A filter of petal's, of any type.
+    /// A filter of petal's that forgets.
+    Window(WindowedBloomFilter),
+    /// A filter of petal's, of any other type.
     Filter(Box<AnyFilter>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
@@ -49,12 +68,25 @@ impl From<petal::Error> for Refusal {
     fn from(error: petal::Error) -> Self {
         if error.is_alloc() {
             Self::Memory
+        } else if error.is_full() {
+            Self::Full
         } else if error.is_unsupported() {
             Self::Type
         } else {
             Self::Other(error.to_string())
         }
     }
+}
+
+/// What replicas must be told of keys that were put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Those that were new: the others changed nothing.
+    New,
+    /// All: they are counted, or kept for longer.
+    All,
+    /// All, and the time at which it was.
+    AllAt(u64),
 }
 
 /// What came of putting several keys in.
@@ -80,9 +112,29 @@ pub(crate) struct Figures {
     pub(crate) rate: f64,
 }
 
+/// A key that is looked for.
+pub(crate) enum Asked<'o, 'k> {
+    Scalable(&'o ScalableBloomFilter, u64),
+    Other(&'o Object, &'k [u8]),
+}
+
+impl Asked<'_, '_> {
+    /// Whether the key may be there, at this time.
+    #[inline]
+    pub(crate) fn found(self, clock: &impl Clock) -> bool {
+        match self {
+            Self::Scalable(filter, hash) => filter.contains_hash(hash),
+            Self::Other(object, key) => object.contains(key, clock),
+        }
+    }
+}
+
 impl From<AnyFilter> for Object {
     fn from(filter: AnyFilter) -> Self {
-        Self::Filter(Box::new(filter))
+        match filter {
+            AnyFilter::Windowed(filter) => Self::Window(filter),
+            filter => Self::Filter(Box::new(filter)),
+        }
     }
 }
 
@@ -95,17 +147,33 @@ impl Object {
         }
     }
 
-    /// As a parcel, if it is in petal's own layout and whole.
-    pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
+    /// What all filters of petal's have in common, if it is one.
+    pub(crate) fn face(&self) -> Option<&dyn Membership> {
         match self {
-            Self::Filter(filter) => Some(Parcel::of(filter)),
+            Self::Window(filter) => Some(filter),
+            Self::Filter(filter) => Some(filter.face()),
             Self::Incoming(_) => None,
         }
+    }
+
+    /// As bytes in pieces, if it is a filter of petal's.
+    pub(crate) fn image(&self) -> Option<Image<'_>> {
+        match self {
+            Self::Window(filter) => Some(filter.image()),
+            Self::Filter(filter) => Some(filter.image()),
+            Self::Incoming(_) => None,
+        }
+    }
+
+    /// As a parcel, if it is in petal's own layout and whole.
+    pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
+        self.image().map(Parcel::of)
     }
 
     /// Moves its blocks of memory.
     pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
         match self {
+            Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
             Self::Incoming(_) => {}
         }
@@ -114,7 +182,7 @@ impl Object {
     /// How the server keeps it.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
+            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
         }
     }
 
@@ -123,6 +191,7 @@ impl Object {
         let beside = size_of::<Self>() as u64;
         beside
             + match self {
+                Self::Window(filter) => filter.memory_usage() - size_of_val(filter) as u64,
                 Self::Filter(filter) => {
                     filter.face().memory_usage()
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
@@ -134,9 +203,24 @@ impl Object {
     /// A copy; none if the memory is refused.
     pub(crate) fn copy(&self) -> Option<Self> {
         match self {
+            Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Incoming(_) => None,
         }
+    }
+
+    /// Begins to look for a key: what is in memory far away is asked for, while the caller has
+    /// something else to do.
+    #[inline]
+    pub(crate) fn ask<'o, 'k>(&'o self, key: &'k [u8]) -> Asked<'o, 'k> {
+        if let Self::Filter(filter) = self
+            && let AnyFilter::Scalable(filter) = &**filter
+        {
+            let hash = filter.hash_spec().hash(key);
+            filter.prefetch_hash(hash);
+            return Asked::Scalable(filter, hash);
+        }
+        Asked::Other(self, key)
     }
 
     /// Whether a key may be there, at this time.
@@ -152,6 +236,9 @@ impl Object {
                     found.get(0)
                 }
             },
+            Self::Window(filter) => {
+                filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
+            }
             Self::Incoming(_) => false,
         }
     }
@@ -165,14 +252,13 @@ impl Object {
         found: &mut Answers,
     ) {
         match self {
+            Self::Window(filter) => {
+                let hashes = hashes(filter.hash_spec(), keys);
+                filter.contains_hashes_at(clock.now(), &hashes, found);
+            }
             Self::Filter(filter) => {
-                let hashes = hashes(filter, keys);
-                match &**filter {
-                    AnyFilter::Windowed(filter) => {
-                        filter.contains_hashes_at(clock.now(), &hashes, found);
-                    }
-                    filter => filter.face().contains_hashes(&hashes, found),
-                }
+                let face = filter.face();
+                face.contains_hashes(&hashes(face.hash_spec(), keys), found);
             }
             Self::Incoming(_) => found.answer(keys.count(), |_| false),
         }
@@ -185,20 +271,41 @@ impl Object {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 _ => false,
             },
-            Self::Incoming(_) => false,
+            Self::Window(_) | Self::Incoming(_) => false,
+        }
+    }
+
+    /// What replicas must be told of keys that have been put in.
+    pub(crate) fn told(&self) -> Told {
+        match self {
+            Self::Window(filter) => {
+                filter.window_ticks().map_or(Told::All, |_| Told::AllAt(filter.now()))
+            }
+            Self::Filter(filter) => match &**filter {
+                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_) => {
+                    Told::All
+                }
+                _ => Told::New,
+            },
+            Self::Incoming(_) => Told::New,
         }
     }
 
     /// Puts a key in; whether it was new.
     #[inline]
-    pub(crate) fn insert(&mut self, key: &[u8], now: u64, limit: u64) -> Result<bool, Refusal> {
+    pub(crate) fn insert(
+        &mut self,
+        key: &[u8],
+        clock: &impl Clock,
+        limit: u64,
+    ) -> Result<bool, Refusal> {
         if let Self::Filter(filter) = self
             && let AnyFilter::Scalable(filter) = &mut **filter
             && filter.layer_capacity_left() > 0
         {
             return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
         }
-        let inserted = self.insert_all(std::iter::once(key), now, limit);
+        let inserted = self.insert_all(std::iter::once(key), clock, limit);
         inserted.refused.map_or(Ok(inserted.new.get(0)), Err)
     }
 
@@ -206,39 +313,41 @@ impl Object {
     pub(crate) fn insert_all<'k>(
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
-        now: u64,
+        clock: &impl Clock,
         limit: u64,
     ) -> Inserted {
         match self {
-            Self::Filter(filter) => insert_into(filter, keys, now, limit),
+            Self::Window(filter) => {
+                let hashes = hashes(filter.hash_spec(), keys);
+                let mut inserted = Inserted { taken: hashes.len(), ..Inserted::default() };
+                filter.advance_to(clock.now());
+                filter.insert_hashes(&hashes, &mut inserted.new);
+                inserted
+            }
+            Self::Filter(filter) => insert_into(filter, keys, limit),
             Self::Incoming(_) => Inserted { refused: Some(Refusal::Type), ..Inserted::default() },
         }
     }
 
     /// What `BF.INFO` tells.
     pub(crate) fn figures(&self) -> Figures {
-        match self {
-            Self::Filter(filter) => {
-                let face = filter.face();
-                let (capacity, layers, expansion) = match &**filter {
-                    AnyFilter::Scalable(filter) => {
-                        (filter.planned_total(), filter.layers().into(), Some(filter.growth()))
-                    }
-                    _ => (face.planned_keys(), 1, None),
-                };
-                let (items, rate) = (face.inserted(), face.target_rate());
-                Figures { capacity, size: self.memory_usage(), layers, items, expansion, rate }
-            }
-            Self::Incoming(incoming) => {
-                Figures { size: incoming.memory_usage(), ..Figures::default() }
-            }
+        let size = self.memory_usage();
+        let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
+        let (mut capacity, mut layers, mut expansion) = (face.planned_keys(), 1, None);
+        if let Self::Filter(filter) = self
+            && let AnyFilter::Scalable(filter) = &**filter
+        {
+            capacity = filter.planned_total();
+            (layers, expansion) = (filter.layers().into(), Some(filter.growth()));
         }
+        let (items, rate) = (face.inserted(), face.target_rate());
+        Figures { capacity, size, layers, items, expansion, rate }
     }
 }
 
-fn hashes<'k>(filter: &AnyFilter, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u64> {
+fn hashes<'k>(spec: HashSpec, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u64> {
     let mut hashes = Vec::with_capacity(keys.size_hint().0);
-    filter.face().hash_spec().hash_all(keys, &mut hashes);
+    spec.hash_all(keys, &mut hashes);
     hashes
 }
 
@@ -246,20 +355,16 @@ fn hashes<'k>(filter: &AnyFilter, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u
 fn insert_into<'k>(
     filter: &mut AnyFilter,
     keys: impl Iterator<Item = &'k [u8]>,
-    now: u64,
     limit: u64,
 ) -> Inserted {
-    let hashes = hashes(filter, keys);
+    let spec = filter.face().hash_spec();
+    let (hashes, words) = (hashes(spec, keys), spec.words());
     let mut inserted = Inserted::default();
-    let words = filter.face().hash_spec().words();
     let room = match filter {
         AnyFilter::Bloom(filter) => left(filter.planned_keys(), filter.inserted()),
         AnyFilter::Scalable(filter) => filter.layer_capacity_left(),
         AnyFilter::Classic(filter) => left(filter.planned_keys(), filter.inserted()),
-        AnyFilter::Windowed(filter) => {
-            filter.advance_to(now);
-            u64::MAX
-        }
+        AnyFilter::Quotient(filter) => filter.shape().capacity().saturating_sub(filter.len()),
         _ => u64::MAX,
     };
     let count = hashes.len() / words;
@@ -303,11 +408,14 @@ fn insert_one(
     limit: u64,
     answer: &mut Answers,
 ) -> Result<bool, Refusal> {
-    filter.face().contains_hashes(hash, answer);
-    if answer.get(0) {
-        return Ok(false);
+    // Those that delete take a key again that is there.
+    if !matches!(filter, AnyFilter::Quotient(_)) {
+        filter.face().contains_hashes(hash, answer);
+        if answer.get(0) {
+            return Ok(false);
+        }
     }
-    match filter {
+    let more = match filter {
         AnyFilter::Bloom(filter) if left(filter.planned_keys(), filter.inserted()) == 0 => {
             return Err(Refusal::Full);
         }
@@ -315,12 +423,18 @@ fn insert_one(
             return Err(Refusal::Full);
         }
         AnyFilter::Scalable(filter) if filter.layer_capacity_left() == 0 => {
-            let more = filter.next_layer_bytes()?;
-            if filter.memory_usage().saturating_add(more) > limit {
-                return Err(Refusal::Limit);
-            }
+            filter.next_layer_bytes()?
         }
-        _ => {}
+        // It grows to twice its size.
+        AnyFilter::Quotient(filter)
+            if filter.is_growing() && filter.len() >= filter.shape().capacity() =>
+        {
+            filter.size_bytes()
+        }
+        _ => 0,
+    };
+    if more > 0 && filter.face().memory_usage().saturating_add(more) > limit {
+        return Err(Refusal::Limit);
     }
     filter.face_mut()?.insert_hashes(hash, answer)?;
     Ok(answer.get(0))
@@ -329,4 +443,15 @@ fn insert_one(
 /// Keys that still fit, where any number was planned.
 fn left(planned: u64, inserted: u64) -> u64 {
     if planned == 0 { u64::MAX } else { planned.saturating_sub(inserted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million of them are to cost little: jemalloc has a class of 128 bytes, and then 160.
+    #[test]
+    fn an_object_is_as_large_as_a_window() {
+        assert_eq!((size_of::<Object>(), size_of::<WindowedBloomFilter>()), (128, 128));
+    }
 }

@@ -53,8 +53,8 @@ pub(crate) struct Parcel<'a> {
 
 impl<'a> Parcel<'a> {
     /// Of a filter.
-    pub(crate) fn of(filter: &'a AnyFilter) -> Self {
-        Self::new(0, [0; WORDS], vec![filter.image()])
+    pub(crate) fn of(filter: Image<'a>) -> Self {
+        Self::new(0, [0; WORDS], vec![filter])
     }
 
     /// Of a row.

@@ -137,6 +137,30 @@ impl<S: Store> AnyFilter<S> {
         form::write_to(self, out, metadata)
     }
 
+    /// Whether two filters can be united: of one type that can be, with equal shape and hash.
+    ///
+    /// # Errors
+    /// If they cannot; the error says in what they differ.
+    pub fn check_compatible<T: Store>(&self, other: &AnyFilter<T>) -> Result<()> {
+        match (self, other) {
+            (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.check_compatible(theirs),
+            (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours.check_compatible(theirs),
+            (Self::Counting(ours), AnyFilter::Counting(theirs)) => ours.check_compatible(theirs),
+            (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => {
+                ours.check_compatible(theirs)
+            }
+            (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.check_compatible(theirs),
+            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.check_compatible(theirs),
+            (ours, theirs) => {
+                let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
+                if ours == theirs {
+                    return Err(Error::unsupported(ours.name(), "is united with no other"));
+                }
+                Err(Error::incompatible("type", ours, theirs))
+            }
+        }
+    }
+
     /// Its header and data, as they would stand in a file without metadata: to be carried away in
     /// pieces of any size, and made a filter again by a [`Receiver`].
     ///
@@ -221,14 +245,7 @@ impl AnyFilter {
             (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => ours.union(theirs),
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.union(theirs),
             (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.union(theirs),
-            (ours, theirs) if ours.face().filter_type() == theirs.face().filter_type() => {
-                let name = ours.face().filter_type().name();
-                Err(Error::unsupported(name, "is united with no other"))
-            }
-            (ours, theirs) => {
-                let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
-                Err(Error::incompatible("type", ours, theirs))
-            }
+            (ours, theirs) => ours.check_compatible(theirs),
         }
     }
 }

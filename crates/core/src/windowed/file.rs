@@ -13,6 +13,7 @@ use crate::filter::geometry::sealed::Layout as _;
 use crate::format::data::Data;
 use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
+use crate::format::image::Image;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
@@ -141,6 +142,13 @@ impl<S: Store> WindowedBloomFilter<S> {
     pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
         form::write_to(self, out, metadata)
     }
+
+    /// Its header and data, to be carried away in pieces: see
+    /// [`AnyFilter::image`](crate::AnyFilter::image).
+    #[must_use]
+    pub fn image(&self) -> Image<'_> {
+        Image::of(self)
+    }
 }
 
 impl WindowedBloomFilter {
@@ -153,8 +161,8 @@ impl WindowedBloomFilter {
         form::read_from(stream)
     }
 
-    /// Offers its memory to be moved.
-    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+    /// Offers its memory to be moved: see [`AnyFilter::relocate`](crate::AnyFilter::relocate).
+    pub fn relocate(&mut self, mover: &mut Mover<'_>) {
         self.store.relocate(mover);
     }
 }

@@ -3,11 +3,11 @@
 use petal::Answers;
 
 use super::words::{integer, is, number};
-use super::{limit, replicate_creation, transfer};
+use super::{added, limit, replicate_creation, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Word};
-use crate::object::{Clock, Refusal};
+use crate::ffi::{Call, Command, Failure};
+use crate::object::Refusal;
 use crate::plan::{Form, Plan};
 
 const KEY: Arg = Arg::key();
@@ -103,7 +103,7 @@ impl Command for Reserve {
     }
 }
 
-fn rate(word: &[u8]) -> Result<f64, Failure> {
+pub(super) fn rate(word: &[u8]) -> Result<f64, Failure> {
     let rate = number(word).ok_or(Failure::Says("ERR bad error rate"))?;
     if rate > 0.0 && rate < 1.0 {
         Ok(rate)
@@ -112,7 +112,7 @@ fn rate(word: &[u8]) -> Result<f64, Failure> {
     }
 }
 
-fn capacity(word: &[u8]) -> Result<u64, Failure> {
+pub(super) fn capacity(word: &[u8]) -> Result<u64, Failure> {
     let keys = integer(word).ok_or(Failure::Says("ERR bad capacity"))?;
     u64::try_from(keys)
         .ok()
@@ -120,7 +120,7 @@ fn capacity(word: &[u8]) -> Result<u64, Failure> {
         .ok_or(Failure::Says("ERR (capacity should be larger than 0)"))
 }
 
-fn expansion(word: &[u8]) -> Result<u64, Failure> {
+pub(super) fn expansion(word: &[u8]) -> Result<u64, Failure> {
     let growth = integer(word).ok_or(Failure::Says("ERR bad expansion"))?;
     u64::try_from(growth)
         .ok()
@@ -197,31 +197,16 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let Some(object) = key.object_mut().known()? else { return Err(Failure::WrongType) };
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
-        let new = object.insert(call.word(items), call.now(), most).map_err(adding)?;
-        if new {
-            if created {
-                call.replicate(c"BF.ADD", &[Word::Same(1), Word::Same(items)]);
-            } else {
-                call.replicate_same();
-            }
-            call.notify(c"bloom.add", 1);
-        }
+        let new = object.insert(call.word(items), call, most).map_err(adding)?;
+        added(call, object, items..items + 1, new, !created);
         call.boolean(new);
         return Ok(());
     }
-    let inserted =
-        object.insert_all(call.words_from(items), call.now(), limit(call, settings.memory_limit));
+    let most = limit(call, settings.memory_limit);
+    let inserted = object.insert_all(call.words_from(items), call, most);
     let any = inserted.new.count_ones() > 0;
-    if any {
-        if created || inserted.refused.is_some() || wanted.is_some() {
-            // Those that were taken, and no more.
-            let words = std::iter::once(1).chain(items..items + inserted.taken);
-            call.replicate(c"BF.MADD", &words.map(Word::Same).collect::<Vec<_>>());
-        } else {
-            call.replicate_same();
-        }
-        call.notify(c"bloom.add", 1);
-    }
+    let same = !created && inserted.refused.is_none() && wanted.is_none();
+    added(call, object, items..items + inserted.taken, any, same);
     call.array(inserted.taken + usize::from(inserted.refused.is_some()));
     (0..inserted.taken).for_each(|at| call.boolean(inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
@@ -339,8 +324,14 @@ impl Command for Exists {
         if call.len() != 3 {
             return Err(Failure::Arity);
         }
-        let found = match call.read(1).object().known()? {
-            Some(object) => object.contains(call.word(2), call),
+        let key = call.read(1);
+        let found = match key.object().known()? {
+            Some(object) => {
+                let asked = object.ask(call.word(2));
+                // Closing takes as long as fetching a line.
+                drop(key);
+                asked.found(call)
+            }
             None => false,
         };
         call.boolean(found);

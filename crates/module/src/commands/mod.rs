@@ -1,12 +1,15 @@
 //! The commands. Each is a type with a description and a function that parses, does and replies.
 
 mod bf;
+mod petal;
 mod transfer;
 mod words;
 
+use std::ops::Range;
+
 use crate::ffi::{Call, Entry, Failure, Word};
-use crate::object::Refusal;
-use crate::plan::{Form, Plan};
+use crate::object::{Object, Refusal, Told};
+use crate::plan::Plan;
 
 /// All of them.
 pub(crate) const ALL: &[Entry] = &[
@@ -20,6 +23,14 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<bf::Card>(),
     Entry::of::<bf::ScanDump>(),
     Entry::of::<bf::LoadChunk>(),
+    Entry::of::<petal::Reserve>(),
+    Entry::of::<petal::Seen>(),
+    Entry::of::<petal::SeenAt>(),
+    Entry::of::<petal::Del>(),
+    Entry::of::<petal::Count>(),
+    Entry::of::<petal::Merge>(),
+    Entry::of::<petal::Compare>(),
+    Entry::of::<petal::Info>(),
     Entry::of::<transfer::Import>(),
     Entry::of::<transfer::Export>(),
     Entry::of::<transfer::LoadChunk>(),
@@ -33,32 +44,36 @@ fn limit(call: &Call<'_>, limit: u64) -> u64 {
 
 /// Tells replicas of a new filter all that they need to make the same.
 fn replicate_creation(call: &Call<'_>, plan: &Plan) {
-    let (rate, keys) = (plan.rate.to_string(), plan.keys.to_string());
-    let seed: String = plan.seed.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut words: Vec<String> = vec![rate, keys, "TYPE".into()];
-    let mut more = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
-    match plan.form {
-        Form::Bloom { growth: Some(growth) } => {
-            more(&["bloom", "EXPANSION", &growth.to_string()]);
-        }
-        Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
-        Form::Counting => more(&["counting"]),
-        Form::Window { milliseconds, generations } => {
-            let generations = generations.to_string();
-            match milliseconds {
-                Some(time) => {
-                    more(&["window", "WINDOW", &time.to_string(), "GENERATIONS", &generations]);
-                }
-                None => more(&["window", "GENERATIONS", &generations]),
-            }
-        }
-    }
-    more(&["SEED", &seed]);
+    let words = petal::words(plan);
     let words: Vec<_> = [Word::Same(1)]
         .into_iter()
         .chain(words.iter().map(|word| Word::Bytes(word.as_bytes())))
         .collect();
     call.replicate(c"PETAL.RESERVE", &words);
+}
+
+/// Tells replicas and watchers of the items that were put into the filter of the first word, if
+/// that changed it: words of this range, of which some were new or none. If they are all that the
+/// call names, and a replica's filter needs no more, it is told the same call.
+fn added(call: &Call<'_>, object: &Object, items: Range<usize>, any_new: bool, same: bool) {
+    let told = object.told();
+    if items.is_empty() || (told == Told::New && !any_new) {
+        return;
+    }
+    let key = [Word::Same(1)].into_iter();
+    match told {
+        Told::AllAt(time) => {
+            let time = time.to_string();
+            let time = [Word::Bytes(time.as_bytes())].into_iter();
+            let words: Vec<_> = key.chain(time).chain(items.map(Word::Same)).collect();
+            call.replicate(c"PETAL.SEENAT", &words);
+        }
+        _ if same => call.replicate_same(),
+        _ => call.replicate(c"BF.MADD", &key.chain(items.map(Word::Same)).collect::<Vec<_>>()),
+    }
+    if any_new {
+        call.notify(c"bloom.add", 1);
+    }
 }
 
 impl From<Refusal> for Failure {

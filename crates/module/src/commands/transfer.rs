@@ -5,7 +5,9 @@
 //! saved and deleted as any other. With the last piece it is a filter, or, if anything is wrong
 //! with it, nothing.
 
-use petal::AnyFilter;
+use std::borrow::Cow;
+
+use petal::Image;
 
 use super::limit;
 use super::words::integer;
@@ -162,11 +164,11 @@ impl Command for Export {
         };
         let offset = offset(call.word(2))?;
         let key = call.read(1);
-        let Object::Filter(filter) = key.object().known()?.ok_or(Failure::Says("ERR not found"))?
-        else {
-            return Err(Failure::Says("ERR only filters in petal's own layout are files"));
-        };
-        let (piece, total) = file_piece(filter, offset, most);
+        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
+        let image = object
+            .image()
+            .ok_or(Failure::Says("ERR only filters in petal's own layout are files"))?;
+        let (piece, total) = file_piece(&image, offset, most);
         let next = offset + piece.len() as u64;
         call.array(2);
         call.count(if next < total { next } else { 0 });
@@ -176,10 +178,9 @@ impl Command for Export {
 }
 
 /// Some bytes of the file of a filter, and how many it has.
-fn file_piece(filter: &AnyFilter, offset: u64, most: usize) -> (std::borrow::Cow<'_, [u8]>, u64) {
+fn file_piece<'i>(image: &'i Image<'_>, offset: u64, most: usize) -> (Cow<'i, [u8]>, u64) {
     /// Where data begin in a file without metadata.
     const DATA_AT: u64 = 4096;
-    let image = filter.image();
     let total = DATA_AT + image.data_len();
     if offset < DATA_AT {
         let mut front = image.header().to_vec();
@@ -187,7 +188,7 @@ fn file_piece(filter: &AnyFilter, offset: u64, most: usize) -> (std::borrow::Cow
         let rest = &front[offset as usize..];
         return (rest[..rest.len().min(most)].to_vec().into(), total);
     }
-    (image.read(offset - DATA_AT, most).to_vec().into(), total)
+    (image.read(offset - DATA_AT, most).into(), total)
 }
 
 /// `SCANDUMP` of what is in petal's own layout: as RedisBloom's, a mark with number 1, then pieces

@@ -1,0 +1,138 @@
+//! `PETAL.INFO`: all that is known of a filter, but the key of its hash.
+
+use std::ffi::CStr;
+
+use petal::AnyFilter;
+
+use super::{KEY, NOT_FOUND, PETAL};
+use crate::about::{ASKED, About, Arg, key};
+use crate::commands::words::is;
+use crate::ffi::{Call, Command, Failure};
+use crate::object::Object;
+
+pub(in crate::commands) struct Info;
+
+impl Command for Info {
+    const ABOUT: About = About {
+        name: c"PETAL.INFO",
+        summary: c"All that is known of a filter. FULL: also what it holds and how often it errs \
+            now, which takes reading it",
+        complexity: c"O(1); with FULL O(bytes), a second for some GB, in which nobody else is \
+            served",
+        since: c"0.1.0",
+        arity: -2,
+        flags: c"readonly",
+        keys: &[key(ASKED)],
+        args: &[KEY, Arg::flag(c"full", c"FULL")],
+        categories: PETAL,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        let full = match call.len() {
+            2 => false,
+            3 if is(call.word(2), "FULL") => true,
+            3 => return Err(Failure::Says("ERR the only option is FULL")),
+            _ => return Err(Failure::Arity),
+        };
+        let key = call.read(1);
+        let fields = fields(key.object().known()?.ok_or(NOT_FOUND)?, full);
+        call.map(fields.len());
+        for (name, value) in fields {
+            call.simple(name);
+            match value {
+                Value::Text(text) => call.bytes(text.as_bytes()),
+                Value::Count(number) => call.count(number),
+                Value::Number(number) => call.double(number),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Text(String),
+    Count(u64),
+    Number(f64),
+}
+
+/// What is known of an object; with `full` also what all its bits tell.
+fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let mut fields = Vec::new();
+    let mut tell = |name, value| fields.push((name, value));
+    let Some(face) = object.face() else {
+        let figures = object.figures();
+        tell(c"type", text("of another layout, or not complete"));
+        tell(c"items", Value::Count(figures.items));
+        tell(c"memory", Value::Count(figures.size));
+        return fields;
+    };
+    let figures = object.figures();
+    tell(c"type", text(face.filter_type().name()));
+    tell(c"layout", Value::Text(face.describe()));
+    tell(c"hash", text(face.hash_spec().name()));
+    tell(c"capacity", Value::Count(figures.capacity));
+    tell(c"error-rate", Value::Number(figures.rate));
+    tell(c"items", Value::Count(figures.items));
+    tell(c"memory", Value::Count(figures.size));
+    match object {
+        Object::Window(filter) => {
+            tell(c"generations", Value::Count(filter.generations().into()));
+            match filter.window_ticks() {
+                Some(time) => {
+                    tell(c"window-ms", Value::Count(time));
+                    tell(c"clock-ms", Value::Count(filter.now()));
+                }
+                None => tell(c"window-items", Value::Count(filter.planned_keys())),
+            }
+        }
+        Object::Filter(filter) => match &**filter {
+            AnyFilter::Scalable(filter) => {
+                tell(c"layers", Value::Count(filter.layers().into()));
+                tell(c"expansion", Value::Count(filter.growth()));
+                tell(c"layer-room", Value::Count(filter.layer_capacity_left()));
+            }
+            AnyFilter::Counting(filter) => tell(c"highest-count", Value::Count(filter.most())),
+            AnyFilter::CountingClassic(filter) => {
+                tell(c"highest-count", Value::Count(filter.most()));
+            }
+            _ => {}
+        },
+        Object::Incoming(_) => {}
+    }
+    if full {
+        tell(c"estimated-items", Value::Number(face.estimated_len()));
+        tell(c"estimated-error-rate", Value::Number(face.estimated_rate()));
+        tell(c"fill", Value::Number(face.fill_ratio()));
+        tell(c"overfull", Value::Count(face.is_overfull().into()));
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Form, Plan};
+
+    #[test]
+    fn no_field_comes_twice_and_none_is_secret() {
+        let forms = [
+            Form::Bloom { growth: None },
+            Form::Bloom { growth: Some(2) },
+            Form::Counting,
+            Form::Window { milliseconds: None, generations: 4 },
+            Form::Window { milliseconds: Some(1000), generations: 4 },
+        ];
+        for form in forms {
+            let plan = Plan { form, rate: 0.01, keys: 1000, seed: [0xab; 16] };
+            let object = plan.make(u64::MAX).unwrap();
+            let fields = fields(&object, true);
+            let mut names: Vec<_> = fields.iter().map(|(name, _)| name).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), fields.len(), "{form:?}");
+            assert!(!format!("{fields:?}").contains("abab"), "{fields:?}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! `PETAL.*`: what no other module has. Filters that delete and count, filters that forget, and
+//! filters put together and compared.
+
+mod counts;
+mod info;
+mod reserve;
+mod seen;
+mod unite;
+
+pub(super) use counts::{Count, Del};
+pub(super) use info::Info;
+pub(super) use reserve::{Reserve, words};
+pub(super) use seen::{Seen, SeenAt};
+pub(super) use unite::{Compare, Merge};
+
+use crate::about::Arg;
+use crate::ffi::Failure;
+
+const KEY: Arg = Arg::key();
+const ITEMS: Arg = Arg::item().or_more();
+const PETAL: &std::ffi::CStr = c"petal";
+
+const NOT_FOUND: Failure = Failure::Says("ERR not found");

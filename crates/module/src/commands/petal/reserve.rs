@@ -1,0 +1,309 @@
+//! `PETAL.RESERVE`: a filter of any type that petal fills key by key. It is also how replicas and
+//! the append-only file are told of every new filter, so that [`words`] and [`parse`] are each
+//! other's reverse.
+
+use super::{KEY, PETAL};
+use crate::about::{About, Arg, ArgKind, PUT, key};
+use crate::commands::bf::{capacity, expansion, rate};
+use crate::commands::words::{integer, is};
+use crate::commands::{limit, replicate_creation};
+use crate::config::Settings;
+use crate::ffi::{Call, Command, Failure};
+use crate::plan::{Form, Plan};
+
+/// Where nobody chose: see `WindowedBuilder::generations`.
+const GENERATIONS: u32 = 4;
+
+pub(in crate::commands) struct Reserve;
+
+impl Command for Reserve {
+    const ABOUT: About = About {
+        name: c"PETAL.RESERVE",
+        summary: c"Creates an empty filter: one that grows, deletes, or forgets. WINDOW: what was \
+            not put in for so long is forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window \
+            of as many items as its capacity. SEED: filters of one seed, rate and capacity can be \
+            merged and compared; whoever knows it can make items that collide",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -4,
+        flags: c"write deny-oom fast",
+        keys: &[key(PUT)],
+        args: &[
+            KEY,
+            Arg::new(c"error_rate", ArgKind::Double),
+            Arg::new(c"capacity", ArgKind::Integer),
+            Arg {
+                token: Some(c"TYPE"),
+                ..Arg::one_of(
+                    c"type",
+                    &[
+                        Arg::word(c"bloom", c"bloom"),
+                        Arg::word(c"counting", c"counting"),
+                        Arg::word(c"window", c"window"),
+                    ],
+                )
+            }
+            .or_nothing(),
+            Arg::one_of(
+                c"growth",
+                &[
+                    Arg::new(c"expansion", ArgKind::Integer).named(c"EXPANSION"),
+                    Arg::word(c"nonscaling", c"NONSCALING"),
+                ],
+            )
+            .or_nothing(),
+            Arg::one_of(
+                c"extent",
+                &[Arg::new(c"time", ArgKind::Text).named(c"WINDOW"), Arg::word(c"last", c"LAST")],
+            )
+            .or_nothing(),
+            Arg::new(c"generations", ArgKind::Integer).after(c"GENERATIONS"),
+            Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
+        ],
+        categories: PETAL,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        if call.len() < 4 {
+            return Err(Failure::Arity);
+        }
+        let settings = Settings::now();
+        let usual = Some(settings.bf_expansion).filter(|growth| *growth > 0);
+        let words: Vec<_> = call.words_from(2).collect();
+        let plan = parse(&words, usual, || call.random_key())?;
+        let mut key = call.write(1);
+        if key.object().known()?.is_some() {
+            return Err(Failure::Says("ERR item exists"));
+        }
+        key.set(plan.make(limit(call, settings.memory_limit))?)?;
+        replicate_creation(call, &plan);
+        call.notify(c"bloom.reserve", 1);
+        call.ok();
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Bloom,
+    Counting,
+    Window,
+}
+
+/// The plan that the words behind the key tell; what they do not tell is as given.
+fn parse(
+    words: &[&[u8]],
+    usual_growth: Option<u64>,
+    random: impl FnOnce() -> [u8; 16],
+) -> Result<Plan, Failure> {
+    let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
+    let (rate, keys) = (rate(first)?, capacity(second)?);
+    let (mut kind, mut growth, mut nonscaling) = (None, None, false);
+    let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
+    let mut options = options.iter().copied();
+    while let Some(option) = options.next() {
+        let mut value = |lacking| options.next().ok_or(Failure::Says(lacking));
+        if is(option, "TYPE") {
+            kind = Some(type_named(value("ERR no type")?)?);
+        } else if is(option, "EXPANSION") {
+            growth = Some(expansion(value("ERR no expansion")?)?);
+        } else if is(option, "NONSCALING") {
+            nonscaling = true;
+        } else if is(option, "WINDOW") {
+            time = Some(milliseconds(value("ERR no window")?).ok_or(Failure::Says(
+                "ERR a window is a time above 0: 7d, 12h, 30m, 45s or 1500ms",
+            ))?);
+        } else if is(option, "LAST") {
+            last = true;
+        } else if is(option, "GENERATIONS") {
+            let number = integer(value("ERR no generations")?);
+            let number = number.and_then(|number| u32::try_from(number).ok());
+            generations = Some(
+                number
+                    .filter(|number| (2..=12).contains(number))
+                    .ok_or(Failure::Says("ERR a window has 2 to 12 generations"))?,
+            );
+        } else if is(option, "SEED") {
+            let digits = value("ERR no seed")?;
+            seed = Some(hex(digits).ok_or(Failure::Says("ERR a seed is 32 hex digits"))?);
+        } else {
+            return Err(Failure::Says("ERR unknown argument received"));
+        }
+    }
+    let windowed = time.is_some() || last || generations.is_some();
+    let kind = kind.unwrap_or(if windowed { Type::Window } else { Type::Bloom });
+    if kind != Type::Window && windowed {
+        return Err(Failure::Says("ERR WINDOW, LAST and GENERATIONS are for TYPE window"));
+    }
+    if kind != Type::Bloom && (nonscaling || growth.is_some()) {
+        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom"));
+    }
+    let form = match kind {
+        Type::Bloom if nonscaling && growth.is_some() => {
+            return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
+        }
+        Type::Bloom if nonscaling => Form::Bloom { growth: None },
+        Type::Bloom => Form::Bloom { growth: growth.or(usual_growth) },
+        Type::Counting => Form::Counting,
+        Type::Window if time.is_some() == last => {
+            return Err(Failure::Says(
+                "ERR a window is either of a time (WINDOW 7d) or of the LAST items",
+            ));
+        }
+        Type::Window => {
+            let generations = generations.unwrap_or(GENERATIONS);
+            Form::Window { milliseconds: time, generations }
+        }
+    };
+    Ok(Plan { form, rate, keys, seed: seed.unwrap_or_else(random) })
+}
+
+fn type_named(word: &[u8]) -> Result<Type, Failure> {
+    let types = [("bloom", Type::Bloom), ("counting", Type::Counting), ("window", Type::Window)];
+    let found = types.into_iter().find(|(name, _)| is(word, name));
+    let unknown = Failure::Says("ERR the types are bloom, counting and window");
+    found.map(|(_, kind)| kind).ok_or(unknown)
+}
+
+/// A time above 0: a number and its unit, or of milliseconds.
+fn milliseconds(word: &[u8]) -> Option<u64> {
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, unit) = word.split_at(digits);
+    let each = match unit {
+        b"" | b"ms" => 1,
+        b"s" => 1_000,
+        b"m" => 60_000,
+        b"h" => 3_600_000,
+        b"d" => 86_400_000,
+        _ => return None,
+    };
+    let number: u64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+    number.checked_mul(each).filter(|time| *time > 0)
+}
+
+/// 16 bytes as 32 digits.
+fn hex(digits: &[u8]) -> Option<[u8; 16]> {
+    let all = std::str::from_utf8(digits).ok()?;
+    let proper = digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit);
+    proper.then(|| u128::from_str_radix(all, 16).ok().map(u128::to_be_bytes)).flatten()
+}
+
+/// The words behind the key that make the same filter anywhere.
+pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
+    let mut words = vec![plan.rate.to_string(), plan.keys.to_string(), "TYPE".to_owned()];
+    let mut more = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+    match plan.form {
+        Form::Bloom { growth: Some(growth) } => {
+            more(&["bloom", "EXPANSION", &growth.to_string()]);
+        }
+        Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
+        Form::Counting => more(&["counting"]),
+        Form::Window { milliseconds, generations } => {
+            match milliseconds {
+                Some(time) => more(&["window", "WINDOW", &time.to_string()]),
+                None => more(&["window", "LAST"]),
+            }
+            more(&["GENERATIONS", &generations.to_string()]);
+        }
+    }
+    more(&["SEED", &format!("{:032x}", u128::from_be_bytes(plan.seed))]);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Plan, Failure> {
+        let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+        parse(&words, Some(2), || [7; 16])
+    }
+
+    #[test]
+    fn plans_become_words_and_plans() {
+        let forms = [
+            Form::Bloom { growth: None },
+            Form::Bloom { growth: Some(1) },
+            Form::Bloom { growth: Some(32768) },
+            Form::Counting,
+            Form::Window { milliseconds: None, generations: 2 },
+            Form::Window { milliseconds: Some(1), generations: 12 },
+            Form::Window { milliseconds: Some(u64::MAX), generations: 4 },
+        ];
+        let seeds = [[0; 16], [255; 16], std::array::from_fn(|at| at as u8)];
+        for form in forms {
+            for seed in seeds {
+                for rate in [0.01, 1e-9, 1.0 / 3.0, f64::MIN_POSITIVE, 1.0 - f64::EPSILON] {
+                    for keys in [1, 100, i64::MAX as u64] {
+                        let plan = Plan { form, rate, keys, seed };
+                        let words = words(&plan);
+                        let words: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
+                        let none = || unreachable!("the seed is told");
+                        assert_eq!(parse(&words, Some(9), none), Ok(plan), "{words:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_become_plans() {
+        let plan = |line| parsed(line).map(|plan| plan.form);
+        assert_eq!(plan("0.01 9"), Ok(Form::Bloom { growth: Some(2) }));
+        assert_eq!(plan("0.01 9 nonscaling type BLOOM"), Ok(Form::Bloom { growth: None }));
+        assert_eq!(plan("0.01 9 TYPE counting"), Ok(Form::Counting));
+        let window = |milliseconds, generations| Ok(Form::Window { milliseconds, generations });
+        assert_eq!(plan("0.01 9 TYPE window LAST"), window(None, 4));
+        assert_eq!(plan("0.01 9 LAST GENERATIONS 12"), window(None, 12));
+        assert_eq!(plan("0.01 9 window 7d"), window(Some(7 * 86_400_000), 4));
+        let seed = "00112233445566778899aabbCCDDEEFF";
+        let seeded = parsed(&format!("0.01 9 SEED {seed}")).unwrap();
+        assert_eq!((seeded.seed[0], seeded.seed[1], seeded.seed[15]), (0, 0x11, 0xff));
+    }
+
+    #[test]
+    fn times() {
+        let times = ["12h", "30m", "45s", "1500ms", "1500", "1d", "18446744073709551615"];
+        let expect = [43_200_000, 1_800_000, 45_000, 1500, 1500, 86_400_000, u64::MAX];
+        assert_eq!(times.map(|time| milliseconds(time.as_bytes())), expect.map(Some));
+        for wrong in ["", "0", "0d", "d", "7x", "7D", "-1s", "+1s", "1.5h", "1 s", "1ms "] {
+            assert_eq!(milliseconds(wrong.as_bytes()), None, "{wrong}");
+        }
+        for large in ["18446744073709551616", "213503982335d"] {
+            assert_eq!(milliseconds(large.as_bytes()), None, "{large}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let wrong = [
+            "0 9",
+            "1 9",
+            "x 9",
+            "0.01 0",
+            "0.01 -1",
+            "0.01 9 TYPE",
+            "0.01 9 TYPE ribbon",
+            "0.01 9 TYPE window",
+            "0.01 9 GENERATIONS 4",
+            "0.01 9 WINDOW 7d LAST",
+            "0.01 9 WINDOW",
+            "0.01 9 WINDOW 0",
+            "0.01 9 LAST 9",
+            "0.01 9 LAST GENERATIONS 1",
+            "0.01 9 LAST GENERATIONS 13",
+            "0.01 9 TYPE bloom LAST",
+            "0.01 9 TYPE counting WINDOW 7d",
+            "0.01 9 TYPE counting EXPANSION 2",
+            "0.01 9 TYPE window LAST NONSCALING",
+            "0.01 9 EXPANSION 0",
+            "0.01 9 EXPANSION 2 NONSCALING",
+            "0.01 9 SEED 00",
+            "0.01 9 SEED +0112233445566778899aabbccddeeff",
+            "0.01 9 SEED 00112233445566778899aabbccddeeffg",
+        ];
+        for line in wrong {
+            assert!(matches!(parsed(line), Err(Failure::Says(_))), "{line}");
+        }
+    }
+}
