@@ -111,7 +111,7 @@ fn every_type_there_and_back_in_pieces() {
     }
 }
 
-/// Larger than the steps in which types are examined while they come.
+/// Larger than the steps of 256 KiB in which types are examined while they come.
 #[test]
 fn what_is_wrong_is_found_while_it_comes_or_at_the_end() {
     for filter in family(1_300_000) {
@@ -128,6 +128,40 @@ fn what_is_wrong_is_found_while_it_comes_or_at_the_end() {
             assert!(received(Receiver::file(1 << 30), &damaged, 100_000).is_err(), "{kind}");
             mend(&mut damaged);
             agree(&format!("{kind} at {at}"), &damaged, 100_000);
+        }
+    }
+}
+
+/// A table is judged block by block while it comes; a run may end in a later block, or far away.
+#[test]
+fn quotient_tables_are_judged_alike_in_any_pieces() {
+    // Wide remainders, so that 80,000 of them in one run are longer than a step of 256 KiB. They are
+    // united of parts, as inserts into long runs are slow.
+    let empty = || QuotientFilter::with_rate(200_000, 1e-9).unwrap();
+    let mut filter = empty();
+    let run = u64::MAX / filter.shape().slots();
+    for part in 0..16 {
+        let mut some = empty();
+        let hashes: Vec<u64> =
+            (part..80_000).step_by(16).map(|at| 50 * run + run / 100_000 * (at + 1)).collect();
+        some.add_hashes(&hashes, &mut Answers::new()).unwrap();
+        filter.union(&some).unwrap();
+    }
+    // Copies, and runs of the usual lengths before and behind.
+    filter.add_hashes(&[3 << 62; 900], &mut Answers::new()).unwrap();
+    (0..60_000u64).for_each(|key| _ = filter.insert(&key).unwrap());
+    assert!(filter.len() > 140_000);
+    let filter = AnyFilter::from(filter);
+    let file = file_of(&filter, "");
+    for cut in [1000, 64 << 10, 256 << 10, 300_001, usize::MAX] {
+        assert!(agree("long runs", &file, cut), "{cut}");
+    }
+    for at in (4096..file.len()).step_by(file.len() / 97) {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= flip;
+            mend(&mut damaged);
+            agree(&format!("byte {at} changed by {flip}"), &damaged, 50_000);
         }
     }
 }

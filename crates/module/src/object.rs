@@ -2,7 +2,10 @@
 
 mod sets;
 
-use petal::{Answers, AnyFilter, HashSpec, Image, Membership, Mover, WindowedBloomFilter};
+use petal::{
+    Answers, AnyFilter, HashSpec, Image, Membership, Mover, ScalableBloomFilter,
+    WindowedBloomFilter,
+};
 
 use crate::parcel::{Content, Incoming, Parcel};
 
@@ -109,6 +112,23 @@ pub(crate) struct Figures {
     pub(crate) rate: f64,
 }
 
+/// A key that is looked for.
+pub(crate) enum Asked<'o, 'k> {
+    Scalable(&'o ScalableBloomFilter, u64),
+    Other(&'o Object, &'k [u8]),
+}
+
+impl Asked<'_, '_> {
+    /// Whether the key may be there, at this time.
+    #[inline]
+    pub(crate) fn found(self, clock: &impl Clock) -> bool {
+        match self {
+            Self::Scalable(filter, hash) => filter.contains_hash(hash),
+            Self::Other(object, key) => object.contains(key, clock),
+        }
+    }
+}
+
 impl From<AnyFilter> for Object {
     fn from(filter: AnyFilter) -> Self {
         match filter {
@@ -187,6 +207,20 @@ impl Object {
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Incoming(_) => None,
         }
+    }
+
+    /// Begins to look for a key: what is in memory far away is asked for, while the caller has
+    /// something else to do.
+    #[inline]
+    pub(crate) fn ask<'o, 'k>(&'o self, key: &'k [u8]) -> Asked<'o, 'k> {
+        if let Self::Filter(filter) = self
+            && let AnyFilter::Scalable(filter) = &**filter
+        {
+            let hash = filter.hash_spec().hash(key);
+            filter.prefetch_hash(hash);
+            return Asked::Scalable(filter, hash);
+        }
+        Asked::Other(self, key)
     }
 
     /// Whether a key may be there, at this time.

@@ -30,7 +30,7 @@ pub(crate) trait Load {
 }
 
 /// Bytes of a field, or of a command that makes a part of an object.
-pub(crate) const PIECE: usize = 4 << 20;
+pub(crate) const PIECE: usize = 1 << 20;
 
 // What the fields of petal's own are.
 const PARCEL: u64 = 0;

@@ -10,7 +10,7 @@ use crate::object::{Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
 /// as large: filters that begin for a hundred keys and get millions have few layers.
-const HEAD_START: (u64, u64) = (8, 1 << 16);
+const HEAD_START: (u64, u64) = (4, 1 << 14);
 /// The part of the rate that the first layer of a filter that grows has.
 const FIRST_SHARE: f64 = 0.25;
 

@@ -18,16 +18,17 @@ use crate::format::read::{check_data_sum, metadata_of, too_short};
 use crate::store::{Lent, Line, Owned, Store as _, StoreMut as _, bytes_of, bytes_of_mut};
 
 /// What has come is looked at again when so many bytes more have.
-const STEP: u64 = 1 << 20;
+const STEP: u64 = 256 << 10;
 
 /// Takes a filter in pieces of any size, for a program that must not wait for the whole: a server
 /// in its event loop.
 ///
 /// Cost: of pushing, a copy and a checksum of the bytes pushed; the memory for the data is asked
-/// for when the header is there, and not written to before they come. Of
-/// [`finish`](Self::finish), nothing that depends on the length of the data; but a
-/// [`QuotientFilter`](crate::QuotientFilter) is examined then, one pass. What else must be
-/// examined, is while it comes.
+/// for when the header is there, and not written to before they come. Types whose data must be
+/// examined are examined while they come, in steps of 256 KiB, so that nothing of
+/// [`finish`](Self::finish) depends on the length of the data. The slowest of them is a
+/// [`QuotientFilter`](crate::QuotientFilter); one that holds a key so often that its copies fill
+/// megabytes is left with those to the end, or takes them in one step.
 ///
 /// After an error nothing is left in it and it takes nothing more.
 pub struct Receiver {

@@ -42,6 +42,11 @@ pub(crate) mod sealed {
         fn touch(&self) -> f64;
         fn insert(&self, kernel: Ready, lines: &mut [Line], hash: u64) -> bool;
         fn contains(&self, kernel: Ready, lines: &[Line], hash: u64) -> bool;
+
+        /// Asks for the lines of a hash, if they are few.
+        fn prefetch(&self, lines: &[Line], hash: u64) {
+            let _ = (lines, hash);
+        }
         /// As many words as the answers need, 64 to a word.
         fn insert_batch(
             &self,
@@ -173,6 +178,11 @@ impl Layout for Shape {
             return found;
         }
         self.contains_by_call(kernel, lines, hash)
+    }
+
+    #[inline]
+    fn prefetch(&self, lines: &[Line], hash: u64) {
+        kernel!(self, |rule| rule.prefetch(lines, hash));
     }
 
     fn insert_batch(

@@ -140,6 +140,14 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         self.shape.contains(self.kernel, self.store.lines(), hash)
     }
 
+    /// Asks for the memory that [`contains_hash`](Self::contains_hash) or
+    /// [`insert_hash`](Filter::insert_hash) will look at: for a caller who has something else to do
+    /// meanwhile. It changes nothing; a classic filter, whose lines are many, does not ask.
+    #[inline]
+    pub fn prefetch_hash(&self, hash: u64) {
+        self.shape.prefetch(self.store.lines(), hash);
+    }
+
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
     ///
     /// Cost: as one by one, but cache misses overlap.

@@ -41,7 +41,7 @@ pub(crate) struct Checked {
     /// Lines, or groups of lines, that need not be looked at again.
     pub(crate) done: usize,
     /// What was seen in them, as the type of filter likes it.
-    pub(crate) seen: u64,
+    pub(crate) seen: [u64; 4],
 }
 
 /// Writes a filter as a `.petal` file.

@@ -100,6 +100,14 @@ impl<const LANES: usize> Rule<LANES> {
         scale(hash, self.blocks) as usize * Self::LINES
     }
 
+    /// Asks for the lines of a hash's block.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, lines: &[Line], hash: u64) {
+        for line in self.lines_of(hash) {
+            super::prefetch(lines, line);
+        }
+    }
+
     /// The lines of a hash's block, of all lines of the filter.
     #[inline(always)]
     pub(super) fn lines_of(&self, hash: u64) -> Range<usize> {

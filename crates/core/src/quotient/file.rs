@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 
 use super::QuotientFilter;
 use super::shape::QuotientShape;
+use super::unsound;
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
@@ -12,6 +13,7 @@ use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::kernel::quotient::{Tally, Walked};
 use crate::membership::sealed::Sealed;
 use crate::membership::{Membership, MembershipMut};
 use crate::store::{Lent, Line, Mapped, Mover, Store, StoreMut};
@@ -22,6 +24,15 @@ const REMAINDER_BITS: usize = 0;
 const DISTINCT: usize = 1;
 const GROWING: usize = 2;
 const PARAMETERS: usize = 3;
+
+/// The last of the numbers that an early check keeps: with fewer lines it need not go on.
+const WAIT: usize = 3;
+
+/// Where an early check has come to.
+fn walked(checked: &Checked) -> Walked {
+    let [slot, total, distinct, _] = checked.seen;
+    Walked { blocks: checked.done, slot: slot as usize, tally: Tally { total, distinct } }
+}
 
 impl<S: Store> Form<S> for QuotientFilter<S> {
     fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self> {
@@ -50,8 +61,28 @@ impl<S: Store> Form<S> for QuotientFilter<S> {
         Ok(Self::over(shape, header.hash, header.facts, distinct, growing, store))
     }
 
-    fn check(&self, data_at: u64, _: Checked) -> Result<()> {
-        self.check_table(data_at)
+    fn check(&self, data_at: u64, checked: Checked) -> Result<()> {
+        self.check_table(data_at, walked(&checked))
+    }
+
+    /// A run that has not come to its end is looked at again when twice as much of it is there, so
+    /// that a long one does not take many passes.
+    fn check_early(&self, data_at: u64, lines: usize, checked: &mut Checked) -> Result<()> {
+        let mut walked = walked(checked);
+        if lines < checked.seen[WAIT] as usize {
+            return Ok(());
+        }
+        self.table
+            .check_early(self.store.lines(), lines, self.shape.slots(), &mut walked)
+            .map_err(|fault| unsound(&fault, data_at))?;
+        let begin = self.table.line_of(walked.blocks);
+        let wait = lines.saturating_add(lines.saturating_sub(begin));
+        let Tally { total, distinct } = walked.tally;
+        *checked = Checked {
+            done: walked.blocks,
+            seen: [walked.slot as u64, total, distinct, wait as u64],
+        };
+        Ok(())
     }
 
     fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::format::header::Facts;
 use crate::hash::HashSpec;
 use crate::kernel::Kernel;
-use crate::kernel::quotient::Table;
+use crate::kernel::quotient::{Fault, Table, Walked};
 use crate::key::Key;
 use crate::membership::Membership;
 use crate::rate;
@@ -348,27 +348,27 @@ impl<S: Store> QuotientFilter<S> {
         let store = Owned::copy_of(self.store.lines())?;
         let Self { shape, hash, facts, distinct, growing, .. } = *self;
         let copy = QuotientFilter::over(shape, hash, facts, distinct, growing, store);
-        copy.check_table(0)?;
+        copy.check_table(0, Walked::default())?;
         Ok(copy)
     }
 
-    fn check_table(&self, data_at: u64) -> Result<()> {
-        let at = |at: usize| usize::try_from(data_at).unwrap_or(usize::MAX).saturating_add(at);
-        match self.table.check(self.store.lines(), self.shape.slots()) {
-            Err(fault) => Err(Error::corrupt(
-                fault.what,
-                at(fault.at),
-                "what the fingerprints make it",
-                "something else",
-            )),
+    fn check_table(&self, data_at: u64, walked: Walked) -> Result<()> {
+        match self.table.check(self.store.lines(), self.shape.slots(), walked) {
+            Err(fault) => Err(unsound(&fault, data_at)),
             Ok(tally) if (tally.total, tally.distinct) != (self.len(), self.distinct) => {
                 let claimed = format!("{} fingerprints, {} different", self.len(), self.distinct);
                 let found = format!("{} and {}", tally.total, tally.distinct);
-                Err(Error::corrupt("number of fingerprints", at(0), claimed, found))
+                Err(Error::corrupt("number of fingerprints", data_at as usize, claimed, found))
             }
             Ok(_) => Ok(()),
         }
     }
+}
+
+/// What is wrong with a table in a file's data that begin there.
+fn unsound(fault: &Fault, data_at: u64) -> Error {
+    let at = usize::try_from(data_at).unwrap_or(usize::MAX).saturating_add(fault.at);
+    Error::corrupt(fault.what, at, "what the fingerprints make it", "something else")
 }
 
 /// Keys that are hashed together, and their hashes looked at while they are in the nearest cache.

@@ -116,6 +116,16 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.newest_first().any(|layer| layer.contains_hash(hash))
     }
 
+    /// Asks for the memory of the newest two layers that [`contains_hash`](Self::contains_hash) will
+    /// look at, where most keys are found: for a caller who has something else to do meanwhile.
+    #[inline]
+    pub fn prefetch_hash(&self, hash: u64) {
+        self.newest.prefetch_hash(hash);
+        if let Some(layer) = self.closed.last() {
+            layer.prefetch_hash(hash);
+        }
+    }
+
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
     ///
     /// Cost: as one by one, but cache misses overlap.

@@ -75,8 +75,9 @@ impl fmt::Debug for Mover<'_> {
 pub struct Owned {
     lines: NonNull<Line>,
     len: usize,
-    /// The pages that the lines lie in; without them, they are on the heap.
-    pages: Option<MmapMut>,
+    /// The pages that the lines lie in; without them, they are on the heap. Boxed, for small filters
+    /// are many.
+    pages: Option<Box<MmapMut>>,
 }
 
 // SAFETY: `Owned` owns its memory alone, as a `Box<[Line]>` would, and `Line` is plain data.
@@ -102,7 +103,7 @@ impl Owned {
                 ask_for_huge_pages(&pages);
             }
             let lines = NonNull::new(pages.as_mut_ptr().cast()).ok_or_else(refused)?;
-            return Ok(Self { lines, len, pages: Some(pages) });
+            return Ok(Self { lines, len, pages: Some(Box::new(pages)) });
         }
         // SAFETY: the layout is not empty: `len` is at least 1.
         let memory = unsafe { alloc_zeroed(layout) };
@@ -236,8 +237,9 @@ mod tests {
             };
             // SAFETY: it does as it must.
             store.relocate(&mut unsafe { Mover::new(&mut move_block) });
+            let mut stay = |_: NonNull<u8>, _: Layout| None;
             // SAFETY: to move nothing is allowed.
-            store.relocate(&mut unsafe { Mover::new(&mut |_, _| None) });
+            store.relocate(&mut unsafe { Mover::new(&mut stay) });
             assert_eq!(moved, moves);
             assert!(store.lines().iter().all(|line| line.0 == [5; 8]));
         }

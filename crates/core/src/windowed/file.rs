@@ -92,7 +92,7 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
     fn check(&self, data_at: u64, mut checked: Checked) -> Result<()> {
         self.check_early(data_at, usize::MAX, &mut checked)?;
         for (generation, count) in self.counts.all().into_iter().enumerate() {
-            let used = checked.seen >> generation & 1 != 0;
+            let used = checked.seen[0] >> generation & 1 != 0;
             if used != (count > 0) {
                 let found = if used { "some" } else { "none" };
                 let expected = format!("those of {count} keys");
@@ -112,7 +112,7 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
         for run in self.store.lines()[from * run..there * run].chunks_exact(run) {
             for (generation, block) in run.chunks_exact(block).enumerate() {
                 let used = block.iter().any(|line| *line != Line::ZERO);
-                checked.seen |= u64::from(used) << generation;
+                checked.seen[0] |= u64::from(used) << generation;
             }
         }
         Ok(())

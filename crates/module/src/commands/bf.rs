@@ -315,8 +315,14 @@ impl Command for Exists {
         if call.len() != 3 {
             return Err(Failure::Arity);
         }
-        let found = match call.read(1).object().known()? {
-            Some(object) => object.contains(call.word(2), call),
+        let key = call.read(1);
+        let found = match key.object().known()? {
+            Some(object) => {
+                let asked = object.ask(call.word(2));
+                // Closing takes as long as fetching a line.
+                drop(key);
+                asked.found(call)
+            }
             None => false,
         };
         call.boolean(found);

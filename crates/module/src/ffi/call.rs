@@ -28,6 +28,15 @@ pub(crate) enum Found<T> {
 }
 
 impl<T> Found<T> {
+    #[inline]
+    fn map<U>(self, map: impl FnOnce(T) -> U) -> Found<U> {
+        match self {
+            Self::Nothing => Found::Nothing,
+            Self::Object(object) => Found::Object(map(object)),
+            Self::Other => Found::Other,
+        }
+    }
+
     /// Nothing, or one of ours.
     pub(crate) fn known(self) -> Result<Option<T>, Failure> {
         match self {
@@ -108,8 +117,8 @@ impl<'a> Call<'a> {
 
     /// Opens the key that a word names, to read.
     #[inline]
-    pub(crate) fn read(&self, at: usize) -> Opened<'_> {
-        self.open(at, abi::READ)
+    pub(crate) fn read(&self, at: usize) -> Read<'_> {
+        Read(self.open(at, abi::READ))
     }
 
     /// Opens the key that a word names, to change it.
@@ -280,7 +289,23 @@ impl Clock for Call<'_> {
     }
 }
 
-/// A key that is open.
+/// A key that is open to be read.
+pub(crate) struct Read<'c>(Opened<'c>);
+
+impl<'c> Read<'c> {
+    /// What the key holds. It outlives the key, which may be closed before: what a key holds stays
+    /// until the command ends, if the command does not change that key.
+    #[inline]
+    pub(crate) fn object(&self) -> Found<&'c Object> {
+        self.0.value().map(|value| {
+            // SAFETY: a value of our types is an `Object`. Only commands change it, one at a time,
+            // and no command of ours opens a key to change it that it reads.
+            unsafe { value.as_ref() }
+        })
+    }
+}
+
+/// A key that is open to be changed.
 pub(crate) struct Opened<'c> {
     key: Option<NonNull<Key>>,
     call: PhantomData<&'c ()>,
@@ -290,24 +315,20 @@ impl Opened<'_> {
     /// What the key holds.
     #[inline]
     pub(crate) fn object(&self) -> Found<&Object> {
-        match self.value() {
+        self.value().map(|value| {
             // SAFETY: a value of our types is an `Object`; nobody changes it while the key is open
             // and borrowed.
-            Found::Object(value) => Found::Object(unsafe { value.as_ref() }),
-            Found::Nothing => Found::Nothing,
-            Found::Other => Found::Other,
-        }
+            unsafe { value.as_ref() }
+        })
     }
 
-    /// What the key holds, to be changed. The key must be open to be changed.
+    /// What the key holds, to be changed.
     #[inline]
     pub(crate) fn object_mut(&mut self) -> Found<&mut Object> {
-        match self.value() {
+        self.value().map(|mut value| {
             // SAFETY: as above; the borrow of the key is exclusive, and a call opens a key once.
-            Found::Object(mut value) => Found::Object(unsafe { value.as_mut() }),
-            Found::Nothing => Found::Nothing,
-            Found::Other => Found::Other,
-        }
+            unsafe { value.as_mut() }
+        })
     }
 
     #[inline]
@@ -330,7 +351,7 @@ impl Opened<'_> {
         }
     }
 
-    /// Puts an object in, instead of whatever was there. The key must be open to be changed.
+    /// Puts an object in, instead of whatever was there.
     pub(crate) fn set(&mut self, object: Object) -> Result<(), Failure> {
         let kind = types::of(&object);
         let value = Box::into_raw(types::counted(object));

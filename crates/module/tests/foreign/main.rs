@@ -10,6 +10,10 @@
 
 mod aof;
 mod captures;
+mod citizen;
+mod clients;
+mod cluster;
+mod commands;
 mod copies;
 mod hostile;
 mod memory;

@@ -27,7 +27,7 @@ const fn cuckoo(key: &'static str, make: Option<&'static str>) -> Kind {
 /// Those that RedisBloom has too.
 const COMMON: &[Kind] = &[
     bloom("bf:auto", None),
-    bloom("bf:fixed", Some("BF.RESERVE bf:fixed 0.001 10000 NONSCALING")),
+    bloom("bf:fixed", Some("BF.RESERVE bf:fixed 0.001 100000 NONSCALING")),
     bloom("bf:scaled", Some("BF.RESERVE bf:scaled 0.01 50")),
     bloom("bf:x4", Some("BF.RESERVE bf:x4 0.02 30 EXPANSION 4")),
     bloom("bf:equal", Some("BF.RESERVE bf:equal 0.001 400 EXPANSION 1")),
@@ -43,6 +43,18 @@ const OWN: &[Kind] = &[];
 pub(crate) struct Zoo {
     kinds: Vec<&'static Kind>,
     items: usize,
+}
+
+/// The commands that make those that do not make themselves, with this behind their names.
+pub(crate) fn lines_that_make(tag: &str) -> Vec<String> {
+    let made = COMMON.iter().chain(OWN).filter_map(|kind| Some((kind.key, kind.make?)));
+    made.map(|(key, line)| line.replace(key, &format!("{key}{tag}"))).collect()
+}
+
+/// The keys with this behind their names, and the family of commands that each has.
+pub(crate) fn keys_with(tag: &str) -> Vec<(String, &'static str)> {
+    let all = COMMON.iter().chain(OWN);
+    all.map(|kind| (format!("{}{tag}", kind.key), &kind.add[..2])).collect()
 }
 
 /// Makes a key of every kind and fills it.

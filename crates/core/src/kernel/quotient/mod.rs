@@ -34,7 +34,8 @@ pub(crate) use change::Inserted;
 use fill::Fill;
 use select::Select;
 pub(crate) use table::Table;
-use walk::{Fault, Tally, Walk};
+use walk::Walk;
+pub(crate) use walk::{Fault, Tally, Walked};
 
 /// Slots of a block.
 pub(crate) const SLOTS: usize = 64;

@@ -1,7 +1,7 @@
 //! A table's rule with the instructions that it is worked with, and the loops over many hashes.
 
 use super::select::Portable;
-use super::{Fault, Fill, HEAD, Inserted, Rule, Select, Tally, Walk};
+use super::{Fault, Fill, HEAD, Inserted, Rule, Select, Tally, Walk, Walked};
 use crate::kernel::{Kernel, Ready, prefetch, scale};
 use crate::store::{Line, bytes_of, bytes_of_mut};
 
@@ -229,8 +229,30 @@ impl Table {
     /// fingerprints.
     ///
     /// Cost: one pass.
-    pub(crate) fn check(&self, lines: &[Line], quotients: u64) -> Result<Tally, Fault> {
-        self.rule.check(bytes_of(lines), quotients)
+    pub(crate) fn check(
+        &self,
+        lines: &[Line],
+        quotients: u64,
+        walked: Walked,
+    ) -> Result<Tally, Fault> {
+        self.rule.check(bytes_of(lines), quotients, walked)
+    }
+
+    /// The same as far as it can be told from the first so many lines.
+    pub(crate) fn check_early(
+        &self,
+        lines: &[Line],
+        there: usize,
+        quotients: u64,
+        walked: &mut Walked,
+    ) -> Result<(), Fault> {
+        let blocks = there.saturating_mul(Line::BYTES) / self.rule.at(1);
+        self.rule.check_blocks(bytes_of(lines), quotients, blocks.min(self.rule.blocks), walked)
+    }
+
+    /// The line in which a block begins.
+    pub(crate) fn line_of(&self, block: usize) -> usize {
+        self.rule.at(block) / Line::BYTES
     }
 
     /// Asks for the lines in which something will be moved for a hash: those of the next block

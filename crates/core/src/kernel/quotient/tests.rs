@@ -3,7 +3,7 @@
 use petal_testkit::rng::Rng;
 
 use super::select::Portable;
-use super::{Inserted, Rule, SLOTS, Select, Walk};
+use super::{Inserted, Rule, SLOTS, Select, Walk, Walked};
 
 fn selections(test: impl Fn(&dyn Fn(u64, u32) -> u32)) {
     test(&|word, n| Portable.nth_one(word, n));
@@ -95,7 +95,10 @@ fn drive(select: impl Select, rule: Rule, quotients: u64, steps: usize, seed: u6
             );
         }
         if step % 50 == 0 {
-            let tally = rule.check(&bytes, quotients).map_err(|fault| fault.what).unwrap();
+            let tally = rule
+                .check(&bytes, quotients, Walked::default())
+                .map_err(|fault| fault.what)
+                .unwrap();
             let mut distinct = list.clone();
             distinct.dedup();
             assert_eq!((tally.total, tally.distinct), (list.len() as u64, distinct.len() as u64));

@@ -1,5 +1,7 @@
 //! All fingerprints in order, and whether a table is sound.
 
+use std::ops::Range;
+
 use super::fill::near;
 use super::{HEAD, Rule, SLOTS};
 
@@ -62,32 +64,29 @@ pub(crate) struct Tally {
     pub(crate) distinct: u64,
 }
 
+/// How far a check has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Walked {
+    /// Blocks whose runs have been looked at.
+    pub(crate) blocks: usize,
+    /// Slots before this one are accounted for; those runs end before it.
+    pub(crate) slot: usize,
+    pub(crate) tally: Tally,
+}
+
 impl Rule {
-    /// Walks through a whole table of so many quotients: whether it is what inserts would have
+    /// Walks through what is left of a whole table of so many quotients: whether it is what inserts would have
     /// made of its fingerprints, bit by bit.
-    pub(crate) fn check(self, bytes: &[u8], quotients: u64) -> Result<Tally, Fault> {
-        let mut tally = Tally::default();
-        // Slots before `slot` are accounted for; runs of the blocks before end before `slot` or
-        // there.
-        let mut slot = 0;
-        for block in 0..self.blocks {
-            let fault = |what| Err(Fault { what, at: self.at(block) });
-            if self.near(bytes, block) != near(slot, block) {
-                return fault("offset of a block of slots");
-            }
-            let mut left = self.occupied(bytes, block);
-            while left != 0 {
-                let quotient = block * SLOTS + left.trailing_zeros() as usize;
-                left &= left - 1;
-                if quotient as u64 >= quotients {
-                    return fault("quotient");
-                }
-                if slot < quotient {
-                    self.check_free(bytes, slot, quotient)?;
-                    slot = quotient;
-                }
-                slot = self.check_run(bytes, slot, &mut tally)?;
-            }
+    pub(crate) fn check(
+        self,
+        bytes: &[u8],
+        quotients: u64,
+        mut walked: Walked,
+    ) -> Result<Tally, Fault> {
+        self.check_blocks(bytes, quotients, self.blocks, &mut walked)?;
+        let Walked { blocks, slot, tally } = walked;
+        if blocks < self.blocks {
+            return Err(Fault { what: "run without an end", at: self.at(blocks) });
         }
         self.check_free(bytes, slot, self.slots())?;
         let used = self.at(self.blocks);
@@ -97,10 +96,65 @@ impl Rule {
         }
     }
 
-    /// Walks through a run; returns the slot behind it.
-    fn check_run(self, bytes: &[u8], start: usize, tally: &mut Tally) -> Result<usize, Fault> {
+    /// Walks on through a table of which so many blocks are there, and stops before the first block
+    /// with a run that does not end in them.
+    pub(crate) fn check_blocks(
+        self,
+        bytes: &[u8],
+        quotients: u64,
+        blocks: usize,
+        walked: &mut Walked,
+    ) -> Result<(), Fault> {
+        while walked.blocks < blocks {
+            match self.check_block(bytes, quotients, blocks * SLOTS, *walked)? {
+                Some(further) => *walked = further,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks through the runs of a block; nothing if one does not end before a slot.
+    fn check_block(
+        self,
+        bytes: &[u8],
+        quotients: u64,
+        end: usize,
+        walked: Walked,
+    ) -> Result<Option<Walked>, Fault> {
+        let Walked { blocks: block, mut slot, mut tally } = walked;
+        let fault = |what| Err(Fault { what, at: self.at(block) });
+        if self.near(bytes, block) != near(slot, block) {
+            return fault("offset of a block of slots");
+        }
+        let mut left = self.occupied(bytes, block);
+        while left != 0 {
+            let quotient = block * SLOTS + left.trailing_zeros() as usize;
+            left &= left - 1;
+            if quotient as u64 >= quotients {
+                return fault("quotient");
+            }
+            if slot < quotient {
+                self.check_free(bytes, slot, quotient)?;
+                slot = quotient;
+            }
+            match self.check_run(bytes, slot..end, &mut tally)? {
+                Some(behind) => slot = behind,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Walked { blocks: block + 1, slot, tally }))
+    }
+
+    /// Walks through a run; returns the slot behind it, if it ends in these slots.
+    fn check_run(
+        self,
+        bytes: &[u8],
+        slots: Range<usize>,
+        tally: &mut Tally,
+    ) -> Result<Option<usize>, Fault> {
         let mut before = None;
-        for slot in start..self.slots() {
+        for slot in slots {
             let here = self.slot(bytes, slot);
             if before > Some(here) {
                 return Err(Fault { what: "order of remainders", at: self.place(slot).0 });
@@ -109,10 +163,10 @@ impl Rule {
             tally.distinct += u64::from(before != Some(here));
             before = Some(here);
             if self.is_end(bytes, slot) {
-                return Ok(slot + 1);
+                return Ok(Some(slot + 1));
             }
         }
-        Err(Fault { what: "run without an end", at: self.at(start / SLOTS) })
+        Ok(None)
     }
 
     /// Slots from one to before another are free.

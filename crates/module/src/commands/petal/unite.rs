@@ -6,7 +6,7 @@ use super::{KEY, NOT_FOUND, PETAL};
 use crate::about::{ASKED, About, Arg, ArgKind, Keys, PUT, key};
 use crate::commands::limit;
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Opened};
+use crate::ffi::{Call, Command, Failure, Read};
 use crate::object::Refusal;
 
 pub(in crate::commands) struct Merge;
@@ -38,7 +38,7 @@ impl Command for Merge {
         let there = destination.object().known()?.is_some();
         // A key that is open to be changed is never opened again. Its own items are in it.
         let others = (2..call.len()).filter(|at| !there || call.word(*at) != call.word(1));
-        let sources: Vec<Opened<'_>> = others.map(|at| call.read(at)).collect();
+        let sources: Vec<Read<'_>> = others.map(|at| call.read(at)).collect();
         let mut objects = Vec::with_capacity(sources.len());
         for source in &sources {
             objects.push(source.object().known()?.ok_or(NOT_FOUND)?);

@@ -38,7 +38,7 @@ impl Cluster {
         ClusterClient { ports, owners: HashMap::new(), clients: HashMap::new() }
     }
 
-    /// The node that has a slot.
+    /// The node that has keys of a slot.
     pub(crate) fn owner(&self, slot: u16) -> usize {
         let slot = format!("CLUSTER COUNTKEYSINSLOT {slot}");
         self.nodes.iter().position(|node| node.ask(&slot).int() > 0).expect("a slot with keys")

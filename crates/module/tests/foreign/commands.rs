@@ -1,0 +1,159 @@
+//! What the server knows of the commands: their descriptions, keys and rights.
+
+use crate::server::{Reply, Server};
+use crate::zoo;
+
+/// A line of each command that is well formed; keys come as `key` and `key2`.
+const LINES: &[&str] = &[
+    "bf.reserve key 0.01 100 EXPANSION 2",
+    "bf.add key item",
+    "bf.madd key item item2",
+    "bf.insert key CAPACITY 100 ERROR 0.01 ITEMS item",
+    "bf.exists key item",
+    "bf.mexists key item item2",
+    "bf.card key",
+    "bf.info key CAPACITY",
+    "bf.scandump key 0",
+    "bf.loadchunk key 1 chunk",
+    "cf.reserve key 100 BUCKETSIZE 2",
+    "cf.add key item",
+    "cf.addnx key item",
+    "cf.insert key CAPACITY 100 ITEMS item",
+    "cf.insertnx key ITEMS item",
+    "cf.exists key item",
+    "cf.mexists key item item2",
+    "cf.del key item",
+    "cf.count key item",
+    "cf.compact key",
+    "cf.info key",
+    "cf.scandump key 0",
+    "cf.loadchunk key 1 chunk",
+];
+
+/// The names of all commands that the module has.
+fn names(server: &Server) -> Vec<String> {
+    let all = server.ask("COMMAND LIST FILTERBY MODULE petal");
+    let mut all: Vec<_> = all.items().iter().map(Reply::text).collect();
+    all.sort();
+    all
+}
+
+fn name(line: &str) -> &str {
+    line.split(' ').next().unwrap()
+}
+
+/// Words of a set or list of words, such as flags.
+fn words(reply: &Reply) -> Vec<String> {
+    match reply {
+        Reply::Array(items) | Reply::Set(items) => items.iter().map(Reply::text).collect(),
+        other => panic!("no list: {other:?}"),
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn every_command_is_here() {
+    let server = Server::new();
+    let mut listed: Vec<_> = LINES.iter().map(|line| name(line).to_owned()).collect();
+    listed.sort();
+    assert_eq!(names(&server), listed);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn the_server_knows_arity_flags_and_keys() {
+    let server = Server::new();
+    for name in names(&server) {
+        let info = server.ask(&format!("COMMAND INFO {name}"));
+        let fields = info.items()[0].items();
+        let (arity, flags) = (fields[1].int(), words(&fields[2]));
+        assert!(arity.abs() >= 2, "{name}: {arity}");
+        let reads = flags.contains(&"readonly".to_owned());
+        assert_ne!(reads, flags.contains(&"write".to_owned()), "{name}: {flags:?}");
+        assert!(flags.contains(&"module".to_owned()));
+        if !reads && !matches!(&*name, "cf.del" | "cf.compact" | "petal.del") {
+            assert!(flags.contains(&"denyoom".to_owned()), "{name} takes memory");
+        }
+        let specs = fields[8].items();
+        assert!(!specs.is_empty(), "{name}: no keys");
+        for spec in specs {
+            let flags = words(spec.field("flags"));
+            let shown = format!("{name}: {flags:?}");
+            assert!(
+                flags.iter().any(|flag| flag == if reads { "RO" } else { "RW" }) || !reads,
+                "{shown}"
+            );
+            assert!(reads || !flags.iter().any(|flag| flag == "RO") || specs.len() > 1, "{shown}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn keys_are_found_in_every_command() {
+    let server = Server::new();
+    for line in LINES {
+        let keys = server.ask(&format!("COMMAND GETKEYS {line}"));
+        let expected: Vec<_> = line.split(' ').filter(|word| word.starts_with("key")).collect();
+        assert_eq!(words(&keys), expected, "{line}");
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn every_command_has_documentation() {
+    let server = Server::new();
+    for name in names(&server) {
+        let docs = server.ask(&format!("COMMAND DOCS {name}"));
+        let docs = &docs.items()[1];
+        for field in ["summary", "since", "complexity"] {
+            assert!(!docs.field(field).text().is_empty(), "{name}: {field}");
+        }
+        assert_eq!(docs.field("group").text(), "module");
+        let arguments = docs.field("arguments").items();
+        assert!(arguments.iter().any(|argument| argument.field("type").text() == "key"), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn a_user_who_may_read_may_ask_and_not_change() {
+    let server = Server::new();
+    let zoo = zoo::filled(&server, 10);
+    server.ask("ACL SETUSER reader on >secret +@all %R~*").ok();
+    let mut reader = server.client();
+    reader.ask("AUTH reader secret").ok();
+    for line in LINES {
+        let info = server.ask(&format!("COMMAND INFO {}", name(line)));
+        let reads = words(&info.items()[0].items()[2]).contains(&"readonly".to_owned());
+        let family = if line.starts_with("cf") { "cf:auto" } else { "bf:auto" };
+        let reply = reader.ask(&line.replace("key", family));
+        let refused = matches!(&reply, Reply::Error(error) if error.starts_with("NOPERM"));
+        assert_eq!(refused, !reads, "{line}: {reply:?}");
+    }
+    zoo.assert_members(&server);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn a_user_is_held_to_their_keys_and_commands() {
+    let server = Server::new();
+    server.ask("ACL SETUSER crawler on >secret +bf.madd +bf.mexists ~seen:*").ok();
+    let mut crawler = server.client();
+    crawler.ask("AUTH crawler secret").ok();
+    assert_eq!(crawler.ask("BF.MADD seen:a x").ints(), [1]);
+    assert_eq!(crawler.ask("BF.MEXISTS seen:a x y").ints(), [1, 0]);
+    for line in ["BF.MADD other x", "BF.MEXISTS other x", "BF.ADD seen:a x", "CF.ADD seen:c x"] {
+        assert!(crawler.ask(line).error().starts_with("NOPERM"), "{line}");
+    }
+    // Servers from 7.4 and Valkey 8 have categories for modules.
+    if words(&server.ask("ACL CAT")).contains(&"bloom".to_owned()) {
+        server.ask("ACL SETUSER bloomer on >secret +@bloom -@cuckoo ~*").ok();
+        let mut bloomer = server.client();
+        bloomer.ask("AUTH bloomer secret").ok();
+        assert_eq!(bloomer.ask("BF.ADD seen:b x").int(), 1);
+        assert!(bloomer.ask("CF.ADD seen:c x").error().starts_with("NOPERM"));
+    } else {
+        println!("left out: this server has no ACL categories for modules");
+    }
+}
