@@ -8,7 +8,7 @@ use std::ffi::CStr;
 
 pub(crate) use crate::fields::{Load, Save};
 use crate::object::{Kind, Object};
-use crate::parcel::{Incoming, Parcel};
+use crate::parcel::Incoming;
 
 /// Bytes of a field, or of a command that makes a part of an object.
 pub(crate) const PIECE: usize = 1 << 20;
