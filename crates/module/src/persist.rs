@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 
 use crate::object::{Kind, Object};
-use crate::parcel::{Incoming, Parcel};
+use crate::parcel::Incoming;
 
 /// Fields that are written one after the other.
 pub(crate) trait Save {

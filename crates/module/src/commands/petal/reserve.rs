@@ -183,9 +183,15 @@ fn milliseconds(word: &[u8]) -> Option<u64> {
 
 /// 16 bytes as 32 digits.
 fn hex(digits: &[u8]) -> Option<[u8; 16]> {
-    let all = std::str::from_utf8(digits).ok()?;
-    let proper = digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit);
-    proper.then(|| u128::from_str_radix(all, 16).ok().map(u128::to_be_bytes)).flatten()
+    let mut seed = [0; 16];
+    if digits.len() != 2 * seed.len() {
+        return None;
+    }
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    for (byte, pair) in seed.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    Some(seed)
 }
 
 /// The words behind the key that make the same filter anywhere.
@@ -206,7 +212,8 @@ pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
             more(&["GENERATIONS", &generations.to_string()]);
         }
     }
-    more(&["SEED", &format!("{:032x}", u128::from_be_bytes(plan.seed))]);
+    let seed: String = plan.seed.iter().map(|byte| format!("{byte:02x}")).collect();
+    more(&["SEED", &seed]);
     words
 }
 
