@@ -28,7 +28,7 @@ fn slots_move_while_a_client_writes_and_nothing_is_lost() {
     let cluster = Cluster::new();
     // One slot for all of them, so that every move takes every kind.
     let tag = "{moving}";
-    let home = slot(tag[1..tag.len() - 1].as_bytes());
+    let home = slot(&tag.as_bytes()[1..tag.len() - 1]);
     let mut first = cluster.client();
     for line in zoo::lines_that_make(tag) {
         first.ask(&line).ok();

@@ -190,7 +190,7 @@ fn many_small_windows_are_small() {
     server.ask("CONFIG SET maxmemory 0").ok();
     // An empty module key's own part is what a string of the same name takes, about.
     let mut client = server.client();
-    let lines = |line: fn(u32) -> String| (0..windows).map(move |number| line(number));
+    let lines = |line: fn(u32) -> String| (0..windows).map(line);
     let mut run = |line: fn(u32) -> String| {
         let commands: Vec<Vec<String>> =
             lines(line).map(|line| line.split(' ').map(str::to_owned).collect()).collect();
