@@ -15,6 +15,7 @@ mod clients;
 mod cluster;
 mod commands;
 mod copies;
+mod cuckoo;
 mod hostile;
 mod memory;
 mod petal;
