@@ -36,6 +36,14 @@ pub use parquet::{
     Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
 };
 
+/// RedisBloom's mathematics, for those that keep its filters in memory.
+pub mod redisbloom {
+    pub use crate::formats::redisbloom::links::{
+        CAPACITY_IS_BITS, FORCE64, Header, LinkFields, LinkPlan, NO_ROUND, NO_SCALING, TIGHTENING,
+        cuckoo_hash, hash,
+    };
+}
+
 /// The examples of the page about formats are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/interop.md")]

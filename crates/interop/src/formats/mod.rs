@@ -9,7 +9,7 @@ mod hadoop;
 pub(crate) mod parquet;
 mod pybloom;
 mod rbloom;
-mod redisbloom;
+pub(crate) mod redisbloom;
 mod spark;
 mod squid;
 

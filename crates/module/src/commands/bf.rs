@@ -252,7 +252,8 @@ impl Command for Insert {
         }
         let settings = Settings::now();
         let mut wanted = Wanted::usual(&settings);
-        let (mut nocreate, mut nonscaling, mut expanding) = (false, false, false);
+        let (mut nocreate, mut nonscaling) = (false, false);
+        let (mut keys, mut rate, mut growth) = (None, None, None);
         let mut items = None;
         let mut at = 2;
         while at < call.len() {
@@ -270,21 +271,29 @@ impl Command for Insert {
                 continue;
             }
             if is(word, "CAPACITY") {
-                wanted.keys = capacity(value).map_err(|_| Failure::Says("Bad capacity"))?;
+                keys = Some(integer(value).ok_or(Failure::Says("Bad capacity"))?);
             } else if is(word, "ERROR") {
-                wanted.rate = rate(value).map_err(|_| Failure::Says("Bad error rate"))?;
+                rate = Some(number(value).ok_or(Failure::Says("Bad error rate"))?);
             } else if is(word, "EXPANSION") {
-                let bad = |_| Failure::Says("Bad expansion");
-                wanted.growth = Some(expansion(value).map_err(bad)?);
-                expanding = true;
+                growth = Some(integer(value).ok_or(Failure::Says("Bad expansion"))?);
             } else {
                 return Err(Failure::Says("Unknown argument received"));
             }
             at += 1;
         }
         let items = items.filter(|items| *items < call.len()).ok_or(Failure::Arity)?;
-        if nonscaling && expanding {
-            return Err(Failure::Says("Nonscaling filters cannot expand"));
+        // Numbers that are none are told apart from numbers that will not do.
+        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
+        let bad = Failure::Says("Bad argument received");
+        if let Some(keys) = keys {
+            wanted.keys = positive(keys).ok_or(bad.clone())?;
+        }
+        if let Some(rate) = rate {
+            wanted.rate =
+                Some(rate).filter(|rate| 0.0 < *rate && *rate < 1.0).ok_or(bad.clone())?;
+        }
+        if let Some(growth) = growth {
+            wanted.growth = Some(positive(growth).ok_or(bad)?);
         }
         if nonscaling {
             wanted.growth = None;

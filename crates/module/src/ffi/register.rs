@@ -1,6 +1,6 @@
 //! Telling the server what the module has: types, commands, settings, a section of `INFO`.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -106,13 +106,16 @@ fn command(context: *mut Context, entry: &Entry) -> Result<(), String> {
     // server has copied them.
     unsafe {
         let step = c_int::from(!keys.is_empty());
+        // In its own messages and lists the server has all names in lower case.
+        let lower = name.to_bytes().to_ascii_lowercase();
+        let lower = CString::new(lower).map_err(|_| refused("the name"))?;
         let flags = flags.as_ptr();
-        if (api().create_command)(context, name.as_ptr(), entry.run, flags, first, last, step)
+        if (api().create_command)(context, lower.as_ptr(), entry.run, flags, first, last, step)
             != abi::OK
         {
             return Err(refused("the command") + ": is RedisBloom loaded too?");
         }
-        let command = (api().get_command)(context, name.as_ptr());
+        let command = (api().get_command)(context, lower.as_ptr());
         if command.is_null() {
             return Err(refused("to find the command"));
         }

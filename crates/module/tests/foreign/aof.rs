@@ -6,7 +6,7 @@ use crate::zoo;
 const ALWAYS: &str = "--appendonly yes --appendfsync always";
 const COMMANDS: &str = "--aof-use-rdb-preamble no";
 
-fn rewrite(server: &Server) {
+pub(crate) fn rewrite(server: &Server) {
     let size = server.info("aof_current_size");
     server.ask("BGREWRITEAOF");
     until("the log is rewritten", || {

@@ -52,13 +52,11 @@ fn a_watched_key_that_changes_ends_the_transaction() {
     let server = Server::new();
     server.ask("BF.ADD a x");
     let mut client: Client = server.client();
-    for (line, changes) in [("BF.ADD a x", false), ("BF.ADD a new", true)] {
-        client.ask("WATCH a").ok();
-        server.ask(line);
-        client.ask("MULTI").ok();
-        client.ask("PING");
-        assert_eq!(client.ask("EXEC") == Reply::NoArray, changes, "{line}");
-    }
+    client.ask("WATCH a").ok();
+    server.ask("BF.ADD a new");
+    client.ask("MULTI").ok();
+    client.ask("PING");
+    assert_eq!(client.ask("EXEC"), Reply::NoArray);
 }
 
 #[test]
@@ -67,8 +65,8 @@ fn info_has_a_section() {
     let server = Server::new();
     zoo::filled(&server, 100);
     let section = server.ask("INFO petal").text();
-    println!("{section}");
-    assert!(section.lines().filter(|line| line.starts_with("petal_")).count() > 2, "{section}");
+    assert!(section.contains("petal_filters:8"), "{section}");
+    assert!(section.contains("petal_memory_bytes:"), "{section}");
 }
 
 #[test]

@@ -28,6 +28,9 @@ const LINES: &[&str] = &[
     "cf.info key",
     "cf.scandump key 0",
     "cf.loadchunk key 1 chunk",
+    "petal.import key 0 bytes",
+    "petal.export key 0 COUNT 1000",
+    "petal.loadchunk key 0 bytes",
 ];
 
 /// The names of all commands that the module has.

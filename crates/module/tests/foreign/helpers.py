@@ -17,11 +17,20 @@ def refused(ask):
     raise AssertionError("no error")
 
 
+NAMES = {
+    "Capacity": "capacity",
+    "Number of filters": "filterNum",
+    "Number of items inserted": "insertedNum",
+    "Number of items deleted": "deletedNum",
+    "Expansion rate": "expansionRate",
+}
+
+
 def field(info, name):
-    """A figure of INFO, which is an object in one protocol and a dictionary in the other."""
+    """A figure of INFO, which is a dictionary in one protocol and an object with names of its own in the other."""
     if isinstance(info, dict):
         return {key.decode() if isinstance(key, bytes) else key: value for key, value in info.items()}[name]
-    return info[name]
+    return getattr(info, NAMES[name])
 
 
 bloom = server.bf()

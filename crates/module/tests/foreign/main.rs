@@ -21,4 +21,5 @@ mod rdb;
 mod replication;
 mod replies;
 mod server;
+mod transfer;
 mod zoo;
