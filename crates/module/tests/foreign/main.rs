@@ -17,6 +17,7 @@ mod commands;
 mod copies;
 mod hostile;
 mod memory;
+mod petal;
 mod rdb;
 mod replication;
 mod replies;
