@@ -74,10 +74,10 @@ impl<'a> Call<'a> {
     /// The server gave these, and the call is not over.
     pub(super) unsafe fn new(context: *mut Context, words: *mut *mut Text, count: c_int) -> Self {
         let count = usize::try_from(count).unwrap_or(0);
-        // SAFETY: the server gives as many words as it says.
         let words = if count == 0 || words.is_null() {
             &[][..]
         } else {
+            // SAFETY: the server gives as many words as it says.
             unsafe { std::slice::from_raw_parts(words, count) }
         };
         Self { context, words, replied: Cell::new(false) }
