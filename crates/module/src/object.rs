@@ -1,5 +1,6 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
+mod deleting;
 mod sets;
 
 use petal::{
@@ -7,8 +8,11 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::chain::Chain;
+use crate::compat::Cuckoo;
 use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) use crate::refusal::Refusal;
+pub(crate) use deleting::{CuckooFigures, Deleting, Room};
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -46,6 +50,10 @@ pub(crate) enum Object {
     Window(WindowedBloomFilter),
     /// A filter of petal's, of any other type.
     Filter(Box<AnyFilter>),
+    /// petal's filter of `CF.*`.
+    Chain(Box<Chain>),
+    /// RedisBloom's cuckoo filter.
+    Cuckoo(Box<Cuckoo>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
 }
@@ -115,7 +123,10 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
-            Content::Row(..) => Err("rows are not known here".to_owned()),
+            Content::Row(words, layers) => match Chain::of(words, layers) {
+                Ok(chain) => Ok(Self::Chain(Box::new(chain))),
+                Err(refusal) => Err(refusal.told()),
+            },
         }
     }
 
@@ -124,22 +135,25 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.face()),
-            Self::Incoming(_) => None,
+            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => None,
         }
     }
 
-    /// As bytes in pieces, if it is a filter of petal's.
+    /// As bytes in pieces, if it is one filter of petal's.
     pub(crate) fn image(&self) -> Option<Image<'_>> {
         match self {
             Self::Window(filter) => Some(filter.image()),
             Self::Filter(filter) => Some(filter.image()),
-            Self::Incoming(_) => None,
+            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => None,
         }
     }
 
     /// As a parcel, if it is in petal's own layout and whole.
     pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
-        self.image().map(Parcel::of)
+        match self {
+            Self::Chain(chain) => Some(Parcel::of_row(chain.words(), chain.images())),
+            object => object.image().map(Parcel::of),
+        }
     }
 
     /// Moves its blocks of memory.
@@ -147,14 +161,16 @@ impl Object {
         match self {
             Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
-            Self::Incoming(_) => {}
+            Self::Chain(chain) => chain.relocate(mover),
+            Self::Cuckoo(_) | Self::Incoming(_) => {}
         }
     }
 
     /// How the server keeps it.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
+            Self::Window(_) | Self::Filter(_) | Self::Chain(_) | Self::Incoming(_) => Kind::Petal,
+            Self::Cuckoo(_) => Kind::RedisCuckoo,
         }
     }
 
@@ -168,6 +184,8 @@ impl Object {
                     filter.face().memory_usage()
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
+                Self::Chain(chain) => chain.memory_usage(),
+                Self::Cuckoo(filter) => filter.memory_usage(),
                 Self::Incoming(incoming) => incoming.memory_usage(),
             }
     }
@@ -177,6 +195,8 @@ impl Object {
         match self {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
+            Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
+            Self::Cuckoo(filter) => filter.copy().ok().map(|copy| Self::Cuckoo(Box::new(copy))),
             Self::Incoming(_) => None,
         }
     }
@@ -211,7 +231,7 @@ impl Object {
             Self::Window(filter) => {
                 filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
-            Self::Incoming(_) => false,
+            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => false,
         }
     }
 
@@ -232,7 +252,9 @@ impl Object {
                 let face = filter.face();
                 face.contains_hashes(&hashes(face.hash_spec(), keys), found);
             }
-            Self::Incoming(_) => found.answer(keys.count(), |_| false),
+            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => {
+                found.answer(keys.count(), |_| false);
+            }
         }
     }
 
@@ -243,7 +265,7 @@ impl Object {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 _ => false,
             },
-            Self::Window(_) | Self::Incoming(_) => false,
+            Self::Window(_) | Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => false,
         }
     }
 
@@ -259,7 +281,7 @@ impl Object {
                 }
                 _ => Told::New,
             },
-            Self::Incoming(_) => Told::New,
+            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => Told::New,
         }
     }
 
@@ -297,13 +319,21 @@ impl Object {
                 inserted
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
-            Self::Incoming(_) => Inserted { refused: Some(Refusal::Type), ..Inserted::default() },
+            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => {
+                Inserted { refused: Some(Refusal::Type), ..Inserted::default() }
+            }
         }
     }
 
     /// What `BF.INFO` tells.
     pub(crate) fn figures(&self) -> Figures {
         let size = self.memory_usage();
+        if let Some(filter) = self.deleting() {
+            let CuckooFigures { layers, items, .. } = filter.figures();
+            let (capacity, rate) = filter.promise();
+            let expansion = Some(filter.figures().expansion.into()).filter(|growth| *growth > 0);
+            return Figures { capacity, size, layers, items, expansion, rate };
+        }
         let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
         let (mut capacity, mut layers, mut expansion) = (face.planned_keys(), 1, None);
         if let Self::Filter(filter) = self

@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 
+use crate::compat::Cuckoo;
 pub(crate) use crate::fields::{Load, Save};
 use crate::object::{Kind, Object};
 use crate::parcel::Incoming;
@@ -28,6 +29,7 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
             }
             out.bytes(&[]);
         }
+        Object::Cuckoo(filter) => filter.save(out),
         object => {
             if let Some(parcel) = object.parcel() {
                 out.unsigned(PARCEL);
@@ -45,6 +47,10 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
 pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
     match (kind, version) {
         (Kind::Petal, 1) => load_petal(input),
+        (Kind::RedisCuckoo, version) => match Cuckoo::load(version, input) {
+            Ok(filter) => Ok(Object::Cuckoo(Box::new(filter))),
+            Err(refusal) => Err(refusal.told()),
+        },
         (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
     }
 }
@@ -79,6 +85,15 @@ fn load_petal(input: &mut impl Load) -> Result<Object, String> {
 
 /// The commands that make an object anew: command, position, bytes.
 pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) {
+    if let Object::Cuckoo(filter) = object {
+        emit(c"CF.LOADCHUNK", 1, &filter.header());
+        let mut position = 1;
+        while let Some((next, chunk)) = filter.chunk(position) {
+            emit(c"CF.LOADCHUNK", next, chunk);
+            position = next;
+        }
+        return;
+    }
     let mut offset = 0;
     let mut emit = |command, piece: &[u8]| {
         emit(command, offset, piece);

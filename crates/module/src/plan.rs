@@ -6,6 +6,8 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::chain::{Chain, ChainPlan};
+
 use crate::object::{Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
@@ -39,6 +41,9 @@ pub(crate) enum Form {
     Counting,
     /// petal's Bloom filter of the last keys, or of the last milliseconds.
     Window { milliseconds: Option<u64>, generations: u32 },
+    /// petal's filter of `CF.*`: growing by this factor, or never if it is 0, and what it shall tell
+    /// of buckets.
+    Cuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
 }
 
 impl Plan {
@@ -52,6 +57,8 @@ impl Plan {
         let bits = Shape::for_rate(self.keys, rate).map_err(Refusal::from)?.size_bytes();
         let least = match self.form {
             Form::Counting => bits.saturating_mul(COUNTER_BITS),
+            // A row looks to its limit itself.
+            Form::Cuckoo { .. } => 0,
             _ => bits,
         };
         if least > limit {
@@ -79,6 +86,11 @@ impl Plan {
                     builder = builder.time(time);
                 }
                 AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
+            }
+            Form::Cuckoo { expansion, bucket_size, iterations } => {
+                let plan = ChainPlan { rate: self.rate, expansion, bucket_size, iterations };
+                let chain = Chain::new(plan, self.keys, hash, limit)?;
+                return Ok(Object::Chain(Box::new(chain)));
             }
         };
         let object = Object::from(filter);
