@@ -67,6 +67,11 @@ const ON_PURPOSE: &[(&str, &str, &str)] = &[
     ("CF.MEXISTS a x", WRONGTYPE, TYPES),
     ("CF.COUNT a x", WRONGTYPE, TYPES),
     ("CF.DEL a x", WRONGTYPE, TYPES),
+    ("CF.RESERVE c15 100 BOGUS 1", UNKNOWN_OPTION, OPTIONS),
+    ("CF.RESERVE c17 100 BUCKETSIZE 2 BOGUS 3", UNKNOWN_OPTION, OPTIONS),
+    ("CF.INSERT n4 CRAZY 100 ITEMS x", UNKNOWN, LETTERS),
+    ("CF.INSERT n5 NIL ITEMS x", UNKNOWN, LETTERS),
+    ("CF.LOADCHUNK y 9 1234", "-Couldn't load chunk!\r\n", "a chunk behind the end is refused"),
     ("COPY a acopy", ":1\r\n", "filters can be copied"),
 ];
 
@@ -105,6 +110,9 @@ fn tells_of_layout(command: &str) -> bool {
     match (words[0], words.get(2).copied()) {
         ("TYPE", _) | ("BF.INFO" | "CF.INFO", None | Some("SIZE")) => true,
         ("BF.INFO", Some("CAPACITY" | "FILTERS")) => words[1] == "grow",
+        // How many fit exactly, and what is counted with a key.
+        ("CF.ADD" | "CF.ADDNX" | "CF.INSERT" | "CF.INSERTNX", _) => words[1] == "f",
+        ("CF.COUNT", _) => words[1] == "h",
         (name, _) => name.ends_with("SCANDUMP") || name.ends_with("LOADCHUNK"),
     }
 }
