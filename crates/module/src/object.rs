@@ -8,6 +8,7 @@ use petal::{
 };
 
 use crate::parcel::{Content, Incoming, Parcel};
+pub(crate) use crate::refusal::Refusal;
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -47,35 +48,6 @@ pub(crate) enum Object {
     Filter(Box<AnyFilter>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
-}
-
-/// Why something was not put in, or not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It does not grow, and holds what it was made for.
-    Full,
-    /// It would take more memory than a key may have.
-    Limit,
-    /// The server's memory is used up.
-    Memory,
-    /// It is of a type that cannot do this.
-    Type,
-    /// Anything else that a filter says of itself.
-    Other(String),
-}
-
-impl From<petal::Error> for Refusal {
-    fn from(error: petal::Error) -> Self {
-        if error.is_alloc() {
-            Self::Memory
-        } else if error.is_full() {
-            Self::Full
-        } else if error.is_unsupported() {
-            Self::Type
-        } else {
-            Self::Other(error.to_string())
-        }
-    }
 }
 
 /// What replicas must be told of keys that were put in.

@@ -80,9 +80,13 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Full => Self::Says("ERR non scaling filter is full"),
+            Refusal::Layers => Self::Says("Maximum expansions reached"),
             Refusal::Limit => Self::Says("ERR operation exceeds bloom object memory limit"),
             Refusal::Memory => Self::Says("ERR Insufficient memory to create filter"),
             Refusal::Type => Self::WrongType,
+            Refusal::Malformed(_) => Self::Says("ERR received bad data"),
+            Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
+            Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
             Refusal::Other(what) => Self::Told(format!("ERR {what}")),
         }
     }
