@@ -9,7 +9,7 @@ use petal::{
 };
 
 use crate::chain::Chain;
-use crate::compat::Cuckoo;
+use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) use crate::refusal::Refusal;
 pub(crate) use deleting::{CuckooFigures, Deleting, Room};
@@ -52,10 +52,12 @@ pub(crate) enum Object {
     Filter(Box<AnyFilter>),
     /// petal's filter of `CF.*`.
     Chain(Box<Chain>),
-    /// RedisBloom's cuckoo filter.
-    Cuckoo(Box<Cuckoo>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
+    /// RedisBloom's Bloom filter.
+    RedisBloom(Box<compat::Bloom>),
+    /// RedisBloom's cuckoo filter.
+    RedisCuckoo(Box<compat::Cuckoo>),
 }
 
 /// What replicas must be told of keys that were put in.
@@ -118,6 +120,18 @@ impl From<AnyFilter> for Object {
     }
 }
 
+impl From<compat::Bloom> for Object {
+    fn from(filter: compat::Bloom) -> Self {
+        Self::RedisBloom(Box::new(filter))
+    }
+}
+
+impl From<compat::Cuckoo> for Object {
+    fn from(filter: compat::Cuckoo) -> Self {
+        Self::RedisCuckoo(Box::new(filter))
+    }
+}
+
 impl Object {
     /// Of what came in a parcel or a file.
     pub(crate) fn of(content: Content) -> Result<Self, String> {
@@ -135,7 +149,7 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.face()),
-            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => None,
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
@@ -144,7 +158,7 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter.image()),
             Self::Filter(filter) => Some(filter.image()),
-            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => None,
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
@@ -162,7 +176,8 @@ impl Object {
             Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
             Self::Chain(chain) => chain.relocate(mover),
-            Self::Cuckoo(_) | Self::Incoming(_) => {}
+            // Their rows are large, or few.
+            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => {}
         }
     }
 
@@ -170,7 +185,8 @@ impl Object {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Window(_) | Self::Filter(_) | Self::Chain(_) | Self::Incoming(_) => Kind::Petal,
-            Self::Cuckoo(_) => Kind::RedisCuckoo,
+            Self::RedisBloom(_) => Kind::RedisBloom,
+            Self::RedisCuckoo(_) => Kind::RedisCuckoo,
         }
     }
 
@@ -185,8 +201,9 @@ impl Object {
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
                 Self::Chain(chain) => chain.memory_usage(),
-                Self::Cuckoo(filter) => filter.memory_usage(),
                 Self::Incoming(incoming) => incoming.memory_usage(),
+                Self::RedisBloom(filter) => filter.memory_usage(),
+                Self::RedisCuckoo(filter) => filter.memory_usage(),
             }
     }
 
@@ -196,8 +213,9 @@ impl Object {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
-            Self::Cuckoo(filter) => filter.copy().ok().map(|copy| Self::Cuckoo(Box::new(copy))),
             Self::Incoming(_) => None,
+            Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
+            Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }
     }
 
@@ -231,7 +249,8 @@ impl Object {
             Self::Window(filter) => {
                 filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
-            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => false,
+            Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
+            Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => false,
         }
     }
 
@@ -252,7 +271,11 @@ impl Object {
                 let face = filter.face();
                 face.contains_hashes(&hashes(face.hash_spec(), keys), found);
             }
-            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => {
+            Self::RedisBloom(filter) => {
+                let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            }
+            Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {
                 found.answer(keys.count(), |_| false);
             }
         }
@@ -265,7 +288,8 @@ impl Object {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 _ => false,
             },
-            Self::Window(_) | Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => false,
+            Self::RedisBloom(filter) => filter.is_full(),
+            Self::Window(_) | Self::Chain(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => false,
         }
     }
 
@@ -281,7 +305,8 @@ impl Object {
                 }
                 _ => Told::New,
             },
-            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => Told::New,
+            Self::Incoming(_) | Self::RedisBloom(_) => Told::New,
+            Self::Chain(_) | Self::RedisCuckoo(_) => Told::All,
         }
     }
 
@@ -319,7 +344,8 @@ impl Object {
                 inserted
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
-            Self::Chain(_) | Self::Cuckoo(_) | Self::Incoming(_) => {
+            Self::RedisBloom(filter) => insert_into_chain(filter, keys, limit),
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => {
                 Inserted { refused: Some(Refusal::Type), ..Inserted::default() }
             }
         }
@@ -328,6 +354,16 @@ impl Object {
     /// What `BF.INFO` tells.
     pub(crate) fn figures(&self) -> Figures {
         let size = self.memory_usage();
+        if let Self::RedisBloom(filter) = self {
+            return Figures {
+                capacity: filter.capacity(),
+                size: filter.memory_usage(),
+                layers: filter.links(),
+                items: filter.len(),
+                expansion: filter.growth().map(u64::from),
+                rate: filter.rate(),
+            };
+        }
         if let Some(filter) = self.deleting() {
             let CuckooFigures { layers, items, .. } = filter.figures();
             let (capacity, rate) = filter.promise();
@@ -351,6 +387,34 @@ fn hashes<'k>(spec: HashSpec, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u64> 
     let mut hashes = Vec::with_capacity(keys.size_hint().0);
     spec.hash_all(keys, &mut hashes);
     hashes
+}
+
+/// Puts keys into a Bloom filter of RedisBloom's.
+fn insert_into_chain<'k>(
+    filter: &mut compat::Bloom,
+    keys: impl Iterator<Item = &'k [u8]>,
+    limit: u64,
+) -> Inserted {
+    let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+    let mut inserted = Inserted::default();
+    let (mut taken, mut refused) = (0, None);
+    inserted.new.answer(hashes.len(), |at| {
+        if refused.is_some() {
+            return false;
+        }
+        match filter.add(hashes[at], limit) {
+            Ok(new) => {
+                taken += 1;
+                new
+            }
+            Err(why) => {
+                refused = Some(why);
+                false
+            }
+        }
+    });
+    (inserted.taken, inserted.refused) = (taken, refused);
+    inserted
 }
 
 /// Puts keys into a filter of petal's.

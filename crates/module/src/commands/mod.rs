@@ -67,12 +67,12 @@ fn limit(call: &Call<'_>, limit: u64) -> u64 {
 
 /// Tells replicas of a new filter all that they need to make the same.
 fn replicate_creation(call: &Call<'_>, plan: &Plan) {
-    let words = petal::words(plan);
+    let (command, words) = petal::creation(plan);
     let words: Vec<_> = [Word::Same(1)]
         .into_iter()
         .chain(words.iter().map(|word| Word::Bytes(word.as_bytes())))
         .collect();
-    call.replicate(c"PETAL.RESERVE", &words);
+    call.replicate(command, &words);
 }
 
 /// Tells replicas and watchers of the items that were put into the filter of the first word, if

@@ -82,8 +82,8 @@ impl Object {
     pub(crate) fn deleting(&self) -> Option<&dyn Deleting> {
         match self {
             Self::Chain(chain) => Some(&**chain),
-            Self::Cuckoo(filter) => Some(&**filter),
-            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => None,
+            Self::RedisCuckoo(filter) => Some(&**filter),
+            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) | Self::RedisBloom(_) => None,
         }
     }
 
@@ -92,8 +92,8 @@ impl Object {
     pub(crate) fn deleting_mut(&mut self) -> Option<&mut dyn Deleting> {
         match self {
             Self::Chain(chain) => Some(&mut **chain),
-            Self::Cuckoo(filter) => Some(&mut **filter),
-            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => None,
+            Self::RedisCuckoo(filter) => Some(&mut **filter),
+            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) | Self::RedisBloom(_) => None,
         }
     }
 }

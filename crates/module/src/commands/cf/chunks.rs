@@ -40,7 +40,7 @@ impl Command for ScanDump {
         if transfer::scan_dump(call, object, position) {
             return Ok(());
         }
-        let Object::Cuckoo(filter) = object else { return Err(Failure::WrongType) };
+        let Object::RedisCuckoo(filter) = object else { return Err(Failure::WrongType) };
         call.array(2);
         if position == 0 && filter.len() > 0 {
             call.integer(1);
@@ -95,11 +95,11 @@ impl Command for LoadChunk {
                     Refusal::Malformed(_) => Failure::Says("Couldn't create filter!"),
                     refusal => refusal.into(),
                 })?;
-            key.set(Object::Cuckoo(Box::new(made)))?;
+            key.set(Object::RedisCuckoo(Box::new(made)))?;
         } else {
             match key.object_mut().known()? {
                 None => return Err(NOT_FOUND),
-                Some(Object::Cuckoo(filter)) => filter
+                Some(Object::RedisCuckoo(filter)) => filter
                     .put_chunk(position, call.word(3))
                     .map_err(|_| Failure::Says("Couldn't load chunk!"))?,
                 Some(_) => return Err(Failure::Says("Couldn't load chunk!")),

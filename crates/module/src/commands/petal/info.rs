@@ -102,11 +102,12 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             }
             _ => {}
         },
-        Object::Chain(_) | Object::Cuckoo(_) => {}
+        Object::Chain(_) | Object::RedisCuckoo(_) => {}
         Object::Incoming(incoming) => {
             tell(c"bytes-come", Value::Count(incoming.came()));
             tell(c"bytes-in-all", Value::Count(incoming.total()));
         }
+        Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));

@@ -2,6 +2,8 @@
 //! the append-only file are told of every new filter, so that [`words`] and [`parse`] are each
 //! other's reverse.
 
+use std::ffi::CStr;
+
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::bf::{capacity, expansion, rate};
@@ -225,8 +227,35 @@ fn hex(digits: &[u8]) -> Option<[u8; 16]> {
     Some(seed)
 }
 
-/// The words behind the key that make the same filter anywhere.
-pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
+/// The command that makes the same filter anywhere, and the words behind its key.
+pub(in crate::commands) fn creation(plan: &Plan) -> (&'static CStr, Vec<String>) {
+    let (rate, keys) = (plan.rate.to_string(), plan.keys.to_string());
+    let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    // What comes from a master without a seed is in RedisBloom's layout.
+    match plan.form {
+        Form::RedisBloom { growth: Some(growth) } => {
+            (c"BF.RESERVE", own(&[&rate, &keys, "EXPANSION", &growth.to_string()]))
+        }
+        Form::RedisBloom { growth: None } => (c"BF.RESERVE", own(&[&rate, &keys, "NONSCALING"])),
+        Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+            let (bucket_size, iterations) = (bucket_size.to_string(), iterations.to_string());
+            let words = [
+                &keys,
+                "BUCKETSIZE",
+                &bucket_size,
+                "MAXITERATIONS",
+                &iterations,
+                "EXPANSION",
+                &expansion.to_string(),
+            ];
+            (c"CF.RESERVE", own(&words))
+        }
+        _ => (c"PETAL.RESERVE", words(plan)),
+    }
+}
+
+/// The words behind the key of `PETAL.RESERVE`.
+fn words(plan: &Plan) -> Vec<String> {
     let mut words = vec![plan.rate.to_string(), plan.keys.to_string(), "TYPE".to_owned()];
     let mut more = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     match plan.form {
@@ -235,6 +264,8 @@ pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
         Form::Counting => more(&["counting"]),
+        // They have commands of their own.
+        Form::RedisBloom { .. } | Form::RedisCuckoo { .. } => {}
         Form::Window { milliseconds, generations } => {
             match milliseconds {
                 Some(time) => more(&["window", "WINDOW", &time.to_string()]),
