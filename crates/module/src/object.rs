@@ -1,5 +1,6 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
+mod cuckoo;
 mod sets;
 
 use petal::{
@@ -7,8 +8,11 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::chain::Chain;
+use crate::compat::{Bloom, Cuckoo};
 use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) use crate::refusal::Refusal;
+pub(crate) use cuckoo::CuckooFigures;
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -46,6 +50,12 @@ pub(crate) enum Object {
     Window(WindowedBloomFilter),
     /// A filter of petal's, of any other type.
     Filter(Box<AnyFilter>),
+    /// Quotient filters of petal's in a row, which delete and grow.
+    Row(Box<Chain>),
+    /// RedisBloom's Bloom filter.
+    RedisBloom(Box<Bloom>),
+    /// RedisBloom's cuckoo filter.
+    RedisCuckoo(Box<Cuckoo>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
 }
@@ -115,7 +125,10 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
-            Content::Row(..) => Err("rows are not known here".to_owned()),
+            Content::Row(words, filters) => {
+                let row = Chain::of(words, filters).map_err(Refusal::told)?;
+                Ok(Self::Row(Box::new(row)))
+            }
         }
     }
 
@@ -124,7 +137,7 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.face()),
-            Self::Incoming(_) => None,
+            _ => None,
         }
     }
 
@@ -133,13 +146,16 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter.image()),
             Self::Filter(filter) => Some(filter.image()),
-            Self::Incoming(_) => None,
+            _ => None,
         }
     }
 
     /// As a parcel, if it is in petal's own layout and whole.
     pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
-        self.image().map(Parcel::of)
+        match self {
+            Self::Row(row) => Some(Parcel::of_row(row.words(), row.images())),
+            other => other.image().map(Parcel::of),
+        }
     }
 
     /// Moves its blocks of memory.
@@ -147,14 +163,17 @@ impl Object {
         match self {
             Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
-            Self::Incoming(_) => {}
+            Self::Row(row) => row.relocate(mover),
+            Self::RedisBloom(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {}
         }
     }
 
     /// How the server keeps it.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
+            Self::RedisBloom(_) => Kind::RedisBloom,
+            Self::RedisCuckoo(_) => Kind::RedisCuckoo,
+            Self::Window(_) | Self::Filter(_) | Self::Row(_) | Self::Incoming(_) => Kind::Petal,
         }
     }
 
@@ -168,6 +187,10 @@ impl Object {
                     filter.face().memory_usage()
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
+                Self::Row(row) => row.memory_usage(),
+                // As RedisBloom counts.
+                Self::RedisBloom(filter) => return filter.memory_usage(),
+                Self::RedisCuckoo(filter) => return filter.memory_usage(),
                 Self::Incoming(incoming) => incoming.memory_usage(),
             }
     }
@@ -177,6 +200,13 @@ impl Object {
         match self {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
+            Self::Row(row) => row.copy().ok().map(|row| Self::Row(Box::new(row))),
+            Self::RedisBloom(filter) => {
+                filter.copy().ok().map(|filter| Self::RedisBloom(Box::new(filter)))
+            }
+            Self::RedisCuckoo(filter) => {
+                filter.copy().ok().map(|filter| Self::RedisCuckoo(Box::new(filter)))
+            }
             Self::Incoming(_) => None,
         }
     }
@@ -211,6 +241,9 @@ impl Object {
             Self::Window(filter) => {
                 filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
+            Self::Row(row) => row.contains(row.hash(key)),
+            Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
+            Self::RedisCuckoo(filter) => filter.contains(Cuckoo::hash(key)),
             Self::Incoming(_) => false,
         }
     }
@@ -232,6 +265,19 @@ impl Object {
                 let face = filter.face();
                 face.contains_hashes(&hashes(face.hash_spec(), keys), found);
             }
+            Self::Row(row) => {
+                let spec = row.hash_spec();
+                let hashes = spec.map(|spec| hashes(spec, keys)).unwrap_or_default();
+                row.contains_all(&hashes, found);
+            }
+            Self::RedisBloom(filter) => {
+                let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            }
+            Self::RedisCuckoo(filter) => {
+                let hashes: Vec<_> = keys.map(Cuckoo::hash).collect();
+                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            }
             Self::Incoming(_) => found.answer(keys.count(), |_| false),
         }
     }
@@ -243,7 +289,8 @@ impl Object {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 _ => false,
             },
-            Self::Window(_) | Self::Incoming(_) => false,
+            Self::RedisBloom(filter) => filter.is_full(),
+            _ => false,
         }
     }
 
@@ -259,7 +306,8 @@ impl Object {
                 }
                 _ => Told::New,
             },
-            Self::Incoming(_) => Told::New,
+            Self::Row(_) | Self::RedisCuckoo(_) => Told::All,
+            Self::RedisBloom(_) | Self::Incoming(_) => Told::New,
         }
     }
 
@@ -276,6 +324,9 @@ impl Object {
             && filter.layer_capacity_left() > 0
         {
             return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
+        }
+        if let Self::RedisBloom(filter) = self {
+            return filter.add(filter.hash(key), limit);
         }
         let inserted = self.insert_all(std::iter::once(key), clock, limit);
         inserted.refused.map_or(Ok(inserted.new.get(0)), Err)
@@ -297,13 +348,31 @@ impl Object {
                 inserted
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
-            Self::Incoming(_) => Inserted { refused: Some(Refusal::Type), ..Inserted::default() },
+            Self::RedisBloom(filter) => insert_into_redis_bloom(filter, keys, limit),
+            Self::Row(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {
+                Inserted { refused: Some(Refusal::Type), ..Inserted::default() }
+            }
         }
     }
 
     /// What `BF.INFO` tells.
     pub(crate) fn figures(&self) -> Figures {
         let size = self.memory_usage();
+        if let Self::RedisBloom(filter) = self {
+            return Figures {
+                capacity: filter.capacity(),
+                size,
+                layers: filter.links(),
+                items: filter.len(),
+                expansion: filter.growth().map(u64::from),
+                rate: filter.rate(),
+            };
+        }
+        if let Some(figures) = self.cuckoo() {
+            let CuckooFigures { capacity, filters: layers, items, rate, .. } = figures;
+            let expansion = Some(figures.expansion).filter(|expansion| *expansion > 0);
+            return Figures { capacity, size, layers, items, expansion, rate };
+        }
         let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
         let (mut capacity, mut layers, mut expansion) = (face.planned_keys(), 1, None);
         if let Self::Filter(filter) = self
@@ -321,6 +390,27 @@ fn hashes<'k>(spec: HashSpec, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u64> 
     let mut hashes = Vec::with_capacity(keys.size_hint().0);
     spec.hash_all(keys, &mut hashes);
     hashes
+}
+
+/// Puts keys into a filter of RedisBloom's.
+fn insert_into_redis_bloom<'k>(
+    filter: &mut Bloom,
+    keys: impl Iterator<Item = &'k [u8]>,
+    limit: u64,
+) -> Inserted {
+    let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+    let mut inserted = Inserted { taken: hashes.len(), ..Inserted::default() };
+    inserted.new.answer(hashes.len(), |at| {
+        if inserted.refused.is_some() {
+            return false;
+        }
+        filter.add(hashes[at], limit).unwrap_or_else(|refusal| {
+            inserted.taken = at;
+            inserted.refused = Some(refusal);
+            false
+        })
+    });
+    inserted
 }
 
 /// Puts keys into a filter of petal's.

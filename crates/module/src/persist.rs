@@ -6,8 +6,9 @@
 
 use std::ffi::CStr;
 
+use crate::compat::{Bloom, Cuckoo};
 pub(crate) use crate::fields::{Load, Save};
-use crate::object::{Kind, Object};
+use crate::object::{Kind, Object, Refusal};
 use crate::parcel::Incoming;
 
 /// Bytes of a field, or of a command that makes a part of an object.
@@ -28,6 +29,8 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
             }
             out.bytes(&[]);
         }
+        Object::RedisBloom(filter) => filter.save(out),
+        Object::RedisCuckoo(filter) => filter.save(out),
         object => {
             if let Some(parcel) = object.parcel() {
                 out.unsigned(PARCEL);
@@ -45,6 +48,14 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
 pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
     match (kind, version) {
         (Kind::Petal, 1) => load_petal(input),
+        (Kind::RedisBloom, _) => {
+            let filter = Bloom::load(version, input).map_err(Refusal::told)?;
+            Ok(Object::RedisBloom(Box::new(filter)))
+        }
+        (Kind::RedisCuckoo, _) => {
+            let filter = Cuckoo::load(version, input).map_err(Refusal::told)?;
+            Ok(Object::RedisCuckoo(Box::new(filter)))
+        }
         (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
     }
 }
@@ -79,6 +90,14 @@ fn load_petal(input: &mut impl Load) -> Result<Object, String> {
 
 /// The commands that make an object anew: command, position, bytes.
 pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) {
+    if let Some((command, mut position, header)) = redis_dump(object) {
+        emit(command, position, &header);
+        while let Some((next, chunk)) = redis_chunk(object, position) {
+            emit(command, next, chunk);
+            position = next;
+        }
+        return;
+    }
     let mut offset = 0;
     let mut emit = |command, piece: &[u8]| {
         emit(command, offset, piece);
@@ -96,6 +115,25 @@ pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) 
             let pieces = parcel.iter().flat_map(|parcel| parcel.pieces(PIECE));
             pieces.for_each(|piece| emit(c"PETAL.LOADCHUNK", &piece));
         }
+    }
+}
+
+/// Of what is in RedisBloom's layout: the command that loads it, and its first chunk with the
+/// position behind it.
+fn redis_dump(object: &Object) -> Option<(&'static CStr, u64, Vec<u8>)> {
+    match object {
+        Object::RedisBloom(filter) => Some((c"BF.LOADCHUNK", 1, filter.header())),
+        Object::RedisCuckoo(filter) => Some((c"CF.LOADCHUNK", 1, filter.header().to_vec())),
+        _ => None,
+    }
+}
+
+/// The chunk of what is in RedisBloom's layout behind a position, and the position behind that.
+pub(crate) fn redis_chunk(object: &Object, position: u64) -> Option<(u64, &[u8])> {
+    match object {
+        Object::RedisBloom(filter) => filter.chunk(position),
+        Object::RedisCuckoo(filter) => filter.chunk(position),
+        _ => None,
     }
 }
 

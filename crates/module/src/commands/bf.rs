@@ -5,9 +5,10 @@ use petal::Answers;
 use super::words::{integer, is, number};
 use super::{added, limit, replicate_creation, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
-use crate::config::Settings;
+use crate::compat::Bloom;
+use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure};
-use crate::object::Refusal;
+use crate::object::{Object, Refusal};
 use crate::plan::{Form, Plan};
 
 const KEY: Arg = Arg::key();
@@ -35,7 +36,13 @@ impl Wanted {
     }
 
     fn plan(&self, call: &Call<'_>) -> Plan {
-        let form = Form::Bloom { growth: self.growth };
+        let form = match Settings::now().layout {
+            Layout::Petal => Form::Bloom { growth: self.growth },
+            Layout::RedisBloom => {
+                let most = |growth| u32::try_from(growth).unwrap_or(u32::MAX);
+                Form::RedisBloom { growth: self.growth.map(most) }
+            }
+        };
         Plan { form, rate: self.rate, keys: self.keys, seed: call.random_key() }
     }
 }
@@ -91,7 +98,7 @@ impl Command for Reserve {
         let usual = Wanted::usual(&settings).growth;
         let growth = if nonscaling { None } else { growth.or(usual) };
         let mut key = call.write(1);
-        if key.object().known()?.is_some() {
+        if key.object().bloom()?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
         let plan = Wanted { rate, keys, growth }.plan(call);
@@ -186,7 +193,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let settings = Settings::now();
     let mut key = call.write(1);
     let mut created = false;
-    if key.object().known()?.is_none() {
+    if key.object().bloom()?.is_none() {
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
         let plan = wanted.plan(call);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
@@ -194,7 +201,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
         call.notify(c"bloom.reserve", 1);
         created = true;
     }
-    let Some(object) = key.object_mut().known()? else { return Err(Failure::WrongType) };
+    let Some(object) = key.object_mut().bloom()? else { return Err(Failure::WrongType) };
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
         let new = object.insert(call.word(items), call, most).map_err(adding)?;
@@ -298,7 +305,7 @@ impl Command for Insert {
         if nonscaling {
             wanted.growth = None;
         }
-        if nocreate && call.read(1).object().known()?.is_none() {
+        if nocreate && call.read(1).object().bloom()?.is_none() {
             return Err(Failure::Says("ERR not found"));
         }
         put(call, items, Some(wanted), Many::Several)
@@ -325,7 +332,7 @@ impl Command for Exists {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let found = match key.object().known()? {
+        let found = match key.object().bloom()? {
             Some(object) => {
                 let asked = object.ask(call.word(2));
                 // Closing takes as long as fetching a line.
@@ -360,7 +367,7 @@ impl Command for Mexists {
         }
         let key = call.read(1);
         let mut found = Answers::new();
-        let there = match key.object().known()? {
+        let there = match key.object().bloom()? {
             Some(object) => {
                 object.contains_all(call.words_from(2), call, &mut found);
                 true
@@ -392,7 +399,7 @@ impl Command for Card {
         if call.len() != 2 {
             return Err(Failure::Arity);
         }
-        let items = call.read(1).object().known()?.map_or(0, |object| object.figures().items);
+        let items = call.read(1).object().bloom()?.map_or(0, |object| object.figures().items);
         call.count(items);
         Ok(())
     }
@@ -431,7 +438,7 @@ impl Command for Info {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
+        let object = key.object().bloom()?.ok_or(Failure::Says("ERR not found"))?;
         let figures = object.figures();
         let fields = [
             ("CAPACITY", c"Capacity", Some(figures.capacity)),
@@ -485,14 +492,30 @@ impl Command for ScanDump {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
+        let object = key.object().bloom()?.ok_or(Failure::Says("ERR not found"))?;
         let number =
             integer(call.word(2)).ok_or(Failure::Says("Second argument must be numeric"))?;
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         if transfer::scan_dump(call, object, number) {
             return Ok(());
         }
-        Err(Failure::WrongType)
+        let Object::RedisBloom(filter) = object else { return Err(Failure::WrongType) };
+        call.array(2);
+        match (number, filter.chunk(number)) {
+            (0, _) => {
+                call.integer(1);
+                call.bytes(&filter.header());
+            }
+            (_, Some((next, chunk))) => {
+                call.count(next);
+                call.bytes(chunk);
+            }
+            (_, None) => {
+                call.integer(0);
+                call.bytes(b"");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -521,6 +544,21 @@ impl Command for LoadChunk {
         if let Some(loaded) = transfer::load_chunk(call, number) {
             return loaded;
         }
-        Err(Failure::Says("ERR received bad data"))
+        let data = call.word(3);
+        let mut key = call.write(1);
+        match key.object_mut().bloom()? {
+            None if number == 1 => {
+                let limit = limit(call, Settings::now().memory_limit);
+                let filter = Bloom::from_header(data, limit)?;
+                key.set(Object::RedisBloom(Box::new(filter)))?;
+            }
+            None => return Err(Failure::Says("ERR not found")),
+            Some(Object::RedisBloom(filter)) if number > 0 => filter.put_chunk(number, data)?,
+            Some(_) => return Err(Failure::Says("ERR received bad data")),
+        }
+        call.replicate_same();
+        call.notify(c"bloom.loadchunk", 1);
+        call.ok();
+        Ok(())
     }
 }

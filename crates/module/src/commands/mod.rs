@@ -1,6 +1,7 @@
 //! The commands. Each is a type with a description and a function that parses, does and replies.
 
 mod bf;
+mod cf;
 mod petal;
 mod transfer;
 mod words;
@@ -23,6 +24,19 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<bf::Card>(),
     Entry::of::<bf::ScanDump>(),
     Entry::of::<bf::LoadChunk>(),
+    Entry::of::<cf::Reserve>(),
+    Entry::of::<cf::Add>(),
+    Entry::of::<cf::AddNx>(),
+    Entry::of::<cf::Insert>(),
+    Entry::of::<cf::InsertNx>(),
+    Entry::of::<cf::Exists>(),
+    Entry::of::<cf::Mexists>(),
+    Entry::of::<cf::Del>(),
+    Entry::of::<cf::Count>(),
+    Entry::of::<cf::Compact>(),
+    Entry::of::<cf::Info>(),
+    Entry::of::<cf::ScanDump>(),
+    Entry::of::<cf::LoadChunk>(),
     Entry::of::<petal::Reserve>(),
     Entry::of::<petal::Seen>(),
     Entry::of::<petal::SeenAt>(),

@@ -218,7 +218,7 @@ pub(super) fn load_chunk(call: &Call<'_>, number: u64) -> Option<Result<(), Fail
     if !begins && !going_on() {
         return None;
     }
-    let reached = if begins { 0 } else { number - 1 + FRONT as u64 };
+    let reached = if begins { 0 } else { number.saturating_sub(1).saturating_add(FRONT as u64) };
     let before = if begins { Some(0) } else { reached.checked_sub(data.len() as u64) };
     let pushed = match before {
         Some(offset) => push(call, offset, data, Incoming::parcel),

@@ -16,6 +16,11 @@ impl Object {
         keys: impl Iterator<Item = &'k [u8]>,
         removed: &mut Answers,
     ) -> Result<(), Refusal> {
+        if self.is_cuckoo() {
+            let keys: Vec<_> = keys.collect();
+            removed.answer(keys.len(), |at| self.remove_copy(keys[at]).unwrap_or(false));
+            return Ok(());
+        }
         let Self::Filter(filter) = self else { return Err(Refusal::Type) };
         let hashes = hashes(filter.face().hash_spec(), keys);
         Ok(filter.face_mut()?.remove_hashes(&hashes, removed)?)
@@ -29,6 +34,9 @@ impl Object {
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> Result<Vec<u64>, Refusal> {
+        if self.is_cuckoo() {
+            return keys.map(|key| self.copies(key)).collect();
+        }
         let Self::Filter(filter) = self else { return Err(Refusal::Type) };
         let hashes = hashes(filter.face().hash_spec(), keys);
         let count: &dyn Fn(u64) -> u64 = match &**filter {

@@ -70,6 +70,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         }
         (None, Kind::RedisBloom) => tell(c"type", text("redisbloom")),
         (None, Kind::RedisCuckoo) => tell(c"type", text("redisbloom-cuckoo")),
+        (None, Kind::Petal) if object.is_cuckoo() => tell(c"type", text("cuckoo")),
         (None, Kind::Petal) => tell(c"type", text("incomplete")),
     }
     tell(c"capacity", Value::Count(figures.capacity));
@@ -105,6 +106,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             tell(c"bytes-come", Value::Count(incoming.came()));
             tell(c"bytes-in-all", Value::Count(incoming.total()));
         }
+        Object::Row(_) | Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));

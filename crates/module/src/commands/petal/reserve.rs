@@ -5,11 +5,12 @@
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::bf::{capacity, expansion, rate};
+use crate::commands::cf;
 use crate::commands::words::{integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
-use crate::plan::{Form, Plan};
+use crate::plan::{Buckets, Form, Plan};
 
 /// Where nobody chose: see `WindowedBuilder::generations`.
 const GENERATIONS: u32 = 4;
@@ -40,6 +41,7 @@ impl Command for Reserve {
                         Arg::word(c"bloom", c"bloom"),
                         Arg::word(c"counting", c"counting"),
                         Arg::word(c"window", c"window"),
+                        Arg::word(c"cuckoo", c"cuckoo"),
                     ],
                 )
             }
@@ -58,6 +60,16 @@ impl Command for Reserve {
             )
             .or_nothing(),
             Arg::new(c"generations", ArgKind::Integer).after(c"GENERATIONS"),
+            Arg::new(c"bucketsize", ArgKind::Integer).after(c"BUCKETSIZE"),
+            Arg::new(c"maxiterations", ArgKind::Integer).after(c"MAXITERATIONS"),
+            Arg {
+                token: Some(c"LAYOUT"),
+                ..Arg::one_of(
+                    c"layout",
+                    &[Arg::word(c"petal", c"petal"), Arg::word(c"redisbloom", c"redisbloom")],
+                )
+            }
+            .or_nothing(),
             Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
         ],
         categories: PETAL,
@@ -88,6 +100,7 @@ enum Type {
     Bloom,
     Counting,
     Window,
+    Cuckoo,
 }
 
 /// The plan that the words behind the key tell; what they do not tell is as given.
@@ -99,6 +112,7 @@ fn parse(
     let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
     let (rate, keys) = (rate(first)?, capacity(second)?);
     let (mut kind, mut growth, mut nonscaling) = (None, None, false);
+    let (mut redisbloom, mut size, mut iterations) = (false, None, None);
     let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
     let mut options = options.iter().copied();
     while let Some(option) = options.next() {
@@ -106,7 +120,19 @@ fn parse(
         if is(option, "TYPE") {
             kind = Some(type_named(value("ERR no type")?)?);
         } else if is(option, "EXPANSION") {
-            growth = Some(expansion(value("ERR no expansion")?)?);
+            let word = value("ERR no expansion")?;
+            // Filters that delete may say in numbers that they do not grow.
+            growth = Some(if word == b"0" { 0 } else { expansion(word)? });
+        } else if is(option, "BUCKETSIZE") {
+            size = Some(cf::bucket_size(value("ERR no bucketsize")?)?);
+        } else if is(option, "MAXITERATIONS") {
+            iterations = Some(cf::iterations(value("ERR no maxiterations")?)?);
+        } else if is(option, "LAYOUT") {
+            let layout = value("ERR no layout")?;
+            redisbloom = is(layout, "redisbloom");
+            if !redisbloom && !is(layout, "petal") {
+                return Err(Failure::Says("ERR the layouts are petal and redisbloom"));
+            }
         } else if is(option, "NONSCALING") {
             nonscaling = true;
         } else if is(option, "WINDOW") {
@@ -135,12 +161,40 @@ fn parse(
     if kind != Type::Window && windowed {
         return Err(Failure::Says("ERR WINDOW, LAST and GENERATIONS are for TYPE window"));
     }
-    if kind != Type::Bloom && (nonscaling || growth.is_some()) {
-        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom"));
+    if !matches!(kind, Type::Bloom | Type::Cuckoo) && (nonscaling || growth.is_some()) {
+        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom and cuckoo"));
+    }
+    if kind != Type::Cuckoo && (size.is_some() || iterations.is_some()) {
+        return Err(Failure::Says("ERR BUCKETSIZE and MAXITERATIONS are for TYPE cuckoo"));
+    }
+    if redisbloom && !matches!(kind, Type::Bloom | Type::Cuckoo) {
+        return Err(Failure::Says("ERR LAYOUT redisbloom is for TYPE bloom and cuckoo"));
+    }
+    if nonscaling && growth.is_some() {
+        return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
+    }
+    if kind == Type::Bloom && growth == Some(0) {
+        return Err(Failure::Says("ERR expansion should be greater or equal to 1"));
     }
     let form = match kind {
-        Type::Bloom if nonscaling && growth.is_some() => {
-            return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
+        Type::Cuckoo => {
+            let growth = if nonscaling { Some(0) } else { growth };
+            let expansion = growth.unwrap_or(1);
+            let usual = Buckets { size: 2, iterations: 20, expansion: 0 };
+            let buckets = Buckets {
+                size: size.unwrap_or(usual.size),
+                iterations: iterations.unwrap_or(usual.iterations),
+                expansion: u16::try_from(expansion)
+                    .ok()
+                    .filter(|expansion| *expansion <= 32768)
+                    .ok_or(Failure::Says("ERR an expansion of TYPE cuckoo is at most 32768"))?,
+            };
+            if redisbloom { Form::RedisCuckoo(buckets) } else { Form::Row(buckets) }
+        }
+        Type::Bloom if redisbloom => {
+            let growth = if nonscaling { None } else { growth.or(usual_growth) };
+            let most = |growth| u32::try_from(growth).unwrap_or(u32::MAX);
+            Form::RedisBloom { growth: growth.map(most) }
         }
         Type::Bloom if nonscaling => Form::Bloom { growth: None },
         Type::Bloom => Form::Bloom { growth: growth.or(usual_growth) },
@@ -159,9 +213,14 @@ fn parse(
 }
 
 fn type_named(word: &[u8]) -> Result<Type, Failure> {
-    let types = [("bloom", Type::Bloom), ("counting", Type::Counting), ("window", Type::Window)];
+    let types = [
+        ("bloom", Type::Bloom),
+        ("counting", Type::Counting),
+        ("window", Type::Window),
+        ("cuckoo", Type::Cuckoo),
+    ];
     let found = types.into_iter().find(|(name, _)| is(word, name));
-    let unknown = Failure::Says("ERR the types are bloom, counting and window");
+    let unknown = Failure::Says("ERR the types are bloom, counting, window and cuckoo");
     found.map(|(_, kind)| kind).ok_or(unknown)
 }
 
@@ -204,6 +263,17 @@ pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
         Form::Counting => more(&["counting"]),
+        Form::RedisBloom { growth: Some(growth) } => {
+            more(&["bloom", "LAYOUT", "redisbloom", "EXPANSION", &growth.to_string()]);
+        }
+        Form::RedisBloom { growth: None } => more(&["bloom", "LAYOUT", "redisbloom", "NONSCALING"]),
+        Form::Row(buckets) | Form::RedisCuckoo(buckets) => {
+            let numbers = [buckets.expansion, buckets.size, buckets.iterations];
+            let [expansion, size, iterations] = numbers.map(|number| number.to_string());
+            let ours = matches!(plan.form, Form::Row(_));
+            more(&["cuckoo", "LAYOUT", if ours { "petal" } else { "redisbloom" }]);
+            more(&["EXPANSION", &expansion, "BUCKETSIZE", &size, "MAXITERATIONS", &iterations]);
+        }
         Form::Window { milliseconds, generations } => {
             match milliseconds {
                 Some(time) => more(&["window", "WINDOW", &time.to_string()]),
@@ -233,6 +303,10 @@ mod tests {
             Form::Bloom { growth: Some(1) },
             Form::Bloom { growth: Some(32768) },
             Form::Counting,
+            Form::RedisBloom { growth: None },
+            Form::RedisBloom { growth: Some(4) },
+            Form::Row(Buckets { size: 4, iterations: 7, expansion: 0 }),
+            Form::RedisCuckoo(Buckets { size: 255, iterations: 65535, expansion: 32768 }),
             Form::Window { milliseconds: None, generations: 2 },
             Form::Window { milliseconds: Some(1), generations: 12 },
             Form::Window { milliseconds: Some(u64::MAX), generations: 4 },
@@ -306,6 +380,11 @@ mod tests {
             "0.01 9 EXPANSION 0",
             "0.01 9 EXPANSION 2 NONSCALING",
             "0.01 9 SEED 00",
+            "0.01 9 BUCKETSIZE 4",
+            "0.01 9 TYPE counting LAYOUT redisbloom",
+            "0.01 9 LAYOUT other",
+            "0.01 9 TYPE cuckoo EXPANSION 32769",
+            "0.01 9 TYPE cuckoo BUCKETSIZE 256",
             "0.01 9 SEED +0112233445566778899aabbccddeeff",
             "0.01 9 SEED 00112233445566778899aabbccddeeffg",
         ];
