@@ -109,8 +109,7 @@ impl From<Refusal> for Failure {
             Refusal::Malformed(_) => Self::Says("ERR received bad data"),
             Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
             Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
-            Refusal::NoRow | Refusal::TooLong => Self::Says("ERR a chunk that does not fit"),
-            Refusal::Malformed(what) | Refusal::Other(what) => Self::Told(format!("ERR {what}")),
+            Refusal::Other(what) => Self::Told(format!("ERR {what}")),
         }
     }
 }
