@@ -9,6 +9,7 @@ use petal::{
 
 use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
+pub(crate) use crate::refusal::Refusal;
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -52,52 +53,6 @@ pub(crate) enum Object {
     RedisBloom(Box<compat::Bloom>),
     /// RedisBloom's cuckoo filter.
     RedisCuckoo(Box<compat::Cuckoo>),
-}
-
-/// Why something was not put in, or not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It does not grow, and holds what it was made for.
-    Full,
-    /// It has grown as often as it may, and is full.
-    Layers,
-    /// It would take more memory than a key may have.
-    Limit,
-    /// The server's memory is used up.
-    Memory,
-    /// It is of a type that cannot do this.
-    Type,
-    /// Anything else that a filter says of itself.
-    Other(String),
-}
-
-impl From<compat::Refused> for Refusal {
-    fn from(refused: compat::Refused) -> Self {
-        match refused {
-            compat::Refused::Full => Self::Full,
-            compat::Refused::Limit => Self::Limit,
-            compat::Refused::Memory => Self::Memory,
-            compat::Refused::Layers => Self::Layers,
-            compat::Refused::Malformed(what) => Self::Other(what),
-            compat::Refused::NoRow | compat::Refused::TooLong => {
-                Self::Other("a chunk that does not fit".to_owned())
-            }
-        }
-    }
-}
-
-impl From<petal::Error> for Refusal {
-    fn from(error: petal::Error) -> Self {
-        if error.is_alloc() {
-            Self::Memory
-        } else if error.is_full() {
-            Self::Full
-        } else if error.is_unsupported() {
-            Self::Type
-        } else {
-            Self::Other(error.to_string())
-        }
-    }
 }
 
 /// What replicas must be told of keys that were put in.
@@ -436,7 +391,7 @@ fn insert_into_chain<'k>(
                 new
             }
             Err(why) => {
-                refused = Some(why.into());
+                refused = Some(why);
                 false
             }
         }

@@ -550,11 +550,11 @@ impl Command for LoadChunk {
 }
 
 /// Why a chunk was not loaded, in RedisBloom's words.
-fn loading(refused: compat::Refused) -> Failure {
-    match refused {
-        compat::Refused::NoRow => Failure::Says("ERR invalid offset - no link found"),
-        compat::Refused::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
-        compat::Refused::Malformed(_) => Failure::Says("ERR received bad data"),
-        refused => Refusal::from(refused).into(),
+fn loading(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::NoRow => Failure::Says("ERR invalid offset - no link found"),
+        Refusal::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
+        Refusal::Malformed(_) => Failure::Says("ERR received bad data"),
+        refusal => refusal.into(),
     }
 }

@@ -84,7 +84,11 @@ impl From<Refusal> for Failure {
             Refusal::Limit => Self::Says("ERR operation exceeds bloom object memory limit"),
             Refusal::Memory => Self::Says("ERR Insufficient memory to create filter"),
             Refusal::Type => Self::WrongType,
-            Refusal::Other(what) => Self::Told(format!("ERR {what}")),
+            Refusal::Malformed(_) => Self::Says("ERR received bad data"),
+            Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
+            Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
+            Refusal::NoRow | Refusal::TooLong => Self::Says("ERR a chunk that does not fit"),
+            Refusal::Malformed(what) | Refusal::Other(what) => Self::Told(format!("ERR {what}")),
         }
     }
 }
