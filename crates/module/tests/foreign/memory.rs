@@ -39,7 +39,7 @@ fn memory_usage_follows_growth() {
     for setup in [Setup::new(), Setup::compat()] {
         let server = setup.start();
         let before = used(&server);
-        let zoo = zoo::filled(&server, 50_000);
+        let zoo = zoo::filled(&server, 20_000);
         let said: i64 =
             zoo.keys().iter().map(|key| server.ask(&format!("MEMORY USAGE {key}")).int()).sum();
         let counted = used(&server) - before;
@@ -139,11 +139,11 @@ fn a_server_whose_memory_is_used_up_refuses_writes_and_answers() {
     let server = Server::new();
     let zoo = zoo::filled(&server, 1000);
     server.ask("CONFIG SET maxmemory 1mb").ok();
-    for line in ["BF.ADD bf:auto new", "CF.ADD cf:auto new", "BF.RESERVE k 0.01 10"] {
+    for line in ["BF.ADD bf-auto new", "CF.ADD cf-auto new", "BF.RESERVE k 0.01 10"] {
         assert!(server.ask(line).error().starts_with("OOM"), "{line}");
     }
     zoo.assert_members(&server);
-    assert_eq!(server.ask("CF.DEL cf:auto item:1").int(), 1);
+    assert_eq!(server.ask("CF.DEL cf-auto item:1").int(), 1);
     server.ask("CONFIG SET maxmemory 0").ok();
     zoo.grow(&server, 10);
 }
