@@ -21,8 +21,8 @@ pub(crate) fn test() -> Result {
     install()?;
     let home = root().join(HOME);
     let packages = ["petal-interop", "petal-cli", "petal-redis"].map(|name| ["--package", name]);
-    let tests = ["--no-fail-fast", "--test", "foreign", "--", "--ignored"];
-    Step::cargo(&[&["test"], &packages.concat(), &tests].concat())
+    let words = [&["test", "--no-fail-fast"], packages.as_flattened()].concat();
+    Step::cargo(&[&words[..], &["--test", "foreign", "--", "--ignored"]].concat())
         .env("PETAL_PEERS", &home.to_string_lossy())
         .run()
 }

@@ -6,8 +6,10 @@
 
 mod about;
 mod commands;
+mod compat;
 mod config;
 mod ffi;
+mod fields;
 mod load;
 mod object;
 mod parcel;

@@ -14,6 +14,9 @@ const HEAD_START: (u64, u64) = (4, 1 << 14);
 /// The part of the rate that the first layer of a filter that grows has.
 const FIRST_SHARE: f64 = 0.25;
 
+/// What a counting filter has instead of each bit.
+const COUNTER_BITS: u64 = 4;
+
 /// A filter to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
@@ -46,7 +49,11 @@ impl Plan {
             Form::Bloom { growth: Some(_) } => self.rate * FIRST_SHARE,
             _ => self.rate,
         };
-        let least = Shape::for_rate(self.keys, rate).map_err(Refusal::from)?.size_bytes();
+        let bits = Shape::for_rate(self.keys, rate).map_err(Refusal::from)?.size_bytes();
+        let least = match self.form {
+            Form::Counting => bits.saturating_mul(COUNTER_BITS),
+            _ => bits,
+        };
         if least > limit {
             return Err(Refusal::Limit);
         }
@@ -64,7 +71,7 @@ impl Plan {
             }
             Form::Counting => {
                 let builder = CountingBloomFilter::builder().keys(self.keys).rate(self.rate);
-                AnyFilter::Counting(builder.hash(hash).build()?)
+                AnyFilter::Counting(builder.width(COUNTER_BITS as u32).hash(hash).build()?)
             }
             Form::Window { milliseconds, generations } => {
                 let mut builder = WindowedBloomFilter::builder().keys(self.keys).rate(self.rate);

@@ -92,7 +92,7 @@ fn push(
 ) -> Result<(u64, u64), Failure> {
     let mut key = call.write(1);
     let exists = Failure::Says("ERR item exists");
-    match key.object().known()? {
+    match key.object().any()? {
         Some(Object::Incoming(incoming)) if offset > 0 && incoming.came() != offset => {
             let came = incoming.came();
             return Err(Failure::Told(format!(
@@ -110,7 +110,7 @@ fn push(
         let limit = limit(call, Settings::now().memory_limit);
         key.set(Object::Incoming(Box::new(begin(limit))))?;
     }
-    let Some(Object::Incoming(incoming)) = key.object_mut().known()? else { return Err(exists) };
+    let Some(Object::Incoming(incoming)) = key.object_mut().any()? else { return Err(exists) };
     if incoming.is_file() != begin(0).is_file() {
         return Err(Failure::Says(
             "ERR another command has begun this: go on with that, or delete it",
@@ -214,7 +214,7 @@ pub(super) fn scan_dump(call: &Call<'_>, object: &Object, number: u64) -> bool {
 pub(super) fn load_chunk(call: &Call<'_>, number: u64) -> Option<Result<(), Failure>> {
     let data = call.word(3);
     let begins = number == 1 && data.starts_with(&MARK);
-    let going_on = || matches!(call.read(1).object().known(), Ok(Some(Object::Incoming(_))));
+    let going_on = || matches!(call.read(1).object().any(), Ok(Some(Object::Incoming(_))));
     if !begins && !going_on() {
         return None;
     }

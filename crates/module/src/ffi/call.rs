@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_long};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::NonNull;
 
 use super::{Failure, types};
@@ -37,12 +38,25 @@ impl<T> Found<T> {
         }
     }
 
-    /// Nothing, or one of ours.
-    pub(crate) fn known(self) -> Result<Option<T>, Failure> {
+    /// Nothing, or one of ours, whole or not.
+    pub(crate) fn any(self) -> Result<Option<T>, Failure> {
         match self {
             Self::Nothing => Ok(None),
             Self::Object(object) => Ok(Some(object)),
             Self::Other => Err(Failure::WrongType),
+        }
+    }
+
+    /// Nothing, or a whole filter: of one that is still coming, no answer would be true.
+    pub(crate) fn known(self) -> Result<Option<T>, Failure>
+    where
+        T: Deref<Target = Object>,
+    {
+        match self.any()? {
+            Some(object) if matches!(*object, Object::Incoming(_)) => {
+                Err(Failure::Says("ERR the filter has not come whole yet"))
+            }
+            found => Ok(found),
         }
     }
 }
@@ -60,10 +74,10 @@ impl<'a> Call<'a> {
     /// The server gave these, and the call is not over.
     pub(super) unsafe fn new(context: *mut Context, words: *mut *mut Text, count: c_int) -> Self {
         let count = usize::try_from(count).unwrap_or(0);
-        // SAFETY: the server gives as many words as it says.
         let words = if count == 0 || words.is_null() {
             &[][..]
         } else {
+            // SAFETY: the server gives as many words as it says.
             unsafe { std::slice::from_raw_parts(words, count) }
         };
         Self { context, words, replied: Cell::new(false) }

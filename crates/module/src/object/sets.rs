@@ -97,3 +97,132 @@ enum Bits<'a> {
     Blocked(&'a BloomFilter),
     Classic(&'a ClassicBloomFilter),
 }
+
+#[cfg(test)]
+mod tests {
+    use petal::{HashSpec, QuotientFilter};
+
+    use super::*;
+    use crate::object::{At, Told};
+    use crate::plan::{Form, Plan};
+
+    const ANY: u64 = u64::MAX;
+    const SLOTS: u64 = 1024;
+    const KEYS: [&[u8]; 3] = [b"a", b"b", b"c"];
+
+    fn made(form: Form, seed: u8) -> Object {
+        Plan { form, rate: 0.0001, keys: 1000, seed: [seed; 16] }.make(ANY).unwrap()
+    }
+
+    /// Room for less than twice as many keys.
+    fn quotient(keys: std::ops::Range<u64>) -> Object {
+        let hash = HashSpec::keyed([7; 16]);
+        let builder = QuotientFilter::builder().slots(SLOTS).remainder_bits(20);
+        let mut filter = builder.hash(hash).build().unwrap();
+        keys.for_each(|key| _ = filter.insert(key.to_string().as_bytes()).unwrap());
+        AnyFilter::Quotient(filter).into()
+    }
+
+    fn image(object: &Object) -> (Vec<u8>, Vec<u8>) {
+        let image = object.image().unwrap();
+        (image.header().to_vec(), image.read(0, usize::MAX).to_vec())
+    }
+
+    /// What replicas are told is what changes a filter.
+    #[test]
+    fn what_is_told_only_if_new_changes_nothing_else() {
+        let window = |milliseconds| Form::Window { milliseconds, generations: 3 };
+        for (form, told) in [
+            (Form::Bloom { growth: None }, Told::New),
+            (Form::Bloom { growth: Some(2) }, Told::New),
+            (Form::Counting, Told::All),
+            (window(None), Told::All),
+            (window(Some(90)), Told::AllAt(1000)),
+        ] {
+            let mut object = made(form, 1);
+            let first = object.insert_all(KEYS.into_iter(), &At(1000), ANY);
+            assert_eq!((first.taken, first.new.count_ones()), (3, 3), "{form:?}");
+            let before = image(&object);
+            assert_eq!(object.told(), told, "{form:?}");
+            let again = object.insert_all(KEYS.into_iter(), &At(1050), ANY);
+            assert_eq!((again.taken, again.new.count_ones()), (3, 0), "{form:?}");
+            if told == Told::New {
+                assert_eq!(image(&object), before, "{form:?}");
+            }
+            if let Told::AllAt(_) = told {
+                assert_eq!(object.told(), Told::AllAt(1050));
+                // The clock of a replica is that of its master.
+                let mut replica = made(form, 1);
+                replica.insert_all(KEYS.into_iter(), &At(1000), ANY);
+                replica.insert_all(KEYS.into_iter(), &At(1050), ANY);
+                assert_eq!(image(&replica), image(&object));
+                assert!(object.contains(b"a", &At(1060)) && !object.contains(b"a", &At(1300)));
+                assert_eq!(object.insert(b"a", &At(5), ANY), Ok(false));
+                assert_eq!(object.told(), Told::AllAt(1050), "it never goes back");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_counts_deletes() {
+        let mut counting = made(Form::Counting, 1);
+        counting.insert_all(KEYS.into_iter(), &At(0), ANY);
+        let mut removed = Answers::new();
+        let out: [&[u8]; 3] = [b"a", b"a", b"x"];
+        assert_eq!(counting.remove_all(out.into_iter(), &mut removed), Ok(()));
+        assert_eq!(removed.iter().collect::<Vec<_>>(), [0]);
+        assert_eq!(counting.counts(KEYS.into_iter()), Ok(vec![0, 1, 1]));
+        let window = Form::Window { milliseconds: None, generations: 3 };
+        for form in [Form::Bloom { growth: None }, Form::Bloom { growth: Some(2) }, window] {
+            let mut object = made(form, 1);
+            assert_eq!(object.remove_all(KEYS.into_iter(), &mut removed), Err(Refusal::Type));
+            assert_eq!(object.counts(KEYS.into_iter()), Err(Refusal::Type));
+        }
+    }
+
+    #[test]
+    fn filters_are_united_whole_or_not_at_all() {
+        let mut ours = made(Form::Bloom { growth: None }, 1);
+        let (theirs, stranger) = (ours.copy().unwrap(), made(Form::Bloom { growth: None }, 2));
+        let before = image(&ours);
+        assert!(matches!(ours.unite(&[&theirs, &stranger], ANY), Err(Refusal::Other(_))));
+        assert_eq!(image(&ours), before);
+        // Those of a table may not all fit: not even a part of them is taken.
+        let mut ours = quotient(0..500);
+        let (fits, many) = (quotient(500..600), quotient(600..1500));
+        let before = image(&ours);
+        assert_eq!(ours.unite(&[&fits, &many], ANY), Err(Refusal::Full));
+        assert_eq!(ours.unite(&[&fits], 100), Err(Refusal::Limit));
+        assert_eq!(image(&ours), before);
+        assert_eq!(ours.unite(&[&fits], ANY), Ok(()));
+        assert_eq!(ours.figures().items, 600);
+        assert!(ours.unite(&[&made(Form::Counting, 1)], ANY).is_err());
+    }
+
+    /// A batch that does not fit tells how much of it was taken.
+    #[test]
+    fn a_full_table_takes_what_fits() {
+        let mut table = quotient(0..500);
+        let keys: Vec<String> = (500..2 * SLOTS).map(|key| key.to_string()).collect();
+        let keys = keys.iter().map(|key| key.as_bytes());
+        let inserted = table.insert_all(keys.clone(), &At(0), ANY);
+        assert_eq!(inserted.refused, Some(Refusal::Full));
+        assert_eq!(table.figures().items, 500 + inserted.taken as u64);
+        let mut again = quotient(0..500);
+        assert_eq!(again.insert_all(keys.take(inserted.taken), &At(0), ANY).refused, None);
+        assert_eq!(image(&again), image(&table));
+    }
+
+    #[test]
+    fn compared_by_their_bits() {
+        let (mut ours, mut theirs) =
+            (made(Form::Counting, 1), made(Form::Bloom { growth: None }, 1));
+        ours.insert_all(KEYS.into_iter(), &At(0), ANY);
+        theirs.insert(b"a", &At(0), ANY).unwrap();
+        let overlap = ours.compare(&theirs).unwrap();
+        assert!((overlap.intersection.value - 1.0).abs() < 0.1, "{overlap:?}");
+        assert!((overlap.union.value - 3.0).abs() < 0.1, "{overlap:?}");
+        let grows = made(Form::Bloom { growth: Some(2) }, 1);
+        assert_eq!(ours.compare(&grows), Err(Refusal::Type));
+    }
+}

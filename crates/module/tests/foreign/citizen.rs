@@ -65,7 +65,7 @@ fn info_has_a_section() {
     let server = Server::new();
     zoo::filled(&server, 100);
     let section = server.ask("INFO petal").text();
-    assert!(section.contains("petal_filters:8"), "{section}");
+    assert!(section.contains("petal_filters:11"), "{section}");
     assert!(section.contains("petal_memory_bytes:"), "{section}");
 }
 

@@ -28,13 +28,14 @@ fn sealed(body: &[u8], version: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// Every truncation, and every byte in some other ways; of a long one, the beginning and samples.
+/// The beginning cut off after every byte, and every byte of it in some other ways; samples of the rest.
 fn corruptions(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let places =
-        || (0..bytes.len()).filter(|&at| at < 300 || at % 61 == 0 || at + 20 > bytes.len());
+    let step = bytes.len() / 20 + 1;
+    let is_tried = |at: &usize| *at < 200 || at.is_multiple_of(step) || at + 20 > bytes.len();
+    let places = || (0..bytes.len()).filter(is_tried);
     let cut = places().map(|at| bytes[..at].to_vec());
     let changed = places().flat_map(|at| {
-        [0xff, 0x01, 0x80, 0x40].map(|mask| {
+        [0xff, 0x01, 0x80].map(|mask| {
             let mut changed = bytes.to_vec();
             changed[at] ^= mask;
             changed
@@ -89,6 +90,8 @@ fn payloads(server: &Server) -> Vec<(&'static str, String, Vec<u8>)> {
         let family = if key.starts_with("cf") { "CF" } else { "BF" };
         all.push(named(family, key, server.ask(&format!("DUMP {key}")).bytes()));
     }
+    // Large ones have nothing that small ones lack.
+    all.retain(|(_, _, payload)| payload.len() < 20_000);
     all
 }
 
@@ -119,7 +122,7 @@ fn corrupt_payloads_of_restore_do_no_harm() {
 fn corrupt_chunks_do_no_harm() {
     let server = Setup::new().memory(ADDRESSES).start();
     let zoo = zoo::filled_as_redisbloom_can(&server, 100);
-    let mut sources: Vec<(&str, Vec<(u64, Vec<u8>)>)> =
+    let mut sources: Vec<_> =
         captures().into_iter().map(|capture| (capture.family(), capture.chunks)).collect();
     for key in zoo.keys() {
         let family = if key.starts_with("cf") { "CF" } else { "BF" };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::server::{Client, Module, Server, Setup, redisbloom};
+use crate::server::{Client, Server, Setup, redisbloom};
 
 /// Commands in order, and the bytes that answered each.
 struct Captured {

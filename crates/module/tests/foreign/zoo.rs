@@ -37,7 +37,14 @@ const COMMON: &[Kind] = &[
 ];
 
 /// Those that only petal has.
-const OWN: &[Kind] = &[];
+const OWN: &[Kind] = &[
+    bloom("petal:counting", Some("PETAL.RESERVE petal:counting 0.01 10000 TYPE counting")),
+    bloom("petal:time", Some("PETAL.RESERVE petal:time 0.01 10000 WINDOW 1h")),
+    Kind {
+        holds: 500,
+        ..bloom("petal:last", Some("PETAL.RESERVE petal:last 0.01 500 LAST GENERATIONS 6"))
+    },
+];
 
 /// Keys with the items `item:0` and so on in each.
 pub(crate) struct Zoo {

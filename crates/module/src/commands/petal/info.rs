@@ -8,7 +8,7 @@ use super::{KEY, NOT_FOUND, PETAL};
 use crate::about::{ASKED, About, Arg, key};
 use crate::commands::words::is;
 use crate::ffi::{Call, Command, Failure};
-use crate::object::Object;
+use crate::object::{Kind, Object};
 
 pub(in crate::commands) struct Info;
 
@@ -61,21 +61,25 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     let text = |text: &str| Value::Text(text.to_owned());
     let mut fields = Vec::new();
     let mut tell = |name, value| fields.push((name, value));
-    let Some(face) = object.face() else {
-        let figures = object.figures();
-        tell(c"type", text("of another layout, or not complete"));
-        tell(c"items", Value::Count(figures.items));
-        tell(c"memory", Value::Count(figures.size));
-        return fields;
-    };
-    let figures = object.figures();
-    tell(c"type", text(face.filter_type().name()));
-    tell(c"layout", Value::Text(face.describe()));
-    tell(c"hash", text(face.hash_spec().name()));
+    let (face, figures) = (object.face(), object.figures());
+    match (face, object.kind()) {
+        (Some(face), _) => {
+            tell(c"type", text(face.filter_type().name()));
+            tell(c"layout", Value::Text(face.describe()));
+            tell(c"hash", text(face.hash_spec().name()));
+        }
+        (None, Kind::RedisBloom) => tell(c"type", text("redisbloom")),
+        (None, Kind::RedisCuckoo) => tell(c"type", text("redisbloom-cuckoo")),
+        (None, Kind::Petal) => tell(c"type", text("incomplete")),
+    }
     tell(c"capacity", Value::Count(figures.capacity));
     tell(c"error-rate", Value::Number(figures.rate));
     tell(c"items", Value::Count(figures.items));
     tell(c"memory", Value::Count(figures.size));
+    tell(c"layers", Value::Count(figures.layers));
+    if let Some(growth) = figures.expansion {
+        tell(c"expansion", Value::Count(growth));
+    }
     match object {
         Object::Window(filter) => {
             tell(c"generations", Value::Count(filter.generations().into()));
@@ -89,8 +93,6 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         }
         Object::Filter(filter) => match &**filter {
             AnyFilter::Scalable(filter) => {
-                tell(c"layers", Value::Count(filter.layers().into()));
-                tell(c"expansion", Value::Count(filter.growth()));
                 tell(c"layer-room", Value::Count(filter.layer_capacity_left()));
             }
             AnyFilter::Counting(filter) => tell(c"highest-count", Value::Count(filter.most())),
@@ -99,9 +101,12 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             }
             _ => {}
         },
-        Object::Incoming(_) => {}
+        Object::Incoming(incoming) => {
+            tell(c"bytes-come", Value::Count(incoming.came()));
+            tell(c"bytes-in-all", Value::Count(incoming.total()));
+        }
     }
-    if full {
+    if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));
         tell(c"estimated-error-rate", Value::Number(face.estimated_rate()));
         tell(c"fill", Value::Number(face.fill_ratio()));

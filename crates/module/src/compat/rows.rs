@@ -1,0 +1,60 @@
+//! Rows of bytes, one for each layer, that are read and written as one in chunks which never reach
+//! over the end of a row.
+
+use super::{Refused, malformed};
+use crate::server::zeroed_bytes;
+
+/// What `SCANDUMP` gives at once.
+const LONGEST_CHUNK: u64 = 16 << 20;
+
+/// A row of zeros.
+pub(super) fn zeroed(bytes: u64) -> Result<Box<[u8]>, Refused> {
+    usize::try_from(bytes).ok().and_then(zeroed_bytes).ok_or(Refused::Memory)
+}
+
+/// A row with the same bytes.
+pub(super) fn copied(row: &[u8]) -> Result<Box<[u8]>, Refused> {
+    let mut copy = zeroed(row.len() as u64)?;
+    copy.copy_from_slice(row);
+    Ok(copy)
+}
+
+/// The chunk that `SCANDUMP` gives after this position, and the position behind it; none behind
+/// the last. Position 1 is before the first byte.
+pub(super) fn chunk<'r>(
+    rows: impl Iterator<Item = &'r [u8]>,
+    position: u64,
+) -> Option<(u64, &'r [u8])> {
+    let mut at = position.checked_sub(1)?;
+    for row in rows {
+        let length = row.len() as u64;
+        if at < length {
+            let end = at.saturating_add(LONGEST_CHUNK).min(length);
+            return Some((position + (end - at), row.get(at as usize..end as usize)?));
+        }
+        at -= length;
+    }
+    None
+}
+
+/// Puts a chunk in that `LOADCHUNK` brings with the position behind it.
+pub(super) fn put_chunk<'r>(
+    rows: impl Iterator<Item = &'r mut [u8]>,
+    position: u64,
+    data: &[u8],
+) -> Result<(), Refused> {
+    let Some(begin) = position.checked_sub(data.len() as u64) else {
+        return malformed("a chunk that ends before it is over");
+    };
+    let mut at = begin.checked_sub(1).ok_or(Refused::NoRow)?;
+    for row in rows {
+        let length = row.len() as u64;
+        if at < length {
+            let place = row.get_mut(at as usize..).and_then(|rest| rest.get_mut(..data.len()));
+            place.ok_or(Refused::TooLong)?.copy_from_slice(data);
+            return Ok(());
+        }
+        at -= length;
+    }
+    Err(Refused::NoRow)
+}

@@ -1,0 +1,105 @@
+//! CF.*: whatever is added and deleted, in whatever order, nothing that is there is denied.
+
+use petal_testkit::rng::Rng;
+
+use crate::server::{Reply, Server, Setup};
+
+/// Adds and deletes at random, and compares with how often each item is there.
+#[track_caller]
+fn live(server: &Server, reserve: &str, seed: u64) {
+    server.ask("FLUSHALL").ok();
+    server.ask(reserve).ok();
+    let mut rng = Rng::new(seed);
+    let mut there = vec![0_i64; 400];
+    let mut client = server.client();
+    for step in 0..12_000 {
+        let item = rng.below(there.len());
+        // Twice as many come as go, then the reverse.
+        let adds = rng.below(3) < if (step / 3000) % 2 == 0 { 2 } else { 1 };
+        if adds {
+            match client.ask(&format!("CF.ADD cuckoo item:{item}")) {
+                Reply::Int(1) => there[item] += 1,
+                Reply::Error(error) => {
+                    assert!(error.contains("full") || error.contains("expansions"), "{error}");
+                }
+                other => panic!("{other:?}"),
+            }
+        } else if there[item] > 0 {
+            assert_eq!(client.ask(&format!("CF.DEL cuckoo item:{item}")).int(), 1, "{reserve}");
+            there[item] -= 1;
+        }
+        if step % 1500 == 0 {
+            check(server, &there);
+        }
+    }
+    check(server, &there);
+    client.ask("CF.COMPACT cuckoo").ok();
+    check(server, &there);
+}
+
+#[track_caller]
+fn check(server: &Server, there: &[i64]) {
+    let mut client = server.client();
+    for (item, &times) in there.iter().enumerate() {
+        let count = client.ask(&format!("CF.COUNT cuckoo item:{item}")).int();
+        assert!(count >= times, "item:{item} is there {times} times, counted {count}");
+        if times > 0 {
+            assert_eq!(client.ask(&format!("CF.EXISTS cuckoo item:{item}")).int(), 1);
+        }
+    }
+    let items = server.ask("CF.INFO cuckoo").field("Number of items inserted").int();
+    assert_eq!(items, there.iter().sum::<i64>());
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn adds_and_deletes_in_any_order_deny_nothing() {
+    for setup in [Setup::new(), Setup::compat()] {
+        let server = setup.start();
+        for (seed, reserve) in [
+            "CF.RESERVE cuckoo 10000",
+            "CF.RESERVE cuckoo 64 EXPANSION 2",
+            "CF.RESERVE cuckoo 16 EXPANSION 4 BUCKETSIZE 4",
+            "CF.RESERVE cuckoo 600 EXPANSION 0",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            live(&server, reserve, seed as u64);
+        }
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn what_is_reserved_fits_into_the_first_layer() {
+    let server = Server::new();
+    for capacity in [2, 10, 100, 1000, 50_000] {
+        server.ask("FLUSHALL").ok();
+        server.ask(&format!("CF.RESERVE cuckoo {capacity} EXPANSION 0")).ok();
+        for first in (0..capacity).step_by(1000) {
+            let items = (first..capacity.min(first + 1000)).map(|item| format!("item:{item}"));
+            let words = ["CF.INSERT", "cuckoo", "ITEMS"].into_iter().map(str::to_owned);
+            let reply = server.ask_words(&words.chain(items).collect::<Vec<_>>());
+            assert!(reply.ints().iter().all(|&added| added == 1), "{capacity}");
+        }
+        assert_eq!(server.ask("CF.INFO cuckoo").field("Number of filters").int(), 1);
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn the_rate_that_is_set_is_kept_while_it_grows() {
+    let server = Setup::new().words("--petal.cf-error-rate 0.003").start();
+    server.ask("CF.RESERVE cuckoo 500 EXPANSION 2").ok();
+    for first in (0..60_000).step_by(1000) {
+        let items = (first..first + 1000).map(|item| format!("item:{item}"));
+        let words = ["CF.INSERT", "cuckoo", "ITEMS"].into_iter().map(str::to_owned);
+        server.ask_words(&words.chain(items).collect::<Vec<_>>());
+    }
+    let strangers = (0..200_000).map(|item| format!("stranger:{item}"));
+    let words = ["CF.MEXISTS", "cuckoo"].into_iter().map(str::to_owned).chain(strangers);
+    let yes = server.ask_words(&words.collect::<Vec<_>>()).ints().iter().sum::<i64>();
+    // Five standard deviations above the promise.
+    assert!(yes < 600 + 5 * 25, "{yes} of 200000");
+}
