@@ -7,7 +7,9 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
+pub(crate) use crate::refusal::Refusal;
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -47,35 +49,10 @@ pub(crate) enum Object {
     Filter(Box<AnyFilter>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
-}
-
-/// Why something was not put in, or not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It does not grow, and holds what it was made for.
-    Full,
-    /// It would take more memory than a key may have.
-    Limit,
-    /// The server's memory is used up.
-    Memory,
-    /// It is of a type that cannot do this.
-    Type,
-    /// Anything else that a filter says of itself.
-    Other(String),
-}
-
-impl From<petal::Error> for Refusal {
-    fn from(error: petal::Error) -> Self {
-        if error.is_alloc() {
-            Self::Memory
-        } else if error.is_full() {
-            Self::Full
-        } else if error.is_unsupported() {
-            Self::Type
-        } else {
-            Self::Other(error.to_string())
-        }
-    }
+    /// RedisBloom's Bloom filter.
+    RedisBloom(Box<compat::Bloom>),
+    /// RedisBloom's cuckoo filter.
+    RedisCuckoo(Box<compat::Cuckoo>),
 }
 
 /// What replicas must be told of keys that were put in.
@@ -138,6 +115,18 @@ impl From<AnyFilter> for Object {
     }
 }
 
+impl From<compat::Bloom> for Object {
+    fn from(filter: compat::Bloom) -> Self {
+        Self::RedisBloom(Box::new(filter))
+    }
+}
+
+impl From<compat::Cuckoo> for Object {
+    fn from(filter: compat::Cuckoo) -> Self {
+        Self::RedisCuckoo(Box::new(filter))
+    }
+}
+
 impl Object {
     /// Of what came in a parcel or a file.
     pub(crate) fn of(content: Content) -> Result<Self, String> {
@@ -152,7 +141,7 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.face()),
-            Self::Incoming(_) => None,
+            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
@@ -161,7 +150,7 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter.image()),
             Self::Filter(filter) => Some(filter.image()),
-            Self::Incoming(_) => None,
+            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
@@ -175,7 +164,8 @@ impl Object {
         match self {
             Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
-            Self::Incoming(_) => {}
+            // Their rows are large, or few.
+            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => {}
         }
     }
 
@@ -183,6 +173,8 @@ impl Object {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
+            Self::RedisBloom(_) => Kind::RedisBloom,
+            Self::RedisCuckoo(_) => Kind::RedisCuckoo,
         }
     }
 
@@ -197,6 +189,8 @@ impl Object {
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
                 Self::Incoming(incoming) => incoming.memory_usage(),
+                Self::RedisBloom(filter) => filter.memory_usage(),
+                Self::RedisCuckoo(filter) => filter.memory_usage(),
             }
     }
 
@@ -206,6 +200,8 @@ impl Object {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Incoming(_) => None,
+            Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
+            Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }
     }
 
@@ -239,6 +235,8 @@ impl Object {
             Self::Window(filter) => {
                 filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
+            Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
+            Self::RedisCuckoo(filter) => filter.contains(compat::Cuckoo::hash(key)),
             Self::Incoming(_) => false,
         }
     }
@@ -260,6 +258,14 @@ impl Object {
                 let face = filter.face();
                 face.contains_hashes(&hashes(face.hash_spec(), keys), found);
             }
+            Self::RedisBloom(filter) => {
+                let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            }
+            Self::RedisCuckoo(filter) => {
+                let hashes: Vec<_> = keys.map(compat::Cuckoo::hash).collect();
+                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            }
             Self::Incoming(_) => found.answer(keys.count(), |_| false),
         }
     }
@@ -271,7 +277,8 @@ impl Object {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 _ => false,
             },
-            Self::Window(_) | Self::Incoming(_) => false,
+            Self::RedisBloom(filter) => filter.is_full(),
+            Self::Window(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => false,
         }
     }
 
@@ -287,7 +294,8 @@ impl Object {
                 }
                 _ => Told::New,
             },
-            Self::Incoming(_) => Told::New,
+            Self::Incoming(_) | Self::RedisBloom(_) => Told::New,
+            Self::RedisCuckoo(_) => Told::All,
         }
     }
 
@@ -325,13 +333,26 @@ impl Object {
                 inserted
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
-            Self::Incoming(_) => Inserted { refused: Some(Refusal::Type), ..Inserted::default() },
+            Self::RedisBloom(filter) => insert_into_chain(filter, keys, limit),
+            Self::Incoming(_) | Self::RedisCuckoo(_) => {
+                Inserted { refused: Some(Refusal::Type), ..Inserted::default() }
+            }
         }
     }
 
     /// What `BF.INFO` tells.
     pub(crate) fn figures(&self) -> Figures {
         let size = self.memory_usage();
+        if let Self::RedisBloom(filter) = self {
+            return Figures {
+                capacity: filter.capacity(),
+                size: filter.memory_usage(),
+                layers: filter.links(),
+                items: filter.len(),
+                expansion: filter.growth().map(u64::from),
+                rate: filter.rate(),
+            };
+        }
         let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
         let (mut capacity, mut layers, mut expansion) = (face.planned_keys(), 1, None);
         if let Self::Filter(filter) = self
@@ -349,6 +370,34 @@ fn hashes<'k>(spec: HashSpec, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u64> 
     let mut hashes = Vec::with_capacity(keys.size_hint().0);
     spec.hash_all(keys, &mut hashes);
     hashes
+}
+
+/// Puts keys into a Bloom filter of RedisBloom's.
+fn insert_into_chain<'k>(
+    filter: &mut compat::Bloom,
+    keys: impl Iterator<Item = &'k [u8]>,
+    limit: u64,
+) -> Inserted {
+    let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+    let mut inserted = Inserted::default();
+    let (mut taken, mut refused) = (0, None);
+    inserted.new.answer(hashes.len(), |at| {
+        if refused.is_some() {
+            return false;
+        }
+        match filter.add(hashes[at], limit) {
+            Ok(new) => {
+                taken += 1;
+                new
+            }
+            Err(why) => {
+                refused = Some(why);
+                false
+            }
+        }
+    });
+    (inserted.taken, inserted.refused) = (taken, refused);
+    inserted
 }
 
 /// Puts keys into a filter of petal's.

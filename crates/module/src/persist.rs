@@ -6,8 +6,9 @@
 
 use std::ffi::CStr;
 
+use crate::compat;
 pub(crate) use crate::fields::{Load, Save};
-use crate::object::{Kind, Object};
+use crate::object::{Kind, Object, Refusal};
 use crate::parcel::Incoming;
 
 /// Bytes of a field, or of a command that makes a part of an object.
@@ -28,6 +29,8 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
             }
             out.bytes(&[]);
         }
+        Object::RedisBloom(filter) => filter.save(out),
+        Object::RedisCuckoo(filter) => filter.save(out),
         object => {
             if let Some(parcel) = object.parcel() {
                 out.unsigned(PARCEL);
@@ -45,6 +48,12 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
 pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
     match (kind, version) {
         (Kind::Petal, 1) => load_petal(input),
+        (Kind::RedisBloom, version) => {
+            compat::Bloom::load(version, input).map(Object::from).map_err(Refusal::told)
+        }
+        (Kind::RedisCuckoo, version) => {
+            compat::Cuckoo::load(version, input).map(Object::from).map_err(Refusal::told)
+        }
         (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
     }
 }
@@ -78,10 +87,10 @@ fn load_petal(input: &mut impl Load) -> Result<Object, String> {
 }
 
 /// The commands that make an object anew: command, position, bytes.
-pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) {
+pub(crate) fn rewrite(object: &Object, mut emit_at: impl FnMut(&CStr, u64, &[u8])) {
     let mut offset = 0;
-    let mut emit = |command, piece: &[u8]| {
-        emit(command, offset, piece);
+    let mut emit = |command: &CStr, piece: &[u8]| {
+        emit_at(command, offset, piece);
         offset += piece.len() as u64;
     };
     match object {
@@ -91,11 +100,32 @@ pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) 
                 piece.chunks(PIECE).for_each(|piece| emit(command, piece));
             }
         }
+        Object::RedisBloom(filter) => {
+            emit_chunks(&mut emit_at, c"BF.LOADCHUNK", &filter.header(), |at| filter.chunk(at));
+        }
+        Object::RedisCuckoo(filter) => {
+            emit_chunks(&mut emit_at, c"CF.LOADCHUNK", &filter.header(), |at| filter.chunk(at));
+        }
         object => {
             let parcel = object.parcel();
             let pieces = parcel.iter().flat_map(|parcel| parcel.pieces(PIECE));
             pieces.for_each(|piece| emit(c"PETAL.LOADCHUNK", &piece));
         }
+    }
+}
+
+/// RedisBloom's chunks: its header with number 1, the others with how far they reach.
+fn emit_chunks<'c>(
+    emit: &mut impl FnMut(&CStr, u64, &[u8]),
+    command: &CStr,
+    header: &[u8],
+    chunk: impl Fn(u64) -> Option<(u64, &'c [u8])>,
+) {
+    emit(command, 1, header);
+    let mut position = 1;
+    while let Some((reached, bytes)) = chunk(position) {
+        emit(command, reached, bytes);
+        position = reached;
     }
 }
 

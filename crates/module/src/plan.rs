@@ -6,6 +6,7 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::compat;
 use crate::object::{Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
 pub(crate) enum Form {
     /// petal's Bloom filter: growing by this factor, or never.
     Bloom { growth: Option<u64> },
+    /// RedisBloom's Bloom filter, likewise.
+    RedisBloom { growth: Option<u64> },
     /// petal's Bloom filter with counters.
     Counting,
     /// petal's Bloom filter of the last keys, or of the last milliseconds.
@@ -42,23 +45,29 @@ pub(crate) enum Form {
 }
 
 impl Plan {
+    /// Bytes that it certainly takes: what is too large is not even asked for.
+    fn least_bytes(&self) -> Result<u64, Refusal> {
+        let (rate, times) = match self.form {
+            // It looks itself.
+            Form::RedisBloom { .. } => return Ok(0),
+            Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
+            Form::Counting => (self.rate, COUNTER_BITS),
+            Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
+        };
+        Ok(Shape::for_rate(self.keys, rate)?.size_bytes().saturating_mul(times))
+    }
+
     /// Makes the filter, if it takes no more than so many bytes.
     pub(crate) fn make(&self, limit: u64) -> Result<Object, Refusal> {
-        // What is certainly too large is not even asked for.
-        let rate = match self.form {
-            Form::Bloom { growth: Some(_) } => self.rate * FIRST_SHARE,
-            _ => self.rate,
-        };
-        let bits = Shape::for_rate(self.keys, rate).map_err(Refusal::from)?.size_bytes();
-        let least = match self.form {
-            Form::Counting => bits.saturating_mul(COUNTER_BITS),
-            _ => bits,
-        };
-        if least > limit {
+        if self.least_bytes()? > limit {
             return Err(Refusal::Limit);
         }
         let hash = HashSpec::keyed(self.seed);
         let filter = match self.form {
+            Form::RedisBloom { growth } => {
+                let growth = growth.map(|growth| u32::try_from(growth).unwrap_or(u32::MAX));
+                return Ok(compat::Bloom::reserve(self.keys, self.rate, growth, limit)?.into());
+            }
             Form::Bloom { growth: None } => {
                 let builder = BloomFilter::builder().keys(self.keys).rate(self.rate);
                 AnyFilter::Bloom(builder.hash(hash).build()?)

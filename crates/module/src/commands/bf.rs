@@ -5,9 +5,10 @@ use petal::Answers;
 use super::words::{integer, is, number};
 use super::{added, limit, replicate_creation, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
-use crate::config::Settings;
+use crate::compat;
+use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure};
-use crate::object::Refusal;
+use crate::object::{Object, Refusal};
 use crate::plan::{Form, Plan};
 
 const KEY: Arg = Arg::key();
@@ -34,9 +35,14 @@ impl Wanted {
         }
     }
 
-    fn plan(&self, call: &Call<'_>) -> Plan {
-        let form = Form::Bloom { growth: self.growth };
-        Plan { form, rate: self.rate, keys: self.keys, seed: call.random_key() }
+    fn plan(&self, call: &Call<'_>, settings: &Settings) -> Plan {
+        let (growth, rate, keys) = (self.growth, self.rate, self.keys);
+        // A master of petal's tells the seed of what is in petal's layout, by another command: this
+        // is one of RedisBloom's.
+        if settings.layout == Layout::RedisBloom || call.is_replayed() {
+            return Plan { form: Form::RedisBloom { growth }, rate, keys, seed: [0; 16] };
+        }
+        Plan { form: Form::Bloom { growth }, rate, keys, seed: call.random_key() }
     }
 }
 
@@ -94,7 +100,7 @@ impl Command for Reserve {
         if key.object().known()?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
-        let plan = Wanted { rate, keys, growth }.plan(call);
+        let plan = Wanted { rate, keys, growth }.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
@@ -188,7 +194,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let mut created = false;
     if key.object().known()?.is_none() {
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
-        let plan = wanted.plan(call);
+        let plan = wanted.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
@@ -492,7 +498,9 @@ impl Command for ScanDump {
         if transfer::scan_dump(call, object, number) {
             return Ok(());
         }
-        Err(Failure::WrongType)
+        let Object::RedisBloom(filter) = object else { return Err(Failure::WrongType) };
+        transfer::reply_chunk(call, number, filter.header(), |at| filter.chunk(at));
+        Ok(())
     }
 }
 
@@ -521,6 +529,32 @@ impl Command for LoadChunk {
         if let Some(loaded) = transfer::load_chunk(call, number) {
             return loaded;
         }
-        Err(Failure::Says("ERR received bad data"))
+        let bad = Failure::Says("ERR received bad data");
+        let mut key = call.write(1);
+        match key.object_mut().known()? {
+            None if number == 1 => {
+                let limit = limit(call, Settings::now().memory_limit);
+                let filter = compat::Bloom::from_header(call.word(3), limit);
+                key.set(filter.map_err(loading)?.into())?;
+            }
+            Some(Object::RedisBloom(filter)) => {
+                filter.put_chunk(number, call.word(3)).map_err(loading)?;
+            }
+            Some(_) => return Err(Failure::WrongType),
+            None => return Err(bad),
+        }
+        call.replicate_same();
+        call.ok();
+        Ok(())
+    }
+}
+
+/// Why a chunk was not loaded, in RedisBloom's words.
+fn loading(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::NoRow => Failure::Says("ERR invalid offset - no link found"),
+        Refusal::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
+        Refusal::Malformed(_) => Failure::Says("ERR received bad data"),
+        refusal => refusal.into(),
     }
 }

@@ -44,12 +44,12 @@ fn limit(call: &Call<'_>, limit: u64) -> u64 {
 
 /// Tells replicas of a new filter all that they need to make the same.
 fn replicate_creation(call: &Call<'_>, plan: &Plan) {
-    let words = petal::words(plan);
+    let (command, words) = petal::creation(plan);
     let words: Vec<_> = [Word::Same(1)]
         .into_iter()
         .chain(words.iter().map(|word| Word::Bytes(word.as_bytes())))
         .collect();
-    call.replicate(c"PETAL.RESERVE", &words);
+    call.replicate(command, &words);
 }
 
 /// Tells replicas and watchers of the items that were put into the filter of the first word, if
@@ -80,10 +80,15 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Full => Self::Says("ERR non scaling filter is full"),
+            Refusal::Layers => Self::Says("Maximum expansions reached"),
             Refusal::Limit => Self::Says("ERR operation exceeds bloom object memory limit"),
             Refusal::Memory => Self::Says("ERR Insufficient memory to create filter"),
             Refusal::Type => Self::WrongType,
-            Refusal::Other(what) => Self::Told(format!("ERR {what}")),
+            Refusal::Malformed(_) => Self::Says("ERR received bad data"),
+            Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
+            Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
+            Refusal::NoRow | Refusal::TooLong => Self::Says("ERR a chunk that does not fit"),
+            Refusal::Malformed(what) | Refusal::Other(what) => Self::Told(format!("ERR {what}")),
         }
     }
 }

@@ -210,6 +210,24 @@ pub(super) fn scan_dump(call: &Call<'_>, object: &Object, number: u64) -> bool {
     true
 }
 
+/// `SCANDUMP` as RedisBloom does it: a header with number 1, chunks with how far they reach.
+pub(super) fn reply_chunk<'c>(
+    call: &Call<'_>,
+    number: u64,
+    header: impl AsRef<[u8]>,
+    chunk: impl Fn(u64) -> Option<(u64, &'c [u8])>,
+) {
+    call.array(2);
+    if number == 0 {
+        call.count(1);
+        call.bytes(header.as_ref());
+        return;
+    }
+    let (reached, bytes) = chunk(number).unwrap_or((0, &[]));
+    call.count(reached);
+    call.bytes(bytes);
+}
+
 /// `LOADCHUNK` of what is in petal's own layout. None if it is not.
 pub(super) fn load_chunk(call: &Call<'_>, number: u64) -> Option<Result<(), Failure>> {
     let data = call.word(3);

@@ -38,11 +38,11 @@ const COMMON: &[Kind] = &[
 
 /// Those that only petal has.
 const OWN: &[Kind] = &[
-    bloom("petal:counting", Some("PETAL.RESERVE petal:counting 0.01 10000 TYPE counting")),
-    bloom("petal:time", Some("PETAL.RESERVE petal:time 0.01 10000 WINDOW 1h")),
+    bloom("pt:counting", Some("PETAL.RESERVE pt:counting 0.01 60000 TYPE counting")),
+    bloom("pt:time", Some("PETAL.RESERVE pt:time 0.01 60000 TYPE window WINDOW 7d")),
     Kind {
-        holds: 500,
-        ..bloom("petal:last", Some("PETAL.RESERVE petal:last 0.01 500 LAST GENERATIONS 6"))
+        holds: 1000,
+        ..bloom("pt:last", Some("PETAL.RESERVE pt:last 0.01 1000 TYPE window LAST"))
     },
 ];
 
@@ -58,10 +58,10 @@ pub(crate) fn lines_that_make(tag: &str) -> Vec<String> {
     made.map(|(key, line)| line.replace(key, &format!("{key}{tag}"))).collect()
 }
 
-/// The keys with this behind their names, and the family of commands that each has.
-pub(crate) fn keys_with(tag: &str) -> Vec<(String, &'static str)> {
+/// The keys with this behind their names, the family of commands that each has, and how many items it certainly holds.
+pub(crate) fn keys_with(tag: &str) -> Vec<(String, &'static str, usize)> {
     let all = COMMON.iter().chain(OWN);
-    all.map(|kind| (format!("{}{tag}", kind.key), &kind.add[..2])).collect()
+    all.map(|kind| (format!("{}{tag}", kind.key), &kind.add[..2], kind.holds)).collect()
 }
 
 /// Makes a key of every kind and fills it.

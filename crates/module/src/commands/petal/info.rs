@@ -105,6 +105,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             tell(c"bytes-come", Value::Count(incoming.came()));
             tell(c"bytes-in-all", Value::Count(incoming.total()));
         }
+        Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));

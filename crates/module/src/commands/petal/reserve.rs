@@ -2,6 +2,8 @@
 //! the append-only file are told of every new filter, so that [`words`] and [`parse`] are each
 //! other's reverse.
 
+use std::ffi::CStr;
+
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::bf::{capacity, expansion, rate};
@@ -194,8 +196,22 @@ fn hex(digits: &[u8]) -> Option<[u8; 16]> {
     Some(seed)
 }
 
-/// The words behind the key that make the same filter anywhere.
-pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
+/// The command that makes the same filter anywhere, and the words behind its key.
+pub(in crate::commands) fn creation(plan: &Plan) -> (&'static CStr, Vec<String>) {
+    if let Form::RedisBloom { growth } = plan.form {
+        let mut words = vec![plan.rate.to_string(), plan.keys.to_string()];
+        match growth {
+            Some(growth) => words.extend(["EXPANSION".to_owned(), growth.to_string()]),
+            None => words.push("NONSCALING".to_owned()),
+        }
+        // What comes from a master without a seed is in RedisBloom's layout.
+        return (c"BF.RESERVE", words);
+    }
+    (c"PETAL.RESERVE", words(plan))
+}
+
+/// The words behind the key of `PETAL.RESERVE`.
+fn words(plan: &Plan) -> Vec<String> {
     let mut words = vec![plan.rate.to_string(), plan.keys.to_string(), "TYPE".to_owned()];
     let mut more = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     match plan.form {
@@ -203,7 +219,7 @@ pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
             more(&["bloom", "EXPANSION", &growth.to_string()]);
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
-        Form::Counting => more(&["counting"]),
+        Form::RedisBloom { .. } | Form::Counting => more(&["counting"]),
         Form::Window { milliseconds, generations } => {
             match milliseconds {
                 Some(time) => more(&["window", "WINDOW", &time.to_string()]),
