@@ -6,6 +6,7 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::chain::{Chain, ChainPlan};
 use crate::compat;
 use crate::object::{Object, Refusal};
 
@@ -42,14 +43,17 @@ pub(crate) enum Form {
     Counting,
     /// petal's Bloom filter of the last keys, or of the last milliseconds.
     Window { milliseconds: Option<u64>, generations: u32 },
+    /// petal's filter of `CF.*`: growing by this factor, or never if it is 0, and what it shall tell
+    /// of buckets.
+    Cuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
 }
 
 impl Plan {
     /// Bytes that it certainly takes: what is too large is not even asked for.
     fn least_bytes(&self) -> Result<u64, Refusal> {
         let (rate, times) = match self.form {
-            // It looks itself.
-            Form::RedisBloom { .. } => return Ok(0),
+            // They look themselves.
+            Form::RedisBloom { .. } | Form::Cuckoo { .. } => return Ok(0),
             Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
             Form::Counting => (self.rate, COUNTER_BITS),
             Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
@@ -88,6 +92,11 @@ impl Plan {
                     builder = builder.time(time);
                 }
                 AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
+            }
+            Form::Cuckoo { expansion, bucket_size, iterations } => {
+                let plan = ChainPlan { rate: self.rate, expansion, bucket_size, iterations };
+                let chain = Chain::new(plan, self.keys, hash, limit)?;
+                return Ok(Object::Chain(Box::new(chain)));
             }
         };
         let object = Object::from(filter);
