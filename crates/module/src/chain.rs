@@ -30,8 +30,8 @@ const MOVED: usize = 1 << 16;
 pub(crate) struct ChainPlan {
     /// The false-positive rate of all layers together.
     pub(crate) rate: f64,
-    /// How many times the slots of the last layer the next has, a power of two; 0 if there is
-    /// none.
+    /// How many times the slots of the last layer the next has, a power of two; twice as many
+    /// where it is 1; 0 if there is none.
     pub(crate) expansion: u16,
     /// What RedisBloom would make of it: told when asked, and nothing more.
     pub(crate) bucket_size: u16,
@@ -42,7 +42,8 @@ pub(crate) struct ChainPlan {
 impl ChainPlan {
     /// The shape of a layer, behind the one before.
     fn shape(&self, first: u64, layer: u32, before: u64) -> Result<QuotientShape, Refusal> {
-        let doublings = u32::from(self.expansion.max(1)).trailing_zeros().checked_mul(layer);
+        // Of equal layers there would soon be many to look into.
+        let doublings = u32::from(self.expansion.max(2)).trailing_zeros().checked_mul(layer);
         let doublings = doublings.filter(|doublings| *doublings < first.leading_zeros());
         let slots = first << doublings.ok_or(Refusal::Limit)?;
         let share = if self.expansion == 0 { 1.0 } else { layer_share(layer) };

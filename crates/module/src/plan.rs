@@ -7,7 +7,7 @@ use petal::{
 };
 
 use crate::chain::{Chain, ChainPlan};
-use crate::compat;
+use crate::compat::{self, CuckooPlan};
 use crate::object::{Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
@@ -46,6 +46,8 @@ pub(crate) enum Form {
     /// petal's filter of `CF.*`: growing by this factor, or never if it is 0, and what it shall tell
     /// of buckets.
     Cuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
+    /// RedisBloom's cuckoo filter, likewise.
+    RedisCuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
 }
 
 impl Plan {
@@ -53,7 +55,9 @@ impl Plan {
     fn least_bytes(&self) -> Result<u64, Refusal> {
         let (rate, times) = match self.form {
             // They look themselves.
-            Form::RedisBloom { .. } | Form::Cuckoo { .. } => return Ok(0),
+            Form::RedisBloom { .. } | Form::RedisCuckoo { .. } | Form::Cuckoo { .. } => {
+                return Ok(0);
+            }
             Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
             Form::Counting => (self.rate, COUNTER_BITS),
             Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
@@ -92,6 +96,10 @@ impl Plan {
                     builder = builder.time(time);
                 }
                 AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
+            }
+            Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+                let plan = CuckooPlan::new(self.keys, bucket_size, iterations, expansion)?;
+                return Ok(compat::Cuckoo::new(plan, limit)?.into());
             }
             Form::Cuckoo { expansion, bucket_size, iterations } => {
                 let plan = ChainPlan { rate: self.rate, expansion, bucket_size, iterations };

@@ -4,7 +4,7 @@ use super::{CUCKOO, KEY, MOST_EXPANSION, filter};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::words::{integer, is};
 use crate::commands::{limit, replicate_creation};
-use crate::config::Settings;
+use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure, Opened};
 use crate::plan::{Form, Plan};
 
@@ -42,9 +42,14 @@ impl Wanted {
     pub(super) fn make(self, call: &Call<'_>, key: &mut Opened<'_>) -> Result<(), Failure> {
         let settings = Settings::now();
         let Self { capacity, bucket_size, iterations, expansion } = self;
-        let form = Form::Cuckoo { expansion, bucket_size, iterations };
-        let (rate, seed) = (settings.cf_error_rate, call.random_key());
-        let plan = Plan { form, rate, keys: capacity, seed };
+        // As of Bloom filters: what comes from a master without a seed is one of RedisBloom's.
+        let theirs = settings.layout == Layout::RedisBloom || call.is_replayed();
+        let (form, seed) = if theirs {
+            (Form::RedisCuckoo { expansion, bucket_size, iterations }, [0; 16])
+        } else {
+            (Form::Cuckoo { expansion, bucket_size, iterations }, call.random_key())
+        };
+        let plan = Plan { form, rate: settings.cf_error_rate, keys: capacity, seed };
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"cuckoo.reserve", 1);

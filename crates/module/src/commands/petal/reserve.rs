@@ -229,16 +229,29 @@ fn hex(digits: &[u8]) -> Option<[u8; 16]> {
 
 /// The command that makes the same filter anywhere, and the words behind its key.
 pub(in crate::commands) fn creation(plan: &Plan) -> (&'static CStr, Vec<String>) {
-    if let Form::RedisBloom { growth } = plan.form {
-        let mut words = vec![plan.rate.to_string(), plan.keys.to_string()];
-        match growth {
-            Some(growth) => words.extend(["EXPANSION".to_owned(), growth.to_string()]),
-            None => words.push("NONSCALING".to_owned()),
+    let (rate, keys) = (plan.rate.to_string(), plan.keys.to_string());
+    let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    // What comes from a master without a seed is in RedisBloom's layout.
+    match plan.form {
+        Form::RedisBloom { growth: Some(growth) } => {
+            (c"BF.RESERVE", own(&[&rate, &keys, "EXPANSION", &growth.to_string()]))
         }
-        // What comes from a master without a seed is in RedisBloom's layout.
-        return (c"BF.RESERVE", words);
+        Form::RedisBloom { growth: None } => (c"BF.RESERVE", own(&[&rate, &keys, "NONSCALING"])),
+        Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+            let (bucket_size, iterations) = (bucket_size.to_string(), iterations.to_string());
+            let words = [
+                &keys,
+                "BUCKETSIZE",
+                &bucket_size,
+                "MAXITERATIONS",
+                &iterations,
+                "EXPANSION",
+                &expansion.to_string(),
+            ];
+            (c"CF.RESERVE", own(&words))
+        }
+        _ => (c"PETAL.RESERVE", words(plan)),
     }
-    (c"PETAL.RESERVE", words(plan))
 }
 
 /// The words behind the key of `PETAL.RESERVE`.
@@ -250,7 +263,9 @@ fn words(plan: &Plan) -> Vec<String> {
             more(&["bloom", "EXPANSION", &growth.to_string()]);
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
-        Form::RedisBloom { .. } | Form::Counting => more(&["counting"]),
+        Form::Counting => more(&["counting"]),
+        // They have commands of their own.
+        Form::RedisBloom { .. } | Form::RedisCuckoo { .. } => {}
         Form::Window { milliseconds, generations } => {
             match milliseconds {
                 Some(time) => more(&["window", "WINDOW", &time.to_string()]),
