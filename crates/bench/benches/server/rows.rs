@@ -11,9 +11,9 @@ pub(crate) const HEADER: [&str; 13] = [
 ];
 
 /// What a row is about.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Subject {
-    /// The same for every module and round.
+    /// The same for every module and round; no two subjects have the same.
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     /// Most that petal's median may be: as a ratio to GET, where there is one.
@@ -91,7 +91,7 @@ impl Rows {
     pub(crate) fn table(&self) -> String {
         let mut names: Vec<&Subject> = Vec::new();
         for row in &self.rows {
-            if !names.contains(&&row.subject) {
+            if !names.iter().any(|subject| subject.name == row.subject.name) {
                 names.push(&row.subject);
             }
         }
@@ -102,7 +102,7 @@ impl Rows {
         for subject in names {
             let (ours, cell) = self.cell(subject, "petal");
             let (_, theirs) = self.cell(subject, "RedisBloom");
-            let target = subject.target.map(|target| format!("{target}")).unwrap_or_default();
+            let target = subject.target.map(shown).unwrap_or_default();
             let met = match (subject.target, ours) {
                 (Some(target), Some(ours)) if ours <= target => " met",
                 (Some(_), Some(_)) => " MISSED",
@@ -117,8 +117,11 @@ impl Rows {
 
     /// What is compared with the target, and what is shown.
     fn cell(&self, subject: &Subject, module: &str) -> (Option<f64>, String) {
-        let rows =
-            || self.rows.iter().filter(move |row| row.subject == *subject && row.module == module);
+        let rows = || {
+            self.rows
+                .iter()
+                .filter(move |row| row.subject.name == subject.name && row.module == module)
+        };
         let Some(value) = median(&rows().map(|row| row.value).collect::<Vec<_>>()) else {
             return (None, String::new());
         };

@@ -5,8 +5,9 @@ use crate::rows::{Rows, Subject};
 use crate::server::{Module, Programs, Server};
 
 const RATES: [f64; 2] = [0.01, 0.001];
-/// Keys at which it is measured: growth is by steps, so that one number alone would be luck.
-const KEYS: [u64; 4] = [1_000_000, 2_000_000, 5_000_000, 10_000_000];
+/// Keys at which it is measured: growth is by steps, so that one number alone would be luck. A doubling has two.
+const KEYS: [u64; 8] =
+    [1_000_000, 1_400_000, 2_000_000, 2_800_000, 4_000_000, 5_600_000, 8_000_000, 10_000_000];
 /// Keys that were never put in.
 const ABSENT: u64 = 1_000_000;
 const FIRST_ABSENT: u64 = 1_000_000_000;
