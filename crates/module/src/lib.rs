@@ -5,6 +5,7 @@
 //! Rust library it has nothing but what its own tests and fuzz targets look into.
 
 mod about;
+mod chain;
 mod commands;
 mod compat;
 mod config;
@@ -15,4 +16,5 @@ mod object;
 mod parcel;
 mod persist;
 mod plan;
+mod refusal;
 mod server;

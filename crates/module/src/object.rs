@@ -1,5 +1,6 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
+mod deleting;
 mod sets;
 
 use petal::{
@@ -7,8 +8,11 @@ use petal::{
     WindowedBloomFilter,
 };
 
+use crate::chain::Chain;
 use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
+pub(crate) use crate::refusal::Refusal;
+pub(crate) use deleting::{CuckooFigures, Deleting, Room};
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -46,58 +50,14 @@ pub(crate) enum Object {
     Window(WindowedBloomFilter),
     /// A filter of petal's, of any other type.
     Filter(Box<AnyFilter>),
+    /// petal's filter of `CF.*`.
+    Chain(Box<Chain>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
     /// RedisBloom's Bloom filter.
     RedisBloom(Box<compat::Bloom>),
     /// RedisBloom's cuckoo filter.
     RedisCuckoo(Box<compat::Cuckoo>),
-}
-
-/// Why something was not put in, or not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It does not grow, and holds what it was made for.
-    Full,
-    /// It has grown as often as it may, and is full.
-    Layers,
-    /// It would take more memory than a key may have.
-    Limit,
-    /// The server's memory is used up.
-    Memory,
-    /// It is of a type that cannot do this.
-    Type,
-    /// Anything else that a filter says of itself.
-    Other(String),
-}
-
-impl From<compat::Refused> for Refusal {
-    fn from(refused: compat::Refused) -> Self {
-        match refused {
-            compat::Refused::Full => Self::Full,
-            compat::Refused::Limit => Self::Limit,
-            compat::Refused::Memory => Self::Memory,
-            compat::Refused::Layers => Self::Layers,
-            compat::Refused::Malformed(what) => Self::Other(what),
-            compat::Refused::NoRow | compat::Refused::TooLong => {
-                Self::Other("a chunk that does not fit".to_owned())
-            }
-        }
-    }
-}
-
-impl From<petal::Error> for Refusal {
-    fn from(error: petal::Error) -> Self {
-        if error.is_alloc() {
-            Self::Memory
-        } else if error.is_full() {
-            Self::Full
-        } else if error.is_unsupported() {
-            Self::Type
-        } else {
-            Self::Other(error.to_string())
-        }
-    }
 }
 
 /// What replicas must be told of keys that were put in.
@@ -177,7 +137,10 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
-            Content::Row(..) => Err("rows are not known here".to_owned()),
+            Content::Row(words, layers) => match Chain::of(words, layers) {
+                Ok(chain) => Ok(Self::Chain(Box::new(chain))),
+                Err(refusal) => Err(refusal.told()),
+            },
         }
     }
 
@@ -186,22 +149,25 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.face()),
-            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
-    /// As bytes in pieces, if it is a filter of petal's.
+    /// As bytes in pieces, if it is one filter of petal's.
     pub(crate) fn image(&self) -> Option<Image<'_>> {
         match self {
             Self::Window(filter) => Some(filter.image()),
             Self::Filter(filter) => Some(filter.image()),
-            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
     /// As a parcel, if it is in petal's own layout and whole.
     pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
-        self.image().map(Parcel::of)
+        match self {
+            Self::Chain(chain) => Some(Parcel::of_row(chain.words(), chain.images())),
+            object => object.image().map(Parcel::of),
+        }
     }
 
     /// Moves its blocks of memory.
@@ -209,6 +175,7 @@ impl Object {
         match self {
             Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
+            Self::Chain(chain) => chain.relocate(mover),
             // Their rows are large, or few.
             Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => {}
         }
@@ -217,7 +184,7 @@ impl Object {
     /// How the server keeps it.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) => Kind::Petal,
+            Self::Window(_) | Self::Filter(_) | Self::Chain(_) | Self::Incoming(_) => Kind::Petal,
             Self::RedisBloom(_) => Kind::RedisBloom,
             Self::RedisCuckoo(_) => Kind::RedisCuckoo,
         }
@@ -233,6 +200,7 @@ impl Object {
                     filter.face().memory_usage()
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
+                Self::Chain(chain) => chain.memory_usage(),
                 Self::Incoming(incoming) => incoming.memory_usage(),
                 Self::RedisBloom(filter) => filter.memory_usage(),
                 Self::RedisCuckoo(filter) => filter.memory_usage(),
@@ -244,6 +212,7 @@ impl Object {
         match self {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
+            Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
             Self::Incoming(_) => None,
             Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
             Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
@@ -281,8 +250,7 @@ impl Object {
                 filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
-            Self::RedisCuckoo(filter) => filter.contains(compat::Cuckoo::hash(key)),
-            Self::Incoming(_) => false,
+            Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => false,
         }
     }
 
@@ -307,11 +275,9 @@ impl Object {
                 let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
                 found.answer(hashes.len(), |at| filter.contains(hashes[at]));
             }
-            Self::RedisCuckoo(filter) => {
-                let hashes: Vec<_> = keys.map(compat::Cuckoo::hash).collect();
-                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {
+                found.answer(keys.count(), |_| false);
             }
-            Self::Incoming(_) => found.answer(keys.count(), |_| false),
         }
     }
 
@@ -323,7 +289,7 @@ impl Object {
                 _ => false,
             },
             Self::RedisBloom(filter) => filter.is_full(),
-            Self::Window(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => false,
+            Self::Window(_) | Self::Chain(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => false,
         }
     }
 
@@ -340,7 +306,7 @@ impl Object {
                 _ => Told::New,
             },
             Self::Incoming(_) | Self::RedisBloom(_) => Told::New,
-            Self::RedisCuckoo(_) => Told::All,
+            Self::Chain(_) | Self::RedisCuckoo(_) => Told::All,
         }
     }
 
@@ -379,7 +345,7 @@ impl Object {
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
             Self::RedisBloom(filter) => insert_into_chain(filter, keys, limit),
-            Self::Incoming(_) | Self::RedisCuckoo(_) => {
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => {
                 Inserted { refused: Some(Refusal::Type), ..Inserted::default() }
             }
         }
@@ -397,6 +363,12 @@ impl Object {
                 expansion: filter.growth().map(u64::from),
                 rate: filter.rate(),
             };
+        }
+        if let Some(filter) = self.deleting() {
+            let CuckooFigures { layers, items, .. } = filter.figures();
+            let (capacity, rate) = filter.promise();
+            let expansion = Some(filter.figures().expansion.into()).filter(|growth| *growth > 0);
+            return Figures { capacity, size, layers, items, expansion, rate };
         }
         let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
         let (mut capacity, mut layers, mut expansion) = (face.planned_keys(), 1, None);
@@ -436,7 +408,7 @@ fn insert_into_chain<'k>(
                 new
             }
             Err(why) => {
-                refused = Some(why.into());
+                refused = Some(why);
                 false
             }
         }

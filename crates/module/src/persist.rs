@@ -8,7 +8,7 @@ use std::ffi::CStr;
 
 use crate::compat;
 pub(crate) use crate::fields::{Load, Save};
-use crate::object::{Kind, Object};
+use crate::object::{Kind, Object, Refusal};
 use crate::parcel::Incoming;
 
 /// Bytes of a field, or of a command that makes a part of an object.
@@ -48,17 +48,14 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
 pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
     match (kind, version) {
         (Kind::Petal, 1) => load_petal(input),
-        (Kind::RedisBloom, version) => read(compat::Bloom::load(version, input)),
-        (Kind::RedisCuckoo, version) => read(compat::Cuckoo::load(version, input)),
+        (Kind::RedisBloom, version) => {
+            compat::Bloom::load(version, input).map(Object::from).map_err(Refusal::told)
+        }
+        (Kind::RedisCuckoo, version) => {
+            compat::Cuckoo::load(version, input).map(Object::from).map_err(Refusal::told)
+        }
         (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
     }
-}
-
-fn read(object: Result<impl Into<Object>, compat::Refused>) -> Result<Object, String> {
-    object.map(Into::into).map_err(|refused| match refused {
-        compat::Refused::Malformed(what) => what,
-        refused => format!("{refused:?}"),
-    })
 }
 
 fn load_petal(input: &mut impl Load) -> Result<Object, String> {

@@ -6,7 +6,8 @@ use petal::{
     WindowedBloomFilter,
 };
 
-use crate::compat;
+use crate::chain::{Chain, ChainPlan};
+use crate::compat::{self, CuckooPlan};
 use crate::object::{Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
@@ -42,14 +43,21 @@ pub(crate) enum Form {
     Counting,
     /// petal's Bloom filter of the last keys, or of the last milliseconds.
     Window { milliseconds: Option<u64>, generations: u32 },
+    /// petal's filter of `CF.*`: growing by this factor, or never if it is 0, and what it shall tell
+    /// of buckets.
+    Cuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
+    /// RedisBloom's cuckoo filter, likewise.
+    RedisCuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
 }
 
 impl Plan {
     /// Bytes that it certainly takes: what is too large is not even asked for.
     fn least_bytes(&self) -> Result<u64, Refusal> {
         let (rate, times) = match self.form {
-            // It looks itself.
-            Form::RedisBloom { .. } => return Ok(0),
+            // They look themselves.
+            Form::RedisBloom { .. } | Form::RedisCuckoo { .. } | Form::Cuckoo { .. } => {
+                return Ok(0);
+            }
             Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
             Form::Counting => (self.rate, COUNTER_BITS),
             Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
@@ -88,6 +96,15 @@ impl Plan {
                     builder = builder.time(time);
                 }
                 AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
+            }
+            Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+                let plan = CuckooPlan::new(self.keys, bucket_size, iterations, expansion)?;
+                return Ok(compat::Cuckoo::new(plan, limit)?.into());
+            }
+            Form::Cuckoo { expansion, bucket_size, iterations } => {
+                let plan = ChainPlan { rate: self.rate, expansion, bucket_size, iterations };
+                let chain = Chain::new(plan, self.keys, hash, limit)?;
+                return Ok(Object::Chain(Box::new(chain)));
             }
         };
         let object = Object::from(filter);

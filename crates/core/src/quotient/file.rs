@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::data::Data;
 use crate::format::form::{self, Checked, Form};
 use crate::format::header::Header;
+use crate::format::image::Image;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::quotient::{Tally, Walked};
@@ -105,6 +106,13 @@ impl<S: Store> QuotientFilter<S> {
     pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
         form::write_to(self, out, metadata)
     }
+
+    /// Its header and data, to be carried away in pieces: see
+    /// [`AnyFilter::image`](crate::AnyFilter::image).
+    #[must_use]
+    pub fn image(&self) -> Image<'_> {
+        Image::of(self)
+    }
 }
 
 impl QuotientFilter {
@@ -117,8 +125,8 @@ impl QuotientFilter {
         form::read_from(stream)
     }
 
-    /// Offers its memory to be moved.
-    pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
+    /// Offers its memory to be moved: see [`AnyFilter::relocate`](crate::AnyFilter::relocate).
+    pub fn relocate(&mut self, mover: &mut Mover<'_>) {
         self.store.relocate(mover);
     }
 }

@@ -3,7 +3,7 @@
 use petal::Answers;
 
 use super::words::{integer, is, number};
-use super::{added, limit, replicate_creation, transfer};
+use super::{added, bloom, limit, replicate_creation, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
 use crate::compat;
 use crate::config::{Layout, Settings};
@@ -97,7 +97,7 @@ impl Command for Reserve {
         let usual = Wanted::usual(&settings).growth;
         let growth = if nonscaling { None } else { growth.or(usual) };
         let mut key = call.write(1);
-        if key.object().known()?.is_some() {
+        if bloom(key.object())?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
         let plan = Wanted { rate, keys, growth }.plan(call, &settings);
@@ -192,7 +192,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let settings = Settings::now();
     let mut key = call.write(1);
     let mut created = false;
-    if key.object().known()?.is_none() {
+    if bloom(key.object())?.is_none() {
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
         let plan = wanted.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
@@ -200,7 +200,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
         call.notify(c"bloom.reserve", 1);
         created = true;
     }
-    let Some(object) = key.object_mut().known()? else { return Err(Failure::WrongType) };
+    let Some(object) = bloom(key.object_mut())? else { return Err(Failure::WrongType) };
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
         let new = object.insert(call.word(items), call, most).map_err(adding)?;
@@ -304,7 +304,7 @@ impl Command for Insert {
         if nonscaling {
             wanted.growth = None;
         }
-        if nocreate && call.read(1).object().known()?.is_none() {
+        if nocreate && bloom(call.read(1).object())?.is_none() {
             return Err(Failure::Says("ERR not found"));
         }
         put(call, items, Some(wanted), Many::Several)
@@ -331,7 +331,7 @@ impl Command for Exists {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let found = match key.object().known()? {
+        let found = match bloom(key.object())? {
             Some(object) => {
                 let asked = object.ask(call.word(2));
                 // Closing takes as long as fetching a line.
@@ -366,7 +366,7 @@ impl Command for Mexists {
         }
         let key = call.read(1);
         let mut found = Answers::new();
-        let there = match key.object().known()? {
+        let there = match bloom(key.object())? {
             Some(object) => {
                 object.contains_all(call.words_from(2), call, &mut found);
                 true
@@ -398,7 +398,7 @@ impl Command for Card {
         if call.len() != 2 {
             return Err(Failure::Arity);
         }
-        let items = call.read(1).object().known()?.map_or(0, |object| object.figures().items);
+        let items = bloom(call.read(1).object())?.map_or(0, |object| object.figures().items);
         call.count(items);
         Ok(())
     }
@@ -437,7 +437,7 @@ impl Command for Info {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
+        let object = bloom(key.object())?.ok_or(Failure::Says("ERR not found"))?;
         let figures = object.figures();
         let fields = [
             ("CAPACITY", c"Capacity", Some(figures.capacity)),
@@ -491,7 +491,7 @@ impl Command for ScanDump {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
+        let object = bloom(key.object())?.ok_or(Failure::Says("ERR not found"))?;
         let number =
             integer(call.word(2)).ok_or(Failure::Says("Second argument must be numeric"))?;
         let number = u64::try_from(number).unwrap_or(u64::MAX);
@@ -550,11 +550,11 @@ impl Command for LoadChunk {
 }
 
 /// Why a chunk was not loaded, in RedisBloom's words.
-fn loading(refused: compat::Refused) -> Failure {
-    match refused {
-        compat::Refused::NoRow => Failure::Says("ERR invalid offset - no link found"),
-        compat::Refused::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
-        compat::Refused::Malformed(_) => Failure::Says("ERR received bad data"),
-        refused => Refusal::from(refused).into(),
+fn loading(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::NoRow => Failure::Says("ERR invalid offset - no link found"),
+        Refusal::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
+        Refusal::Malformed(_) => Failure::Says("ERR received bad data"),
+        refusal => refusal.into(),
     }
 }

@@ -1,13 +1,14 @@
 //! The commands. Each is a type with a description and a function that parses, does and replies.
 
 mod bf;
+mod cf;
 mod petal;
 mod transfer;
 mod words;
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
-use crate::ffi::{Call, Entry, Failure, Word};
+use crate::ffi::{Call, Entry, Failure, Found, Word};
 use crate::object::{Object, Refusal, Told};
 use crate::plan::Plan;
 
@@ -23,6 +24,19 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<bf::Card>(),
     Entry::of::<bf::ScanDump>(),
     Entry::of::<bf::LoadChunk>(),
+    Entry::of::<cf::Reserve>(),
+    Entry::of::<cf::Add>(),
+    Entry::of::<cf::AddNx>(),
+    Entry::of::<cf::Insert>(),
+    Entry::of::<cf::InsertNx>(),
+    Entry::of::<cf::Exists>(),
+    Entry::of::<cf::Mexists>(),
+    Entry::of::<cf::Count>(),
+    Entry::of::<cf::Del>(),
+    Entry::of::<cf::Compact>(),
+    Entry::of::<cf::Info>(),
+    Entry::of::<cf::ScanDump>(),
+    Entry::of::<cf::LoadChunk>(),
     Entry::of::<petal::Reserve>(),
     Entry::of::<petal::Seen>(),
     Entry::of::<petal::SeenAt>(),
@@ -35,6 +49,15 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<transfer::Export>(),
     Entry::of::<transfer::LoadChunk>(),
 ];
+
+/// What a key holds, if it is not for `CF.*`.
+#[inline]
+fn bloom<T: Deref<Target = Object>>(found: Found<T>) -> Result<Option<T>, Failure> {
+    match found.known()? {
+        Some(object) if object.deleting().is_some() => Err(Failure::WrongType),
+        found => Ok(found),
+    }
+}
 
 /// Bytes that a command may make a filter take: what a master or an append-only file says has been
 /// accepted before.
@@ -84,6 +107,9 @@ impl From<Refusal> for Failure {
             Refusal::Limit => Self::Says("ERR operation exceeds bloom object memory limit"),
             Refusal::Memory => Self::Says("ERR Insufficient memory to create filter"),
             Refusal::Type => Self::WrongType,
+            Refusal::Malformed(_) => Self::Says("ERR received bad data"),
+            Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
+            Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
             Refusal::Other(what) => Self::Told(format!("ERR {what}")),
         }
     }

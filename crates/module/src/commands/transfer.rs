@@ -167,7 +167,7 @@ impl Command for Export {
         let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
         let image = object
             .image()
-            .ok_or(Failure::Says("ERR only filters in petal's own layout are files"))?;
+            .ok_or(Failure::Says("ERR this filter is not one file: PETAL.EXPORT is not for CF.*, nor for RedisBloom's layout"))?;
         let (piece, total) = file_piece(&image, offset, most);
         let next = offset + piece.len() as u64;
         call.array(2);
@@ -206,7 +206,12 @@ pub(super) fn scan_dump(call: &Call<'_>, object: &Object, number: u64) -> bool {
     };
     call.array(2);
     call.count(number);
-    call.bytes(&piece);
+    if piece.is_empty() && object.deleting().is_some() {
+        // `CF.SCANDUMP` ends with nothing, `BF.SCANDUMP` with no bytes.
+        call.null();
+    } else {
+        call.bytes(&piece);
+    }
     true
 }
 

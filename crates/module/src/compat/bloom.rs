@@ -11,8 +11,8 @@ use petal_interop::redisbloom::{
 };
 
 use super::rows::{self, zeroed};
-use super::{Refused, malformed};
 use crate::fields::{Load, Save};
+use crate::refusal::Refusal;
 
 /// What RedisBloom counts for a chain without links, and for each of them.
 const CHAIN_BYTES: u64 = 32;
@@ -37,7 +37,7 @@ struct Link {
 }
 
 impl Link {
-    fn new(plan: LinkPlan, size: u64) -> Result<Self, Refused> {
+    fn new(plan: LinkPlan, size: u64) -> Result<Self, Refusal> {
         Ok(Self { plan, size, bits: zeroed(plan.bytes())? })
     }
 
@@ -57,10 +57,10 @@ impl Bloom {
         rate: f64,
         growth: Option<u32>,
         limit: u64,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Refusal> {
         let first = if growth.is_some() { rate * TIGHTENING } else { rate };
         if !(first > 0.0 && first < 1.0) || capacity == 0 {
-            return malformed("a rate that cannot be kept");
+            return Refusal::malformed("a rate that cannot be kept");
         }
         let options = NO_ROUND | FORCE64 | if growth.is_some() { 0 } else { NO_SCALING };
         let growth = growth.unwrap_or(FIRST_GROWTH);
@@ -70,20 +70,20 @@ impl Bloom {
     }
 
     /// Adds an empty link, with what is said of its keys.
-    fn push(&mut self, plan: LinkPlan, size: u64, limit: u64) -> Result<(), Refused> {
+    fn push(&mut self, plan: LinkPlan, size: u64, limit: u64) -> Result<(), Refusal> {
         let bytes = self.memory_usage().saturating_add(LINK_BYTES).saturating_add(plan.bytes());
         if bytes > limit {
-            return Err(Refused::Limit);
+            return Err(Refusal::Limit);
         }
-        self.links.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.links.try_reserve(1).map_err(|_| Refusal::Memory)?;
         self.links.push(Link::new(plan, size)?);
         Ok(())
     }
 
     /// A copy.
-    pub(crate) fn copy(&self) -> Result<Self, Refused> {
+    pub(crate) fn copy(&self) -> Result<Self, Refusal> {
         let mut links = Vec::new();
-        links.try_reserve(self.links.len()).map_err(|_| Refused::Memory)?;
+        links.try_reserve(self.links.len()).map_err(|_| Refusal::Memory)?;
         for Link { plan, size, bits } in &self.links {
             links.push(Link { plan: *plan, size: *size, bits: rows::copied(bits)? });
         }
@@ -149,7 +149,7 @@ impl Bloom {
 impl Bloom {
     /// Puts a key in, if it takes no more than so many bytes; whether it was new.
     #[inline]
-    pub(crate) fn add(&mut self, hash: [u64; 2], limit: u64) -> Result<bool, Refused> {
+    pub(crate) fn add(&mut self, hash: [u64; 2], limit: u64) -> Result<bool, Refusal> {
         if self.contains(hash) {
             return Ok(false);
         }
@@ -167,10 +167,10 @@ impl Bloom {
     }
 
     #[cold]
-    fn grow(&mut self, limit: u64) -> Result<(), Refused> {
+    fn grow(&mut self, limit: u64) -> Result<(), Refusal> {
         let last = self.links.last();
         let plan = last.and_then(|last| last.plan.next(self.growth, self.options));
-        self.push(plan.ok_or(Refused::Full)?, 0, limit)
+        self.push(plan.ok_or(Refusal::Full)?, 0, limit)
     }
 }
 
@@ -190,16 +190,16 @@ impl Bloom {
     }
 
     /// What the first chunk tells of, with no bit set yet.
-    pub(crate) fn from_header(bytes: &[u8], limit: u64) -> Result<Self, Refused> {
+    pub(crate) fn from_header(bytes: &[u8], limit: u64) -> Result<Self, Refusal> {
         let (header, length) = Header::parse(bytes)?;
         if length != bytes.len() {
-            return malformed("more bytes than a header has");
+            return Refusal::malformed("more bytes than a header has");
         }
         let all = header.links.iter().fold(CHAIN_BYTES, |sum, (plan, _)| {
             sum.saturating_add(LINK_BYTES).saturating_add(plan.bytes())
         });
         if all > limit {
-            return Err(Refused::Limit);
+            return Err(Refusal::Limit);
         }
         let Header { size, options, growth, links } = header;
         let mut chain = Self { size, options, growth, links: Vec::new() };
@@ -211,17 +211,17 @@ impl Bloom {
     }
 
     /// Puts in the chunk before a position.
-    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refused> {
+    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refusal> {
         rows::put_chunk(self.links.iter_mut().map(|link| &mut *link.bits), position, data)
     }
 }
 
 /// A link must be one that RedisBloom would have made.
-fn check_size(plan: &LinkPlan) -> Result<(), Refused> {
+fn check_size(plan: &LinkPlan) -> Result<(), Refusal> {
     if plan.is_as_sized() {
         Ok(())
     } else {
-        malformed("a link whose bits are not for its capacity")
+        Refusal::malformed("a link whose bits are not for its capacity")
     }
 }
 
@@ -249,20 +249,20 @@ impl Bloom {
 
     /// Reads the fields of a version from 1 to 4: 2 has options, 4 has the growth. Version 0 did
     /// not write how many bits a link has, and it is not known what they hashed with.
-    pub(crate) fn load(version: i32, input: &mut impl Load) -> Result<Self, Refused> {
+    pub(crate) fn load(version: i32, input: &mut impl Load) -> Result<Self, Refusal> {
         if !(1..=4).contains(&version) {
-            return malformed("a version that is not known");
+            return Refusal::malformed("a version that is not known");
         }
-        Self::read(version, input).unwrap_or_else(|| malformed("it ends early"))
+        Self::read(version, input).unwrap_or_else(|| Refusal::malformed("it ends early"))
     }
 
     /// None if a field is missing.
-    fn read(version: i32, input: &mut impl Load) -> Option<Result<Self, Refused>> {
+    fn read(version: i32, input: &mut impl Load) -> Option<Result<Self, Refusal>> {
         let (size, count) = (input.unsigned()?, input.unsigned()?);
         let options = if version >= 2 { input.unsigned()? } else { 0 };
         let growth = if version >= 4 { input.unsigned()? } else { FIRST_GROWTH.into() };
         let (Ok(options), Ok(growth)) = (u32::try_from(options), u32::try_from(growth)) else {
-            return Some(malformed("options or a growth beyond 32 bits"));
+            return Some(Refusal::malformed("options or a growth beyond 32 bits"));
         };
         let checked = Header::check_options(options).and_then(|()| Header::check_links(count));
         if let Err(error) = checked {
@@ -279,22 +279,22 @@ impl Bloom {
         Some(if keys == size {
             Ok(chain)
         } else {
-            malformed("keys that are not those of its links")
+            Refusal::malformed("keys that are not those of its links")
         })
     }
 }
 
 impl Link {
     /// None if a field is missing.
-    fn read(options: u32, input: &mut impl Load) -> Option<Result<Self, Refused>> {
+    fn read(options: u32, input: &mut impl Load) -> Option<Result<Self, Refusal>> {
         let (capacity, rate, probes) = (input.unsigned()?, input.double()?, input.unsigned()?);
         let (bits_per_key, bits) = (input.double()?, input.unsigned()?);
         let (logarithm, row, size) = (input.unsigned()?, input.bytes()?, input.unsigned()?);
         let fields = LinkFields { bits, rate, bits_per_key, probes, capacity, logarithm };
-        Some(LinkPlan::checked(&fields, options).map_err(Refused::from).and_then(|plan| {
+        Some(LinkPlan::checked(&fields, options).map_err(Refusal::from).and_then(|plan| {
             check_size(&plan)?;
             if plan.bytes() != row.len() as u64 {
-                return malformed("a link with more or fewer bits than it says");
+                return Refusal::malformed("a link with more or fewer bits than it says");
             }
             Ok(Self { plan, size, bits: row })
         }))

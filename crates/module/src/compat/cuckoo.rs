@@ -13,8 +13,8 @@
 use petal_interop::redisbloom::cuckoo_hash;
 
 use super::rows::{self, zeroed};
-use super::{Refused, malformed};
 use crate::fields::{Load, Save};
+use crate::refusal::Refusal;
 
 /// What RedisBloom counts for a filter without layers, and for each of them.
 const FILTER_BYTES: u64 = 40;
@@ -45,19 +45,19 @@ impl CuckooPlan {
         bucket_size: u16,
         iterations: u16,
         expansion: u16,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Refusal> {
         let buckets = (capacity / u64::from(bucket_size.max(1))).max(1);
-        let buckets = buckets.checked_next_power_of_two().ok_or(Refused::Memory)?;
+        let buckets = buckets.checked_next_power_of_two().ok_or(Refusal::Memory)?;
         let expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
         Self { buckets, bucket_size, iterations, expansion }.checked()
     }
 
-    fn checked(self) -> Result<Self, Refused> {
+    fn checked(self) -> Result<Self, Refusal> {
         let right = self.buckets.is_power_of_two()
             && (1..=255).contains(&self.bucket_size)
             && self.iterations > 0
             && (self.expansion == 0 || self.expansion.is_power_of_two());
-        if right { Ok(self) } else { malformed("buckets that RedisBloom does not make") }
+        if right { Ok(self) } else { Refusal::malformed("buckets that RedisBloom does not make") }
     }
 
     /// Buckets of a layer.
@@ -74,13 +74,13 @@ impl CuckooPlan {
 
     /// Bytes of so many layers, and what RedisBloom counts beside them, if they are at most so
     /// many.
-    fn check_bytes(&self, layers: u64, limit: u64) -> Result<(), Refused> {
+    fn check_bytes(&self, layers: u64, limit: u64) -> Result<(), Refusal> {
         let mut all = FILTER_BYTES;
         for layer in 0..layers {
             let bytes = self.bytes_of(layer).and_then(|bytes| bytes.checked_add(LAYER_BYTES));
-            all = bytes.and_then(|bytes| all.checked_add(bytes)).ok_or(Refused::Limit)?;
+            all = bytes.and_then(|bytes| all.checked_add(bytes)).ok_or(Refusal::Limit)?;
             if all > limit {
-                return Err(Refused::Limit);
+                return Err(Refusal::Limit);
             }
         }
         Ok(())
@@ -129,14 +129,14 @@ struct Layer {
 }
 
 impl Layer {
-    fn new(plan: &CuckooPlan, layer: u64) -> Result<Self, Refused> {
-        Self::over(plan, layer, zeroed(plan.bytes_of(layer).ok_or(Refused::Memory)?)?)
+    fn new(plan: &CuckooPlan, layer: u64) -> Result<Self, Refusal> {
+        Self::over(plan, layer, zeroed(plan.bytes_of(layer).ok_or(Refusal::Memory)?)?)
     }
 
-    fn over(plan: &CuckooPlan, layer: u64, slots: Box<[u8]>) -> Result<Self, Refused> {
-        let buckets = plan.buckets_of(layer).ok_or(Refused::Limit)?;
+    fn over(plan: &CuckooPlan, layer: u64, slots: Box<[u8]>) -> Result<Self, Refusal> {
+        let buckets = plan.buckets_of(layer).ok_or(Refusal::Limit)?;
         if plan.bytes_of(layer) != Some(slots.len() as u64) {
-            return malformed("a layer with more or fewer slots than it says");
+            return Refusal::malformed("a layer with more or fewer slots than it says");
         }
         Ok(Self { mask: buckets - 1, bucket_size: plan.bucket_size.into(), slots })
     }
@@ -205,25 +205,25 @@ impl Layer {
 
 impl Cuckoo {
     /// An empty filter, if it takes no more than so many bytes.
-    pub(crate) fn new(plan: CuckooPlan, limit: u64) -> Result<Self, Refused> {
+    pub(crate) fn new(plan: CuckooPlan, limit: u64) -> Result<Self, Refusal> {
         let mut filter = Self { plan: plan.checked()?, items: 0, deletes: 0, layers: Vec::new() };
         filter.push(limit)?;
         Ok(filter)
     }
 
     /// Adds an empty layer.
-    fn push(&mut self, limit: u64) -> Result<(), Refused> {
+    fn push(&mut self, limit: u64) -> Result<(), Refusal> {
         let layers = self.layers();
         self.plan.check_bytes(layers + 1, limit)?;
-        self.layers.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.layers.try_reserve(1).map_err(|_| Refusal::Memory)?;
         self.layers.push(Layer::new(&self.plan, layers)?);
         Ok(())
     }
 
     /// A copy.
-    pub(crate) fn copy(&self) -> Result<Self, Refused> {
+    pub(crate) fn copy(&self) -> Result<Self, Refusal> {
         let mut layers = Vec::new();
-        layers.try_reserve(self.layers.len()).map_err(|_| Refused::Memory)?;
+        layers.try_reserve(self.layers.len()).map_err(|_| Refusal::Memory)?;
         for layer in &self.layers {
             layers.push(Layer { slots: rows::copied(&layer.slots)?, ..*layer });
         }
@@ -288,15 +288,15 @@ impl Cuckoo {
 
 impl Cuckoo {
     /// Puts a key in once more: if it has to grow, to so many layers and bytes at most.
-    pub(crate) fn insert(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refused> {
+    pub(crate) fn insert(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
         let place = Place::of(hash);
         let free = self.layers.iter_mut().rev().any(|layer| layer.replace(place, 0, place.mark));
         if !free && !self.kick(place) {
             if self.plan.expansion == 0 {
-                return Err(Refused::Full);
+                return Err(Refusal::Full);
             }
             if self.layers() >= layers {
-                return Err(Refused::Layers);
+                return Err(Refusal::Layers);
             }
             self.push(limit)?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));
@@ -380,7 +380,7 @@ impl Cuckoo {
 
     /// What the first chunk tells of, with no mark in it yet. If bytes are not as many as a header
     /// has, there is none.
-    pub(crate) fn from_header(bytes: &[u8], limit: u64) -> Option<Result<Self, Refused>> {
+    pub(crate) fn from_header(bytes: &[u8], limit: u64) -> Option<Result<Self, Refusal>> {
         let bytes: &[u8; HEADER] = bytes.try_into().ok()?;
         let (numbers, rest) = bytes.split_at(32);
         let number =
@@ -401,7 +401,7 @@ impl Cuckoo {
         items: u64,
         deletes: u64,
         limit: u64,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Refusal> {
         check_layers(plan.checked()?, layers)?;
         plan.check_bytes(layers, limit)?;
         let mut filter = Self { plan, items, deletes, layers: Vec::new() };
@@ -413,19 +413,23 @@ impl Cuckoo {
     }
 
     /// Puts in the chunk before a position.
-    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refused> {
+    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refusal> {
         rows::put_chunk(self.layers.iter_mut().map(|layer| &mut *layer.slots), position, data)
     }
 
-    fn check_items(&self) -> Result<(), Refused> {
-        if self.items > self.slots() { malformed("more keys than slots") } else { Ok(()) }
+    fn check_items(&self) -> Result<(), Refusal> {
+        if self.items > self.slots() { Refusal::malformed("more keys than slots") } else { Ok(()) }
     }
 }
 
 /// RedisBloom counts layers in 16 bits; a filter that does not grow has one.
-fn check_layers(plan: CuckooPlan, layers: u64) -> Result<(), Refused> {
+fn check_layers(plan: CuckooPlan, layers: u64) -> Result<(), Refusal> {
     let most = if plan.expansion == 0 { 1 } else { u64::from(u16::MAX) };
-    if (1..=most).contains(&layers) { Ok(()) } else { malformed("layers that cannot be so many") }
+    if (1..=most).contains(&layers) {
+        Ok(())
+    } else {
+        Refusal::malformed("layers that cannot be so many")
+    }
 }
 
 // ---- As fields of the server's files ------------------------------------------------------------
@@ -448,22 +452,22 @@ impl Cuckoo {
 
     /// Reads the fields of a version up to 4. Those before have layers and their first buckets,
     /// keys and slots, and nothing else.
-    pub(crate) fn load(version: i32, input: &mut impl Load) -> Result<Self, Refused> {
+    pub(crate) fn load(version: i32, input: &mut impl Load) -> Result<Self, Refusal> {
         if !(0..=4).contains(&version) {
-            return malformed("a version that is not known");
+            return Refusal::malformed("a version that is not known");
         }
-        Self::read(version, input).unwrap_or_else(|| malformed("it ends early"))
+        Self::read(version, input).unwrap_or_else(|| Refusal::malformed("it ends early"))
     }
 
     /// None if a field is missing.
-    fn read(version: i32, input: &mut impl Load) -> Option<Result<Self, Refused>> {
+    fn read(version: i32, input: &mut impl Load) -> Option<Result<Self, Refusal>> {
         let (layers, buckets, items) = (input.unsigned()?, input.unsigned()?, input.unsigned()?);
         let (mut plan, mut deletes) = (CuckooPlan { buckets, ..FIRST }, 0);
         if version >= 4 {
             deletes = input.unsigned()?;
             let rest = [input.unsigned()?, input.unsigned()?, input.unsigned()?];
             let [Ok(bucket_size), Ok(iterations), Ok(expansion)] = rest.map(u16::try_from) else {
-                return Some(malformed("numbers beyond 16 bits"));
+                return Some(Refusal::malformed("numbers beyond 16 bits"));
             };
             plan = CuckooPlan { buckets, bucket_size, iterations, expansion };
         }
@@ -476,7 +480,9 @@ impl Cuckoo {
             let buckets = if version >= 4 { Some(input.unsigned()?) } else { None };
             let slots = input.bytes()?;
             if buckets.is_some_and(|buckets| plan.buckets_of(layer) != Some(buckets)) {
-                return Some(malformed("a layer with more or fewer buckets than its place has"));
+                return Some(Refusal::malformed(
+                    "a layer with more or fewer buckets than its place has",
+                ));
             }
             match Layer::over(&plan, layer, slots) {
                 Ok(layer) => filter.layers.push(layer),

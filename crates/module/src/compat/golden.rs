@@ -4,8 +4,9 @@ use std::path::Path;
 
 use petal_testkit::rng::Rng;
 
-use super::{Bloom, Cuckoo, CuckooPlan, Refused};
+use super::{Bloom, Cuckoo, CuckooPlan};
 use crate::fields::{Load, Save};
+use crate::refusal::Refusal;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Field {
@@ -387,19 +388,19 @@ fn altered_headers_are_refused_or_harmless() {
 
 #[test]
 fn nothing_grows_beyond_its_limit() {
-    assert_eq!(Bloom::reserve(1 << 60, 0.01, None, 1 << 30).unwrap_err(), Refused::Limit);
+    assert_eq!(Bloom::reserve(1 << 60, 0.01, None, 1 << 30).unwrap_err(), Refusal::Limit);
     let mut filter = Bloom::reserve(10, 0.01, Some(2), 300).unwrap();
     let refused =
         (0..100u32).find_map(|key| filter.add(filter.hash(&key.to_le_bytes()), 300).err());
-    assert_eq!(refused, Some(Refused::Limit));
+    assert_eq!(refused, Some(Refusal::Limit));
     assert!(filter.memory_usage() <= 300);
 
     let plan = CuckooPlan::new(1 << 40, 2, 20, 1).unwrap();
-    assert_eq!(Cuckoo::new(plan, 1 << 30).unwrap_err(), Refused::Limit);
+    assert_eq!(Cuckoo::new(plan, 1 << 30).unwrap_err(), Refusal::Limit);
     for (expansion, layers, limit, expected) in [
-        (0, 9, NO_LIMIT, Refused::Full),
-        (1, 3, NO_LIMIT, Refused::Layers),
-        (2, 9, 200, Refused::Limit),
+        (0, 9, NO_LIMIT, Refusal::Full),
+        (1, 3, NO_LIMIT, Refusal::Layers),
+        (2, 9, 200, Refusal::Limit),
     ] {
         let plan = CuckooPlan::new(8, 2, 20, expansion).unwrap();
         let mut filter = Cuckoo::new(plan, limit).unwrap();

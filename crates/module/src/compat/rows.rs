@@ -1,19 +1,19 @@
 //! Rows of bytes, one for each layer, that are read and written as one in chunks which never reach
 //! over the end of a row.
 
-use super::{Refused, malformed};
+use crate::refusal::Refusal;
 use crate::server::zeroed_bytes;
 
 /// What `SCANDUMP` gives at once.
 const LONGEST_CHUNK: u64 = 16 << 20;
 
 /// A row of zeros.
-pub(super) fn zeroed(bytes: u64) -> Result<Box<[u8]>, Refused> {
-    usize::try_from(bytes).ok().and_then(zeroed_bytes).ok_or(Refused::Memory)
+pub(super) fn zeroed(bytes: u64) -> Result<Box<[u8]>, Refusal> {
+    usize::try_from(bytes).ok().and_then(zeroed_bytes).ok_or(Refusal::Memory)
 }
 
 /// A row with the same bytes.
-pub(super) fn copied(row: &[u8]) -> Result<Box<[u8]>, Refused> {
+pub(super) fn copied(row: &[u8]) -> Result<Box<[u8]>, Refusal> {
     let mut copy = zeroed(row.len() as u64)?;
     copy.copy_from_slice(row);
     Ok(copy)
@@ -42,19 +42,19 @@ pub(super) fn put_chunk<'r>(
     rows: impl Iterator<Item = &'r mut [u8]>,
     position: u64,
     data: &[u8],
-) -> Result<(), Refused> {
+) -> Result<(), Refusal> {
     let Some(begin) = position.checked_sub(data.len() as u64) else {
-        return malformed("a chunk that ends before it is over");
+        return Refusal::malformed("a chunk that ends before it is over");
     };
-    let mut at = begin.checked_sub(1).ok_or(Refused::NoRow)?;
+    let mut at = begin.checked_sub(1).ok_or(Refusal::NoRow)?;
     for row in rows {
         let length = row.len() as u64;
         if at < length {
             let place = row.get_mut(at as usize..).and_then(|rest| rest.get_mut(..data.len()));
-            place.ok_or(Refused::TooLong)?.copy_from_slice(data);
+            place.ok_or(Refusal::TooLong)?.copy_from_slice(data);
             return Ok(());
         }
         at -= length;
     }
-    Err(Refused::NoRow)
+    Err(Refusal::NoRow)
 }

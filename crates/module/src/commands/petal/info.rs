@@ -70,6 +70,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         }
         (None, Kind::RedisBloom) => tell(c"type", text("redisbloom")),
         (None, Kind::RedisCuckoo) => tell(c"type", text("redisbloom-cuckoo")),
+        (None, Kind::Petal) if object.deleting().is_some() => tell(c"type", text("cuckoo")),
         (None, Kind::Petal) => tell(c"type", text("incomplete")),
     }
     tell(c"capacity", Value::Count(figures.capacity));
@@ -101,6 +102,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             }
             _ => {}
         },
+        Object::Chain(_) | Object::RedisCuckoo(_) => {}
         Object::Incoming(incoming) => {
             tell(c"bytes-come", Value::Count(incoming.came()));
             tell(c"bytes-in-all", Value::Count(incoming.total()));
@@ -129,6 +131,7 @@ mod tests {
             Form::Counting,
             Form::Window { milliseconds: None, generations: 4 },
             Form::Window { milliseconds: Some(1000), generations: 4 },
+            Form::Cuckoo { expansion: 1, bucket_size: 2, iterations: 20 },
         ];
         for form in forms {
             let plan = Plan { form, rate: 0.01, keys: 1000, seed: [0xab; 16] };

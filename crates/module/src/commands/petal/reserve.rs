@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::bf::{capacity, expansion, rate};
+use crate::commands::cf;
 use crate::commands::words::{integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
@@ -24,7 +25,8 @@ impl Command for Reserve {
         summary: c"Creates an empty filter: one that grows, deletes, or forgets. WINDOW: what was \
             not put in for so long is forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window \
             of as many items as its capacity. SEED: filters of one seed, rate and capacity can be \
-            merged and compared; whoever knows it can make items that collide",
+            merged and compared; whoever knows it can make items that collide. BUCKETSIZE and \
+            MAXITERATIONS of a cuckoo filter are for what CF.INFO tells",
         complexity: c"O(1)",
         since: c"0.1.0",
         arity: -4,
@@ -42,6 +44,7 @@ impl Command for Reserve {
                         Arg::word(c"bloom", c"bloom"),
                         Arg::word(c"counting", c"counting"),
                         Arg::word(c"window", c"window"),
+                        Arg::word(c"cuckoo", c"cuckoo"),
                     ],
                 )
             }
@@ -60,6 +63,8 @@ impl Command for Reserve {
             )
             .or_nothing(),
             Arg::new(c"generations", ArgKind::Integer).after(c"GENERATIONS"),
+            Arg::new(c"bucketsize", ArgKind::Integer).after(c"BUCKETSIZE"),
+            Arg::new(c"maxiterations", ArgKind::Integer).after(c"MAXITERATIONS"),
             Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
         ],
         categories: PETAL,
@@ -70,16 +75,16 @@ impl Command for Reserve {
             return Err(Failure::Arity);
         }
         let settings = Settings::now();
-        let usual = Some(settings.bf_expansion).filter(|growth| *growth > 0);
         let words: Vec<_> = call.words_from(2).collect();
-        let plan = parse(&words, usual, || call.random_key())?;
+        let plan = parse(&words, &settings, || call.random_key())?;
         let mut key = call.write(1);
         if key.object().known()?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
-        call.notify(c"bloom.reserve", 1);
+        let cuckoo = matches!(plan.form, Form::Cuckoo { .. });
+        call.notify(if cuckoo { c"cuckoo.reserve" } else { c"bloom.reserve" }, 1);
         call.ok();
         Ok(())
     }
@@ -90,18 +95,20 @@ enum Type {
     Bloom,
     Counting,
     Window,
+    Cuckoo,
 }
 
 /// The plan that the words behind the key tell; what they do not tell is as given.
 fn parse(
     words: &[&[u8]],
-    usual_growth: Option<u64>,
+    usual: &Settings,
     random: impl FnOnce() -> [u8; 16],
 ) -> Result<Plan, Failure> {
     let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
     let (rate, keys) = (rate(first)?, capacity(second)?);
     let (mut kind, mut growth, mut nonscaling) = (None, None, false);
     let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
+    let (mut bucket_size, mut iterations) = (None, None);
     let mut options = options.iter().copied();
     while let Some(option) = options.next() {
         let mut value = |lacking| options.next().ok_or(Failure::Says(lacking));
@@ -125,6 +132,12 @@ fn parse(
                     .filter(|number| (2..=12).contains(number))
                     .ok_or(Failure::Says("ERR a window has 2 to 12 generations"))?,
             );
+        } else if is(option, "BUCKETSIZE") {
+            let size = cf::number(value("ERR no bucket size")?, 1..=255);
+            bucket_size = Some(size.ok_or(Failure::Says("ERR a bucket has from 1 to 255 slots"))?);
+        } else if is(option, "MAXITERATIONS") {
+            let number = cf::number(value("ERR no iterations")?, 1..=u16::MAX);
+            iterations = Some(number.ok_or(Failure::Says("ERR iterations are from 1 to 65535"))?);
         } else if is(option, "SEED") {
             let digits = value("ERR no seed")?;
             seed = Some(hex(digits).ok_or(Failure::Says("ERR a seed is 32 hex digits"))?);
@@ -137,12 +150,25 @@ fn parse(
     if kind != Type::Window && windowed {
         return Err(Failure::Says("ERR WINDOW, LAST and GENERATIONS are for TYPE window"));
     }
-    if kind != Type::Bloom && (nonscaling || growth.is_some()) {
-        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom"));
+    if !matches!(kind, Type::Bloom | Type::Cuckoo) && (nonscaling || growth.is_some()) {
+        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom or cuckoo"));
     }
+    if kind != Type::Cuckoo && (bucket_size.is_some() || iterations.is_some()) {
+        return Err(Failure::Says("ERR BUCKETSIZE and MAXITERATIONS are for TYPE cuckoo"));
+    }
+    if nonscaling && growth.is_some() {
+        return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
+    }
+    let usual_growth = Some(usual.bf_expansion).filter(|growth| *growth > 0);
     let form = match kind {
-        Type::Bloom if nonscaling && growth.is_some() => {
-            return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
+        Type::Cuckoo => {
+            let growth = if nonscaling { 0 } else { growth.unwrap_or(usual.cf_expansion) };
+            let growth = u16::try_from(growth).ok().filter(|growth| *growth <= cf::MOST_EXPANSION);
+            Form::Cuckoo {
+                expansion: growth.ok_or(Failure::Says("ERR an expansion is at most 32768"))?,
+                bucket_size: bucket_size.unwrap_or(usual.cf_bucket_size as u16),
+                iterations: iterations.unwrap_or(usual.cf_max_iterations as u16),
+            }
         }
         Type::Bloom if nonscaling => Form::Bloom { growth: None },
         Type::Bloom => Form::Bloom { growth: growth.or(usual_growth) },
@@ -161,9 +187,14 @@ fn parse(
 }
 
 fn type_named(word: &[u8]) -> Result<Type, Failure> {
-    let types = [("bloom", Type::Bloom), ("counting", Type::Counting), ("window", Type::Window)];
+    let types = [
+        ("bloom", Type::Bloom),
+        ("counting", Type::Counting),
+        ("window", Type::Window),
+        ("cuckoo", Type::Cuckoo),
+    ];
     let found = types.into_iter().find(|(name, _)| is(word, name));
-    let unknown = Failure::Says("ERR the types are bloom, counting and window");
+    let unknown = Failure::Says("ERR the types are bloom, counting, window and cuckoo");
     found.map(|(_, kind)| kind).ok_or(unknown)
 }
 
@@ -198,16 +229,29 @@ fn hex(digits: &[u8]) -> Option<[u8; 16]> {
 
 /// The command that makes the same filter anywhere, and the words behind its key.
 pub(in crate::commands) fn creation(plan: &Plan) -> (&'static CStr, Vec<String>) {
-    if let Form::RedisBloom { growth } = plan.form {
-        let mut words = vec![plan.rate.to_string(), plan.keys.to_string()];
-        match growth {
-            Some(growth) => words.extend(["EXPANSION".to_owned(), growth.to_string()]),
-            None => words.push("NONSCALING".to_owned()),
+    let (rate, keys) = (plan.rate.to_string(), plan.keys.to_string());
+    let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    // What comes from a master without a seed is in RedisBloom's layout.
+    match plan.form {
+        Form::RedisBloom { growth: Some(growth) } => {
+            (c"BF.RESERVE", own(&[&rate, &keys, "EXPANSION", &growth.to_string()]))
         }
-        // What comes from a master without a seed is in RedisBloom's layout.
-        return (c"BF.RESERVE", words);
+        Form::RedisBloom { growth: None } => (c"BF.RESERVE", own(&[&rate, &keys, "NONSCALING"])),
+        Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+            let (bucket_size, iterations) = (bucket_size.to_string(), iterations.to_string());
+            let words = [
+                &keys,
+                "BUCKETSIZE",
+                &bucket_size,
+                "MAXITERATIONS",
+                &iterations,
+                "EXPANSION",
+                &expansion.to_string(),
+            ];
+            (c"CF.RESERVE", own(&words))
+        }
+        _ => (c"PETAL.RESERVE", words(plan)),
     }
-    (c"PETAL.RESERVE", words(plan))
 }
 
 /// The words behind the key of `PETAL.RESERVE`.
@@ -219,13 +263,23 @@ fn words(plan: &Plan) -> Vec<String> {
             more(&["bloom", "EXPANSION", &growth.to_string()]);
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
-        Form::RedisBloom { .. } | Form::Counting => more(&["counting"]),
+        Form::Counting => more(&["counting"]),
+        // They have commands of their own.
+        Form::RedisBloom { .. } | Form::RedisCuckoo { .. } => {}
         Form::Window { milliseconds, generations } => {
             match milliseconds {
                 Some(time) => more(&["window", "WINDOW", &time.to_string()]),
                 None => more(&["window", "LAST"]),
             }
             more(&["GENERATIONS", &generations.to_string()]);
+        }
+        Form::Cuckoo { expansion, bucket_size, iterations } => {
+            match expansion {
+                0 => more(&["cuckoo", "NONSCALING"]),
+                expansion => more(&["cuckoo", "EXPANSION", &expansion.to_string()]),
+            }
+            more(&["BUCKETSIZE", &bucket_size.to_string()]);
+            more(&["MAXITERATIONS", &iterations.to_string()]);
         }
     }
     let seed: String = plan.seed.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -239,7 +293,7 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Plan, Failure> {
         let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
-        parse(&words, Some(2), || [7; 16])
+        parse(&words, &Settings::now(), || [7; 16])
     }
 
     #[test]
@@ -252,7 +306,17 @@ mod tests {
             Form::Window { milliseconds: None, generations: 2 },
             Form::Window { milliseconds: Some(1), generations: 12 },
             Form::Window { milliseconds: Some(u64::MAX), generations: 4 },
+            Form::Cuckoo { expansion: 0, bucket_size: 1, iterations: 1 },
+            Form::Cuckoo { expansion: 32768, bucket_size: 255, iterations: u16::MAX },
         ];
+        // What is told does not depend on what is usual.
+        let usual = Settings {
+            bf_expansion: 9,
+            cf_expansion: 9,
+            cf_bucket_size: 9,
+            cf_max_iterations: 9,
+            ..Settings::now()
+        };
         let seeds = [[0; 16], [255; 16], std::array::from_fn(|at| at as u8)];
         for form in forms {
             for seed in seeds {
@@ -262,7 +326,7 @@ mod tests {
                         let words = words(&plan);
                         let words: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
                         let none = || unreachable!("the seed is told");
-                        assert_eq!(parse(&words, Some(9), none), Ok(plan), "{words:?}");
+                        assert_eq!(parse(&words, &usual, none), Ok(plan), "{words:?}");
                     }
                 }
             }
@@ -275,6 +339,8 @@ mod tests {
         assert_eq!(plan("0.01 9"), Ok(Form::Bloom { growth: Some(2) }));
         assert_eq!(plan("0.01 9 nonscaling type BLOOM"), Ok(Form::Bloom { growth: None }));
         assert_eq!(plan("0.01 9 TYPE counting"), Ok(Form::Counting));
+        let cuckoo = Form::Cuckoo { expansion: 1, bucket_size: 4, iterations: 20 };
+        assert_eq!(plan("0.01 9 type cuckoo bucketsize 4"), Ok(cuckoo));
         let window = |milliseconds, generations| Ok(Form::Window { milliseconds, generations });
         assert_eq!(plan("0.01 9 TYPE window LAST"), window(None, 4));
         assert_eq!(plan("0.01 9 LAST GENERATIONS 12"), window(None, 12));
@@ -319,6 +385,12 @@ mod tests {
             "0.01 9 TYPE counting WINDOW 7d",
             "0.01 9 TYPE counting EXPANSION 2",
             "0.01 9 TYPE window LAST NONSCALING",
+            "0.01 9 TYPE cuckoo LAST",
+            "0.01 9 TYPE cuckoo EXPANSION 32769",
+            "0.01 9 TYPE cuckoo BUCKETSIZE 0",
+            "0.01 9 TYPE cuckoo BUCKETSIZE 256",
+            "0.01 9 TYPE cuckoo MAXITERATIONS 65536",
+            "0.01 9 BUCKETSIZE 2",
             "0.01 9 EXPANSION 0",
             "0.01 9 EXPANSION 2 NONSCALING",
             "0.01 9 SEED 00",
