@@ -423,7 +423,7 @@ mod tests {
             row.contains_all(&hashes, &mut found);
             assert!(hashes.iter().enumerate().all(|(at, h)| found.get(at) == row.contains(*h)));
             let (_, most) = petal_testkit::bounds::binomial_range(200_000, rate, 1e-9);
-            assert!(found.count_ones() as u64 <= most, "{keys} {}", found.count_ones());
+            assert!(found.count_ones() <= most, "{keys} {}", found.count_ones());
         }
     }
 
