@@ -40,10 +40,18 @@ pub(crate) struct ChainPlan {
 }
 
 impl ChainPlan {
+    /// How many times the slots of the last layer the next has; 0 if there is none. Of equal layers
+    /// there would soon be many to look into.
+    fn factor(&self) -> u64 {
+        match self.expansion {
+            1 => 2,
+            expansion => expansion.into(),
+        }
+    }
+
     /// The shape of a layer, behind the one before.
     fn shape(&self, first: u64, layer: u32, before: u64) -> Result<QuotientShape, Refusal> {
-        // Of equal layers there would soon be many to look into.
-        let doublings = u32::from(self.expansion.max(2)).trailing_zeros().checked_mul(layer);
+        let doublings = self.factor().max(1).trailing_zeros().checked_mul(layer);
         let doublings = doublings.filter(|doublings| *doublings < first.leading_zeros());
         let slots = first << doublings.ok_or(Refusal::Limit)?;
         let share = if self.expansion == 0 { 1.0 } else { layer_share(layer) };
@@ -336,10 +344,9 @@ impl Chain {
 
     /// Whether a layer may be the next.
     fn check_next(&self, layer: &QuotientFilter) -> Result<(), Refusal> {
-        let expansion = u64::from(self.plan.expansion);
         let follows = self.layers.last().is_none_or(|last| {
             let (last, shape) = (last.shape(), layer.shape());
-            Some(shape.slots()) == last.slots().checked_mul(expansion)
+            Some(shape.slots()) == last.slots().checked_mul(self.plan.factor())
                 && shape.fingerprints() >= last.fingerprints()
         });
         let alike = self.hash_spec().is_none_or(|hash| hash == layer.hash_spec());
