@@ -43,10 +43,8 @@ impl ChainPlan {
     /// How many times the slots of the last layer the next has; 0 if there is none. Of equal layers
     /// there would soon be many to look into.
     fn factor(&self) -> u64 {
-        match self.expansion {
-            1 => 2,
-            expansion => expansion.into(),
-        }
+        let expansion = u64::from(self.expansion);
+        if expansion == 1 { 2 } else { expansion }
     }
 
     /// The shape of a layer, behind the one before.
@@ -344,9 +342,10 @@ impl Chain {
 
     /// Whether a layer may be the next.
     fn check_next(&self, layer: &QuotientFilter) -> Result<(), Refusal> {
+        let factor = self.plan.factor();
         let follows = self.layers.last().is_none_or(|last| {
             let (last, shape) = (last.shape(), layer.shape());
-            Some(shape.slots()) == last.slots().checked_mul(self.plan.factor())
+            Some(shape.slots()) == last.slots().checked_mul(factor)
                 && shape.fingerprints() >= last.fingerprints()
         });
         let alike = self.hash_spec().is_none_or(|hash| hash == layer.hash_spec());
@@ -459,6 +458,21 @@ mod tests {
         for keys in [1 << 40, 1 << 62, u64::MAX] {
             let refused = Chain::new(plan, keys, HashSpec::keyed([7; 16]), 1 << 30).unwrap_err();
             assert_eq!(refused, Refusal::Limit);
+        }
+    }
+
+    #[test]
+    fn a_row_comes_back_from_its_layers() {
+        for expansion in [0, 1, 2, 3, 8] {
+            let mut row = row(100, 0.01, expansion);
+            let keys = if expansion == 0 { 100 } else { 3000u64 };
+            (0..keys).for_each(|key| row.add(row.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
+            row.remove(row.hash(&5u64.to_le_bytes()));
+            let layers = row.copy().unwrap().layers.into_iter().map(AnyFilter::Quotient).collect();
+            let again = Chain::of(row.words(), layers).unwrap();
+            assert_eq!((again.words(), again.plan()), (row.words(), row.plan()));
+            assert_eq!((again.len(), again.layers()), (keys - 1, row.layers()));
+            assert!(again.layers.iter().eq(&row.layers));
         }
     }
 
