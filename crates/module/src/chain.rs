@@ -486,6 +486,10 @@ mod tests {
         };
         let again = Chain::of(words, layers(&first)).unwrap();
         assert_eq!((again.words(), again.len(), again.plan()), (words, 400, first.plan()));
+        let mut equal = row(100, 0.01, 1);
+        (0..400u64).for_each(|key| equal.add(equal.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
+        assert!(equal.layers() > 1);
+        assert_eq!(Chain::of(equal.words(), layers(&equal)).unwrap().words(), equal.words());
         let mut turned = layers(&first);
         turned.reverse();
         let other = row(100, 0.01, 4);

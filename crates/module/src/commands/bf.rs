@@ -587,7 +587,6 @@ impl Command for LoadChunk {
         if let Some(loaded) = transfer::load_chunk(call, number) {
             return loaded;
         }
-        let bad = Failure::Says("ERR received bad data");
         let mut key = call.write(1);
         match key.object_mut().known()? {
             None if number == 1 => {
@@ -599,7 +598,7 @@ impl Command for LoadChunk {
                 filter.put_chunk(number, call.word(3)).map_err(loading)?;
             }
             Some(_) => return Err(Failure::WrongType),
-            None => return Err(bad),
+            None => return Err(Failure::Says("ERR not found")),
         }
         call.replicate_same();
         call.ok();
