@@ -11,6 +11,8 @@ mod cuckoo;
 #[cfg(test)]
 mod golden;
 mod rows;
+#[cfg(test)]
+mod traces;
 
 pub(crate) use bloom::Bloom;
 pub(crate) use cuckoo::{Cuckoo, CuckooPlan};
