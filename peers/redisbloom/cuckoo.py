@@ -6,7 +6,7 @@
 # each phase, what was answered and what the filter was: the header of CF.SCANDUMP in hex (none if the filter is empty,
 # for there is no dump then), and checksums (FNV-1a, 64 bits) of the answers so far and of the arrays.
 #
-# With --many NUMBER it draws the parameters too, as wide as RedisBloom takes them, and writes to standard output: for a
+# With --many NUMBER it draws the parameters too, more widely, and writes to standard output: for a
 # comparison that is not kept.
 
 import json
@@ -87,17 +87,18 @@ def golden():
         for expansion in range(5):
             for iterations in (1, 7, 50):
                 seed += 1
-                yield {"capacity": 16 * bucket_size + 11 * seed, "bucket_size": bucket_size, "iterations": iterations,
-                       "expansion": expansion, "seed": seed, "keys": 150 + 20 * seed, "steps": 300 + 5 * seed}
+                capacity = 2 * bucket_size if seed % 2 else 8 * bucket_size + 5 * seed
+                yield {"capacity": capacity, "bucket_size": bucket_size, "iterations": iterations,
+                       "expansion": expansion, "seed": seed, "keys": 150 + 10 * seed, "steps": 500 + 10 * seed}
 
 
 def many(count):
     below = random(count)
     for seed in range(count):
         bucket_size = [1 + below(5), 1 + below(16), 1 + below(255)][below(3)]
-        yield {"capacity": 2 * bucket_size + below(1 << below(13)), "bucket_size": bucket_size,
-               "iterations": 1 + below(1 << below(12)), "expansion": [below(5), below(5), below(100)][below(3)],
-               "seed": seed, "keys": 1 + below(1 << below(14)), "steps": 1 + below(1 << below(13))}
+        yield {"capacity": 2 * bucket_size + below(1 << below(10)), "bucket_size": bucket_size,
+               "iterations": 1 + below(1 << below(12)), "expansion": below(9),
+               "seed": seed, "keys": 1 + below(1 << below(13)), "steps": 1 + below(1 << below(12))}
 
 
 traces = many(int(sys.argv[2])) if sys.argv[1:2] == ["--many"] else golden()

@@ -295,16 +295,17 @@ impl Cuckoo {
 // ---- Changed ------------------------------------------------------------------------------------
 
 impl Cuckoo {
-    /// Puts a key in once more: if it has to grow, to so many layers and bytes at most.
+    /// Puts a key in once more; if it has to grow, to so many bytes at most. With so many layers it
+    /// takes nothing any more, whatever is free: RedisBloom's answer.
     pub(crate) fn insert(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
+        if self.layers() >= layers {
+            return Err(Refusal::Layers);
+        }
         let place = Place::of(hash);
         let free = self.layers.iter_mut().rev().any(|layer| layer.replace(place, 0, place.mark));
         if !free && !self.kick(place) {
             if self.plan.expansion == 0 {
                 return Err(Refusal::Full);
-            }
-            if self.layers() >= layers {
-                return Err(Refusal::Layers);
             }
             self.push(limit)?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));

@@ -39,12 +39,15 @@ fn command(filter: &mut Cuckoo, random: &mut Rng, phase: usize, keys: usize) -> 
     }
     let up_to = [[70, 80, 90, 95], [15, 20, 90, 95]][phase % 2];
     let word = up_to.iter().filter(|end| drawn / 10 >= **end).count();
+    // `CF.ADDNX` too, before it looks whether the key is there.
+    if word < 2 && filter.layers() >= MOST_LAYERS {
+        return "M".to_owned();
+    }
     let answer = match word {
         1 if filter.contains(hash) => 0,
         0 | 1 => match filter.insert(hash, MOST_LAYERS, NO_LIMIT) {
             Ok(()) => 1,
             Err(Refusal::Full) => return "F".to_owned(),
-            Err(Refusal::Layers) => return "M".to_owned(),
             Err(other) => panic!("{other:?}"),
         },
         2 => filter.delete(hash).into(),
@@ -84,8 +87,7 @@ fn commands_leave_what_redisbloom_has() {
                 assert_eq!(expected[0], "");
                 continue;
             }
-            let header: String =
-                filter.header().iter().map(|byte| format!("{byte:02x}")).collect();
+            let header: String = filter.header().iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(expected[0], header, "phase {phase} of {trace}");
             assert_eq!(Some(arrays(&filter)), expected[1].as_u64(), "phase {phase} of {trace}");
         }
@@ -95,7 +97,7 @@ fn commands_leave_what_redisbloom_has() {
 
 /// Any parameters, as small as growth and compaction need.
 fn any_plan(random: &mut Rng) -> CuckooPlan {
-    let (slots, kicks) = (*random.pick(&[4, 16, 255]), *random.pick(&[4, 50, 65_535]));
+    let (slots, kicks) = (*random.pick(&[4, 16, 255]), *random.pick(&[4, 50, 1000]));
     let [bucket_size, iterations] = [slots, kicks].map(|most| 1 + random.below(most) as u16);
     let expansion = random.below(9) as u16;
     CuckooPlan::new(random.below(500) as u64, bucket_size, iterations, expansion).unwrap()
@@ -104,19 +106,23 @@ fn any_plan(random: &mut Rng) -> CuckooPlan {
 #[test]
 fn keys_that_are_there_are_found() {
     let mut random = Rng::new(21);
-    for round in 0..150 {
+    for round in 0..60 {
         let plan = any_plan(&mut random);
         let mut filter = Cuckoo::new(plan, NO_LIMIT).unwrap();
+        let limit = filter.memory_usage() + (1 << 13);
         let mut model = BTreeMap::<usize, u64>::new();
         let keys = 1 + random.below(2000);
         let hash = |key: usize| Cuckoo::hash(&key.to_le_bytes());
         for step in 0..3000 {
             let key = random.below(keys);
             if step % 1000 < 600 {
-                let before = (filter.header(), arrays(&filter));
-                match filter.insert(hash(key), MOST_LAYERS, 1 << 20) {
+                let before = random.one_in(20).then(|| (filter.header(), arrays(&filter)));
+                match filter.insert(hash(key), MOST_LAYERS, limit) {
                     Ok(()) => *model.entry(key).or_default() += 1,
-                    Err(_) => assert_eq!((filter.header(), arrays(&filter)), before, "{plan:?}"),
+                    Err(_) => assert!(
+                        before.is_none_or(|before| before == (filter.header(), arrays(&filter))),
+                        "{plan:?}"
+                    ),
                 }
             } else if let Some((&key, _)) = model.range(key..).next() {
                 assert!(filter.delete(hash(key)), "{plan:?}");
@@ -127,7 +133,7 @@ fn keys_that_are_there_are_found() {
             } else if random.one_in(10) {
                 filter.compact(round % 2 == 0);
             }
-            if step % 100 == 99 {
+            if step % 500 == 499 {
                 assert_eq!(filter.len(), model.values().sum::<u64>());
                 for (key, count) in &model {
                     assert!(filter.contains(hash(*key)) && filter.count(hash(*key)) >= *count);
@@ -140,12 +146,12 @@ fn keys_that_are_there_are_found() {
 #[test]
 fn slots_that_hold_anything_do_no_harm() {
     let mut random = Rng::new(22);
-    for _ in 0..300 {
+    for _ in 0..100 {
         let plan = any_plan(&mut random);
         let mut header = Cuckoo::new(plan, NO_LIMIT).unwrap().header();
-        header[24] = if plan.expansion == 0 { 1 } else { 1 + random.below(5) as u8 };
+        header[24] = if plan.expansion == 0 { 1 } else { 1 + random.below(3) as u8 };
         header[0] = random.below(2) as u8;
-        let mut filter = Cuckoo::from_header(&header, 1 << 24).unwrap().unwrap();
+        let mut filter = Cuckoo::from_header(&header, NO_LIMIT).unwrap().unwrap();
         let mut at = 1;
         while let Some((next, chunk)) = filter.chunk(at) {
             // From slots that are all free to slots that are all taken.
@@ -155,13 +161,12 @@ fn slots_that_hold_anything_do_no_harm() {
             filter.put_chunk(next, &bytes).unwrap();
             at = next;
         }
-        for _ in 0..1000 {
-            let phase = random.below(2);
-            _ = command(&mut filter, &mut random, phase, 10_000);
+        for step in 0..300 {
+            _ = command(&mut filter, &mut random, step, 10_000);
         }
         filter.compact(true);
         let told = filter.header();
-        assert!(Cuckoo::from_header(&told, 1 << 26).unwrap().is_ok(), "{plan:?}");
+        assert!(Cuckoo::from_header(&told, NO_LIMIT).unwrap().is_ok(), "{plan:?}");
     }
 }
 
