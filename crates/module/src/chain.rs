@@ -40,10 +40,15 @@ pub(crate) struct ChainPlan {
 }
 
 impl ChainPlan {
+    /// How many times the slots of the last layer the next has: of equal layers there would soon
+    /// be many to look into.
+    fn growth(&self) -> u64 {
+        u64::from(self.expansion.max(2))
+    }
+
     /// The shape of a layer, behind the one before.
     fn shape(&self, first: u64, layer: u32, before: u64) -> Result<QuotientShape, Refusal> {
-        // Of equal layers there would soon be many to look into.
-        let doublings = u32::from(self.expansion.max(2)).trailing_zeros().checked_mul(layer);
+        let doublings = self.growth().trailing_zeros().checked_mul(layer);
         let doublings = doublings.filter(|doublings| *doublings < first.leading_zeros());
         let slots = first << doublings.ok_or(Refusal::Limit)?;
         let share = if self.expansion == 0 { 1.0 } else { layer_share(layer) };
@@ -336,10 +341,10 @@ impl Chain {
 
     /// Whether a layer may be the next.
     fn check_next(&self, layer: &QuotientFilter) -> Result<(), Refusal> {
-        let expansion = u64::from(self.plan.expansion);
         let follows = self.layers.last().is_none_or(|last| {
             let (last, shape) = (last.shape(), layer.shape());
-            Some(shape.slots()) == last.slots().checked_mul(expansion)
+            self.plan.expansion > 0
+                && Some(shape.slots()) == last.slots().checked_mul(self.plan.growth())
                 && shape.fingerprints() >= last.fingerprints()
         });
         let alike = self.hash_spec().is_none_or(|hash| hash == layer.hash_spec());
@@ -452,6 +457,19 @@ mod tests {
         for keys in [1 << 40, 1 << 62, u64::MAX] {
             let refused = Chain::new(plan, keys, HashSpec::keyed([7; 16]), 1 << 30).unwrap_err();
             assert_eq!(refused, Refusal::Limit);
+        }
+    }
+
+    #[test]
+    fn a_row_that_grew_is_made_again_of_its_layers() {
+        for expansion in [1, 2, 4] {
+            let mut row = row(100, 0.01, expansion);
+            (0..2000u64)
+                .for_each(|key| row.add(row.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
+            assert!(row.layers.len() > 2);
+            let layers = row.copy().unwrap().layers.into_iter().map(AnyFilter::Quotient);
+            let again = Chain::of(row.words(), layers.collect()).unwrap();
+            assert_eq!((again.words(), again.len()), (row.words(), 2000), "{expansion}");
         }
     }
 
