@@ -18,3 +18,18 @@ mod persist;
 mod plan;
 mod refusal;
 mod server;
+
+/// What fuzz targets call.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    /// Fields of RedisBloom's filters in the server's files.
+    pub fn redisbloom_fields(data: &[u8]) {
+        crate::compat::exercise::fields(data);
+    }
+
+    /// Chunks of RedisBloom's filters.
+    pub fn redisbloom_chunks(data: &[u8]) {
+        crate::compat::exercise::chunks(data);
+    }
+}

@@ -20,15 +20,6 @@ pub(crate) trait Clock {
     fn now(&self) -> u64;
 }
 
-/// A time that is known.
-pub(crate) struct At(pub(crate) u64);
-
-impl Clock for At {
-    fn now(&self) -> u64 {
-        self.0
-    }
-}
-
 /// How the server keeps it: under which name, in which encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -58,17 +49,6 @@ pub(crate) enum Object {
     RedisBloom(Box<compat::Bloom>),
     /// RedisBloom's cuckoo filter.
     RedisCuckoo(Box<compat::Cuckoo>),
-}
-
-/// What replicas must be told of keys that were put in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Those that were new: the others changed nothing.
-    New,
-    /// All: they are counted, or kept for longer.
-    All,
-    /// All, and the time at which it was.
-    AllAt(u64),
 }
 
 /// What came of putting several keys in.
@@ -293,54 +273,64 @@ impl Object {
         }
     }
 
-    /// What replicas must be told of keys that have been put in.
-    pub(crate) fn told(&self) -> Told {
+    /// Whether a key that is put in again changes it: it is counted, or kept for longer.
+    pub(crate) fn takes_again(&self) -> bool {
         match self {
-            Self::Window(filter) => {
-                filter.window_ticks().map_or(Told::All, |_| Told::AllAt(filter.now()))
-            }
-            Self::Filter(filter) => match &**filter {
-                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_) => {
-                    Told::All
-                }
-                _ => Told::New,
-            },
-            Self::Incoming(_) | Self::RedisBloom(_) => Told::New,
-            Self::Chain(_) | Self::RedisCuckoo(_) => Told::All,
+            Self::Window(_) | Self::Chain(_) | Self::RedisCuckoo(_) => true,
+            Self::Filter(filter) => matches!(
+                **filter,
+                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_)
+            ),
+            Self::Incoming(_) | Self::RedisBloom(_) => false,
         }
+    }
+
+    /// Whether it is a window of time, which must be told the time before keys are put in.
+    #[inline]
+    pub(crate) fn has_clock(&self) -> bool {
+        matches!(self, Self::Window(filter) if filter.window_ticks().is_some())
+    }
+
+    /// Tells a window of time what time it is; whether that changed anything. Its clock goes from
+    /// generation to generation, never back: within one it makes no difference to any answer.
+    pub(crate) fn advance(&mut self, now: u64) -> bool {
+        let Self::Window(filter) = self else { return false };
+        let Some(time) = filter.window_ticks() else { return false };
+        let width = time.div_ceil(u64::from(filter.generations()).saturating_sub(1).max(1));
+        let moves = now / width > filter.now() / width;
+        if moves {
+            filter.advance_to(now);
+        }
+        moves
     }
 
     /// Puts a key in; whether it was new.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        key: &[u8],
-        clock: &impl Clock,
-        limit: u64,
-    ) -> Result<bool, Refusal> {
+    pub(crate) fn insert(&mut self, key: &[u8], limit: u64) -> Result<bool, Refusal> {
+        if let Self::Window(filter) = self {
+            return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
+        }
         if let Self::Filter(filter) = self
             && let AnyFilter::Scalable(filter) = &mut **filter
             && filter.layer_capacity_left() > 0
         {
             return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
         }
-        let inserted = self.insert_all(std::iter::once(key), clock, limit);
+        let inserted = self.insert_all(std::iter::once(key), limit);
         // There is no answer where none was taken.
         inserted.refused.map_or_else(|| Ok(inserted.new.get(0)), Err)
     }
 
-    /// Puts keys in, at this time, as long as it takes no more than so many bytes.
+    /// Puts keys in as long as it takes no more than so many bytes.
     pub(crate) fn insert_all<'k>(
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
-        clock: &impl Clock,
         limit: u64,
     ) -> Inserted {
         match self {
             Self::Window(filter) => {
                 let hashes = hashes(filter.hash_spec(), keys);
                 let mut inserted = Inserted { taken: hashes.len(), ..Inserted::default() };
-                filter.advance_to(clock.now());
                 filter.insert_hashes(&hashes, &mut inserted.new);
                 inserted
             }

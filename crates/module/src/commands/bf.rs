@@ -3,7 +3,7 @@
 use petal::Answers;
 
 use super::words::{integer, is, number};
-use super::{added, bloom, limit, replicate_creation, transfer};
+use super::{Added, added, bloom, limit, replicate_creation, tick, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
 use crate::compat;
 use crate::config::{Layout, Settings};
@@ -201,18 +201,20 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
         created = true;
     }
     let Some(object) = bloom(key.object_mut())? else { return Err(Failure::WrongType) };
+    let time = tick(call, object);
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
-        let new = object.insert(call.word(items), call, most).map_err(adding)?;
-        added(call, object, items..items + 1, new, !created);
+        let new = object.insert(call.word(items), most).map_err(adding)?;
+        added(call, object, Added { items: items..items + 1, any_new: new, same: !created, time });
         call.boolean(new);
         return Ok(());
     }
     let most = limit(call, settings.memory_limit);
-    let inserted = object.insert_all(call.words_from(items), call, most);
-    let any = inserted.new.count_ones() > 0;
+    let inserted = object.insert_all(call.words_from(items), most);
+    let any_new = inserted.new.count_ones() > 0;
     let same = !created && inserted.refused.is_none() && wanted.is_none();
-    added(call, object, items..items + inserted.taken, any, same);
+    let items = items..items + inserted.taken;
+    added(call, object, Added { items, any_new, same, time });
     call.array(inserted.taken + usize::from(inserted.refused.is_some()));
     (0..inserted.taken).for_each(|at| call.boolean(inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {

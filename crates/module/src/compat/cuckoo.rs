@@ -163,8 +163,8 @@ impl Layer {
         let count = |bucket: u64| {
             self.bucket(bucket).iter().filter(|slot| **slot == place.mark).count() as u64
         };
-        let alike = place.first & self.mask == place.second & self.mask;
-        count(place.first) + if alike { 0 } else { count(place.second) }
+        // Twice if they are one bucket: RedisBloom's answer.
+        count(place.first) + count(place.second)
     }
 
     /// Writes into the first slot of a key's buckets that holds this.

@@ -4,48 +4,9 @@ use std::path::Path;
 
 use petal_testkit::rng::Rng;
 
+use super::exercise::{Field, Fields, bloom_chunks, cuckoo_chunks, use_bloom, use_cuckoo};
 use super::{Bloom, Cuckoo, CuckooPlan};
-use crate::fields::{Load, Save};
 use crate::refusal::Refusal;
-
-#[derive(Clone, Debug, PartialEq)]
-enum Field {
-    Unsigned(u64),
-    Double(f64),
-    Bytes(Box<[u8]>),
-}
-
-/// Fields in a row.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Fields(std::collections::VecDeque<Field>);
-
-impl Load for Fields {
-    fn unsigned(&mut self) -> Option<u64> {
-        if let Field::Unsigned(number) = self.0.pop_front()? { Some(number) } else { None }
-    }
-
-    fn double(&mut self) -> Option<f64> {
-        if let Field::Double(number) = self.0.pop_front()? { Some(number) } else { None }
-    }
-
-    fn bytes(&mut self) -> Option<Box<[u8]>> {
-        if let Field::Bytes(bytes) = self.0.pop_front()? { Some(bytes) } else { None }
-    }
-}
-
-impl Save for Fields {
-    fn unsigned(&mut self, number: u64) {
-        self.0.push_back(Field::Unsigned(number));
-    }
-
-    fn double(&mut self, number: f64) {
-        self.0.push_back(Field::Double(number));
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.0.push_back(Field::Bytes(bytes.into()));
-    }
-}
 
 // ---- What DUMP gives ----------------------------------------------------------------------------
 
@@ -188,22 +149,6 @@ impl Golden {
     }
 }
 
-fn bloom_chunks(filter: &Bloom) -> Vec<(u64, Vec<u8>)> {
-    let mut chunks = vec![(1, filter.header())];
-    while let Some((position, chunk)) = filter.chunk(chunks.last().unwrap().0) {
-        chunks.push((position, chunk.to_vec()));
-    }
-    chunks
-}
-
-fn cuckoo_chunks(filter: &Cuckoo) -> Vec<(u64, Vec<u8>)> {
-    let mut chunks = vec![(1, filter.header().to_vec())];
-    while let Some((position, chunk)) = filter.chunk(chunks.last().unwrap().0) {
-        chunks.push((position, chunk.to_vec()));
-    }
-    chunks
-}
-
 const NO_LIMIT: u64 = u64::MAX;
 
 #[test]
@@ -276,37 +221,6 @@ fn cuckoo_filters_are_read_and_written_as_redisbloom_does() {
 }
 
 // ---- Lies ---------------------------------------------------------------------------------------
-
-/// What loads is used; what does not is refused without a panic.
-fn use_bloom(fields: &Fields, version: i32) -> bool {
-    let Ok(mut filter) = Bloom::load(version, &mut fields.clone()) else { return false };
-    let limit = filter.memory_usage().saturating_add(1 << 20);
-    let mut added: Vec<_> = (0..50u32).map(|key| filter.hash(&key.to_le_bytes())).collect();
-    added.retain(|hash| filter.add(*hash, limit).is_ok());
-    assert!(added.iter().all(|hash| filter.contains(*hash)));
-    let mut saved = Fields::default();
-    filter.save(&mut saved);
-    let again = Bloom::load(4, &mut saved).unwrap();
-    assert_eq!(bloom_chunks(&again), bloom_chunks(&filter));
-    true
-}
-
-fn use_cuckoo(fields: &Fields, version: i32) -> bool {
-    let Ok(mut filter) = Cuckoo::load(version, &mut fields.clone()) else { return false };
-    let limit = filter.memory_usage().saturating_add(1 << 20);
-    let added: Vec<_> = (0..50u32)
-        .map(|key| Cuckoo::hash(&key.to_le_bytes()))
-        .take_while(|hash| filter.insert(*hash, 100, limit).is_ok())
-        .collect();
-    assert!(added.iter().all(|hash| filter.contains(*hash) && filter.count(*hash) > 0));
-    let mut saved = Fields::default();
-    filter.save(&mut saved);
-    let again = Cuckoo::load(4, &mut saved);
-    assert_eq!(again.map(|again| cuckoo_chunks(&again)), Ok(cuckoo_chunks(&filter)));
-    added.iter().for_each(|hash| assert!(filter.delete(*hash)));
-    filter.compact(true);
-    true
-}
 
 #[test]
 fn altered_fields_are_refused_or_harmless() {
@@ -408,5 +322,15 @@ fn nothing_grows_beyond_its_limit() {
             .map(|key| filter.insert(Cuckoo::hash(&key.to_le_bytes()), layers, limit).err());
         assert_eq!(refused.find_map(|refused| refused), Some(expected));
         assert!(filter.memory_usage() <= limit);
+    }
+}
+
+#[test]
+fn arbitrary_bytes_are_refused_or_harmless() {
+    let mut random = Rng::new(9);
+    for length in 0..3000 {
+        let data = random.bytes(length % 300);
+        super::exercise::fields(&data);
+        super::exercise::chunks(&data);
     }
 }

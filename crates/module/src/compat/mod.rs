@@ -8,6 +8,8 @@
 
 mod bloom;
 mod cuckoo;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod exercise;
 #[cfg(test)]
 mod golden;
 mod rows;

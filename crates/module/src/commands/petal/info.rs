@@ -71,7 +71,10 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         (None, Kind::RedisBloom) => tell(c"type", text("redisbloom")),
         (None, Kind::RedisCuckoo) => tell(c"type", text("redisbloom-cuckoo")),
         (None, Kind::Petal) if object.deleting().is_some() => tell(c"type", text("cuckoo")),
-        (None, Kind::Petal) => tell(c"type", text("incomplete")),
+        (None, Kind::Petal) => match object {
+            Object::Incoming(_) => tell(c"type", text("incomplete")),
+            _ => tell(c"type", text("quotient")),
+        },
     }
     tell(c"capacity", Value::Count(figures.capacity));
     tell(c"error-rate", Value::Number(figures.rate));
@@ -102,12 +105,11 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             }
             _ => {}
         },
-        Object::Chain(_) | Object::RedisCuckoo(_) => {}
         Object::Incoming(incoming) => {
             tell(c"bytes-come", Value::Count(incoming.came()));
             tell(c"bytes-in-all", Value::Count(incoming.total()));
         }
-        Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
+        Object::Chain(_) | Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));
