@@ -84,8 +84,6 @@ pub(crate) enum ArgKind {
     Token = 6,
     /// One of its parts.
     OneOf = 7,
-    /// All of its parts.
-    Block = 8,
 }
 
 impl Arg {

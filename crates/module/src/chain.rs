@@ -40,15 +40,16 @@ pub(crate) struct ChainPlan {
 }
 
 impl ChainPlan {
-    /// How many times the slots of the last layer the next has: of equal layers there would soon
-    /// be many to look into.
-    fn growth(&self) -> u64 {
-        u64::from(self.expansion.max(2))
+    /// How many times the slots of the last layer the next has; 0 if there is none. Of equal layers
+    /// there would soon be many to look into.
+    fn factor(&self) -> u64 {
+        let expansion = u64::from(self.expansion);
+        if expansion == 1 { 2 } else { expansion }
     }
 
     /// The shape of a layer, behind the one before.
     fn shape(&self, first: u64, layer: u32, before: u64) -> Result<QuotientShape, Refusal> {
-        let doublings = self.growth().trailing_zeros().checked_mul(layer);
+        let doublings = self.factor().max(1).trailing_zeros().checked_mul(layer);
         let doublings = doublings.filter(|doublings| *doublings < first.leading_zeros());
         let slots = first << doublings.ok_or(Refusal::Limit)?;
         let share = if self.expansion == 0 { 1.0 } else { layer_share(layer) };
@@ -341,10 +342,10 @@ impl Chain {
 
     /// Whether a layer may be the next.
     fn check_next(&self, layer: &QuotientFilter) -> Result<(), Refusal> {
+        let factor = self.plan.factor();
         let follows = self.layers.last().is_none_or(|last| {
             let (last, shape) = (last.shape(), layer.shape());
-            self.plan.expansion > 0
-                && Some(shape.slots()) == last.slots().checked_mul(self.plan.growth())
+            Some(shape.slots()) == last.slots().checked_mul(factor)
                 && shape.fingerprints() >= last.fingerprints()
         });
         let alike = self.hash_spec().is_none_or(|hash| hash == layer.hash_spec());
@@ -422,7 +423,7 @@ mod tests {
             row.contains_all(&hashes, &mut found);
             assert!(hashes.iter().enumerate().all(|(at, h)| found.get(at) == row.contains(*h)));
             let (_, most) = petal_testkit::bounds::binomial_range(200_000, rate, 1e-9);
-            assert!(found.count_ones() as u64 <= most, "{keys} {}", found.count_ones());
+            assert!(found.count_ones() <= most, "{keys} {}", found.count_ones());
         }
     }
 
@@ -461,15 +462,17 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_grew_is_made_again_of_its_layers() {
-        for expansion in [1, 2, 4] {
+    fn a_row_comes_back_from_its_layers() {
+        for expansion in [0, 1, 2, 3, 8] {
             let mut row = row(100, 0.01, expansion);
-            (0..2000u64)
-                .for_each(|key| row.add(row.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
-            assert!(row.layers.len() > 2);
-            let layers = row.copy().unwrap().layers.into_iter().map(AnyFilter::Quotient);
-            let again = Chain::of(row.words(), layers.collect()).unwrap();
-            assert_eq!((again.words(), again.len()), (row.words(), 2000), "{expansion}");
+            let keys = if expansion == 0 { 100 } else { 3000u64 };
+            (0..keys).for_each(|key| row.add(row.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
+            row.remove(row.hash(&5u64.to_le_bytes()));
+            let layers = row.copy().unwrap().layers.into_iter().map(AnyFilter::Quotient).collect();
+            let again = Chain::of(row.words(), layers).unwrap();
+            assert_eq!((again.words(), again.plan()), (row.words(), row.plan()));
+            assert_eq!((again.len(), again.layers()), (keys - 1, row.layers()));
+            assert!(again.layers.iter().eq(&row.layers));
         }
     }
 
@@ -483,6 +486,10 @@ mod tests {
         };
         let again = Chain::of(words, layers(&first)).unwrap();
         assert_eq!((again.words(), again.len(), again.plan()), (words, 400, first.plan()));
+        let mut equal = row(100, 0.01, 1);
+        (0..400u64).for_each(|key| equal.add(equal.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
+        assert!(equal.layers() > 1);
+        assert_eq!(Chain::of(equal.words(), layers(&equal)).unwrap().words(), equal.words());
         let mut turned = layers(&first);
         turned.reverse();
         let other = row(100, 0.01, 4);

@@ -342,6 +342,31 @@ impl Object {
         }
     }
 
+    /// Keys that it can come to hold in so many bytes.
+    pub(crate) fn capacity_within(&self, bytes: u64) -> u64 {
+        match self {
+            Self::RedisBloom(filter) => filter.capacity_within(bytes),
+            Self::Filter(filter) => match &**filter {
+                AnyFilter::Scalable(filter) => filter.capacity_within(bytes),
+                filter => filter.face().planned_keys(),
+            },
+            _ => self.figures().capacity,
+        }
+    }
+
+    /// By how much the rate of a layer is lower than that of the one before; none if there is one.
+    pub(crate) fn tightening(&self) -> Option<f64> {
+        match self {
+            Self::RedisBloom(filter) => {
+                filter.growth().map(|_| petal_interop::redisbloom::TIGHTENING)
+            }
+            Self::Filter(filter) if matches!(**filter, AnyFilter::Scalable(_)) => {
+                Some(petal::rate::layer_share(1) / petal::rate::layer_share(0))
+            }
+            _ => None,
+        }
+    }
+
     /// What `BF.INFO` tells.
     pub(crate) fn figures(&self) -> Figures {
         let size = self.memory_usage();

@@ -74,12 +74,6 @@ impl<'a> Parcel<'a> {
         Self { front, images }
     }
 
-    /// Bytes in all.
-    pub(crate) fn len(&self) -> u64 {
-        let images = self.images.iter().map(|image| image.data_len() + HEADER as u64);
-        images.fold(FRONT as u64, u64::saturating_add)
-    }
-
     /// The bytes from a place on, at most so many: as far as they lie in one piece.
     pub(crate) fn read(&self, offset: u64, most: usize) -> Cow<'_, [u8]> {
         fn from<'b>(bytes: &[u8], at: u64, most: usize) -> Cow<'b, [u8]> {

@@ -193,6 +193,27 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.plan.growth()
     }
 
+    /// Keys that all layers hold, those that are there and those to come, as long as they take no
+    /// more than so many bytes of memory together.
+    ///
+    /// Cost: up to a millisecond for each layer to come.
+    #[must_use]
+    pub fn capacity_within(&self, bytes: u64) -> u64 {
+        let (mut keys, mut memory) = (self.planned_total(), self.memory_usage());
+        for layer in self.layers()..plan::MOST_LAYERS as u32 {
+            let (Ok(shape), Ok(facts)) = (self.plan.shape(layer), self.plan.facts(layer)) else {
+                break;
+            };
+            let more = shape.size_bytes() + size_of::<BloomFilter>() as u64;
+            memory = memory.saturating_add(more);
+            if memory > bytes {
+                break;
+            }
+            keys = keys.saturating_add(facts.planned);
+        }
+        keys
+    }
+
     /// Bytes of memory that the next layer will take, up to a page more if it is a large one: for
     /// those who have a limit to keep.
     ///

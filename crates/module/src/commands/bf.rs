@@ -24,6 +24,10 @@ struct Wanted {
     rate: f64,
     keys: u64,
     growth: Option<u64>,
+    /// The key of the hash, if not any.
+    seed: Option<[u8; 16]>,
+    /// Keys that it must be able to grow to.
+    scale_to: Option<u64>,
 }
 
 impl Wanted {
@@ -32,6 +36,8 @@ impl Wanted {
             rate: settings.bf_error_rate,
             keys: settings.bf_initial_size,
             growth: Some(settings.bf_expansion).filter(|growth| *growth > 0),
+            seed: None,
+            scale_to: None,
         }
     }
 
@@ -42,7 +48,8 @@ impl Wanted {
         if settings.layout == Layout::RedisBloom || call.is_replayed() {
             return Plan { form: Form::RedisBloom { growth }, rate, keys, seed: [0; 16] };
         }
-        Plan { form: Form::Bloom { growth }, rate, keys, seed: call.random_key() }
+        let seed = self.seed.unwrap_or_else(|| call.random_key());
+        Plan { form: Form::Bloom { growth }, rate, keys, seed }
     }
 }
 
@@ -100,7 +107,7 @@ impl Command for Reserve {
         if bloom(key.object())?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
-        let plan = Wanted { rate, keys, growth }.plan(call, &settings);
+        let plan = Wanted { rate, keys, growth, ..Wanted::usual(&settings) }.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
@@ -195,7 +202,14 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     if bloom(key.object())?.is_none() {
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
         let plan = wanted.plan(call, &settings);
-        key.set(plan.make(limit(call, settings.memory_limit))?)?;
+        let limit = limit(call, settings.memory_limit);
+        let made = plan.make(limit)?;
+        if wanted.scale_to.is_some_and(|keys| made.capacity_within(limit) < keys) {
+            return Err(Failure::Says(
+                "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
+            ));
+        }
+        key.set(made)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
         created = true;
@@ -249,6 +263,9 @@ impl Command for Insert {
             EXPANSION,
             Arg::flag(c"nocreate", c"NOCREATE"),
             NONSCALING,
+            Arg::new(c"tightening_ratio", ArgKind::Double).after(c"TIGHTENING"),
+            Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
+            Arg::new(c"scale_to", ArgKind::Integer).after(c"VALIDATESCALETO"),
             Arg::item().or_more().named(c"ITEMS"),
         ],
         categories: BLOOM,
@@ -284,6 +301,18 @@ impl Command for Insert {
                 rate = Some(number(value).ok_or(Failure::Says("Bad error rate"))?);
             } else if is(word, "EXPANSION") {
                 growth = Some(integer(value).ok_or(Failure::Says("Bad expansion"))?);
+            } else if is(word, "TIGHTENING") {
+                // The parts of the rate that layers have are petal's to choose.
+                let ratio = number(value).ok_or(Failure::Says("ERR bad tightening ratio"))?;
+                if !(ratio > 0.0 && ratio < 1.0) {
+                    return Err(Failure::Says("ERR (0 < tightening ratio range < 1)"));
+                }
+            } else if is(word, "SEED") {
+                wanted.seed = Some(folded(value).ok_or(Failure::Says("ERR invalid seed"))?);
+            } else if is(word, "VALIDATESCALETO") {
+                let keys = integer(value).and_then(|keys| u64::try_from(keys).ok());
+                let bad = Failure::Says("ERR bad capacity");
+                wanted.scale_to = Some(keys.filter(|keys| *keys > 0).ok_or(bad)?);
             } else {
                 return Err(Failure::Says("Unknown argument received"));
             }
@@ -306,11 +335,23 @@ impl Command for Insert {
         if nonscaling {
             wanted.growth = None;
         }
+        if nonscaling && wanted.scale_to.is_some() {
+            return Err(Failure::Says(
+                "ERR cannot use NONSCALING and VALIDATESCALETO options together",
+            ));
+        }
         if nocreate && bloom(call.read(1).object())?.is_none() {
             return Err(Failure::Says("ERR not found"));
         }
         put(call, items, Some(wanted), Many::Several)
     }
+}
+
+/// A seed of 32 bytes, as valkey-bloom takes them, as a key of 16.
+fn folded(seed: &[u8]) -> Option<[u8; 16]> {
+    let (first, second) = seed.split_first_chunk::<16>()?;
+    let second: &[u8; 16] = second.try_into().ok()?;
+    Some(std::array::from_fn(|at| first[at] ^ second[at]))
 }
 
 pub(super) struct Exists;
@@ -427,6 +468,9 @@ impl Command for Info {
                     Arg::flag(c"filters", c"FILTERS"),
                     Arg::flag(c"items", c"ITEMS"),
                     Arg::flag(c"expansion", c"EXPANSION"),
+                    Arg::flag(c"error", c"ERROR"),
+                    Arg::flag(c"tightening", c"TIGHTENING"),
+                    Arg::flag(c"maxscaledcapacity", c"MAXSCALEDCAPACITY"),
                 ],
             )
             .or_nothing(),
@@ -448,27 +492,39 @@ impl Command for Info {
             ("ITEMS", c"Number of items inserted", Some(figures.items)),
             ("EXPANSION", c"Expansion rate", figures.expansion),
         ];
-        let value = |value: Option<u64>| match value {
-            Some(number) => call.count(number),
-            None => call.null(),
-        };
+        let count = |number: Option<u64>| number.map_or_else(|| call.null(), |n| call.count(n));
         if call.len() == 2 {
             call.map(fields.len());
             for (_, name, number) in fields {
                 call.simple(name);
-                value(number);
+                count(number);
             }
             return Ok(());
         }
-        let asked = fields.into_iter().find(|(option, ..)| is(call.word(2), option));
-        let (_, name, number) = asked.ok_or(Failure::Says("Invalid information value"))?;
-        if call.is_resp3() {
-            call.map(1);
-            call.simple(name);
+        let begin = |name| {
+            if call.is_resp3() {
+                call.map(1);
+                call.simple(name);
+            } else {
+                call.array(1);
+            }
+        };
+        let word = call.word(2);
+        if let Some((_, name, number)) = fields.into_iter().find(|(option, ..)| is(word, option)) {
+            begin(name);
+            count(number);
+        } else if is(word, "ERROR") {
+            begin(c"Error rate");
+            call.double(figures.rate);
+        } else if is(word, "TIGHTENING") {
+            begin(c"Tightening ratio");
+            object.tightening().map_or_else(|| call.null(), |ratio| call.double(ratio));
+        } else if is(word, "MAXSCALEDCAPACITY") {
+            begin(c"Max scaled capacity");
+            call.count(object.capacity_within(Settings::now().memory_limit));
         } else {
-            call.array(1);
+            return Err(Failure::Says("Invalid information value"));
         }
-        value(number);
         Ok(())
     }
 }
@@ -531,7 +587,6 @@ impl Command for LoadChunk {
         if let Some(loaded) = transfer::load_chunk(call, number) {
             return loaded;
         }
-        let bad = Failure::Says("ERR received bad data");
         let mut key = call.write(1);
         match key.object_mut().known()? {
             None if number == 1 => {
@@ -543,7 +598,7 @@ impl Command for LoadChunk {
                 filter.put_chunk(number, call.word(3)).map_err(loading)?;
             }
             Some(_) => return Err(Failure::WrongType),
-            None => return Err(bad),
+            None => return Err(Failure::Says("ERR not found")),
         }
         call.replicate_same();
         call.ok();

@@ -121,6 +121,22 @@ impl Bloom {
         self.links.iter().fold(0, |sum, link| link.plan.capacity().saturating_add(sum))
     }
 
+    /// Keys that all links are for, those to come too, as long as they take no more than so many
+    /// bytes together.
+    pub(crate) fn capacity_within(&self, bytes: u64) -> u64 {
+        let (mut keys, mut memory) = (self.capacity(), self.memory_usage());
+        let mut last = self.links.last().map(|link| link.plan).filter(|_| self.growth().is_some());
+        while let Some(plan) = last.and_then(|last| last.next(self.growth, self.options)) {
+            memory = memory.saturating_add(LINK_BYTES).saturating_add(plan.bytes());
+            if memory > bytes {
+                break;
+            }
+            keys = keys.saturating_add(plan.capacity());
+            last = Some(plan);
+        }
+        keys
+    }
+
     /// The factor by which it grows; none if it does not.
     pub(crate) fn growth(&self) -> Option<u32> {
         (self.options & NO_SCALING == 0).then_some(self.growth)

@@ -38,7 +38,6 @@ pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
 /// Filters may be loaded from a master while the old ones still answer.
 pub(crate) const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
 
-pub(crate) const NOTIFY_GENERIC: c_int = 1 << 2;
 pub(crate) const NOTIFY_MODULE: c_int = 1 << 13;
 
 pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
@@ -100,7 +99,6 @@ macro_rules! functions {
 
 functions! {
     required {
-        alloc: c"RedisModule_Alloc" = fn(usize) -> *mut c_void,
         try_alloc: c"RedisModule_TryAlloc" = fn(usize) -> *mut c_void,
         free: c"RedisModule_Free" = fn(*mut c_void),
         set_module_attribs: c"RedisModule_SetModuleAttribs" = fn(*mut Context, *const c_char, c_int, c_int),
@@ -130,7 +128,6 @@ functions! {
         value_type: c"RedisModule_ModuleTypeGetType" = fn(*mut Key) -> *mut Type,
         value: c"RedisModule_ModuleTypeGetValue" = fn(*mut Key) -> *mut c_void,
         set_value: c"RedisModule_ModuleTypeSetValue" = fn(*mut Key, *mut Type, *mut c_void) -> c_int,
-        replace_value: c"RedisModule_ModuleTypeReplaceValue" = fn(*mut Key, *mut Type, *mut c_void, *mut *mut c_void) -> c_int,
         replicate_verbatim: c"RedisModule_ReplicateVerbatim" = fn(*mut Context) -> c_int,
         replicate: c"RedisModule_Replicate" = fn(*mut Context, *const c_char, *const c_char; ...) -> c_int,
         notify: c"RedisModule_NotifyKeyspaceEvent" = fn(*mut Context, c_int, *const c_char, *mut Text) -> c_int,
@@ -160,7 +157,6 @@ functions! {
     }
     optional {
         try_calloc: c"RedisModule_TryCalloc" = fn(usize, usize) -> *mut c_void,
-        try_realloc: c"RedisModule_TryRealloc" = fn(*mut c_void, usize) -> *mut c_void,
         add_acl_category: c"RedisModule_AddACLCategory" = fn(*mut Context, *const c_char) -> c_int,
         set_acl_categories: c"RedisModule_SetCommandACLCategories" = fn(*mut Command, *const c_char) -> c_int,
     }

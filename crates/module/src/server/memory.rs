@@ -201,6 +201,7 @@ pub(crate) fn zeroed_bytes(length: usize) -> Option<Box<[u8]>> {
     // allocator, as a box of them is.
     unsafe {
         let memory = std::alloc::alloc_zeroed(layout);
-        (!memory.is_null()).then(|| Box::from_raw(std::slice::from_raw_parts_mut(memory, length)))
+        (!memory.is_null())
+            .then(|| Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, length)))
     }
 }

@@ -52,6 +52,8 @@ fn slots_move_while_a_client_writes_and_nothing_is_lost() {
             }
             added
         });
+        // Also when a move fails, or the writer would go on forever.
+        let _stop = Stop(done);
         let mut from = cluster.owner(home);
         for _ in 0..12 {
             let to = (from + 1) % 3;
@@ -68,5 +70,14 @@ fn slots_move_while_a_client_writes_and_nothing_is_lost() {
         for item in added.saturating_sub(holds)..added {
             assert_eq!(first.ask(&format!("{family}.EXISTS {key} item:{item}")).int(), 1, "{key}");
         }
+    }
+}
+
+/// Tells that it is done when it is dropped.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }

@@ -74,12 +74,13 @@ fn copy_in_pieces(server: &Server, from: &str, to: &str, command: &str) {
             _ => format!("CF.SCANDUMP {from} {at}"),
         };
         let reply = server.ask(&out);
-        let (next, bytes) = (reply.items()[0].int(), reply.items()[1].bytes());
+        let next = reply.items()[0].int();
         // A file's last piece comes with offset 0; of chunks that is behind the last.
         if next == 0 && command != "PETAL.IMPORT" {
             return;
         }
         let place = if command == "PETAL.IMPORT" { at } else { next }.to_string();
+        let bytes = reply.items()[1].bytes();
         let words = [command.as_bytes(), to.as_bytes(), place.as_bytes(), bytes];
         let taken = server.ask_words(&words);
         assert!(!taken.is_error(), "{command}: {taken:?}");
@@ -103,11 +104,11 @@ fn an_imported_filter_is_kept_like_any_other() {
     let all: Vec<_> = all.collect();
     let whole = |server: &Server| server.ask_words(&all).ints().iter().all(|&yes| yes == 1);
     assert!(whole(&server));
-    for line in ["BF.ADD list new", "BF.MADD list a b", "PETAL.SEEN list new", "PETAL.DEL list a"] {
-        let reply = server.ask(line);
-        assert!(reply.is_error(), "{line}: {reply:?}");
-        assert!(!reply.error().contains("internal"), "{line}: {reply:?}");
+    for line in ["BF.ADD list new", "PETAL.SEEN list new", "PETAL.DEL list a"] {
+        let error = server.ask(line).error();
+        assert!(!error.contains("internal"), "{line}: {error}");
     }
+    assert!(server.ask("BF.MADD list a b").items()[0].is_error());
     let digest = server.digest();
     crate::aof::rewrite(&server);
     server.restart();
