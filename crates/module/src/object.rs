@@ -317,7 +317,8 @@ impl Object {
             return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
         }
         let inserted = self.insert_all(std::iter::once(key), limit);
-        inserted.refused.map_or(Ok(inserted.new.get(0)), Err)
+        // There is no answer where none was taken.
+        inserted.refused.map_or_else(|| Ok(inserted.new.get(0)), Err)
     }
 
     /// Puts keys in as long as it takes no more than so many bytes.

@@ -23,5 +23,6 @@ mod rdb;
 mod replication;
 mod replies;
 mod server;
+mod told;
 mod transfer;
 mod zoo;

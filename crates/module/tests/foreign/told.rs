@@ -1,0 +1,129 @@
+//! What a change tells: an event for listeners, and a replica that equals its master.
+
+use crate::server::{Client, Server};
+
+/// Reads events up to this one: `event key`.
+fn until_end(listener: &mut Client) -> Vec<String> {
+    let mut seen = Vec::new();
+    loop {
+        let message = listener.read();
+        let channel = message.items()[2].text();
+        let event = channel.rsplit("__:").next().unwrap().to_owned();
+        if event == "end" {
+            return seen;
+        }
+        seen.push(format!("{event} {}", message.items()[3].text()));
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn every_change_is_told_to_listeners_and_replicas() {
+    let (master, replica) = (Server::new(), Server::new());
+    replica.follow(&master);
+    master.ask("CONFIG SET notify-keyspace-events Ed").ok();
+    let mut listener = master.client();
+    listener.ask("PSUBSCRIBE __keyevent@0__:*");
+    const SEED: &str = "SEED 000102030405060708090a0b0c0d0e0f";
+    let lines = [
+        ("CF.RESERVE c 100", "cuckoo.reserve c"),
+        ("CF.ADD c a", "cuckoo.add c"),
+        ("CF.ADDNX c a", ""),
+        ("CF.ADDNX c b", "cuckoo.add c"),
+        ("CF.INSERT c ITEMS a d", "cuckoo.add c"),
+        ("CF.INSERTNX c ITEMS a d", ""),
+        ("CF.INSERTNX c ITEMS a e", "cuckoo.add c"),
+        ("CF.DEL c a", "cuckoo.del c"),
+        ("CF.DEL c none", ""),
+        (&format!("PETAL.RESERVE p 0.001 100 TYPE counting {SEED}"), "bloom.reserve p"),
+        (&format!("PETAL.RESERVE q 0.001 100 TYPE counting {SEED}"), "bloom.reserve q"),
+        ("PETAL.SEEN p a b", "bloom.add p"),
+        ("PETAL.DEL p a", "petal.del p"),
+        ("PETAL.DEL p none", ""),
+        ("PETAL.MERGE q p", "petal.merge q"),
+        ("PETAL.RESERVE w 0.001 100 WINDOW 1d", "bloom.reserve w"),
+        ("PETAL.SEENAT w 1000 a b", "bloom.add w"),
+        ("CF.INFO c", ""),
+        ("PETAL.INFO p FULL", ""),
+    ];
+    let mut expected = Vec::new();
+    for (line, event) in lines {
+        let reply = master.ask(line);
+        assert!(!reply.is_error(), "{line}: {reply:?}");
+        expected.extend((!event.is_empty()).then(|| event.to_owned()));
+    }
+    for (from, to, command) in [("p", "pp", "PETAL.IMPORT"), ("c", "cc", "CF.LOADCHUNK")] {
+        copy_in_pieces(&master, from, to, command);
+        expected.push(format!("petal.import {to}"));
+    }
+    master.ask("PUBLISH __keyevent@0__:end end");
+    assert_eq!(until_end(&mut listener), expected);
+    replica.wait_for(&master);
+    assert_eq!(replica.digest(), master.digest());
+    assert_eq!(replica.ask("CF.MEXISTS cc b d e none").ints(), [1, 1, 1, 0]);
+    assert_eq!(replica.ask("PETAL.COUNT pp a b").ints(), [0, 1]);
+}
+
+/// Brings a filter into another key as files or chunks bring it.
+#[track_caller]
+fn copy_in_pieces(server: &Server, from: &str, to: &str, command: &str) {
+    let mut at = 0;
+    loop {
+        let out = match command {
+            "PETAL.IMPORT" => format!("PETAL.EXPORT {from} {at}"),
+            _ => format!("CF.SCANDUMP {from} {at}"),
+        };
+        let reply = server.ask(&out);
+        let next = reply.items()[0].int();
+        // A file's last piece comes with offset 0; of chunks that is behind the last.
+        if next == 0 && command != "PETAL.IMPORT" {
+            return;
+        }
+        let place = if command == "PETAL.IMPORT" { at } else { next }.to_string();
+        let bytes = reply.items()[1].bytes();
+        let words = [command.as_bytes(), to.as_bytes(), place.as_bytes(), bytes];
+        let taken = server.ask_words(&words);
+        assert!(!taken.is_error(), "{command}: {taken:?}");
+        if next == 0 {
+            return;
+        }
+        at = next;
+    }
+}
+
+/// A filter made outside that can only be asked is a value like any other.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn an_imported_filter_is_kept_like_any_other() {
+    let keys: Vec<String> = (0..5000).map(|number| format!("item:{number}")).collect();
+    let mut file = Vec::new();
+    petal::StaticFilter::build(&keys, 0.01).unwrap().write_to(&mut file, "").unwrap();
+    let mut server = crate::server::Setup::new().words("--appendonly yes").start();
+    server.ask_words(&[&b"PETAL.IMPORT"[..], b"list", b"0", &file]);
+    let all = ["BF.MEXISTS", "list"].into_iter().chain(keys.iter().map(String::as_str));
+    let all: Vec<_> = all.collect();
+    let whole = |server: &Server| server.ask_words(&all).ints().iter().all(|&yes| yes == 1);
+    assert!(whole(&server));
+    for line in ["BF.ADD list new", "PETAL.SEEN list new", "PETAL.DEL list a"] {
+        let error = server.ask(line).error();
+        assert!(!error.contains("internal"), "{line}: {error}");
+    }
+    assert!(server.ask("BF.MADD list a b").items()[0].is_error());
+    let digest = server.digest();
+    crate::aof::rewrite(&server);
+    server.restart();
+    assert_eq!(server.digest(), digest);
+    assert!(whole(&server));
+    let replica = Server::new();
+    replica.follow(&server);
+    assert_eq!(replica.digest(), digest);
+    let dump = server.ask("DUMP list");
+    assert_eq!(server.ask("COPY list other").int(), 1);
+    assert_eq!(server.ask("MEMORY USAGE list").int() / 100, {
+        server.ask("MEMORY USAGE other").int() / 100
+    });
+    server.ask("UNLINK list");
+    server.ask_words(&[&b"RESTORE"[..], b"list", b"0", dump.bytes()]).ok();
+    server.ask("DEL other");
+    assert_eq!(server.digest(), digest);
+}
