@@ -67,6 +67,20 @@ const ON_PURPOSE: &[(&str, &str, &str)] = &[
     ("CF.MEXISTS a x", WRONGTYPE, TYPES),
     ("CF.COUNT a x", WRONGTYPE, TYPES),
     ("CF.DEL a x", WRONGTYPE, TYPES),
+    ("CF.RESERVE c15 100 BOGUS 1", UNKNOWN_OPTION, OPTIONS),
+    ("CF.RESERVE c17 100 BUCKETSIZE 2 BOGUS 3", UNKNOWN_OPTION, OPTIONS),
+    ("CF.INSERT n4 CRAZY 100 ITEMS x", UNKNOWN, LETTERS),
+    ("CF.INSERT n5 NIL ITEMS x", UNKNOWN, LETTERS),
+    (
+        "CF.SCANDUMP g 2",
+        "*2\r\n:5\r\n$3\r\n\u{85}\u{c4}\u{10}\r\n",
+        "chunks begin where they are asked for",
+    ),
+    (
+        "CF.LOADCHUNK y 9 1234",
+        "-Couldn't load chunk!\r\n",
+        "nothing is written behind the last layer",
+    ),
     ("COPY a acopy", ":1\r\n", "filters can be copied"),
 ];
 
@@ -90,8 +104,9 @@ fn differences(server: &Server, protocol: u8, is_petal: bool, is_compat: bool) -
         let ours = client.ask_raw(&captured.command);
         let shown = captured.shown();
         let on_purpose = ON_PURPOSE.iter().find(|(command, ..)| is_petal && shown == *command);
-        let expected = on_purpose.map_or(&captured.reply[..], |(_, reply, _)| reply.as_bytes());
-        if ours != expected && (is_compat || !tells_of_layout(&shown)) {
+        let on_purpose = on_purpose.map(|(_, reply, _)| bytes(reply));
+        let expected = on_purpose.as_ref().unwrap_or(&captured.reply);
+        if ours != *expected && (is_compat || !tells_of_layout(&shown)) {
             let (theirs, ours) = (expected.escape_ascii(), ours.escape_ascii());
             found.push(format!("{shown}\n    expected {theirs}\n    ours     {ours}"));
         }
@@ -105,6 +120,9 @@ fn tells_of_layout(command: &str) -> bool {
     match (words[0], words.get(2).copied()) {
         ("TYPE", _) | ("BF.INFO" | "CF.INFO", None | Some("SIZE")) => true,
         ("BF.INFO", Some("CAPACITY" | "FILTERS")) => words[1] == "grow",
+        // A bucket of RedisBloom's is full before the filter is, and two that are one count twice.
+        ("CF.INSERT" | "CF.INSERTNX" | "CF.ADDNX", _) => words[1] == "f",
+        ("CF.COUNT", _) => words[1] == "h",
         (name, _) => name.ends_with("SCANDUMP") || name.ends_with("LOADCHUNK"),
     }
 }
