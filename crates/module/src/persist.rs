@@ -129,7 +129,7 @@ fn redis_dump(object: &Object) -> Option<(&'static CStr, u64, Vec<u8>)> {
 }
 
 /// The chunk of what is in RedisBloom's layout behind a position, and the position behind that.
-pub(crate) fn redis_chunk(object: &Object, position: u64) -> Option<(u64, &[u8])> {
+fn redis_chunk(object: &Object, position: u64) -> Option<(u64, &[u8])> {
     match object {
         Object::RedisBloom(filter) => filter.chunk(position),
         Object::RedisCuckoo(filter) => filter.chunk(position),

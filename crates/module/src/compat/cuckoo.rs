@@ -117,7 +117,7 @@ impl Place {
 
 /// The other bucket of a mark.
 fn other(bucket: u64, mark: u8) -> u64 {
-    bucket ^ u64::from(mark) * 0x5bd1_e995
+    bucket ^ (u64::from(mark) * 0x5bd1_e995)
 }
 
 #[derive(Debug)]

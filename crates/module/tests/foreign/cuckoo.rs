@@ -74,7 +74,7 @@ fn adds_and_deletes_in_any_order_deny_nothing() {
 #[ignore = "cargo x test --foreign"]
 fn what_is_reserved_fits_into_the_first_layer() {
     let server = Server::new();
-    for capacity in [2, 10, 100, 1000, 50_000] {
+    for capacity in [4, 10, 100, 1000, 50_000] {
         server.ask("FLUSHALL").ok();
         server.ask(&format!("CF.RESERVE cuckoo {capacity} EXPANSION 0")).ok();
         for first in (0..capacity).step_by(1000) {
