@@ -40,6 +40,7 @@ usage: cargo x COMMAND
                    unless numbers of keys or --quick follow
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
+  bench server     the module in crates/module on a real redis-server, its CPU per request beside GET's; --quick
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
   figures          tables and plots of docs/performance.md and docs/filters.md, from the newest results/*/<date>.csv and
                    <date>-family.csv or --from FILE
@@ -68,7 +69,9 @@ fn main() -> ExitCode {
         }
         ["bench", "family"] => bench_of("family", &["--keep", "new"]),
         ["bench", name @ ("filters" | "rivals" | "family"), rest @ ..] => bench_of(name, rest),
-        ["bench", name @ ("files" | "full" | "headline"), rest @ ..] => bench(name, rest),
+        ["bench", name @ ("files" | "full" | "headline" | "server"), rest @ ..] => {
+            bench(name, rest)
+        }
         ["figures", rest @ ..] => figures(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
@@ -90,10 +93,12 @@ fn usage(problem: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The program as a release build, then the runner, which does the rest.
+/// The program, or the module, as a release build, then the runner, which does the rest.
 fn bench(name: &str, args: &[&str]) -> Result {
-    if !args.contains(&"--help") && !args.contains(&"--petal") {
-        Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
+    let (package, other) =
+        if name == "server" { ("petal-redis", "--module") } else { ("petal-cli", "--petal") };
+    if !args.contains(&"--help") && !args.contains(&other) {
+        Step::cargo(&["build", "--release", "--package", package]).run()?;
     }
     bench_of(name, args)
 }

@@ -268,8 +268,10 @@ fn filters_that_differ_are_refused_and_left_alone() {
 
     let mut any = AnyFilter::from(blocked(512, 8).build().unwrap());
     let other = AnyFilter::from(classic(512, 8).build().unwrap());
-    let error = any.union(&other).unwrap_err();
-    assert!(error.is_incompatible() && error.to_string().contains("type"), "{error}");
+    for error in [any.check_compatible(&other).unwrap_err(), any.union(&other).unwrap_err()] {
+        assert!(error.is_incompatible() && error.to_string().contains("type"), "{error}");
+    }
+    any.check_compatible(&any).unwrap();
 }
 
 fn refuse<G: Geometry>(mut filter: Filter<G>, mut other: Filter<G>, hashes: &[u64]) {

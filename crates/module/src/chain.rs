@@ -17,6 +17,11 @@ use crate::refusal::Refusal;
 
 /// More bits than a layer ever needs.
 const MOST_BITS: u32 = 56;
+/// Layers whose memory is asked for at once.
+const FETCHED: usize = 4;
+/// An empty layer is given back when those before it have this part of their capacity free: not at
+/// once, or a key that comes and goes at the border would make a layer each time.
+const SPARE: u64 = 16;
 /// Fingerprints that are moved at once.
 const MOVED: usize = 1 << 16;
 
@@ -25,8 +30,8 @@ const MOVED: usize = 1 << 16;
 pub(crate) struct ChainPlan {
     /// The false-positive rate of all layers together.
     pub(crate) rate: f64,
-    /// How many times the slots of the last layer the next has, a power of two; 0 if there is
-    /// none.
+    /// How many times the slots of the last layer the next has, a power of two; twice as many
+    /// where it is 1; 0 if there is none.
     pub(crate) expansion: u16,
     /// What RedisBloom would make of it: told when asked, and nothing more.
     pub(crate) bucket_size: u16,
@@ -35,12 +40,20 @@ pub(crate) struct ChainPlan {
 }
 
 impl ChainPlan {
+    /// How many times the slots of the last layer the next has; 0 if there is none. Of equal layers
+    /// there would soon be many to look into.
+    fn factor(&self) -> u64 {
+        let expansion = u64::from(self.expansion);
+        if expansion == 1 { 2 } else { expansion }
+    }
+
     /// The shape of a layer, behind the one before.
     fn shape(&self, first: u64, layer: u32, before: u64) -> Result<QuotientShape, Refusal> {
-        let doublings = u32::from(self.expansion.max(1)).trailing_zeros().checked_mul(layer);
+        let doublings = self.factor().max(1).trailing_zeros().checked_mul(layer);
         let doublings = doublings.filter(|doublings| *doublings < first.leading_zeros());
         let slots = first << doublings.ok_or(Refusal::Limit)?;
-        let rate = self.rate * layer_share(layer);
+        let share = if self.expansion == 0 { 1.0 } else { layer_share(layer) };
+        let rate = self.rate * share;
         for bits in 1..=MOST_BITS {
             let shape = QuotientShape::new(slots, bits).map_err(|_| Refusal::Limit)?;
             if shape.fingerprints() >= before && shape.rate(shape.capacity()) <= rate {
@@ -119,6 +132,12 @@ impl Chain {
         self.hash_spec().map_or(0, |spec| spec.hash(key))
     }
 
+    /// Asks for the memory of the newest layers that will be looked at for a key.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        self.layers.iter().rev().take(FETCHED).for_each(|layer| layer.prefetch_hash(hash));
+    }
+
     /// Whether a key may be there.
     #[inline]
     pub(crate) fn contains(&self, hash: u64) -> bool {
@@ -185,15 +204,19 @@ impl Chain {
     /// Puts a key in once more: if it has to grow, to so many layers and bytes at most.
     #[inline]
     pub(crate) fn add(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
-        match self.layers.iter_mut().rev().find(|layer| has_room(layer)) {
-            Some(layer) => layer.add_hash(hash)?,
-            None => self.grow_and_add(hash, layers, limit)?,
-        };
-        Ok(())
+        for layer in self.layers.iter_mut().rev().filter(|layer| has_room(layer)) {
+            match layer.add_hash(hash) {
+                Ok(_) => return Ok(()),
+                // The slots behind a key that has many copies can be taken before all are.
+                Err(error) if error.is_full() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.grow_and_add(hash, layers, limit)
     }
 
     #[cold]
-    fn grow_and_add(&mut self, hash: u64, layers: u64, limit: u64) -> Result<bool, Refusal> {
+    fn grow_and_add(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
         if self.plan.expansion == 0 {
             return Err(Refusal::Full);
         }
@@ -203,7 +226,8 @@ impl Chain {
         let spec = self.hash_spec().ok_or(Refusal::Full)?;
         self.push(self.first_slots(), spec, limit)?;
         let newest = self.layers.last_mut().ok_or(Refusal::Full)?;
-        Ok(newest.add_hash(hash)?)
+        newest.add_hash(hash)?;
+        Ok(())
     }
 
     /// Takes a key out once; whether it was there.
@@ -211,7 +235,26 @@ impl Chain {
     pub(crate) fn remove(&mut self, hash: u64) -> bool {
         let removed = self.layers.iter_mut().rev().any(|layer| layer.remove_hash(hash));
         self.deletes = self.deletes.saturating_add(removed.into());
+        if self.layers.len() > 1 && self.layers.last().is_some_and(QuotientFilter::is_empty) {
+            self.drop_empty();
+        }
         removed
+    }
+
+    /// Gives back the newest layers, if they are empty and not needed soon.
+    #[cold]
+    fn drop_empty(&mut self) {
+        while let [older @ .., newest] = &self.layers[..]
+            && !older.is_empty()
+            && newest.is_empty()
+        {
+            let capacity: u64 = older.iter().map(|layer| layer.shape().capacity()).sum();
+            let held: u64 = older.iter().map(QuotientFilter::len).sum();
+            if capacity.saturating_sub(held) * SPARE < capacity {
+                return;
+            }
+            self.layers.pop();
+        }
     }
 
     /// Empties newest layers into older ones, as long as they have room for all, and gives them
@@ -299,10 +342,10 @@ impl Chain {
 
     /// Whether a layer may be the next.
     fn check_next(&self, layer: &QuotientFilter) -> Result<(), Refusal> {
-        let expansion = u64::from(self.plan.expansion);
+        let factor = self.plan.factor();
         let follows = self.layers.last().is_none_or(|last| {
             let (last, shape) = (last.shape(), layer.shape());
-            Some(shape.slots()) == last.slots().checked_mul(expansion)
+            Some(shape.slots()) == last.slots().checked_mul(factor)
                 && shape.fingerprints() >= last.fingerprints()
         });
         let alike = self.hash_spec().is_none_or(|hash| hash == layer.hash_spec());
@@ -415,6 +458,21 @@ mod tests {
         for keys in [1 << 40, 1 << 62, u64::MAX] {
             let refused = Chain::new(plan, keys, HashSpec::keyed([7; 16]), 1 << 30).unwrap_err();
             assert_eq!(refused, Refusal::Limit);
+        }
+    }
+
+    #[test]
+    fn a_row_comes_back_from_its_layers() {
+        for expansion in [0, 1, 2, 3, 8] {
+            let mut row = row(100, 0.01, expansion);
+            let keys = if expansion == 0 { 100 } else { 3000u64 };
+            (0..keys).for_each(|key| row.add(row.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());
+            row.remove(row.hash(&5u64.to_le_bytes()));
+            let layers = row.copy().unwrap().layers.into_iter().map(AnyFilter::Quotient).collect();
+            let again = Chain::of(row.words(), layers).unwrap();
+            assert_eq!((again.words(), again.plan()), (row.words(), row.plan()));
+            assert_eq!((again.len(), again.layers()), (keys - 1, row.layers()));
+            assert!(again.layers.iter().eq(&row.layers));
         }
     }
 

@@ -133,7 +133,7 @@ pub(crate) struct Settings {
     pub(crate) cf_max_iterations: u64,
     /// As of Bloom filters.
     pub(crate) cf_expansion: u64,
-    /// Layers that a cuckoo filter may come to have beyond the first.
+    /// Layers that a cuckoo filter may come to have.
     pub(crate) cf_max_expansions: u64,
     /// Bytes that the filter of a key may take.
     pub(crate) memory_limit: u64,

@@ -1,6 +1,6 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
-mod cuckoo;
+mod deleting;
 mod sets;
 
 use petal::{
@@ -9,24 +9,15 @@ use petal::{
 };
 
 use crate::chain::Chain;
-use crate::compat::{Bloom, Cuckoo};
+use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) use crate::refusal::Refusal;
-pub(crate) use cuckoo::CuckooFigures;
+pub(crate) use deleting::{CuckooFigures, Deleting, Room};
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
     /// Milliseconds since 1970.
     fn now(&self) -> u64;
-}
-
-/// A time that is known.
-pub(crate) struct At(pub(crate) u64);
-
-impl Clock for At {
-    fn now(&self) -> u64 {
-        self.0
-    }
 }
 
 /// How the server keeps it: under which name, in which encoding.
@@ -50,25 +41,14 @@ pub(crate) enum Object {
     Window(WindowedBloomFilter),
     /// A filter of petal's, of any other type.
     Filter(Box<AnyFilter>),
-    /// Quotient filters of petal's in a row, which delete and grow.
-    Row(Box<Chain>),
-    /// RedisBloom's Bloom filter.
-    RedisBloom(Box<Bloom>),
-    /// RedisBloom's cuckoo filter.
-    RedisCuckoo(Box<Cuckoo>),
+    /// petal's filter of `CF.*`.
+    Chain(Box<Chain>),
     /// What has come of a filter so far; it answers nothing.
     Incoming(Box<Incoming>),
-}
-
-/// What replicas must be told of keys that were put in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Those that were new: the others changed nothing.
-    New,
-    /// All: they are counted, or kept for longer.
-    All,
-    /// All, and the time at which it was.
-    AllAt(u64),
+    /// RedisBloom's Bloom filter.
+    RedisBloom(Box<compat::Bloom>),
+    /// RedisBloom's cuckoo filter.
+    RedisCuckoo(Box<compat::Cuckoo>),
 }
 
 /// What came of putting several keys in.
@@ -120,15 +100,27 @@ impl From<AnyFilter> for Object {
     }
 }
 
+impl From<compat::Bloom> for Object {
+    fn from(filter: compat::Bloom) -> Self {
+        Self::RedisBloom(Box::new(filter))
+    }
+}
+
+impl From<compat::Cuckoo> for Object {
+    fn from(filter: compat::Cuckoo) -> Self {
+        Self::RedisCuckoo(Box::new(filter))
+    }
+}
+
 impl Object {
     /// Of what came in a parcel or a file.
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
-            Content::Row(words, filters) => {
-                let row = Chain::of(words, filters).map_err(Refusal::told)?;
-                Ok(Self::Row(Box::new(row)))
-            }
+            Content::Row(words, layers) => match Chain::of(words, layers) {
+                Ok(chain) => Ok(Self::Chain(Box::new(chain))),
+                Err(refusal) => Err(refusal.told()),
+            },
         }
     }
 
@@ -137,24 +129,24 @@ impl Object {
         match self {
             Self::Window(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.face()),
-            _ => None,
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
-    /// As bytes in pieces, if it is a filter of petal's.
+    /// As bytes in pieces, if it is one filter of petal's.
     pub(crate) fn image(&self) -> Option<Image<'_>> {
         match self {
             Self::Window(filter) => Some(filter.image()),
             Self::Filter(filter) => Some(filter.image()),
-            _ => None,
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => None,
         }
     }
 
     /// As a parcel, if it is in petal's own layout and whole.
     pub(crate) fn parcel(&self) -> Option<Parcel<'_>> {
         match self {
-            Self::Row(row) => Some(Parcel::of_row(row.words(), row.images())),
-            other => other.image().map(Parcel::of),
+            Self::Chain(chain) => Some(Parcel::of_row(chain.words(), chain.images())),
+            object => object.image().map(Parcel::of),
         }
     }
 
@@ -163,17 +155,18 @@ impl Object {
         match self {
             Self::Window(filter) => filter.relocate(mover),
             Self::Filter(filter) => filter.relocate(mover),
-            Self::Row(row) => row.relocate(mover),
-            Self::RedisBloom(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {}
+            Self::Chain(chain) => chain.relocate(mover),
+            // Their rows are large, or few.
+            Self::Incoming(_) | Self::RedisBloom(_) | Self::RedisCuckoo(_) => {}
         }
     }
 
     /// How the server keeps it.
     pub(crate) fn kind(&self) -> Kind {
         match self {
+            Self::Window(_) | Self::Filter(_) | Self::Chain(_) | Self::Incoming(_) => Kind::Petal,
             Self::RedisBloom(_) => Kind::RedisBloom,
             Self::RedisCuckoo(_) => Kind::RedisCuckoo,
-            Self::Window(_) | Self::Filter(_) | Self::Row(_) | Self::Incoming(_) => Kind::Petal,
         }
     }
 
@@ -187,11 +180,10 @@ impl Object {
                     filter.face().memory_usage()
                         + (size_of::<AnyFilter>() - size_of_val(filter.face())) as u64
                 }
-                Self::Row(row) => row.memory_usage(),
-                // As RedisBloom counts.
-                Self::RedisBloom(filter) => return filter.memory_usage(),
-                Self::RedisCuckoo(filter) => return filter.memory_usage(),
+                Self::Chain(chain) => chain.memory_usage(),
                 Self::Incoming(incoming) => incoming.memory_usage(),
+                Self::RedisBloom(filter) => filter.memory_usage(),
+                Self::RedisCuckoo(filter) => filter.memory_usage(),
             }
     }
 
@@ -200,14 +192,10 @@ impl Object {
         match self {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
-            Self::Row(row) => row.copy().ok().map(|row| Self::Row(Box::new(row))),
-            Self::RedisBloom(filter) => {
-                filter.copy().ok().map(|filter| Self::RedisBloom(Box::new(filter)))
-            }
-            Self::RedisCuckoo(filter) => {
-                filter.copy().ok().map(|filter| Self::RedisCuckoo(Box::new(filter)))
-            }
+            Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
             Self::Incoming(_) => None,
+            Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
+            Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }
     }
 
@@ -241,10 +229,8 @@ impl Object {
             Self::Window(filter) => {
                 filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
-            Self::Row(row) => row.contains(row.hash(key)),
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
-            Self::RedisCuckoo(filter) => filter.contains(Cuckoo::hash(key)),
-            Self::Incoming(_) => false,
+            Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => false,
         }
     }
 
@@ -265,20 +251,13 @@ impl Object {
                 let face = filter.face();
                 face.contains_hashes(&hashes(face.hash_spec(), keys), found);
             }
-            Self::Row(row) => {
-                let spec = row.hash_spec();
-                let hashes = spec.map(|spec| hashes(spec, keys)).unwrap_or_default();
-                row.contains_all(&hashes, found);
-            }
             Self::RedisBloom(filter) => {
                 let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
                 found.answer(hashes.len(), |at| filter.contains(hashes[at]));
             }
-            Self::RedisCuckoo(filter) => {
-                let hashes: Vec<_> = keys.map(Cuckoo::hash).collect();
-                found.answer(hashes.len(), |at| filter.contains(hashes[at]));
+            Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {
+                found.answer(keys.count(), |_| false);
             }
-            Self::Incoming(_) => found.answer(keys.count(), |_| false),
         }
     }
 
@@ -290,66 +269,73 @@ impl Object {
                 _ => false,
             },
             Self::RedisBloom(filter) => filter.is_full(),
-            _ => false,
+            Self::Window(_) | Self::Chain(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => false,
         }
     }
 
-    /// What replicas must be told of keys that have been put in.
-    pub(crate) fn told(&self) -> Told {
+    /// Whether a key that is put in again changes it: it is counted, or kept for longer.
+    pub(crate) fn takes_again(&self) -> bool {
         match self {
-            Self::Window(filter) => {
-                filter.window_ticks().map_or(Told::All, |_| Told::AllAt(filter.now()))
-            }
-            Self::Filter(filter) => match &**filter {
-                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_) => {
-                    Told::All
-                }
-                _ => Told::New,
-            },
-            Self::Row(_) | Self::RedisCuckoo(_) => Told::All,
-            Self::RedisBloom(_) | Self::Incoming(_) => Told::New,
+            Self::Window(_) | Self::Chain(_) | Self::RedisCuckoo(_) => true,
+            Self::Filter(filter) => matches!(
+                **filter,
+                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_)
+            ),
+            Self::Incoming(_) | Self::RedisBloom(_) => false,
         }
+    }
+
+    /// Whether it is a window of time, which must be told the time before keys are put in.
+    #[inline]
+    pub(crate) fn has_clock(&self) -> bool {
+        matches!(self, Self::Window(filter) if filter.window_ticks().is_some())
+    }
+
+    /// Tells a window of time what time it is; whether that changed anything. Its clock goes from
+    /// generation to generation, never back: within one it makes no difference to any answer.
+    pub(crate) fn advance(&mut self, now: u64) -> bool {
+        let Self::Window(filter) = self else { return false };
+        let Some(time) = filter.window_ticks() else { return false };
+        let width = time.div_ceil(u64::from(filter.generations()).saturating_sub(1).max(1));
+        let moves = now / width > filter.now() / width;
+        if moves {
+            filter.advance_to(now);
+        }
+        moves
     }
 
     /// Puts a key in; whether it was new.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        key: &[u8],
-        clock: &impl Clock,
-        limit: u64,
-    ) -> Result<bool, Refusal> {
+    pub(crate) fn insert(&mut self, key: &[u8], limit: u64) -> Result<bool, Refusal> {
+        if let Self::Window(filter) = self {
+            return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
+        }
         if let Self::Filter(filter) = self
             && let AnyFilter::Scalable(filter) = &mut **filter
             && filter.layer_capacity_left() > 0
         {
             return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
         }
-        if let Self::RedisBloom(filter) = self {
-            return filter.add(filter.hash(key), limit);
-        }
-        let inserted = self.insert_all(std::iter::once(key), clock, limit);
+        let inserted = self.insert_all(std::iter::once(key), limit);
         inserted.refused.map_or(Ok(inserted.new.get(0)), Err)
     }
 
-    /// Puts keys in, at this time, as long as it takes no more than so many bytes.
+    /// Puts keys in as long as it takes no more than so many bytes.
     pub(crate) fn insert_all<'k>(
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
-        clock: &impl Clock,
         limit: u64,
     ) -> Inserted {
         match self {
             Self::Window(filter) => {
                 let hashes = hashes(filter.hash_spec(), keys);
                 let mut inserted = Inserted { taken: hashes.len(), ..Inserted::default() };
-                filter.advance_to(clock.now());
                 filter.insert_hashes(&hashes, &mut inserted.new);
                 inserted
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
-            Self::RedisBloom(filter) => insert_into_redis_bloom(filter, keys, limit),
-            Self::Row(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => {
+            Self::RedisBloom(filter) => insert_into_chain(filter, keys, limit),
+            Self::Chain(_) | Self::Incoming(_) | Self::RedisCuckoo(_) => {
                 Inserted { refused: Some(Refusal::Type), ..Inserted::default() }
             }
         }
@@ -361,16 +347,17 @@ impl Object {
         if let Self::RedisBloom(filter) = self {
             return Figures {
                 capacity: filter.capacity(),
-                size,
+                size: filter.memory_usage(),
                 layers: filter.links(),
                 items: filter.len(),
                 expansion: filter.growth().map(u64::from),
                 rate: filter.rate(),
             };
         }
-        if let Some(figures) = self.cuckoo() {
-            let CuckooFigures { capacity, filters: layers, items, rate, .. } = figures;
-            let expansion = Some(figures.expansion).filter(|expansion| *expansion > 0);
+        if let Some(filter) = self.deleting() {
+            let CuckooFigures { layers, items, .. } = filter.figures();
+            let (capacity, rate) = filter.promise();
+            let expansion = Some(filter.figures().expansion.into()).filter(|growth| *growth > 0);
             return Figures { capacity, size, layers, items, expansion, rate };
         }
         let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
@@ -392,24 +379,31 @@ fn hashes<'k>(spec: HashSpec, keys: impl Iterator<Item = &'k [u8]>) -> Vec<u64> 
     hashes
 }
 
-/// Puts keys into a filter of RedisBloom's.
-fn insert_into_redis_bloom<'k>(
-    filter: &mut Bloom,
+/// Puts keys into a Bloom filter of RedisBloom's.
+fn insert_into_chain<'k>(
+    filter: &mut compat::Bloom,
     keys: impl Iterator<Item = &'k [u8]>,
     limit: u64,
 ) -> Inserted {
     let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
-    let mut inserted = Inserted { taken: hashes.len(), ..Inserted::default() };
+    let mut inserted = Inserted::default();
+    let (mut taken, mut refused) = (0, None);
     inserted.new.answer(hashes.len(), |at| {
-        if inserted.refused.is_some() {
+        if refused.is_some() {
             return false;
         }
-        filter.add(hashes[at], limit).unwrap_or_else(|refusal| {
-            inserted.taken = at;
-            inserted.refused = Some(refusal);
-            false
-        })
+        match filter.add(hashes[at], limit) {
+            Ok(new) => {
+                taken += 1;
+                new
+            }
+            Err(why) => {
+                refused = Some(why);
+                false
+            }
+        }
     });
+    (inserted.taken, inserted.refused) = (taken, refused);
     inserted
 }
 

@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 
-use crate::compat::{Bloom, Cuckoo};
+use crate::compat;
 pub(crate) use crate::fields::{Load, Save};
 use crate::object::{Kind, Object, Refusal};
 use crate::parcel::Incoming;
@@ -48,13 +48,11 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
 pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
     match (kind, version) {
         (Kind::Petal, 1) => load_petal(input),
-        (Kind::RedisBloom, _) => {
-            let filter = Bloom::load(version, input).map_err(Refusal::told)?;
-            Ok(Object::RedisBloom(Box::new(filter)))
+        (Kind::RedisBloom, version) => {
+            compat::Bloom::load(version, input).map(Object::from).map_err(Refusal::told)
         }
-        (Kind::RedisCuckoo, _) => {
-            let filter = Cuckoo::load(version, input).map_err(Refusal::told)?;
-            Ok(Object::RedisCuckoo(Box::new(filter)))
+        (Kind::RedisCuckoo, version) => {
+            compat::Cuckoo::load(version, input).map(Object::from).map_err(Refusal::told)
         }
         (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
     }
@@ -89,18 +87,10 @@ fn load_petal(input: &mut impl Load) -> Result<Object, String> {
 }
 
 /// The commands that make an object anew: command, position, bytes.
-pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) {
-    if let Some((command, mut position, header)) = redis_dump(object) {
-        emit(command, position, &header);
-        while let Some((next, chunk)) = redis_chunk(object, position) {
-            emit(command, next, chunk);
-            position = next;
-        }
-        return;
-    }
+pub(crate) fn rewrite(object: &Object, mut emit_at: impl FnMut(&CStr, u64, &[u8])) {
     let mut offset = 0;
-    let mut emit = |command, piece: &[u8]| {
-        emit(command, offset, piece);
+    let mut emit = |command: &CStr, piece: &[u8]| {
+        emit_at(command, offset, piece);
         offset += piece.len() as u64;
     };
     match object {
@@ -110,6 +100,12 @@ pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) 
                 piece.chunks(PIECE).for_each(|piece| emit(command, piece));
             }
         }
+        Object::RedisBloom(filter) => {
+            emit_chunks(&mut emit_at, c"BF.LOADCHUNK", &filter.header(), |at| filter.chunk(at));
+        }
+        Object::RedisCuckoo(filter) => {
+            emit_chunks(&mut emit_at, c"CF.LOADCHUNK", &filter.header(), |at| filter.chunk(at));
+        }
         object => {
             let parcel = object.parcel();
             let pieces = parcel.iter().flat_map(|parcel| parcel.pieces(PIECE));
@@ -118,22 +114,18 @@ pub(crate) fn rewrite(object: &Object, mut emit: impl FnMut(&CStr, u64, &[u8])) 
     }
 }
 
-/// Of what is in RedisBloom's layout: the command that loads it, and its first chunk with the
-/// position behind it.
-fn redis_dump(object: &Object) -> Option<(&'static CStr, u64, Vec<u8>)> {
-    match object {
-        Object::RedisBloom(filter) => Some((c"BF.LOADCHUNK", 1, filter.header())),
-        Object::RedisCuckoo(filter) => Some((c"CF.LOADCHUNK", 1, filter.header().to_vec())),
-        _ => None,
-    }
-}
-
-/// The chunk of what is in RedisBloom's layout behind a position, and the position behind that.
-fn redis_chunk(object: &Object, position: u64) -> Option<(u64, &[u8])> {
-    match object {
-        Object::RedisBloom(filter) => filter.chunk(position),
-        Object::RedisCuckoo(filter) => filter.chunk(position),
-        _ => None,
+/// RedisBloom's chunks: its header with number 1, the others with how far they reach.
+fn emit_chunks<'c>(
+    emit: &mut impl FnMut(&CStr, u64, &[u8]),
+    command: &CStr,
+    header: &[u8],
+    chunk: impl Fn(u64) -> Option<(u64, &'c [u8])>,
+) {
+    emit(command, 1, header);
+    let mut position = 1;
+    while let Some((reached, bytes)) = chunk(position) {
+        emit(command, reached, bytes);
+        position = reached;
     }
 }
 

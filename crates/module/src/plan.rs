@@ -7,7 +7,7 @@ use petal::{
 };
 
 use crate::chain::{Chain, ChainPlan};
-use crate::compat::{Bloom, Cuckoo, CuckooPlan};
+use crate::compat::{self, CuckooPlan};
 use crate::object::{Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
@@ -37,86 +37,80 @@ pub(crate) struct Plan {
 pub(crate) enum Form {
     /// petal's Bloom filter: growing by this factor, or never.
     Bloom { growth: Option<u64> },
+    /// RedisBloom's Bloom filter, likewise.
+    RedisBloom { growth: Option<u64> },
     /// petal's Bloom filter with counters.
     Counting,
     /// petal's Bloom filter of the last keys, or of the last milliseconds.
     Window { milliseconds: Option<u64>, generations: u32 },
-    /// petal's quotient filters in a row.
-    Row(Buckets),
-    /// RedisBloom's Bloom filter: growing by this factor, or never.
-    RedisBloom { growth: Option<u32> },
-    /// RedisBloom's cuckoo filter.
-    RedisCuckoo(Buckets),
-}
-
-/// What filters of `CF.*` are made with besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Buckets {
-    /// Slots of a bucket.
-    pub(crate) size: u16,
-    /// How many others an insert moves before it gives up.
-    pub(crate) iterations: u16,
-    /// How many times the buckets of a layer the next has; 0 for filters that do not grow.
-    pub(crate) expansion: u16,
+    /// petal's filter of `CF.*`: growing by this factor, or never if it is 0, and what it shall tell
+    /// of buckets.
+    Cuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
+    /// RedisBloom's cuckoo filter, likewise.
+    RedisCuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
 }
 
 impl Plan {
+    /// Bytes that it certainly takes: what is too large is not even asked for.
+    fn least_bytes(&self) -> Result<u64, Refusal> {
+        let (rate, times) = match self.form {
+            // They look themselves.
+            Form::RedisBloom { .. } | Form::RedisCuckoo { .. } | Form::Cuckoo { .. } => {
+                return Ok(0);
+            }
+            Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
+            Form::Counting => (self.rate, COUNTER_BITS),
+            Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
+        };
+        Ok(Shape::for_rate(self.keys, rate)?.size_bytes().saturating_mul(times))
+    }
+
     /// Makes the filter, if it takes no more than so many bytes.
     pub(crate) fn make(&self, limit: u64) -> Result<Object, Refusal> {
-        self.check_least(limit)?;
+        if self.least_bytes()? > limit {
+            return Err(Refusal::Limit);
+        }
         let hash = HashSpec::keyed(self.seed);
-        let object = match self.form {
+        let filter = match self.form {
+            Form::RedisBloom { growth } => {
+                let growth = growth.map(|growth| u32::try_from(growth).unwrap_or(u32::MAX));
+                return Ok(compat::Bloom::reserve(self.keys, self.rate, growth, limit)?.into());
+            }
             Form::Bloom { growth: None } => {
                 let builder = BloomFilter::builder().keys(self.keys).rate(self.rate);
-                AnyFilter::Bloom(builder.hash(hash).build()?).into()
+                AnyFilter::Bloom(builder.hash(hash).build()?)
             }
             Form::Bloom { growth: Some(growth) } => {
                 let builder = ScalableBloomFilter::builder().keys(self.keys).rate(self.rate);
                 let (factor, below) = HEAD_START;
                 let builder = builder.growth(growth).head_start(factor, below);
-                AnyFilter::Scalable(builder.hash(hash).build()?).into()
+                AnyFilter::Scalable(builder.hash(hash).build()?)
             }
             Form::Counting => {
                 let builder = CountingBloomFilter::builder().keys(self.keys).rate(self.rate);
-                AnyFilter::Counting(builder.width(COUNTER_BITS as u32).hash(hash).build()?).into()
+                AnyFilter::Counting(builder.width(COUNTER_BITS as u32).hash(hash).build()?)
             }
             Form::Window { milliseconds, generations } => {
                 let mut builder = WindowedBloomFilter::builder().keys(self.keys).rate(self.rate);
                 if let Some(time) = milliseconds {
                     builder = builder.time(time);
                 }
-                AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?).into()
+                AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
             }
-            Form::Row(Buckets { size, iterations, expansion }) => {
-                let (rate, bucket_size) = (self.rate, size);
-                let plan = ChainPlan { rate, expansion, bucket_size, iterations };
-                Object::Row(Box::new(Chain::new(plan, self.keys, hash, limit)?))
+            Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+                let plan = CuckooPlan::new(self.keys, bucket_size, iterations, expansion)?;
+                return Ok(compat::Cuckoo::new(plan, limit)?.into());
             }
-            Form::RedisBloom { growth } => {
-                let filter = Bloom::reserve(self.keys, self.rate, growth, limit)?;
-                Object::RedisBloom(Box::new(filter))
-            }
-            Form::RedisCuckoo(Buckets { size, iterations, expansion }) => {
-                let plan = CuckooPlan::new(self.keys, size, iterations, expansion)?;
-                Object::RedisCuckoo(Box::new(Cuckoo::new(plan, limit)?))
+            Form::Cuckoo { expansion, bucket_size, iterations } => {
+                let plan = ChainPlan { rate: self.rate, expansion, bucket_size, iterations };
+                let chain = Chain::new(plan, self.keys, hash, limit)?;
+                return Ok(Object::Chain(Box::new(chain)));
             }
         };
+        let object = Object::from(filter);
         if object.memory_usage() > limit {
             return Err(Refusal::Limit);
         }
         Ok(object)
-    }
-
-    /// What is certainly too large is not even asked for.
-    fn check_least(&self, limit: u64) -> Result<(), Refusal> {
-        let (rate, times) = match self.form {
-            Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
-            Form::Counting => (self.rate, COUNTER_BITS),
-            Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
-            // They look themselves.
-            Form::Row(_) | Form::RedisBloom { .. } | Form::RedisCuckoo(_) => return Ok(()),
-        };
-        let bits = Shape::for_rate(self.keys, rate).map_err(Refusal::from)?.size_bytes();
-        if bits.saturating_mul(times) > limit { Err(Refusal::Limit) } else { Ok(()) }
     }
 }

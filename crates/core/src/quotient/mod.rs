@@ -157,6 +157,13 @@ impl<S: Store> QuotientFilter<S> {
         self.table.contains(self.store.lines(), hash)
     }
 
+    /// Asks for the memory that [`contains_hash`](Self::contains_hash) will look at: for a caller
+    /// who has something else to do meanwhile.
+    #[inline]
+    pub fn prefetch_hash(&self, hash: u64) {
+        self.table.prefetch(self.store.lines(), hash);
+    }
+
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
     ///
     /// Cost: as one by one, but cache misses overlap.

@@ -3,9 +3,9 @@
 use petal::Answers;
 
 use super::words::{integer, is, number};
-use super::{added, limit, replicate_creation, transfer};
+use super::{Added, added, bloom, limit, replicate_creation, tick, transfer};
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, PUT, key};
-use crate::compat::Bloom;
+use crate::compat;
 use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure};
 use crate::object::{Object, Refusal};
@@ -35,15 +35,14 @@ impl Wanted {
         }
     }
 
-    fn plan(&self, call: &Call<'_>) -> Plan {
-        let form = match Settings::now().layout {
-            Layout::Petal => Form::Bloom { growth: self.growth },
-            Layout::RedisBloom => {
-                let most = |growth| u32::try_from(growth).unwrap_or(u32::MAX);
-                Form::RedisBloom { growth: self.growth.map(most) }
-            }
-        };
-        Plan { form, rate: self.rate, keys: self.keys, seed: call.random_key() }
+    fn plan(&self, call: &Call<'_>, settings: &Settings) -> Plan {
+        let (growth, rate, keys) = (self.growth, self.rate, self.keys);
+        // A master of petal's tells the seed of what is in petal's layout, by another command: this
+        // is one of RedisBloom's.
+        if settings.layout == Layout::RedisBloom || call.is_replayed() {
+            return Plan { form: Form::RedisBloom { growth }, rate, keys, seed: [0; 16] };
+        }
+        Plan { form: Form::Bloom { growth }, rate, keys, seed: call.random_key() }
     }
 }
 
@@ -98,10 +97,10 @@ impl Command for Reserve {
         let usual = Wanted::usual(&settings).growth;
         let growth = if nonscaling { None } else { growth.or(usual) };
         let mut key = call.write(1);
-        if key.object().bloom()?.is_some() {
+        if bloom(key.object())?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
-        let plan = Wanted { rate, keys, growth }.plan(call);
+        let plan = Wanted { rate, keys, growth }.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
@@ -193,27 +192,29 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let settings = Settings::now();
     let mut key = call.write(1);
     let mut created = false;
-    if key.object().bloom()?.is_none() {
+    if bloom(key.object())?.is_none() {
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
-        let plan = wanted.plan(call);
+        let plan = wanted.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
         created = true;
     }
-    let Some(object) = key.object_mut().bloom()? else { return Err(Failure::WrongType) };
+    let Some(object) = bloom(key.object_mut())? else { return Err(Failure::WrongType) };
+    let time = tick(call, object);
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
-        let new = object.insert(call.word(items), call, most).map_err(adding)?;
-        added(call, object, items..items + 1, new, !created);
+        let new = object.insert(call.word(items), most).map_err(adding)?;
+        added(call, object, Added { items: items..items + 1, any_new: new, same: !created, time });
         call.boolean(new);
         return Ok(());
     }
     let most = limit(call, settings.memory_limit);
-    let inserted = object.insert_all(call.words_from(items), call, most);
-    let any = inserted.new.count_ones() > 0;
+    let inserted = object.insert_all(call.words_from(items), most);
+    let any_new = inserted.new.count_ones() > 0;
     let same = !created && inserted.refused.is_none() && wanted.is_none();
-    added(call, object, items..items + inserted.taken, any, same);
+    let items = items..items + inserted.taken;
+    added(call, object, Added { items, any_new, same, time });
     call.array(inserted.taken + usize::from(inserted.refused.is_some()));
     (0..inserted.taken).for_each(|at| call.boolean(inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
@@ -305,7 +306,7 @@ impl Command for Insert {
         if nonscaling {
             wanted.growth = None;
         }
-        if nocreate && call.read(1).object().bloom()?.is_none() {
+        if nocreate && bloom(call.read(1).object())?.is_none() {
             return Err(Failure::Says("ERR not found"));
         }
         put(call, items, Some(wanted), Many::Several)
@@ -332,7 +333,7 @@ impl Command for Exists {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let found = match key.object().bloom()? {
+        let found = match bloom(key.object())? {
             Some(object) => {
                 let asked = object.ask(call.word(2));
                 // Closing takes as long as fetching a line.
@@ -367,7 +368,7 @@ impl Command for Mexists {
         }
         let key = call.read(1);
         let mut found = Answers::new();
-        let there = match key.object().bloom()? {
+        let there = match bloom(key.object())? {
             Some(object) => {
                 object.contains_all(call.words_from(2), call, &mut found);
                 true
@@ -399,7 +400,7 @@ impl Command for Card {
         if call.len() != 2 {
             return Err(Failure::Arity);
         }
-        let items = call.read(1).object().bloom()?.map_or(0, |object| object.figures().items);
+        let items = bloom(call.read(1).object())?.map_or(0, |object| object.figures().items);
         call.count(items);
         Ok(())
     }
@@ -438,7 +439,7 @@ impl Command for Info {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().bloom()?.ok_or(Failure::Says("ERR not found"))?;
+        let object = bloom(key.object())?.ok_or(Failure::Says("ERR not found"))?;
         let figures = object.figures();
         let fields = [
             ("CAPACITY", c"Capacity", Some(figures.capacity)),
@@ -492,7 +493,7 @@ impl Command for ScanDump {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().bloom()?.ok_or(Failure::Says("ERR not found"))?;
+        let object = bloom(key.object())?.ok_or(Failure::Says("ERR not found"))?;
         let number =
             integer(call.word(2)).ok_or(Failure::Says("Second argument must be numeric"))?;
         let number = u64::try_from(number).unwrap_or(u64::MAX);
@@ -500,21 +501,7 @@ impl Command for ScanDump {
             return Ok(());
         }
         let Object::RedisBloom(filter) = object else { return Err(Failure::WrongType) };
-        call.array(2);
-        match (number, filter.chunk(number)) {
-            (0, _) => {
-                call.integer(1);
-                call.bytes(&filter.header());
-            }
-            (_, Some((next, chunk))) => {
-                call.count(next);
-                call.bytes(chunk);
-            }
-            (_, None) => {
-                call.integer(0);
-                call.bytes(b"");
-            }
-        }
+        transfer::reply_chunk(call, number, filter.header(), |at| filter.chunk(at));
         Ok(())
     }
 }
@@ -544,21 +531,32 @@ impl Command for LoadChunk {
         if let Some(loaded) = transfer::load_chunk(call, number) {
             return loaded;
         }
-        let data = call.word(3);
+        let bad = Failure::Says("ERR received bad data");
         let mut key = call.write(1);
-        match key.object_mut().bloom()? {
+        match key.object_mut().known()? {
             None if number == 1 => {
                 let limit = limit(call, Settings::now().memory_limit);
-                let filter = Bloom::from_header(data, limit)?;
-                key.set(Object::RedisBloom(Box::new(filter)))?;
+                let filter = compat::Bloom::from_header(call.word(3), limit);
+                key.set(filter.map_err(loading)?.into())?;
             }
-            None => return Err(Failure::Says("ERR not found")),
-            Some(Object::RedisBloom(filter)) if number > 0 => filter.put_chunk(number, data)?,
-            Some(_) => return Err(Failure::Says("ERR received bad data")),
+            Some(Object::RedisBloom(filter)) => {
+                filter.put_chunk(number, call.word(3)).map_err(loading)?;
+            }
+            Some(_) => return Err(Failure::WrongType),
+            None => return Err(bad),
         }
         call.replicate_same();
-        call.notify(c"bloom.loadchunk", 1);
         call.ok();
         Ok(())
+    }
+}
+
+/// Why a chunk was not loaded, in RedisBloom's words.
+fn loading(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::NoRow => Failure::Says("ERR invalid offset - no link found"),
+        Refusal::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
+        Refusal::Malformed(_) => Failure::Says("ERR received bad data"),
+        refusal => refusal.into(),
     }
 }

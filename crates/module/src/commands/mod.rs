@@ -6,10 +6,10 @@ mod petal;
 mod transfer;
 mod words;
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
-use crate::ffi::{Call, Entry, Failure, Word};
-use crate::object::{Object, Refusal, Told};
+use crate::ffi::{Call, Entry, Failure, Found, Word};
+use crate::object::{Clock, Object, Refusal};
 use crate::plan::Plan;
 
 /// All of them.
@@ -31,8 +31,8 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<cf::InsertNx>(),
     Entry::of::<cf::Exists>(),
     Entry::of::<cf::Mexists>(),
-    Entry::of::<cf::Del>(),
     Entry::of::<cf::Count>(),
+    Entry::of::<cf::Del>(),
     Entry::of::<cf::Compact>(),
     Entry::of::<cf::Info>(),
     Entry::of::<cf::ScanDump>(),
@@ -50,6 +50,15 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<transfer::LoadChunk>(),
 ];
 
+/// What a key holds, if it is not for `CF.*`.
+#[inline]
+fn bloom<T: Deref<Target = Object>>(found: Found<T>) -> Result<Option<T>, Failure> {
+    match found.known()? {
+        Some(object) if object.deleting().is_some() => Err(Failure::WrongType),
+        found => Ok(found),
+    }
+}
+
 /// Bytes that a command may make a filter take: what a master or an append-only file says has been
 /// accepted before.
 fn limit(call: &Call<'_>, limit: u64) -> u64 {
@@ -58,32 +67,54 @@ fn limit(call: &Call<'_>, limit: u64) -> u64 {
 
 /// Tells replicas of a new filter all that they need to make the same.
 fn replicate_creation(call: &Call<'_>, plan: &Plan) {
-    let words = petal::words(plan);
+    let (command, words) = petal::creation(plan);
     let words: Vec<_> = [Word::Same(1)]
         .into_iter()
         .chain(words.iter().map(|word| Word::Bytes(word.as_bytes())))
         .collect();
-    call.replicate(c"PETAL.RESERVE", &words);
+    call.replicate(command, &words);
 }
 
-/// Tells replicas and watchers of the items that were put into the filter of the first word, if
-/// that changed it: words of this range, of which some were new or none. If they are all that the
-/// call names, and a replica's filter needs no more, it is told the same call.
-fn added(call: &Call<'_>, object: &Object, items: Range<usize>, any_new: bool, same: bool) {
-    let told = object.told();
-    if items.is_empty() || (told == Told::New && !any_new) {
+/// Tells a window of time what time it is, before items are put in; the time, if it matters.
+///
+/// Replicas and the append-only file are told of such times as they come, by `PETAL.SEENAT`: for
+/// them it is the time of the last one.
+fn tick(call: &Call<'_>, object: &mut Object) -> Option<u64> {
+    if !object.has_clock() || call.is_replayed() {
+        return None;
+    }
+    let now = call.now();
+    object.advance(now).then_some(now)
+}
+
+/// Items that were put into the filter of the first word.
+struct Added {
+    /// Where they stand in the call.
+    items: Range<usize>,
+    /// Whether any was new.
+    any_new: bool,
+    /// Whether they are all that the call names, and it tells nothing else.
+    same: bool,
+    /// The time, if it has mattered.
+    time: Option<u64>,
+}
+
+/// Tells replicas and watchers of items that were put in, if they changed the filter.
+fn added(call: &Call<'_>, object: &Object, added: Added) {
+    let Added { items, any_new, same, time } = added;
+    if items.is_empty() || !(any_new || time.is_some() || object.takes_again()) {
         return;
     }
     let key = [Word::Same(1)].into_iter();
-    match told {
-        Told::AllAt(time) => {
-            let time = time.to_string();
-            let time = [Word::Bytes(time.as_bytes())].into_iter();
-            let words: Vec<_> = key.chain(time).chain(items.map(Word::Same)).collect();
-            call.replicate(c"PETAL.SEENAT", &words);
-        }
-        _ if same => call.replicate_same(),
-        _ => call.replicate(c"BF.MADD", &key.chain(items.map(Word::Same)).collect::<Vec<_>>()),
+    if let Some(time) = time {
+        let time = time.to_string();
+        let time = [Word::Bytes(time.as_bytes())].into_iter();
+        let words: Vec<_> = key.chain(time).chain(items.map(Word::Same)).collect();
+        call.replicate(c"PETAL.SEENAT", &words);
+    } else if same {
+        call.replicate_same();
+    } else {
+        call.replicate(c"BF.MADD", &key.chain(items.map(Word::Same)).collect::<Vec<_>>());
     }
     if any_new {
         call.notify(c"bloom.add", 1);

@@ -167,7 +167,7 @@ impl Command for Export {
         let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
         let image = object
             .image()
-            .ok_or(Failure::Says("ERR only filters in petal's own layout are files"))?;
+            .ok_or(Failure::Says("ERR this filter is not one file: PETAL.EXPORT is not for CF.*, nor for RedisBloom's layout"))?;
         let (piece, total) = file_piece(&image, offset, most);
         let next = offset + piece.len() as u64;
         call.array(2);
@@ -206,8 +206,31 @@ pub(super) fn scan_dump(call: &Call<'_>, object: &Object, number: u64) -> bool {
     };
     call.array(2);
     call.count(number);
-    call.bytes(&piece);
+    if piece.is_empty() && object.deleting().is_some() {
+        // `CF.SCANDUMP` ends with nothing, `BF.SCANDUMP` with no bytes.
+        call.null();
+    } else {
+        call.bytes(&piece);
+    }
     true
+}
+
+/// `SCANDUMP` as RedisBloom does it: a header with number 1, chunks with how far they reach.
+pub(super) fn reply_chunk<'c>(
+    call: &Call<'_>,
+    number: u64,
+    header: impl AsRef<[u8]>,
+    chunk: impl Fn(u64) -> Option<(u64, &'c [u8])>,
+) {
+    call.array(2);
+    if number == 0 {
+        call.count(1);
+        call.bytes(header.as_ref());
+        return;
+    }
+    let (reached, bytes) = chunk(number).unwrap_or((0, &[]));
+    call.count(reached);
+    call.bytes(bytes);
 }
 
 /// `LOADCHUNK` of what is in petal's own layout. None if it is not.
@@ -218,7 +241,7 @@ pub(super) fn load_chunk(call: &Call<'_>, number: u64) -> Option<Result<(), Fail
     if !begins && !going_on() {
         return None;
     }
-    let reached = if begins { 0 } else { number.saturating_sub(1).saturating_add(FRONT as u64) };
+    let reached = if begins { 0 } else { number - 1 + FRONT as u64 };
     let before = if begins { Some(0) } else { reached.checked_sub(data.len() as u64) };
     let pushed = match before {
         Some(offset) => push(call, offset, data, Incoming::parcel),

@@ -61,24 +61,6 @@ impl<T> Found<T> {
     }
 }
 
-impl<T: Deref<Target = Object>> Found<T> {
-    /// Nothing, or a whole filter that is not for `CF.*`.
-    pub(crate) fn bloom(self) -> Result<Option<T>, Failure> {
-        match self.known()? {
-            Some(object) if object.is_cuckoo() => Err(Failure::WrongType),
-            found => Ok(found),
-        }
-    }
-
-    /// Nothing, or a whole filter that is for `CF.*`.
-    pub(crate) fn cuckoo(self) -> Result<Option<T>, Failure> {
-        match self.known()? {
-            Some(object) if !object.is_cuckoo() => Err(Failure::WrongType),
-            found => Ok(found),
-        }
-    }
-}
-
 /// A part of a command that is told to replicas.
 pub(crate) enum Word<'a> {
     /// The word at this place of the call.

@@ -17,7 +17,7 @@ mod types;
 
 use std::ffi::{CStr, c_int};
 
-pub(crate) use call::{Call, Opened, Read, Word};
+pub(crate) use call::{Call, Found, Opened, Read, Word};
 pub(crate) use register::Entry;
 
 use crate::server::abi::{self, Context, Text};

@@ -16,11 +16,6 @@ impl Object {
         keys: impl Iterator<Item = &'k [u8]>,
         removed: &mut Answers,
     ) -> Result<(), Refusal> {
-        if self.is_cuckoo() {
-            let keys: Vec<_> = keys.collect();
-            removed.answer(keys.len(), |at| self.remove_copy(keys[at]).unwrap_or(false));
-            return Ok(());
-        }
         let Self::Filter(filter) = self else { return Err(Refusal::Type) };
         let hashes = hashes(filter.face().hash_spec(), keys);
         Ok(filter.face_mut()?.remove_hashes(&hashes, removed)?)
@@ -34,9 +29,6 @@ impl Object {
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> Result<Vec<u64>, Refusal> {
-        if self.is_cuckoo() {
-            return keys.map(|key| self.copies(key)).collect();
-        }
         let Self::Filter(filter) = self else { return Err(Refusal::Type) };
         let hashes = hashes(filter.face().hash_spec(), keys);
         let count: &dyn Fn(u64) -> u64 = match &**filter {
@@ -108,10 +100,10 @@ enum Bits<'a> {
 
 #[cfg(test)]
 mod tests {
-    use petal::{HashSpec, QuotientFilter};
+    use petal::{HashSpec, QuotientFilter, WindowedBloomFilter};
 
     use super::*;
-    use crate::object::{At, Told};
+    use crate::object::Clock;
     use crate::plan::{Form, Plan};
 
     const ANY: u64 = u64::MAX;
@@ -136,45 +128,73 @@ mod tests {
         (image.header().to_vec(), image.read(0, usize::MAX).to_vec())
     }
 
-    /// What replicas are told is what changes a filter.
+    struct At(u64);
+
+    impl Clock for At {
+        fn now(&self) -> u64 {
+            self.0
+        }
+    }
+
+    /// Replicas are not told of what changes nothing.
     #[test]
-    fn what_is_told_only_if_new_changes_nothing_else() {
+    fn what_takes_nothing_again_stays_as_it_is() {
         let window = |milliseconds| Form::Window { milliseconds, generations: 3 };
-        for (form, told) in [
-            (Form::Bloom { growth: None }, Told::New),
-            (Form::Bloom { growth: Some(2) }, Told::New),
-            (Form::Counting, Told::All),
-            (window(None), Told::All),
-            (window(Some(90)), Told::AllAt(1000)),
+        for (form, again) in [
+            (Form::Bloom { growth: None }, false),
+            (Form::Bloom { growth: Some(2) }, false),
+            (Form::Counting, true),
+            (window(None), true),
+            (window(Some(90)), true),
         ] {
             let mut object = made(form, 1);
-            let first = object.insert_all(KEYS.into_iter(), &At(1000), ANY);
+            assert_eq!(object.takes_again(), again, "{form:?}");
+            assert_eq!(object.has_clock(), form == window(Some(90)), "{form:?}");
+            let first = object.insert_all(KEYS.into_iter(), ANY);
             assert_eq!((first.taken, first.new.count_ones()), (3, 3), "{form:?}");
             let before = image(&object);
-            assert_eq!(object.told(), told, "{form:?}");
-            let again = object.insert_all(KEYS.into_iter(), &At(1050), ANY);
-            assert_eq!((again.taken, again.new.count_ones()), (3, 0), "{form:?}");
-            if told == Told::New {
-                assert_eq!(image(&object), before, "{form:?}");
-            }
-            if let Told::AllAt(_) = told {
-                assert_eq!(object.told(), Told::AllAt(1050));
-                // The clock of a replica is that of its master.
-                let mut replica = made(form, 1);
-                replica.insert_all(KEYS.into_iter(), &At(1000), ANY);
-                replica.insert_all(KEYS.into_iter(), &At(1050), ANY);
-                assert_eq!(image(&replica), image(&object));
-                assert!(object.contains(b"a", &At(1060)) && !object.contains(b"a", &At(1300)));
-                assert_eq!(object.insert(b"a", &At(5), ANY), Ok(false));
-                assert_eq!(object.told(), Told::AllAt(1050), "it never goes back");
-            }
+            let second = object.insert_all(KEYS.into_iter(), ANY);
+            assert_eq!((second.taken, second.new.count_ones()), (3, 0), "{form:?}");
+            assert!(again || image(&object) == before, "{form:?}");
+            assert_eq!(object.insert(b"a", ANY), Ok(false));
         }
+    }
+
+    /// The clock of a window moves from generation to generation, and answers as if always.
+    #[test]
+    fn clocks_move_when_it_matters() {
+        for generations in [2, 3, 12] {
+            let form = Form::Window { milliseconds: Some(100), generations };
+            let mut ours = made(form, 1);
+            let mut model = WindowedBloomFilter::builder().time(100).generations(generations);
+            model = model.keys(1000).rate(0.0001).hash(HashSpec::keyed([1; 16]));
+            let mut model = model.build().unwrap();
+            let mut moves = 0;
+            for step in 0..2000u64 {
+                let (now, key) = (5000 + step * step / 900, (step % 37).to_string());
+                moves += u64::from(ours.advance(now));
+                model.advance_to(now);
+                let new = ours.insert(key.as_bytes(), ANY).unwrap();
+                assert_eq!(new, model.insert(key.as_bytes()), "{step}");
+                let asked = (step * 7 % 40).to_string();
+                let later = now + step % 150;
+                assert_eq!(
+                    ours.contains(asked.as_bytes(), &At(later)),
+                    model.contains_at(later, asked.as_bytes()),
+                    "{step}"
+                );
+            }
+            assert!(moves < 1000 && !ours.advance(5) && ours.advance(u64::MAX));
+        }
+        let mut endless = made(Form::Window { milliseconds: Some(ANY), generations: 2 }, 1);
+        assert!(!endless.advance(1 << 60) && endless.insert(b"a", ANY) == Ok(true));
+        assert!(endless.contains(b"a", &At(1 << 62)));
     }
 
     #[test]
     fn only_what_counts_deletes() {
         let mut counting = made(Form::Counting, 1);
-        counting.insert_all(KEYS.into_iter(), &At(0), ANY);
+        counting.insert_all(KEYS.into_iter(), ANY);
         let mut removed = Answers::new();
         let out: [&[u8]; 3] = [b"a", b"a", b"x"];
         assert_eq!(counting.remove_all(out.into_iter(), &mut removed), Ok(()));
@@ -213,11 +233,11 @@ mod tests {
         let mut table = quotient(0..500);
         let keys: Vec<String> = (500..2 * SLOTS).map(|key| key.to_string()).collect();
         let keys = keys.iter().map(|key| key.as_bytes());
-        let inserted = table.insert_all(keys.clone(), &At(0), ANY);
+        let inserted = table.insert_all(keys.clone(), ANY);
         assert_eq!(inserted.refused, Some(Refusal::Full));
         assert_eq!(table.figures().items, 500 + inserted.taken as u64);
         let mut again = quotient(0..500);
-        assert_eq!(again.insert_all(keys.take(inserted.taken), &At(0), ANY).refused, None);
+        assert_eq!(again.insert_all(keys.take(inserted.taken), ANY).refused, None);
         assert_eq!(image(&again), image(&table));
     }
 
@@ -225,8 +245,8 @@ mod tests {
     fn compared_by_their_bits() {
         let (mut ours, mut theirs) =
             (made(Form::Counting, 1), made(Form::Bloom { growth: None }, 1));
-        ours.insert_all(KEYS.into_iter(), &At(0), ANY);
-        theirs.insert(b"a", &At(0), ANY).unwrap();
+        ours.insert_all(KEYS.into_iter(), ANY);
+        theirs.insert(b"a", ANY).unwrap();
         let overlap = ours.compare(&theirs).unwrap();
         assert!((overlap.intersection.value - 1.0).abs() < 0.1, "{overlap:?}");
         assert!((overlap.union.value - 3.0).abs() < 0.1, "{overlap:?}");

@@ -1,6 +1,6 @@
 //! Notifications, the section of INFO, settings while the server runs, and being loaded at all.
 
-use crate::server::{Client, Reply, Server, Setup};
+use crate::server::{Client, Module, Reply, Server, Setup, redisbloom, until};
 use crate::zoo;
 
 /// Events of keys that a command causes.
@@ -148,5 +148,65 @@ fn the_rate_that_is_promised_is_kept_over_all_layers() {
         // Five standard deviations above the promise.
         let expected: f64 = 200_000.0 * rate;
         assert!((yes as f64) < expected + 5.0 * expected.sqrt(), "{key}: {yes} of 200000");
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn large_filters_are_freed_aside() {
+    let server = Server::new();
+    let freed = || server.info("lazyfreed_objects").parse::<u64>().unwrap();
+    for line in ["BF.RESERVE k 0.01 10000000", "CF.RESERVE k 10000000"] {
+        server.ask(line).ok();
+        let before = freed();
+        assert_eq!(server.ask("UNLINK k").int(), 1);
+        until("it is freed", || freed() == before + 1);
+    }
+    // One that takes little is freed at once: handing it over would take longer.
+    server.ask("BF.ADD small x");
+    let before = freed();
+    server.ask("UNLINK small");
+    assert_eq!(server.info("lazyfree_pending_objects"), "0");
+    assert_eq!(freed(), before);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn memory_in_pieces_is_put_together_while_it_runs() {
+    let server = Server::new();
+    if server.ask("CONFIG SET activedefrag yes").is_error() {
+        println!("left out: this server has no active defragmentation");
+        return;
+    }
+    for line in ["ignore-bytes 1", "threshold-lower 0", "cycle-min 80", "cycle-max 90"] {
+        server.ask(&format!("CONFIG SET active-defrag-{line}")).ok();
+    }
+    let zoo = zoo::filled(&server, 2000);
+    for number in 0..20_000 {
+        server.ask(&format!("PETAL.RESERVE w:{number} 0.01 200 TYPE window LAST")).ok();
+        server.ask(&format!("BF.ADD w:{number} item"));
+    }
+    for number in (0..20_000).filter(|number| number % 4 != 0) {
+        server.ask(&format!("DEL w:{number}"));
+    }
+    let digest = server.digest();
+    until("something is moved", || server.info("active_defrag_hits").parse::<u64>().unwrap() > 0);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(server.digest(), digest);
+    zoo.assert_members(&server);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn a_module_whose_types_are_in_use_stays() {
+    let server = Setup::new().words("--enable-module-command yes").start();
+    server.ask("BF.ADD a x");
+    assert!(server.ask("MODULE UNLOAD petal").is_error());
+    assert_eq!(server.ask("BF.EXISTS a x").int(), 1);
+    // RedisBloom beside it is refused: its commands are taken.
+    if let Some(Module::RedisBloom(path)) = redisbloom() {
+        let load = [b"MODULE", &b"LOAD"[..], path.to_str().unwrap().as_bytes()];
+        assert!(server.ask_words(&load).is_error());
+        assert_eq!(server.ask("BF.EXISTS a x").int(), 1);
     }
 }

@@ -137,7 +137,7 @@ fn a_user_who_may_read_may_ask_and_not_change() {
     for line in LINES {
         let info = server.ask(&format!("COMMAND INFO {}", name(line)));
         let reads = words(&info.items()[0].items()[2]).contains(&"readonly".to_owned());
-        let family = if line.starts_with("cf") { "cf:auto" } else { "bf:auto" };
+        let family = if line.starts_with("cf") { "cf-auto" } else { "bf-auto" };
         let reply = reader.ask(&line.replace("key", family));
         let refused = matches!(&reply, Reply::Error(error) if error.starts_with("NOPERM"));
         assert_eq!(refused, !reads, "{line}: {reply:?}");

@@ -15,7 +15,7 @@ fn a_copy_is_the_same_and_apart() {
         let server = setup.start();
         let zoo = zoo::filled(&server, 2000);
         // Of the same length, for names take memory too.
-        let copy_of = |key: &str| key.replace(':', "-");
+        let copy_of = |key: &str| key.replace('-', "+");
         for key in zoo.keys() {
             let copy = copy_of(key);
             assert_eq!(server.ask(&format!("COPY {key} {copy}")).int(), 1);
@@ -109,8 +109,8 @@ fn chunks_of_every_kind_make_the_same_filter() {
 fn keys_are_renamed_moved_swapped_and_expire() {
     let server = Server::new();
     zoo::filled(&server, 500);
-    let digest = digest_of(&server, "bf:scaled");
-    server.ask("RENAME bf:scaled renamed").ok();
+    let digest = digest_of(&server, "bf-scaled");
+    server.ask("RENAME bf-scaled renamed").ok();
     assert_eq!(digest_of(&server, "renamed"), digest);
     assert_eq!(server.ask("MOVE renamed 1").int(), 1);
     server.ask("SWAPDB 0 1").ok();

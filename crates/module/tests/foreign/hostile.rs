@@ -8,6 +8,9 @@ use crate::zoo;
 /// What a server may come to take: nothing here is larger than some kilobytes.
 const ADDRESSES: u64 = 1 << 30;
 
+/// What a key may take.
+const LIMIT: &str = "--petal.memory-limit 16mb";
+
 /// The version of the server's format and the checksum.
 const FOOTER: usize = 10;
 
@@ -98,7 +101,7 @@ fn payloads(server: &Server) -> Vec<(&'static str, String, Vec<u8>)> {
 #[test]
 #[ignore = "cargo x test --foreign"]
 fn corrupt_payloads_of_restore_do_no_harm() {
-    let server = Setup::new().words("--rdbcompression no").memory(ADDRESSES).start();
+    let server = Setup::new().words("--rdbcompression no").words(LIMIT).memory(ADDRESSES).start();
     let payloads = payloads(&server);
     let mut client = server.client();
     let (mut asked, mut taken) = (0, 0);
@@ -120,9 +123,7 @@ fn corrupt_payloads_of_restore_do_no_harm() {
 #[test]
 #[ignore = "cargo x test --foreign"]
 fn corrupt_chunks_do_no_harm() {
-    let server = Setup::new().memory(ADDRESSES).start();
-    // A header that claims more is a wish like any other, within what a key may have.
-    server.ask("CONFIG SET petal.memory-limit 8mb").ok();
+    let server = Setup::new().words(LIMIT).memory(ADDRESSES).start();
     let zoo = zoo::filled_as_redisbloom_can(&server, 100);
     let mut sources: Vec<_> =
         captures().into_iter().map(|capture| (capture.family(), capture.chunks)).collect();

@@ -39,12 +39,12 @@ fn memory_usage_follows_growth() {
     for setup in [Setup::new(), Setup::compat()] {
         let server = setup.start();
         let before = used(&server);
-        let zoo = zoo::filled(&server, 30_000);
+        let zoo = zoo::filled(&server, 20_000);
         let said: i64 =
             zoo.keys().iter().map(|key| server.ask(&format!("MEMORY USAGE {key}")).int()).sum();
         let counted = used(&server) - before;
-        // Buffers of the client are not the filters'.
-        assert!(tells(said, counted - 100_000), "says {said}, counted {counted}");
+        // Some of it is the buffers of the connection.
+        assert!(tells(said, counted - 200_000), "says {said}, counted {counted}");
     }
 }
 
@@ -82,10 +82,10 @@ fn growth_beyond_the_memory_is_refused_and_what_is_there_stays() {
     for setup in [Setup::new(), Setup::compat()] {
         let server = setup.words("--petal.memory-limit 0").memory(600 << 20).start();
         // The second layer is the one that does not fit.
-        server.ask("BF.RESERVE bloom 0.01 100 EXPANSION 32768").ok();
-        server.ask("CF.RESERVE cuckoo 128 EXPANSION 32768").ok();
+        server.ask("BF.RESERVE bloom 0.01 30000 EXPANSION 32768").ok();
+        server.ask("CF.RESERVE cuckoo 30000 EXPANSION 32768").ok();
         let mut refused = 0;
-        for number in 0..40 {
+        for number in 0..400 {
             let items: Vec<_> = (0..100).map(|item| format!("{number}:{item}")).collect();
             let words = ["BF.MADD", "bloom"].into_iter().map(str::to_owned);
             let reply = server.ask_words(&words.chain(items.clone()).collect::<Vec<_>>());
@@ -93,7 +93,7 @@ fn growth_beyond_the_memory_is_refused_and_what_is_there_stays() {
             let words = ["CF.INSERT", "cuckoo", "ITEMS"].into_iter().map(str::to_owned);
             server.ask_words(&words.chain(items).collect::<Vec<_>>());
         }
-        println!("{refused} of 40 commands met a refusal");
+        assert!(refused > 50, "{refused} of 400 commands met a refusal");
         assert_eq!(server.ask("BF.EXISTS bloom 0:0").int(), 1);
         assert_eq!(server.ask("CF.EXISTS cuckoo 0:0").int(), 1);
     }
@@ -140,11 +140,11 @@ fn a_server_whose_memory_is_used_up_refuses_writes_and_answers() {
     let server = Server::new();
     let zoo = zoo::filled(&server, 1000);
     server.ask("CONFIG SET maxmemory 1mb").ok();
-    for line in ["BF.ADD bf:auto new", "CF.ADD cf:auto new", "BF.RESERVE k 0.01 10"] {
+    for line in ["BF.ADD bf-auto new", "CF.ADD cf-auto new", "BF.RESERVE k 0.01 10"] {
         assert!(server.ask(line).error().starts_with("OOM"), "{line}");
     }
     zoo.assert_members(&server);
-    assert_eq!(server.ask("CF.DEL cf:auto item:1").int(), 1);
+    assert_eq!(server.ask("CF.DEL cf-auto item:1").int(), 1);
     server.ask("CONFIG SET maxmemory 0").ok();
     zoo.grow(&server, 10);
 }

@@ -93,9 +93,9 @@ fn deletions_and_chunks_reach_the_replica() {
         let (master, replica) = pair(layout);
         zoo::filled(&master, 1000);
         for number in 0..300 {
-            assert_eq!(master.ask(&format!("CF.DEL cf:grown item:{number}")).int(), 1);
+            assert_eq!(master.ask(&format!("CF.DEL cf-grown item:{number}")).int(), 1);
         }
-        master.ask("CF.COMPACT cf:grown").ok();
+        master.ask("CF.COMPACT cf-grown").ok();
         captures().iter().for_each(|capture| {
             master.ask(&format!("DEL {}", capture.key));
             capture.load_chunks(&master);

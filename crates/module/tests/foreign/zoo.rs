@@ -26,23 +26,23 @@ const fn cuckoo(key: &'static str, make: Option<&'static str>) -> Kind {
 
 /// Those that RedisBloom has too.
 const COMMON: &[Kind] = &[
-    bloom("bf:auto", None),
-    bloom("bf:fixed", Some("BF.RESERVE bf:fixed 0.001 100000 NONSCALING")),
-    bloom("bf:scaled", Some("BF.RESERVE bf:scaled 0.01 50")),
-    bloom("bf:x4", Some("BF.RESERVE bf:x4 0.02 30 EXPANSION 4")),
-    bloom("bf:equal", Some("BF.RESERVE bf:equal 0.001 400 EXPANSION 1")),
-    cuckoo("cf:auto", None),
-    cuckoo("cf:wide", Some("CF.RESERVE cf:wide 10000 BUCKETSIZE 4")),
-    cuckoo("cf:grown", Some("CF.RESERVE cf:grown 64 EXPANSION 2 MAXITERATIONS 50")),
+    bloom("bf-auto", None),
+    bloom("bf-fixed", Some("BF.RESERVE bf-fixed 0.001 100000 NONSCALING")),
+    bloom("bf-scaled", Some("BF.RESERVE bf-scaled 0.01 50")),
+    bloom("bf-x4", Some("BF.RESERVE bf-x4 0.02 30 EXPANSION 4")),
+    bloom("bf-equal", Some("BF.RESERVE bf-equal 0.001 400 EXPANSION 1")),
+    cuckoo("cf-auto", None),
+    cuckoo("cf-wide", Some("CF.RESERVE cf-wide 10000 BUCKETSIZE 4")),
+    cuckoo("cf-grown", Some("CF.RESERVE cf-grown 64 EXPANSION 2 MAXITERATIONS 50")),
 ];
 
 /// Those that only petal has.
 const OWN: &[Kind] = &[
-    bloom("pt:counting", Some("PETAL.RESERVE pt:counting 0.01 60000 TYPE counting")),
-    bloom("pt:time", Some("PETAL.RESERVE pt:time 0.01 60000 TYPE window WINDOW 7d")),
+    bloom("pt-counting", Some("PETAL.RESERVE pt-counting 0.01 60000 TYPE counting")),
+    bloom("pt-time", Some("PETAL.RESERVE pt-time 0.01 60000 TYPE window WINDOW 7d")),
     Kind {
         holds: 1000,
-        ..bloom("pt:last", Some("PETAL.RESERVE pt:last 0.01 1000 TYPE window LAST"))
+        ..bloom("pt-last", Some("PETAL.RESERVE pt-last 0.01 1000 TYPE window LAST"))
     },
 ];
 

@@ -217,6 +217,12 @@ impl Table {
         taken
     }
 
+    /// Asks for what will be looked at for a hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, lines: &[Line], hash: u64) {
+        self.ask_for(bytes_of(lines), hash);
+    }
+
     /// For loops that look at the hash at `at`: asks for what will be looked at later.
     #[inline]
     pub(crate) fn ask_ahead(&self, lines: &[Line], hashes: &[u64], at: usize) {

@@ -1,77 +1,18 @@
-//! What filters that delete are asked, and `CF.DEL` and `CF.COMPACT`.
+//! What filters of `CF.*` are asked.
 
 use petal::Answers;
 
-use super::{CUCKOO, ITEM, KEY, NOT_FOUND};
-use crate::about::{ASKED, About, Arg, CHANGED, REMOVED, key};
+use super::{CUCKOO, ITEM, ITEMS, KEY, filter};
+use crate::about::{ASKED, About, key};
 use crate::ffi::{Call, Command, Failure};
-
-pub(in crate::commands) struct Del;
-
-impl Command for Del {
-    const ABOUT: About = About {
-        name: c"CF.DEL",
-        summary: c"Deletes an item once. Only for items that were added: others may take one along",
-        complexity: c"O(layers), of which there are few",
-        since: c"0.1.0",
-        arity: 3,
-        flags: c"write fast",
-        keys: &[key(REMOVED)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
-    };
-
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 3 {
-            return Err(Failure::Arity);
-        }
-        let mut key = call.write(1);
-        let object = key.object_mut().cuckoo()?.ok_or(Failure::Says("Not found"))?;
-        let removed = object.remove_copy(call.word(2))?;
-        if removed {
-            call.replicate_same();
-            call.notify(c"cuckoo.del", 1);
-        }
-        call.boolean(removed);
-        Ok(())
-    }
-}
-
-pub(in crate::commands) struct Compact;
-
-impl Command for Compact {
-    const ABOUT: About = About {
-        name: c"CF.COMPACT",
-        summary: c"Moves items from the newest layers to older ones, and frees those it empties",
-        complexity: c"O(items that are moved)",
-        since: c"0.1.0",
-        arity: 2,
-        flags: c"write",
-        keys: &[key(CHANGED)],
-        args: &[KEY],
-        categories: CUCKOO,
-    };
-
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 2 {
-            return Err(Failure::Arity);
-        }
-        let mut key = call.write(1);
-        let missing = Failure::Says("Cuckoo filter was not found");
-        key.object_mut().cuckoo()?.ok_or(missing)?.compact()?;
-        call.replicate_same();
-        call.ok();
-        Ok(())
-    }
-}
 
 pub(in crate::commands) struct Exists;
 
 impl Command for Exists {
     const ABOUT: About = About {
         name: c"CF.EXISTS",
-        summary: c"Whether an item may be in a filter that deletes",
-        complexity: c"O(layers), of which there are few",
+        summary: c"Whether an item may be in a filter",
+        complexity: c"O(layers)",
         since: c"0.1.0",
         arity: 3,
         flags: c"readonly fast",
@@ -85,8 +26,14 @@ impl Command for Exists {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let found = match key.object().cuckoo()? {
-            Some(object) => object.contains(call.word(2), call),
+        let found = match filter(key.object())? {
+            Some(filter) => {
+                let hash = filter.hash(call.word(2));
+                filter.prefetch(hash);
+                // Closing takes as long as fetching a line.
+                drop(key);
+                filter.contains(hash)
+            }
             None => false,
         };
         call.boolean(found);
@@ -99,13 +46,13 @@ pub(in crate::commands) struct Mexists;
 impl Command for Mexists {
     const ABOUT: About = About {
         name: c"CF.MEXISTS",
-        summary: c"Which items may be in a filter that deletes",
-        complexity: c"O(items)",
+        summary: c"Which items may be in a filter",
+        complexity: c"O(items * layers)",
         since: c"0.1.0",
         arity: -3,
         flags: c"readonly fast",
         keys: &[key(ASKED)],
-        args: &[KEY, Arg::item().or_more()],
+        args: &[KEY, ITEMS],
         categories: CUCKOO,
     };
 
@@ -114,13 +61,17 @@ impl Command for Mexists {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
+        let count = call.len() - 2;
         let mut found = Answers::new();
-        let object = key.object().cuckoo()?;
-        if let Some(object) = object {
-            object.contains_all(call.words_from(2), call, &mut found);
+        match filter(key.object())? {
+            Some(filter) => {
+                let hashes = filter.hashes(&mut call.words_from(2));
+                filter.contains_all(&hashes, &mut found);
+            }
+            None => found.answer(count, |_| false),
         }
-        call.array(call.len() - 2);
-        (0..call.len() - 2).for_each(|at| call.boolean(object.is_some() && found.get(at)));
+        call.array(count);
+        (0..count).for_each(|at| call.boolean(found.get(at)));
         Ok(())
     }
 }
@@ -130,8 +81,8 @@ pub(in crate::commands) struct Count;
 impl Command for Count {
     const ABOUT: About = About {
         name: c"CF.COUNT",
-        summary: c"How often an item may be in a filter that deletes: never too low",
-        complexity: c"O(layers), of which there are few",
+        summary: c"How often an item was added to a filter and not deleted, at most",
+        complexity: c"O(layers)",
         since: c"0.1.0",
         arity: 3,
         flags: c"readonly fast",
@@ -145,8 +96,8 @@ impl Command for Count {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let copies = key.object().cuckoo()?.map(|object| object.copies(call.word(2)));
-        call.count(copies.transpose()?.unwrap_or(0));
+        let filter = filter(key.object())?;
+        call.count(filter.map_or(0, |filter| filter.count(filter.hash(call.word(2)))));
         Ok(())
     }
 }
@@ -156,7 +107,7 @@ pub(in crate::commands) struct Info;
 impl Command for Info {
     const ABOUT: About = About {
         name: c"CF.INFO",
-        summary: c"What a filter that deletes is made for, and what it has become",
+        summary: c"What a filter is made for, and what it has become",
         complexity: c"O(1)",
         since: c"0.1.0",
         arity: 2,
@@ -171,17 +122,17 @@ impl Command for Info {
             return Err(Failure::Arity);
         }
         let key = call.read(1);
-        let object = key.object().cuckoo()?.ok_or(NOT_FOUND)?;
-        let figures = object.cuckoo().unwrap_or_default();
+        let filter = filter(key.object())?.ok_or(Failure::Says("ERR not found"))?;
+        let figures = filter.figures();
         let fields = [
             (c"Size", figures.size),
             (c"Number of buckets", figures.buckets),
-            (c"Number of filters", figures.filters),
+            (c"Number of filters", figures.layers),
             (c"Number of items inserted", figures.items),
-            (c"Number of items deleted", figures.deletes),
-            (c"Bucket size", figures.bucket_size),
-            (c"Expansion rate", figures.expansion),
-            (c"Max iterations", figures.iterations),
+            (c"Number of items deleted", figures.deleted),
+            (c"Bucket size", figures.bucket_size.into()),
+            (c"Expansion rate", figures.expansion.into()),
+            (c"Max iterations", figures.iterations.into()),
         ];
         call.map(fields.len());
         for (name, number) in fields {

@@ -70,8 +70,11 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         }
         (None, Kind::RedisBloom) => tell(c"type", text("redisbloom")),
         (None, Kind::RedisCuckoo) => tell(c"type", text("redisbloom-cuckoo")),
-        (None, Kind::Petal) if object.is_cuckoo() => tell(c"type", text("cuckoo")),
-        (None, Kind::Petal) => tell(c"type", text("incomplete")),
+        (None, Kind::Petal) if object.deleting().is_some() => tell(c"type", text("cuckoo")),
+        (None, Kind::Petal) => match object {
+            Object::Incoming(_) => tell(c"type", text("incomplete")),
+            _ => tell(c"type", text("quotient")),
+        },
     }
     tell(c"capacity", Value::Count(figures.capacity));
     tell(c"error-rate", Value::Number(figures.rate));
@@ -106,7 +109,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             tell(c"bytes-come", Value::Count(incoming.came()));
             tell(c"bytes-in-all", Value::Count(incoming.total()));
         }
-        Object::Row(_) | Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
+        Object::Chain(_) | Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));
@@ -130,6 +133,7 @@ mod tests {
             Form::Counting,
             Form::Window { milliseconds: None, generations: 4 },
             Form::Window { milliseconds: Some(1000), generations: 4 },
+            Form::Cuckoo { expansion: 1, bucket_size: 2, iterations: 20 },
         ];
         for form in forms {
             let plan = Plan { form, rate: 0.01, keys: 1000, seed: [0xab; 16] };

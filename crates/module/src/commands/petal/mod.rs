@@ -9,7 +9,7 @@ mod unite;
 
 pub(super) use counts::{Count, Del};
 pub(super) use info::Info;
-pub(super) use reserve::{Reserve, words};
+pub(super) use reserve::{Reserve, creation};
 pub(super) use seen::{Seen, SeenAt};
 pub(super) use unite::{Compare, Merge};
 

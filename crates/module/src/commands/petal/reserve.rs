@@ -2,6 +2,8 @@
 //! the append-only file are told of every new filter, so that [`words`] and [`parse`] are each
 //! other's reverse.
 
+use std::ffi::CStr;
+
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::bf::{capacity, expansion, rate};
@@ -10,7 +12,7 @@ use crate::commands::words::{integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
-use crate::plan::{Buckets, Form, Plan};
+use crate::plan::{Form, Plan};
 
 /// Where nobody chose: see `WindowedBuilder::generations`.
 const GENERATIONS: u32 = 4;
@@ -23,7 +25,8 @@ impl Command for Reserve {
         summary: c"Creates an empty filter: one that grows, deletes, or forgets. WINDOW: what was \
             not put in for so long is forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window \
             of as many items as its capacity. SEED: filters of one seed, rate and capacity can be \
-            merged and compared; whoever knows it can make items that collide",
+            merged and compared; whoever knows it can make items that collide. BUCKETSIZE and \
+            MAXITERATIONS of a cuckoo filter are for what CF.INFO tells",
         complexity: c"O(1)",
         since: c"0.1.0",
         arity: -4,
@@ -62,14 +65,6 @@ impl Command for Reserve {
             Arg::new(c"generations", ArgKind::Integer).after(c"GENERATIONS"),
             Arg::new(c"bucketsize", ArgKind::Integer).after(c"BUCKETSIZE"),
             Arg::new(c"maxiterations", ArgKind::Integer).after(c"MAXITERATIONS"),
-            Arg {
-                token: Some(c"LAYOUT"),
-                ..Arg::one_of(
-                    c"layout",
-                    &[Arg::word(c"petal", c"petal"), Arg::word(c"redisbloom", c"redisbloom")],
-                )
-            }
-            .or_nothing(),
             Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
         ],
         categories: PETAL,
@@ -80,16 +75,16 @@ impl Command for Reserve {
             return Err(Failure::Arity);
         }
         let settings = Settings::now();
-        let usual = Some(settings.bf_expansion).filter(|growth| *growth > 0);
         let words: Vec<_> = call.words_from(2).collect();
-        let plan = parse(&words, usual, || call.random_key())?;
+        let plan = parse(&words, &settings, || call.random_key())?;
         let mut key = call.write(1);
         if key.object().known()?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
-        call.notify(c"bloom.reserve", 1);
+        let cuckoo = matches!(plan.form, Form::Cuckoo { .. });
+        call.notify(if cuckoo { c"cuckoo.reserve" } else { c"bloom.reserve" }, 1);
         call.ok();
         Ok(())
     }
@@ -106,33 +101,21 @@ enum Type {
 /// The plan that the words behind the key tell; what they do not tell is as given.
 fn parse(
     words: &[&[u8]],
-    usual_growth: Option<u64>,
+    usual: &Settings,
     random: impl FnOnce() -> [u8; 16],
 ) -> Result<Plan, Failure> {
     let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
     let (rate, keys) = (rate(first)?, capacity(second)?);
     let (mut kind, mut growth, mut nonscaling) = (None, None, false);
-    let (mut redisbloom, mut size, mut iterations) = (false, None, None);
     let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
+    let (mut bucket_size, mut iterations) = (None, None);
     let mut options = options.iter().copied();
     while let Some(option) = options.next() {
         let mut value = |lacking| options.next().ok_or(Failure::Says(lacking));
         if is(option, "TYPE") {
             kind = Some(type_named(value("ERR no type")?)?);
         } else if is(option, "EXPANSION") {
-            let word = value("ERR no expansion")?;
-            // Filters that delete may say in numbers that they do not grow.
-            growth = Some(if word == b"0" { 0 } else { expansion(word)? });
-        } else if is(option, "BUCKETSIZE") {
-            size = Some(cf::bucket_size(value("ERR no bucketsize")?)?);
-        } else if is(option, "MAXITERATIONS") {
-            iterations = Some(cf::iterations(value("ERR no maxiterations")?)?);
-        } else if is(option, "LAYOUT") {
-            let layout = value("ERR no layout")?;
-            redisbloom = is(layout, "redisbloom");
-            if !redisbloom && !is(layout, "petal") {
-                return Err(Failure::Says("ERR the layouts are petal and redisbloom"));
-            }
+            growth = Some(expansion(value("ERR no expansion")?)?);
         } else if is(option, "NONSCALING") {
             nonscaling = true;
         } else if is(option, "WINDOW") {
@@ -149,6 +132,12 @@ fn parse(
                     .filter(|number| (2..=12).contains(number))
                     .ok_or(Failure::Says("ERR a window has 2 to 12 generations"))?,
             );
+        } else if is(option, "BUCKETSIZE") {
+            let size = cf::number(value("ERR no bucket size")?, 1..=255);
+            bucket_size = Some(size.ok_or(Failure::Says("ERR a bucket has from 1 to 255 slots"))?);
+        } else if is(option, "MAXITERATIONS") {
+            let number = cf::number(value("ERR no iterations")?, 1..=u16::MAX);
+            iterations = Some(number.ok_or(Failure::Says("ERR iterations are from 1 to 65535"))?);
         } else if is(option, "SEED") {
             let digits = value("ERR no seed")?;
             seed = Some(hex(digits).ok_or(Failure::Says("ERR a seed is 32 hex digits"))?);
@@ -162,39 +151,24 @@ fn parse(
         return Err(Failure::Says("ERR WINDOW, LAST and GENERATIONS are for TYPE window"));
     }
     if !matches!(kind, Type::Bloom | Type::Cuckoo) && (nonscaling || growth.is_some()) {
-        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom and cuckoo"));
+        return Err(Failure::Says("ERR EXPANSION and NONSCALING are for TYPE bloom or cuckoo"));
     }
-    if kind != Type::Cuckoo && (size.is_some() || iterations.is_some()) {
+    if kind != Type::Cuckoo && (bucket_size.is_some() || iterations.is_some()) {
         return Err(Failure::Says("ERR BUCKETSIZE and MAXITERATIONS are for TYPE cuckoo"));
-    }
-    if redisbloom && !matches!(kind, Type::Bloom | Type::Cuckoo) {
-        return Err(Failure::Says("ERR LAYOUT redisbloom is for TYPE bloom and cuckoo"));
     }
     if nonscaling && growth.is_some() {
         return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
     }
-    if kind == Type::Bloom && growth == Some(0) {
-        return Err(Failure::Says("ERR expansion should be greater or equal to 1"));
-    }
+    let usual_growth = Some(usual.bf_expansion).filter(|growth| *growth > 0);
     let form = match kind {
         Type::Cuckoo => {
-            let growth = if nonscaling { Some(0) } else { growth };
-            let expansion = growth.unwrap_or(1);
-            let usual = Buckets { size: 2, iterations: 20, expansion: 0 };
-            let buckets = Buckets {
-                size: size.unwrap_or(usual.size),
-                iterations: iterations.unwrap_or(usual.iterations),
-                expansion: u16::try_from(expansion)
-                    .ok()
-                    .filter(|expansion| *expansion <= 32768)
-                    .ok_or(Failure::Says("ERR an expansion of TYPE cuckoo is at most 32768"))?,
-            };
-            if redisbloom { Form::RedisCuckoo(buckets) } else { Form::Row(buckets) }
-        }
-        Type::Bloom if redisbloom => {
-            let growth = if nonscaling { None } else { growth.or(usual_growth) };
-            let most = |growth| u32::try_from(growth).unwrap_or(u32::MAX);
-            Form::RedisBloom { growth: growth.map(most) }
+            let growth = if nonscaling { 0 } else { growth.unwrap_or(usual.cf_expansion) };
+            let growth = u16::try_from(growth).ok().filter(|growth| *growth <= cf::MOST_EXPANSION);
+            Form::Cuckoo {
+                expansion: growth.ok_or(Failure::Says("ERR an expansion is at most 32768"))?,
+                bucket_size: bucket_size.unwrap_or(usual.cf_bucket_size as u16),
+                iterations: iterations.unwrap_or(usual.cf_max_iterations as u16),
+            }
         }
         Type::Bloom if nonscaling => Form::Bloom { growth: None },
         Type::Bloom => Form::Bloom { growth: growth.or(usual_growth) },
@@ -253,8 +227,35 @@ fn hex(digits: &[u8]) -> Option<[u8; 16]> {
     Some(seed)
 }
 
-/// The words behind the key that make the same filter anywhere.
-pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
+/// The command that makes the same filter anywhere, and the words behind its key.
+pub(in crate::commands) fn creation(plan: &Plan) -> (&'static CStr, Vec<String>) {
+    let (rate, keys) = (plan.rate.to_string(), plan.keys.to_string());
+    let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    // What comes from a master without a seed is in RedisBloom's layout.
+    match plan.form {
+        Form::RedisBloom { growth: Some(growth) } => {
+            (c"BF.RESERVE", own(&[&rate, &keys, "EXPANSION", &growth.to_string()]))
+        }
+        Form::RedisBloom { growth: None } => (c"BF.RESERVE", own(&[&rate, &keys, "NONSCALING"])),
+        Form::RedisCuckoo { expansion, bucket_size, iterations } => {
+            let (bucket_size, iterations) = (bucket_size.to_string(), iterations.to_string());
+            let words = [
+                &keys,
+                "BUCKETSIZE",
+                &bucket_size,
+                "MAXITERATIONS",
+                &iterations,
+                "EXPANSION",
+                &expansion.to_string(),
+            ];
+            (c"CF.RESERVE", own(&words))
+        }
+        _ => (c"PETAL.RESERVE", words(plan)),
+    }
+}
+
+/// The words behind the key of `PETAL.RESERVE`.
+fn words(plan: &Plan) -> Vec<String> {
     let mut words = vec![plan.rate.to_string(), plan.keys.to_string(), "TYPE".to_owned()];
     let mut more = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     match plan.form {
@@ -263,23 +264,22 @@ pub(in crate::commands) fn words(plan: &Plan) -> Vec<String> {
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
         Form::Counting => more(&["counting"]),
-        Form::RedisBloom { growth: Some(growth) } => {
-            more(&["bloom", "LAYOUT", "redisbloom", "EXPANSION", &growth.to_string()]);
-        }
-        Form::RedisBloom { growth: None } => more(&["bloom", "LAYOUT", "redisbloom", "NONSCALING"]),
-        Form::Row(buckets) | Form::RedisCuckoo(buckets) => {
-            let numbers = [buckets.expansion, buckets.size, buckets.iterations];
-            let [expansion, size, iterations] = numbers.map(|number| number.to_string());
-            let ours = matches!(plan.form, Form::Row(_));
-            more(&["cuckoo", "LAYOUT", if ours { "petal" } else { "redisbloom" }]);
-            more(&["EXPANSION", &expansion, "BUCKETSIZE", &size, "MAXITERATIONS", &iterations]);
-        }
+        // They have commands of their own.
+        Form::RedisBloom { .. } | Form::RedisCuckoo { .. } => {}
         Form::Window { milliseconds, generations } => {
             match milliseconds {
                 Some(time) => more(&["window", "WINDOW", &time.to_string()]),
                 None => more(&["window", "LAST"]),
             }
             more(&["GENERATIONS", &generations.to_string()]);
+        }
+        Form::Cuckoo { expansion, bucket_size, iterations } => {
+            match expansion {
+                0 => more(&["cuckoo", "NONSCALING"]),
+                expansion => more(&["cuckoo", "EXPANSION", &expansion.to_string()]),
+            }
+            more(&["BUCKETSIZE", &bucket_size.to_string()]);
+            more(&["MAXITERATIONS", &iterations.to_string()]);
         }
     }
     let seed: String = plan.seed.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -293,7 +293,7 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Plan, Failure> {
         let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
-        parse(&words, Some(2), || [7; 16])
+        parse(&words, &Settings::now(), || [7; 16])
     }
 
     #[test]
@@ -303,14 +303,20 @@ mod tests {
             Form::Bloom { growth: Some(1) },
             Form::Bloom { growth: Some(32768) },
             Form::Counting,
-            Form::RedisBloom { growth: None },
-            Form::RedisBloom { growth: Some(4) },
-            Form::Row(Buckets { size: 4, iterations: 7, expansion: 0 }),
-            Form::RedisCuckoo(Buckets { size: 255, iterations: 65535, expansion: 32768 }),
             Form::Window { milliseconds: None, generations: 2 },
             Form::Window { milliseconds: Some(1), generations: 12 },
             Form::Window { milliseconds: Some(u64::MAX), generations: 4 },
+            Form::Cuckoo { expansion: 0, bucket_size: 1, iterations: 1 },
+            Form::Cuckoo { expansion: 32768, bucket_size: 255, iterations: u16::MAX },
         ];
+        // What is told does not depend on what is usual.
+        let usual = Settings {
+            bf_expansion: 9,
+            cf_expansion: 9,
+            cf_bucket_size: 9,
+            cf_max_iterations: 9,
+            ..Settings::now()
+        };
         let seeds = [[0; 16], [255; 16], std::array::from_fn(|at| at as u8)];
         for form in forms {
             for seed in seeds {
@@ -320,7 +326,7 @@ mod tests {
                         let words = words(&plan);
                         let words: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
                         let none = || unreachable!("the seed is told");
-                        assert_eq!(parse(&words, Some(9), none), Ok(plan), "{words:?}");
+                        assert_eq!(parse(&words, &usual, none), Ok(plan), "{words:?}");
                     }
                 }
             }
@@ -333,6 +339,8 @@ mod tests {
         assert_eq!(plan("0.01 9"), Ok(Form::Bloom { growth: Some(2) }));
         assert_eq!(plan("0.01 9 nonscaling type BLOOM"), Ok(Form::Bloom { growth: None }));
         assert_eq!(plan("0.01 9 TYPE counting"), Ok(Form::Counting));
+        let cuckoo = Form::Cuckoo { expansion: 1, bucket_size: 4, iterations: 20 };
+        assert_eq!(plan("0.01 9 type cuckoo bucketsize 4"), Ok(cuckoo));
         let window = |milliseconds, generations| Ok(Form::Window { milliseconds, generations });
         assert_eq!(plan("0.01 9 TYPE window LAST"), window(None, 4));
         assert_eq!(plan("0.01 9 LAST GENERATIONS 12"), window(None, 12));
@@ -377,14 +385,15 @@ mod tests {
             "0.01 9 TYPE counting WINDOW 7d",
             "0.01 9 TYPE counting EXPANSION 2",
             "0.01 9 TYPE window LAST NONSCALING",
+            "0.01 9 TYPE cuckoo LAST",
+            "0.01 9 TYPE cuckoo EXPANSION 32769",
+            "0.01 9 TYPE cuckoo BUCKETSIZE 0",
+            "0.01 9 TYPE cuckoo BUCKETSIZE 256",
+            "0.01 9 TYPE cuckoo MAXITERATIONS 65536",
+            "0.01 9 BUCKETSIZE 2",
             "0.01 9 EXPANSION 0",
             "0.01 9 EXPANSION 2 NONSCALING",
             "0.01 9 SEED 00",
-            "0.01 9 BUCKETSIZE 4",
-            "0.01 9 TYPE counting LAYOUT redisbloom",
-            "0.01 9 LAYOUT other",
-            "0.01 9 TYPE cuckoo EXPANSION 32769",
-            "0.01 9 TYPE cuckoo BUCKETSIZE 256",
             "0.01 9 SEED +0112233445566778899aabbccddeeff",
             "0.01 9 SEED 00112233445566778899aabbccddeeffg",
         ];

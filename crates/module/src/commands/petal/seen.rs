@@ -4,10 +4,10 @@
 use super::{ITEMS, KEY, NOT_FOUND, PETAL};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::integer;
-use crate::commands::{added, limit};
+use crate::commands::{Added, added, limit, tick};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
-use crate::object::{At, Clock, Refusal};
+use crate::object::{Clock, Refusal};
 
 pub(in crate::commands) struct Seen;
 
@@ -30,7 +30,7 @@ impl Command for Seen {
         if call.len() < 3 {
             return Err(Failure::Arity);
         }
-        seen(call, 2, call)
+        seen(call, 2, None)
     }
 }
 
@@ -41,7 +41,8 @@ impl Command for SeenAt {
         name: c"PETAL.SEENAT",
         summary: c"PETAL.SEEN at a time, in milliseconds since 1970, for windows of time: how \
             replicas are told, and how what happened elsewhere is put in. A window's clock never \
-            goes back: of a time before its own it takes its own",
+            goes back: of a time before its own it takes its own. It moves when a generation \
+            begins",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -4,
@@ -61,23 +62,39 @@ impl Command for SeenAt {
         if !call.is_replayed() && time > call.now() {
             return Err(Failure::Says("ERR this time is yet to come"));
         }
-        seen(call, 3, &At(time))
+        seen(call, 3, Some(time))
     }
 }
 
-/// Puts in the items from a word on, at a time; replies which were there.
-fn seen(call: &Call<'_>, items: usize, clock: &impl Clock) -> Result<(), Failure> {
+/// Puts in the items from a word on, at a time that the call tells, or now; replies which were
+/// there.
+fn seen(call: &Call<'_>, first: usize, told: Option<u64>) -> Result<(), Failure> {
     let limit = limit(call, Settings::now().memory_limit);
     let mut key = call.write(1);
     let object = key.object_mut().known()?.ok_or(NOT_FOUND)?;
-    let inserted = object.insert_all(call.words_from(items), clock, limit);
+    let time = match told {
+        // The call itself tells replicas.
+        Some(time) => {
+            object.advance(time);
+            None
+        }
+        None => tick(call, object),
+    };
+    if call.len() == first + 1 {
+        let new = object.insert(call.word(first), limit)?;
+        added(call, object, Added { items: first..first + 1, any_new: new, same: true, time });
+        call.array(1);
+        call.boolean(!new);
+        return Ok(());
+    }
+    let inserted = object.insert_all(call.words_from(first), limit);
     if inserted.refused == Some(Refusal::Type) {
         return Err(Failure::WrongType);
     }
-    let any = inserted.new.count_ones() > 0;
-    let whole = inserted.refused.is_none();
-    added(call, object, items..items + inserted.taken, any, whole);
-    call.array(inserted.taken + usize::from(!whole));
+    let same = inserted.refused.is_none();
+    let (items, any_new) = (first..first + inserted.taken, inserted.new.count_ones() > 0);
+    added(call, object, Added { items, any_new, same, time });
+    call.array(inserted.taken + usize::from(!same));
     (0..inserted.taken).for_each(|at| call.boolean(!inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
         call.failure(&refusal.into());

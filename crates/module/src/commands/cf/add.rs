@@ -1,0 +1,314 @@
+//! What filters of `CF.*` are told: items to add, to delete, and to make do with less memory.
+
+use super::create::Wanted;
+use super::{CUCKOO, ITEM, KEY, adding, filter_mut, room};
+use crate::about::{About, Arg, ArgKind, CHANGED, PUT, REMOVED, key};
+use crate::commands::words::{integer, is};
+use crate::config::Settings;
+use crate::ffi::{Call, Command, Failure, Opened, Word};
+use crate::object::{Deleting, Refusal, Room};
+
+/// Items whose memory is asked for ahead.
+const AHEAD: usize = 8;
+
+const INSERTED: &[Arg] = &[
+    KEY,
+    Arg::new(c"capacity", ArgKind::Integer).after(c"CAPACITY"),
+    Arg::flag(c"nocreate", c"NOCREATE"),
+    Arg::item().or_more().named(c"ITEMS"),
+];
+
+/// Whether items are added that seem to be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    New,
+}
+
+pub(in crate::commands) struct Add;
+
+impl Command for Add {
+    const ABOUT: About = About {
+        name: c"CF.ADD",
+        summary: c"Adds an item to a filter once more; the filter is created if it is not there",
+        complexity: c"O(1), and O(layers) where items were deleted",
+        since: c"0.1.0",
+        arity: 3,
+        flags: c"write deny-oom fast",
+        keys: &[key(CHANGED)],
+        args: &[KEY, ITEM],
+        categories: CUCKOO,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        add(call, Which::All)
+    }
+}
+
+pub(in crate::commands) struct AddNx;
+
+impl Command for AddNx {
+    const ABOUT: About = About {
+        name: c"CF.ADDNX",
+        summary:
+            c"Adds an item to a filter if it is not there; the filter is created if it is not \
+            there",
+        complexity: c"O(layers)",
+        since: c"0.1.0",
+        arity: 3,
+        flags: c"write deny-oom fast",
+        keys: &[key(CHANGED)],
+        args: &[KEY, ITEM],
+        categories: CUCKOO,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        add(call, Which::New)
+    }
+}
+
+fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
+    if call.len() != 3 {
+        return Err(Failure::Arity);
+    }
+    let mut key = call.write(1);
+    let created = create(call, &mut key, None)?;
+    let filter = filter_mut(key.object_mut())?.ok_or(Failure::WrongType)?;
+    let hash = filter.hash(call.word(2));
+    let new = which == Which::All || !filter.contains(hash);
+    if new {
+        put(call, filter, hash).map_err(adding)?;
+        if created {
+            call.replicate(c"CF.ADD", &[Word::Same(1), Word::Same(2)]);
+        } else {
+            call.replicate_same();
+        }
+        call.notify(c"cuckoo.add", 1);
+    }
+    call.boolean(new);
+    Ok(())
+}
+
+/// Makes the filter that is wanted, or what is usual, if there is nothing; whether it did.
+#[inline]
+fn create(call: &Call<'_>, key: &mut Opened<'_>, wanted: Option<Wanted>) -> Result<bool, Failure> {
+    if key.object().known()?.is_some() {
+        return Ok(false);
+    }
+    let wanted = wanted.unwrap_or_else(|| Wanted::usual(&Settings::now()));
+    wanted.make(call, key)?;
+    Ok(true)
+}
+
+/// Puts an item in. How far it may grow is asked only when it must.
+#[inline]
+fn put(call: &Call<'_>, filter: &mut dyn Deleting, hash: u64) -> Result<(), Refusal> {
+    match filter.add(hash, Room::NONE) {
+        Err(Refusal::Layers) => filter.add(hash, room(call)),
+        done => done,
+    }
+}
+
+pub(in crate::commands) struct Insert;
+
+impl Command for Insert {
+    const ABOUT: About = About {
+        name: c"CF.INSERT",
+        summary: c"Adds items to a filter once more, which is created as told if it is not there",
+        complexity: c"O(items)",
+        since: c"0.1.0",
+        arity: -4,
+        flags: c"write deny-oom fast",
+        keys: &[key(CHANGED)],
+        args: INSERTED,
+        categories: CUCKOO,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        insert(call, Which::All)
+    }
+}
+
+pub(in crate::commands) struct InsertNx;
+
+impl Command for InsertNx {
+    const ABOUT: About = About {
+        name: c"CF.INSERTNX",
+        summary: c"Adds items to a filter that are not there; it is created as told if it is not \
+            there",
+        complexity: c"O(items * layers)",
+        since: c"0.1.0",
+        arity: -4,
+        flags: c"write deny-oom fast",
+        keys: &[key(CHANGED)],
+        args: INSERTED,
+        categories: CUCKOO,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        insert(call, Which::New)
+    }
+}
+
+fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
+    if call.len() < 4 {
+        return Err(Failure::Arity);
+    }
+    let (mut capacity, mut nocreate, mut items) = (None, false, None);
+    let mut at = 2;
+    while at < call.len() {
+        let word = call.word(at);
+        at += 1;
+        if is(word, "ITEMS") {
+            items = Some(at);
+            break;
+        } else if is(word, "NOCREATE") {
+            nocreate = true;
+        } else if is(word, "CAPACITY") {
+            capacity = Some(integer(call.word(at)).ok_or(Failure::Says("Bad capacity"))?);
+            at += 1;
+        } else {
+            return Err(Failure::Says("Unknown argument received"));
+        }
+    }
+    let items = items.filter(|items| *items < call.len()).ok_or(Failure::Arity)?;
+    let mut wanted = Wanted::usual(&Settings::now());
+    if let Some(capacity) = capacity {
+        wanted = wanted.of(capacity)?;
+    }
+    let mut key = call.write(1);
+    if nocreate && key.object().known()?.is_none() {
+        return Err(Failure::Says("ERR not found"));
+    }
+    let created = create(call, &mut key, Some(wanted))?;
+    let filter = filter_mut(key.object_mut())?.ok_or(Failure::WrongType)?;
+    let (outcomes, refused) = put_all(call, filter, items, which);
+    let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
+    let done: Vec<usize> = (items..call.len()).filter(added).collect();
+    if !done.is_empty() {
+        if done.len() == call.len() - items && !created {
+            call.replicate_same();
+        } else {
+            let front = [Word::Same(1), Word::Bytes(b"NOCREATE"), Word::Bytes(b"ITEMS")];
+            let done = done.into_iter().map(Word::Same);
+            call.replicate(c"CF.INSERT", &front.into_iter().chain(done).collect::<Vec<_>>());
+        }
+        call.notify(c"cuckoo.add", 1);
+    }
+    if let (true, Some(refusal)) = (outcomes.is_empty(), &refused) {
+        return Err(adding(refusal.clone()));
+    }
+    call.array(outcomes.len() + usize::from(refused.is_some()));
+    let as_numbers = which == Which::New || !call.is_resp3();
+    for outcome in outcomes {
+        if as_numbers {
+            call.integer(outcome as i64);
+        } else {
+            call.boolean(outcome == Outcome::Added);
+        }
+    }
+    if let Some(refusal) = refused {
+        call.failure(&adding(refusal));
+    }
+    Ok(())
+}
+
+/// What came of an item, as it is replied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Full = -1,
+    There = 0,
+    Added = 1,
+}
+
+/// Puts in the items from a word on, up to one that is refused for another reason than that the
+/// filter is full.
+fn put_all(
+    call: &Call<'_>,
+    filter: &mut dyn Deleting,
+    items: usize,
+    which: Which,
+) -> (Vec<Outcome>, Option<Refusal>) {
+    let hashes = filter.hashes(&mut call.words_from(items));
+    let mut outcomes = Vec::with_capacity(hashes.len());
+    for (at, hash) in hashes.iter().enumerate() {
+        if let Some(later) = hashes.get(at + AHEAD) {
+            filter.prefetch(*later);
+        }
+        if which == Which::New && filter.contains(*hash) {
+            outcomes.push(Outcome::There);
+            continue;
+        }
+        match put(call, filter, *hash) {
+            Ok(()) => outcomes.push(Outcome::Added),
+            Err(Refusal::Full) => outcomes.push(Outcome::Full),
+            Err(refusal) => return (outcomes, Some(refusal)),
+        }
+    }
+    (outcomes, None)
+}
+
+pub(in crate::commands) struct Del;
+
+impl Command for Del {
+    const ABOUT: About = About {
+        name: c"CF.DEL",
+        summary: c"Deletes an item from a filter once; whether it was (maybe) there. Delete only \
+            what was added: a false positive takes another with it",
+        complexity: c"O(layers)",
+        since: c"0.1.0",
+        arity: 3,
+        flags: c"write fast",
+        keys: &[key(REMOVED)],
+        args: &[KEY, ITEM],
+        categories: CUCKOO,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        if call.len() != 3 {
+            return Err(Failure::Arity);
+        }
+        let mut key = call.write(1);
+        let filter = filter_mut(key.object_mut())?.ok_or(Failure::Says("Not found"))?;
+        let removed = filter.remove(filter.hash(call.word(2)));
+        if removed {
+            call.replicate_same();
+            call.notify(c"cuckoo.del", 1);
+        }
+        call.boolean(removed);
+        Ok(())
+    }
+}
+
+pub(in crate::commands) struct Compact;
+
+impl Command for Compact {
+    const ABOUT: About = About {
+        name: c"CF.COMPACT",
+        summary: c"Moves items of newer layers to older ones where others were deleted, and gives \
+            back the layers that are empty then",
+        complexity: c"O(items)",
+        since: c"0.1.0",
+        arity: 2,
+        flags: c"write",
+        keys: &[key(PUT)],
+        args: &[KEY],
+        categories: CUCKOO,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Failure> {
+        if call.len() != 2 {
+            return Err(Failure::Arity);
+        }
+        let mut key = call.write(1);
+        let not_found = Failure::Says("Cuckoo filter was not found");
+        let filter = filter_mut(key.object_mut())?.ok_or(not_found)?;
+        let before = filter.figures();
+        filter.compact();
+        if filter.figures() != before {
+            call.replicate_same();
+        }
+        call.ok();
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! What `CF.*` asks and tells a filter, whatever its layout: all of it by a hash that is made once
+//! for all layers.
+
+use petal::Answers;
+
+use super::{Object, Refusal};
+use crate::chain::Chain;
+use crate::compat::Cuckoo;
+
+/// How far a filter may grow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// To so many layers.
+    pub(crate) layers: u64,
+    /// To so many bytes.
+    pub(crate) bytes: u64,
+}
+
+impl Room {
+    /// It may not grow.
+    pub(crate) const NONE: Self = Self { layers: 0, bytes: 0 };
+}
+
+/// What `CF.INFO` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CuckooFigures {
+    pub(crate) size: u64,
+    /// Of the first layer.
+    pub(crate) buckets: u64,
+    pub(crate) layers: u64,
+    pub(crate) items: u64,
+    /// Since it was last compacted.
+    pub(crate) deleted: u64,
+    pub(crate) bucket_size: u16,
+    /// 0 if it does not grow.
+    pub(crate) expansion: u16,
+    pub(crate) iterations: u16,
+}
+
+/// A filter that takes keys several times, and deletes them.
+pub(crate) trait Deleting {
+    /// The hash of a key.
+    fn hash(&self, key: &[u8]) -> u64;
+
+    /// The hashes of keys.
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64>;
+
+    /// Asks for memory that will be looked at for a key.
+    fn prefetch(&self, hash: u64);
+
+    /// Whether a key may be there.
+    fn contains(&self, hash: u64) -> bool;
+
+    /// Whether keys may be there.
+    fn contains_all(&self, hashes: &[u64], found: &mut Answers);
+
+    /// How often a key may be there.
+    fn count(&self, hash: u64) -> u64;
+
+    /// Puts a key in once more.
+    ///
+    /// # Errors
+    /// If it is full and cannot grow; `Layers` if it is full and has as many layers as it may.
+    fn add(&mut self, hash: u64, room: Room) -> Result<(), Refusal>;
+
+    /// Takes a key out once; whether it was there.
+    fn remove(&mut self, hash: u64) -> bool;
+
+    /// Makes do with fewer layers, if it can.
+    fn compact(&mut self);
+
+    /// What `CF.INFO` tells.
+    fn figures(&self) -> CuckooFigures;
+
+    /// Keys that it holds now, and the rate that it keeps while it grows; 0 if it keeps none.
+    fn promise(&self) -> (u64, f64);
+}
+
+impl Object {
+    /// As what `CF.*` is for.
+    #[inline]
+    pub(crate) fn deleting(&self) -> Option<&dyn Deleting> {
+        match self {
+            Self::Chain(chain) => Some(&**chain),
+            Self::RedisCuckoo(filter) => Some(&**filter),
+            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) | Self::RedisBloom(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(crate) fn deleting_mut(&mut self) -> Option<&mut dyn Deleting> {
+        match self {
+            Self::Chain(chain) => Some(&mut **chain),
+            Self::RedisCuckoo(filter) => Some(&mut **filter),
+            Self::Window(_) | Self::Filter(_) | Self::Incoming(_) | Self::RedisBloom(_) => None,
+        }
+    }
+}
+
+impl Deleting for Chain {
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hash(key)
+    }
+
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
+        match self.hash_spec() {
+            Some(spec) => super::hashes(spec, keys),
+            None => Vec::new(),
+        }
+    }
+
+    fn prefetch(&self, hash: u64) {
+        self.prefetch(hash);
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains(hash)
+    }
+
+    fn contains_all(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_all(hashes, found);
+    }
+
+    fn count(&self, hash: u64) -> u64 {
+        self.count(hash)
+    }
+
+    fn add(&mut self, hash: u64, room: Room) -> Result<(), Refusal> {
+        self.add(hash, room.layers, room.bytes)
+    }
+
+    fn remove(&mut self, hash: u64) -> bool {
+        self.remove(hash)
+    }
+
+    fn compact(&mut self) {
+        self.compact();
+    }
+
+    fn figures(&self) -> CuckooFigures {
+        let plan = self.plan();
+        CuckooFigures {
+            size: self.memory_usage(),
+            buckets: self.first_slots() / u64::from(plan.bucket_size.max(1)),
+            layers: self.layers(),
+            items: self.len(),
+            deleted: self.deletes(),
+            bucket_size: plan.bucket_size,
+            expansion: plan.expansion,
+            iterations: plan.iterations,
+        }
+    }
+
+    fn promise(&self) -> (u64, f64) {
+        (self.capacity(), self.plan().rate)
+    }
+}
+
+impl Deleting for Cuckoo {
+    fn hash(&self, key: &[u8]) -> u64 {
+        Self::hash(key)
+    }
+
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
+        keys.map(Self::hash).collect()
+    }
+
+    /// What a prefetch of two buckets a layer would save is not measured yet.
+    fn prefetch(&self, _: u64) {}
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains(hash)
+    }
+
+    fn contains_all(&self, hashes: &[u64], found: &mut Answers) {
+        found.answer(hashes.len(), |at| self.contains(hashes[at]));
+    }
+
+    fn count(&self, hash: u64) -> u64 {
+        self.count(hash)
+    }
+
+    fn add(&mut self, hash: u64, room: Room) -> Result<(), Refusal> {
+        self.insert(hash, room.layers, room.bytes)
+    }
+
+    fn remove(&mut self, hash: u64) -> bool {
+        self.delete(hash)
+    }
+
+    fn compact(&mut self) {
+        self.compact(true);
+    }
+
+    fn figures(&self) -> CuckooFigures {
+        let plan = self.plan();
+        CuckooFigures {
+            size: self.memory_usage(),
+            buckets: plan.buckets,
+            layers: self.layers(),
+            items: self.len(),
+            deleted: self.deletes(),
+            bucket_size: plan.bucket_size,
+            expansion: plan.expansion,
+            iterations: plan.iterations,
+        }
+    }
+
+    fn promise(&self) -> (u64, f64) {
+        (self.slots(), 0.0)
+    }
+}
