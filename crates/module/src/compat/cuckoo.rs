@@ -207,14 +207,14 @@ impl Cuckoo {
     /// An empty filter, if it takes no more than so many bytes.
     pub(crate) fn new(plan: CuckooPlan, limit: u64) -> Result<Self, Refusal> {
         let mut filter = Self { plan: plan.checked()?, items: 0, deletes: 0, layers: Vec::new() };
-        filter.push(limit)?;
+        filter.plan.check_bytes(1, limit)?;
+        filter.push()?;
         Ok(filter)
     }
 
-    /// Adds an empty layer.
-    fn push(&mut self, limit: u64) -> Result<(), Refusal> {
+    /// Adds an empty layer, whose bytes have been checked.
+    fn push(&mut self) -> Result<(), Refusal> {
         let layers = self.layers();
-        self.plan.check_bytes(layers + 1, limit)?;
         self.layers.try_reserve(1).map_err(|_| Refusal::Memory)?;
         self.layers.push(Layer::new(&self.plan, layers)?);
         Ok(())
@@ -298,7 +298,8 @@ impl Cuckoo {
             if self.layers() >= layers {
                 return Err(Refusal::Layers);
             }
-            self.push(limit)?;
+            self.plan.check_bytes(self.layers() + 1, limit)?;
+            self.push()?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));
         }
         self.items = self.items.saturating_add(1);
@@ -406,7 +407,7 @@ impl Cuckoo {
         plan.check_bytes(layers, limit)?;
         let mut filter = Self { plan, items, deletes, layers: Vec::new() };
         for _ in 0..layers {
-            filter.push(limit)?;
+            filter.push()?;
         }
         filter.check_items()?;
         Ok(filter)
