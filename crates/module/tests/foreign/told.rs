@@ -105,7 +105,8 @@ fn an_imported_filter_is_kept_like_any_other() {
     let whole = |server: &Server| server.ask_words(&all).ints().iter().all(|&yes| yes == 1);
     assert!(whole(&server));
     for line in ["BF.ADD list new", "PETAL.SEEN list new", "PETAL.DEL list a"] {
-        let error = server.ask(line).error();
+        let reply = server.ask(line);
+        let error = reply.error();
         assert!(!error.contains("internal"), "{line}: {error}");
     }
     assert!(server.ask("BF.MADD list a b").items()[0].is_error());
