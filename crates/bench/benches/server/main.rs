@@ -120,20 +120,20 @@ fn bench(options: &Options) -> Result<(), String> {
         None => println!("left out: RedisBloom (PETAL_REDISBLOOM names its module)"),
     }
     println!("{}", machine.line());
-    let mut rows = Rows::default();
     for part in &options.only {
         println!("\n{part}");
+        let mut rows = Rows::default();
         match part.as_str() {
             "speed" => speed::measure(options, &programs, &modules, &mut rows)?,
             "space" => space::measure(options, &programs, &modules, &mut rows)?,
             "waits" => waits::measure(options, &programs, &modules, &mut rows)?,
             _ => windows::measure(options, &programs, &modules[0], &mut rows)?,
         }
-    }
-    println!("\n{}", rows.table());
-    if !options.quick {
-        let file = machine.save("server", &HEADER, &rows.raw(&machine))?;
-        println!("rows are in {}", file.display());
+        println!("\n{}", rows.table());
+        if !options.quick {
+            let file = machine.save("server", &HEADER, &rows.raw(&machine))?;
+            println!("rows are in {}", file.display());
+        }
     }
     Ok(())
 }

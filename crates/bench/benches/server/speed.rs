@@ -192,8 +192,8 @@ impl Filter {
     }
 }
 
-/// The filters that are only asked, and the one that large adds go to, half full of the even half of the range that
-/// they are asked about: the first half. They must say yes to all of it, and to little of the other.
+/// The filters that stay, each with the first half of the keys that it is asked about; new keys go to the large one as
+/// well, 2 % of its capacity a round. They must say yes to all of theirs, and to few of the others.
 fn prepare(options: &Options, server: &mut Server) -> Result<(), String> {
     load::prepare(server)?;
     let small = Filter {

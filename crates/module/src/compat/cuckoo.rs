@@ -19,6 +19,9 @@ use crate::refusal::Refusal;
 /// What RedisBloom counts for a filter without layers, and for each of them.
 const FILTER_BYTES: u64 = 40;
 const LAYER_BYTES: u64 = 16;
+/// RedisBloom numbers the slots of a layer in 32 bits, but not where it moves marks: in a larger one
+/// it looks for some keys where they are not. There is no such layer here.
+const LARGEST_LAYER: u64 = 1 << 32;
 /// Bytes of the first chunk of a dump.
 const HEADER: usize = 38;
 /// What files say nothing of that were written before these could be chosen.
@@ -67,9 +70,10 @@ impl CuckooPlan {
         self.buckets.checked_mul(1 << doublings)
     }
 
-    /// Bytes of a layer.
+    /// Bytes of a layer; none if there can be none as large.
     fn bytes_of(&self, layer: u64) -> Option<u64> {
-        self.buckets_of(layer)?.checked_mul(self.bucket_size.into())
+        let bytes = self.buckets_of(layer)?.checked_mul(self.bucket_size.into())?;
+        Some(bytes).filter(|bytes| *bytes <= LARGEST_LAYER)
     }
 
     /// Bytes of so many layers, and what RedisBloom counts beside them, if they are at most so
@@ -130,12 +134,12 @@ struct Layer {
 
 impl Layer {
     fn new(plan: &CuckooPlan, layer: u64) -> Result<Self, Refusal> {
-        Self::over(plan, layer, zeroed(plan.bytes_of(layer).ok_or(Refusal::Memory)?)?)
+        Self::over(plan, layer, zeroed(plan.bytes_of(layer).ok_or(Refusal::Limit)?)?)
     }
 
     fn over(plan: &CuckooPlan, layer: u64, slots: Box<[u8]>) -> Result<Self, Refusal> {
         let buckets = plan.buckets_of(layer).ok_or(Refusal::Limit)?;
-        if plan.bytes_of(layer) != Some(slots.len() as u64) {
+        if plan.bytes_of(layer).ok_or(Refusal::Limit)? != slots.len() as u64 {
             return Refusal::malformed("a layer with more or fewer slots than it says");
         }
         Ok(Self { mask: buckets - 1, bucket_size: plan.bucket_size.into(), slots })
@@ -211,12 +215,16 @@ impl Cuckoo {
         Ok(filter)
     }
 
-    /// Adds an empty layer.
+    /// Adds an empty layer, if all take no more than so many bytes.
     fn push(&mut self, limit: u64) -> Result<(), Refusal> {
-        let layers = self.layers();
-        self.plan.check_bytes(layers + 1, limit)?;
+        self.plan.check_bytes(self.layers() + 1, limit)?;
+        self.push_checked()
+    }
+
+    /// Adds an empty layer.
+    fn push_checked(&mut self) -> Result<(), Refusal> {
         self.layers.try_reserve(1).map_err(|_| Refusal::Memory)?;
-        self.layers.push(Layer::new(&self.plan, layers)?);
+        self.layers.push(Layer::new(&self.plan, self.layers())?);
         Ok(())
     }
 
@@ -287,16 +295,17 @@ impl Cuckoo {
 // ---- Changed ------------------------------------------------------------------------------------
 
 impl Cuckoo {
-    /// Puts a key in once more: if it has to grow, to so many layers and bytes at most.
+    /// Puts a key in once more; if it has to grow, to so many bytes at most. With so many layers it
+    /// takes nothing any more, whatever is free: RedisBloom's answer.
     pub(crate) fn insert(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
+        if self.layers() >= layers {
+            return Err(Refusal::Layers);
+        }
         let place = Place::of(hash);
         let free = self.layers.iter_mut().rev().any(|layer| layer.replace(place, 0, place.mark));
         if !free && !self.kick(place) {
             if self.plan.expansion == 0 {
                 return Err(Refusal::Full);
-            }
-            if self.layers() >= layers {
-                return Err(Refusal::Layers);
             }
             self.push(limit)?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));
@@ -406,7 +415,7 @@ impl Cuckoo {
         plan.check_bytes(layers, limit)?;
         let mut filter = Self { plan, items, deletes, layers: Vec::new() };
         for _ in 0..layers {
-            filter.push(limit)?;
+            filter.push_checked()?;
         }
         filter.check_items()?;
         Ok(filter)

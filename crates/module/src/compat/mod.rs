@@ -13,6 +13,8 @@ pub(crate) mod exercise;
 #[cfg(test)]
 mod golden;
 mod rows;
+#[cfg(test)]
+mod traces;
 
 pub(crate) use bloom::Bloom;
 pub(crate) use cuckoo::{Cuckoo, CuckooPlan};

@@ -127,7 +127,7 @@ impl LinkPlan {
         }
         let ideal = self::bits_per_key(rate);
         let off = (bits_per_key / ideal - 1.0).abs();
-        if off.is_nan() || off > 1e-6 {
+        if off.is_nan() || off > 1e-4 {
             return bad("bits per key of a link", ideal, bits_per_key);
         }
         let probes = probes(bits_per_key);
