@@ -97,16 +97,17 @@ def many(count):
     for seed in range(count):
         bucket_size = [1 + below(5), 1 + below(16), 1 + below(255)][below(3)]
         yield {"capacity": 2 * bucket_size + below(1 << below(10)), "bucket_size": bucket_size,
-               "iterations": 1 + below(1 << below(12)), "expansion": below(9),
+               "iterations": 1 + below(1 << below(9)), "expansion": below(6),
                "seed": seed, "keys": 1 + below(1 << below(13)), "steps": 1 + below(1 << below(12))}
 
 
 traces = many(int(sys.argv[2])) if sys.argv[1:2] == ["--many"] else golden()
 out = sys.stdout if sys.argv[1:] else GOLDEN.open("w")
 with redis() as ask, out:
-    lines = []
+    before = "[\n"
     for trace in traces:
         reserved, *phases = answers(ask, trace)
         assert reserved == b"OK", reserved
-        lines.append(json.dumps({**trace, "phases": phases}))
-    out.write("[\n" + ",\n".join(lines) + "\n]\n")
+        print(before + json.dumps({**trace, "phases": phases}), end="", file=out, flush=True)
+        before = ",\n"
+    print("\n]", file=out)
