@@ -266,6 +266,7 @@ impl Object {
         match self {
             Self::Filter(filter) => match &**filter {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
+                AnyFilter::Quotient(filter) => filter.len() >= filter.shape().capacity(),
                 _ => false,
             },
             Self::RedisBloom(filter) => filter.is_full(),
