@@ -388,7 +388,7 @@ impl Object {
         if let Self::RedisBloom(filter) = self {
             return Figures {
                 capacity: filter.capacity(),
-                size: filter.memory_usage(),
+                size: filter.size(),
                 layers: filter.links(),
                 items: filter.len(),
                 expansion: filter.growth().map(u64::from),

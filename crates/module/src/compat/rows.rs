@@ -2,7 +2,7 @@
 //! over the end of a row.
 
 use crate::refusal::Refusal;
-use crate::server::zeroed_bytes;
+use crate::server::{copied_bytes, zeroed_bytes};
 
 /// What `SCANDUMP` gives at once.
 const LONGEST_CHUNK: u64 = 16 << 20;
@@ -14,9 +14,7 @@ pub(super) fn zeroed(bytes: u64) -> Result<Box<[u8]>, Refusal> {
 
 /// A row with the same bytes.
 pub(super) fn copied(row: &[u8]) -> Result<Box<[u8]>, Refusal> {
-    let mut copy = zeroed(row.len() as u64)?;
-    copy.copy_from_slice(row);
-    Ok(copy)
+    copied_bytes(row).ok_or(Refusal::Memory)
 }
 
 /// The chunk that `SCANDUMP` gives after this position, and the position behind it; none behind
