@@ -400,11 +400,11 @@ impl Opened<'_> {
         Err(failed)
     }
 
-    /// Deletes the key.
+    /// Deletes the key; what is large is freed in the background.
     pub(crate) fn delete(&mut self) {
         if let Some(key) = self.key {
             // SAFETY: the key is open to be changed.
-            unsafe { (api().delete_key)(key.as_ptr()) };
+            unsafe { (api().unlink_key)(key.as_ptr()) };
         }
     }
 }

@@ -29,9 +29,11 @@ pub(crate) const READ: c_int = 1;
 pub(crate) const WRITE: c_int = 2;
 pub(crate) const KEY_EMPTY: c_int = 0;
 
+pub(crate) const FLAG_REPLICA: c_int = 1 << 3;
 pub(crate) const FLAG_REPLICATED: c_int = 1 << 12;
 pub(crate) const FLAG_LOADING: c_int = 1 << 13;
 pub(crate) const FLAG_RESP3: c_int = 1 << 22;
+pub(crate) const FLAG_ASYNC_LOADING: c_int = 1 << 23;
 
 /// Read errors are told to whoever reads, instead of ending the server.
 pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
@@ -126,7 +128,7 @@ functions! {
         open_key: c"RedisModule_OpenKey" = fn(*mut Context, *mut Text, c_int) -> *mut Key,
         close_key: c"RedisModule_CloseKey" = fn(*mut Key),
         key_type: c"RedisModule_KeyType" = fn(*mut Key) -> c_int,
-        delete_key: c"RedisModule_DeleteKey" = fn(*mut Key) -> c_int,
+        unlink_key: c"RedisModule_UnlinkKey" = fn(*mut Key) -> c_int,
         value_type: c"RedisModule_ModuleTypeGetType" = fn(*mut Key) -> *mut Type,
         value: c"RedisModule_ModuleTypeGetValue" = fn(*mut Key) -> *mut c_void,
         set_value: c"RedisModule_ModuleTypeSetValue" = fn(*mut Key, *mut Type, *mut c_void) -> c_int,
