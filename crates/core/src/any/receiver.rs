@@ -153,8 +153,9 @@ impl Receiver {
             };
             let header = Header::from_bytes(fixed)?;
             if header.data_length > self.most {
-                let expected = "no more than may be taken";
-                return Err(Error::invalid("length of the data", expected, header.data_length));
+                let expected = "no more than the limit";
+                let found = format!("{} against {}", header.data_length, self.most);
+                return Err(Error::invalid("length of the data", expected, found));
             }
             // At most a megabyte and a page: checked by `from_bytes`.
             let whole = if self.front { header.data_at() as usize } else { HEADER };

@@ -102,7 +102,7 @@ fn push(
     }
     let limit = limit(call, Settings::now().memory_limit);
     let mut key = call.write(1);
-    let exists = Failure::Says("ERR item exists");
+    let exists = Failure::Says("ERR item exists: load under another name, then RENAME");
     match key.object().any()? {
         Some(Object::Incoming(incoming)) if offset > 0 && incoming.came() != offset => {
             let came = incoming.came();

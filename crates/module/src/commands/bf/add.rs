@@ -111,6 +111,10 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
 fn adding(refusal: Refusal) -> Failure {
     match refusal {
         Refusal::Memory => Failure::Says("ERR problem inserting into filter"),
+        Refusal::Type => Failure::Says(
+            "ERR a filter that is made once of all its items takes no more: build it again and \
+             import it",
+        ),
         refusal => refusal.into(),
     }
 }

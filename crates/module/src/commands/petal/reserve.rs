@@ -203,7 +203,7 @@ fn milliseconds(word: &[u8]) -> Option<u64> {
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, unit) = word.split_at(digits);
     let each = match unit {
-        b"" | b"ms" => 1,
+        b"ms" => 1,
         b"s" => 1_000,
         b"m" => 60_000,
         b"h" => 3_600_000,
@@ -268,7 +268,7 @@ fn words(plan: &Plan) -> Vec<String> {
         Form::RedisBloom { .. } | Form::RedisCuckoo { .. } => {}
         Form::Window { milliseconds, generations } => {
             match milliseconds {
-                Some(time) => more(&["window", "WINDOW", &time.to_string()]),
+                Some(time) => more(&["window", "WINDOW", &format!("{time}ms")]),
                 None => more(&["window", "LAST"]),
             }
             more(&["GENERATIONS", &generations.to_string()]);
@@ -352,13 +352,15 @@ mod tests {
 
     #[test]
     fn times() {
-        let times = ["12h", "30m", "45s", "1500ms", "1500", "1d", "18446744073709551615"];
-        let expect = [43_200_000, 1_800_000, 45_000, 1500, 1500, 86_400_000, u64::MAX];
+        let times = ["12h", "30m", "45s", "1500ms", "1d", "18446744073709551615ms"];
+        let expect = [43_200_000, 1_800_000, 45_000, 1500, 86_400_000, u64::MAX];
         assert_eq!(times.map(|time| milliseconds(time.as_bytes())), expect.map(Some));
-        for wrong in ["", "0", "0d", "d", "7x", "7D", "-1s", "+1s", "1.5h", "1 s", "1ms "] {
+        for wrong in
+            ["", "0", "7", "1500", "0d", "d", "7x", "7D", "-1s", "+1s", "1.5h", "1 s", "1ms "]
+        {
             assert_eq!(milliseconds(wrong.as_bytes()), None, "{wrong}");
         }
-        for large in ["18446744073709551616", "213503982335d"] {
+        for large in ["18446744073709551616ms", "213503982335d"] {
             assert_eq!(milliseconds(large.as_bytes()), None, "{large}");
         }
     }
