@@ -1,5 +1,6 @@
 //! A replica equals its master to the bit, whatever its own settings are.
 
+use crate::aof::LOOSE;
 use crate::captures::{captures, file};
 use crate::server::{Server, Setup, redisbloom};
 use crate::zoo;
@@ -197,6 +198,13 @@ fn a_replica_of_redisbloom_takes_over() {
     let zoo = zoo::filled_as_redisbloom_can(&theirs, 2000);
     ours.wait_for(&theirs);
     zoo.assert_members(&ours);
+    for line in LOOSE {
+        assert!(!theirs.ask(line).is_error(), "{line}");
+        ours.wait_for(&theirs);
+        let words: Vec<_> = line.split(' ').collect();
+        let chunks = |server| crate::captures::chunks(server, &words[0][..2], words[1]);
+        assert_eq!(chunks(&ours), chunks(&theirs), "{line}");
+    }
     ours.ask("REPLICAOF NO ONE").ok();
     zoo.grow(&ours, 500);
 }
