@@ -41,13 +41,18 @@ pub(crate) fn save(object: &Object, out: &mut impl Save) {
     }
 }
 
-/// Reads an object, and looks at every byte of it.
+/// Reads an object of at most so many bytes, and looks at every byte of it.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Object, String> {
-    match (kind, version) {
-        (Kind::Petal, 1) => load_petal(input),
+pub(crate) fn load(
+    kind: Kind,
+    version: i32,
+    limit: u64,
+    input: &mut impl Load,
+) -> Result<Object, String> {
+    let object = match (kind, version) {
+        (Kind::Petal, 1) => load_petal(limit, input),
         (Kind::RedisBloom, version) => {
             compat::Bloom::load(version, input).map(Object::from).map_err(Refusal::told)
         }
@@ -55,17 +60,19 @@ pub(crate) fn load(kind: Kind, version: i32, input: &mut impl Load) -> Result<Ob
             compat::Cuckoo::load(version, input).map(Object::from).map_err(Refusal::told)
         }
         (kind, version) => Err(format!("{kind:?} of version {version} is not known here")),
+    }?;
+    if object.memory_usage() > limit {
+        return Err(format!("it takes {} bytes: more than the limit", object.memory_usage()));
     }
+    Ok(object)
 }
 
-fn load_petal(input: &mut impl Load) -> Result<Object, String> {
+fn load_petal(limit: u64, input: &mut impl Load) -> Result<Object, String> {
     const CUT: &str = "it is cut short";
-    // What is loaded has been accepted before, whatever the limit is now.
-    const ANY: u64 = u64::MAX;
     let what = input.unsigned().ok_or(CUT)?;
     let mut incoming = match what {
-        PARCEL | PART_OF_PARCEL => Incoming::parcel(ANY),
-        PART_OF_FILE => Incoming::file(ANY),
+        PARCEL | PART_OF_PARCEL => Incoming::parcel(limit),
+        PART_OF_FILE => Incoming::file(limit),
         other => return Err(format!("type {other} of an object is not known here")),
     };
     let mut whole = None;
@@ -81,7 +88,10 @@ fn load_petal(input: &mut impl Load) -> Result<Object, String> {
     }
     match (what, whole) {
         (PARCEL, Some(content)) => Object::of(content),
-        (PART_OF_PARCEL | PART_OF_FILE, None) => Ok(Object::Incoming(Box::new(incoming))),
+        // Of nothing the append-only file could not tell.
+        (PART_OF_PARCEL | PART_OF_FILE, None) if incoming.came() > 0 => {
+            Ok(Object::Incoming(Box::new(incoming)))
+        }
         _ => Err(CUT.to_owned()),
     }
 }

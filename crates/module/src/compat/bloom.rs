@@ -238,7 +238,11 @@ impl Bloom {
 
     /// Puts in the chunk before a position.
     pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refusal> {
-        rows::put_chunk(self.links.iter_mut().map(|link| &mut *link.bits), position, data)
+        let rows = self.links.iter_mut().map(|link| &mut *link.bits);
+        let place = rows::place_of(rows, position, data.len())?;
+        // What was added since the header came stays.
+        place.iter_mut().zip(data).for_each(|(bits, more)| *bits |= more);
+        Ok(())
     }
 }
 

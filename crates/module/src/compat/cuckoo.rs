@@ -432,7 +432,9 @@ impl Cuckoo {
 
     /// Puts in the chunk before a position.
     pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refusal> {
-        rows::put_chunk(self.layers.iter_mut().map(|layer| &mut *layer.slots), position, data)
+        let rows = self.layers.iter_mut().map(|layer| &mut *layer.slots);
+        rows::place_of(rows, position, data.len())?.copy_from_slice(data);
+        Ok(())
     }
 
     fn check_items(&self) -> Result<(), Refusal> {

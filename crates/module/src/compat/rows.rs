@@ -42,24 +42,23 @@ pub(super) fn chunk<'r>(
     None
 }
 
-/// Puts a chunk in that `LOADCHUNK` brings with the position behind it.
-pub(super) fn put_chunk<'r>(
+/// Where a chunk belongs that `LOADCHUNK` brings with the position behind it.
+pub(super) fn place_of<'r>(
     rows: impl Iterator<Item = &'r mut [u8]>,
     position: u64,
-    data: &[u8],
-) -> Result<(), Refusal> {
-    let Some(begin) = position.checked_sub(data.len() as u64) else {
+    length: usize,
+) -> Result<&'r mut [u8], Refusal> {
+    let Some(begin) = position.checked_sub(length as u64) else {
         return Refusal::malformed("a chunk that ends before it is over");
     };
     let mut at = begin.checked_sub(1).ok_or(Refusal::NoRow)?;
     for row in rows {
-        let length = row.len() as u64;
-        if at < length {
-            let place = row.get_mut(at as usize..).and_then(|rest| rest.get_mut(..data.len()));
-            place.ok_or(Refusal::TooLong)?.copy_from_slice(data);
-            return Ok(());
+        let bytes = row.len() as u64;
+        if at < bytes {
+            let place = row.get_mut(at as usize..).and_then(|rest| rest.get_mut(..length));
+            return place.ok_or(Refusal::TooLong);
         }
-        at -= length;
+        at -= bytes;
     }
     Err(Refusal::NoRow)
 }

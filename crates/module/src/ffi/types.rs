@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use petal::Mover;
 
+use crate::config::Settings;
 use crate::object::{Kind, Object};
 use crate::persist::{self, Load, Save};
 use crate::server::abi::{self, Context, Defrag, Digest, Io, Text, Type, TypeMethods};
@@ -245,8 +246,17 @@ impl Load for Loading {
     }
 }
 
+/// Bytes that a value may take: what a file or a master has was accepted before, whatever the limit
+/// is now; what `RESTORE` brings was not.
+fn limit() -> u64 {
+    const ACCEPTED: c_int = abi::FLAG_LOADING | abi::FLAG_ASYNC_LOADING | abi::FLAG_REPLICA;
+    // SAFETY: without a context the server tells of itself only.
+    let flags = unsafe { (api().context_flags)(null_mut()) };
+    if flags & ACCEPTED != 0 { u64::MAX } else { Settings::now().memory_limit }
+}
+
 fn load(io: *mut Io, kind: Kind, version: c_int) -> *mut c_void {
-    guarded(null_mut(), || match persist::load(kind, version, &mut Loading(io)) {
+    guarded(null_mut(), || match persist::load(kind, version, limit(), &mut Loading(io)) {
         Ok(object) => Box::into_raw(counted(object)).cast(),
         Err(what) => {
             let line = server::c_string(&what);

@@ -29,12 +29,16 @@ pub(crate) const READ: c_int = 1;
 pub(crate) const WRITE: c_int = 2;
 pub(crate) const KEY_EMPTY: c_int = 0;
 
+pub(crate) const FLAG_REPLICA: c_int = 1 << 3;
 pub(crate) const FLAG_REPLICATED: c_int = 1 << 12;
 pub(crate) const FLAG_LOADING: c_int = 1 << 13;
 pub(crate) const FLAG_RESP3: c_int = 1 << 22;
+pub(crate) const FLAG_ASYNC_LOADING: c_int = 1 << 23;
 
 /// Read errors are told to whoever reads, instead of ending the server.
 pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
+/// A key that was open to be changed need not have been.
+pub(crate) const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 /// Filters may be loaded from a master while the old ones still answer.
 pub(crate) const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
 
@@ -124,12 +128,13 @@ functions! {
         open_key: c"RedisModule_OpenKey" = fn(*mut Context, *mut Text, c_int) -> *mut Key,
         close_key: c"RedisModule_CloseKey" = fn(*mut Key),
         key_type: c"RedisModule_KeyType" = fn(*mut Key) -> c_int,
-        delete_key: c"RedisModule_DeleteKey" = fn(*mut Key) -> c_int,
+        unlink_key: c"RedisModule_UnlinkKey" = fn(*mut Key) -> c_int,
         value_type: c"RedisModule_ModuleTypeGetType" = fn(*mut Key) -> *mut Type,
         value: c"RedisModule_ModuleTypeGetValue" = fn(*mut Key) -> *mut c_void,
         set_value: c"RedisModule_ModuleTypeSetValue" = fn(*mut Key, *mut Type, *mut c_void) -> c_int,
         replicate_verbatim: c"RedisModule_ReplicateVerbatim" = fn(*mut Context) -> c_int,
         replicate: c"RedisModule_Replicate" = fn(*mut Context, *const c_char, *const c_char; ...) -> c_int,
+        signal_modified: c"RedisModule_SignalModifiedKey" = fn(*mut Context, *mut Text) -> c_int,
         notify: c"RedisModule_NotifyKeyspaceEvent" = fn(*mut Context, c_int, *const c_char, *mut Text) -> c_int,
         context_flags: c"RedisModule_GetContextFlags" = fn(*mut Context) -> c_int,
         milliseconds: c"RedisModule_Milliseconds" = fn() -> c_longlong,

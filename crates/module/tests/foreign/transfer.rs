@@ -148,3 +148,95 @@ fn a_file_that_is_too_large_is_refused_by_its_header() {
     assert!(push(&there, "fixed", 0, &file[..4096]).is_error());
     assert_eq!(there.ask("EXISTS fixed").int(), 0);
 }
+
+/// The command line counts seconds, the server milliseconds.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn windows_of_time_are_not_exchanged() {
+    let server = Server::new();
+    server.ask("PETAL.RESERVE last 0.01 200 LAST").ok();
+    server.ask("PETAL.RESERVE time 0.01 200 WINDOW 1d").ok();
+    for key in ["last", "time"] {
+        server.ask(&format!("BF.ADD {key} a"));
+    }
+    let refusal = server.ask("PETAL.EXPORT time 0");
+    assert!(refusal.error().starts_with("ERR a window by time"), "{refusal:?}");
+    let file = export(&server, "last", 1 << 20);
+    import(&server, "again", &file, 1000);
+    assert_eq!(server.ask("BF.EXISTS again a").int(), 1);
+
+    let timed = petal::WindowedBloomFilter::builder().keys(200).rate(0.01).time(3600).build();
+    let mut file = Vec::new();
+    timed.unwrap().write_to(&mut file, "").unwrap();
+    push(&server, "timed", 0, &file[..1000]);
+    let refusal = push(&server, "timed", 1000, &file[1000..]);
+    assert!(refusal.error().starts_with("ERR a window by time"), "{refusal:?}");
+    assert_eq!(server.ask("EXISTS timed").int(), 0);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn an_import_keeps_its_time_to_live_and_tells_how_far_it_is() {
+    let (here, there) = (source(), Server::new());
+    let file = export(&here, "fixed", 1 << 20);
+    push(&there, "fixed", 0, &file[..5000]);
+    assert_eq!(there.ask("PETAL.INFO fixed").field("type").text(), "incomplete");
+    let info = there.ask("PETAL.INFO fixed FULL");
+    assert_eq!(info.field("bytes-come").int(), 5000);
+    assert_eq!(info.field("bytes-in-all").int(), file.len() as i64);
+    there.ask("EXPIRE fixed 1000");
+    push(&there, "fixed", 5000, &file[5000..]);
+    assert_whole(&there, "fixed");
+    assert!(there.ask("TTL fixed").int() > 900);
+    assert_eq!(there.info("petal_filters"), "1");
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn pieces_without_bytes_and_numbers_from_nowhere_are_refused() {
+    let (here, there) = (source(), Server::new());
+    assert!(push(&there, "k", 0, b"").is_error());
+    assert_eq!(there.ask("EXISTS k").int(), 0);
+    let front = here.ask("BF.SCANDUMP fixed 0").items()[1].bytes().to_vec();
+    there.ask_words(&[&b"BF.LOADCHUNK"[..], b"k", b"1", &front]).ok();
+    for number in ["0", "-1", "9223372036854775807", "1"] {
+        let words = [&b"BF.LOADCHUNK"[..], b"k", number.as_bytes(), b"bytes"];
+        assert!(there.ask_words(&words).is_error(), "{number}");
+    }
+    assert!(there.is_alive());
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn restore_is_held_to_the_limit_and_what_was_accepted_is_not() {
+    let small = "--petal.memory-limit 10kb";
+    let (mut here, replica) = (Setup::new().words(small).start(), Server::new());
+    here.ask("CONFIG SET petal.memory-limit 0").ok();
+    replica.ask("CONFIG SET petal.memory-limit 10kb").ok();
+    here.ask("BF.RESERVE fixed 0.001 20000 NONSCALING").ok();
+    let dump = here.ask("DUMP fixed").bytes().to_vec();
+    let file = export(&here, "fixed", 1 << 20);
+    push(&here, "part", 0, &file[..100]);
+    let part = here.ask("DUMP part").bytes().to_vec();
+    let restore = |server: &Server, key: &str, dump: &[u8]| {
+        server.ask_words(&[&b"RESTORE"[..], key.as_bytes(), b"0", dump])
+    };
+    assert!(restore(&replica, "fixed", &dump).is_error());
+    restore(&replica, "part", &part).ok();
+    assert!(push(&replica, "part", 100, &file[100..5000]).is_error());
+    assert_eq!(replica.ask("EXISTS fixed part").int(), 0);
+
+    // A replica takes what its master has taken: as a stream, and as commands.
+    replica.follow(&here);
+    replica.wait_for(&here);
+    restore(&here, "more", &dump).ok();
+    push(&here, "part", 100, &file[100..5000]);
+    replica.wait_for(&here);
+    assert_eq!(replica.digest(), here.digest());
+
+    // And so does a server that starts again; what goes on then has a limit.
+    here.restart();
+    assert_eq!(here.ask("EXISTS fixed more part").int(), 3);
+    assert!(push(&here, "part", 5000, &file[5000..6000]).is_error());
+    assert_eq!(here.ask("EXISTS part").int(), 0);
+}

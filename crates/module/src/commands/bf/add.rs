@@ -1,5 +1,7 @@
 //! `BF.ADD`, `BF.MADD` and `BF.INSERT`.
 
+use petal::HashSpec;
+
 use super::create::Wanted;
 use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
@@ -219,6 +221,9 @@ impl Command for Insert {
 /// A seed of 32 bytes, as valkey-bloom takes them, as a key of 16.
 fn folded(seed: &[u8]) -> Option<[u8; 16]> {
     let (first, second) = seed.split_first_chunk::<16>()?;
-    let second: &[u8; 16] = second.try_into().ok()?;
-    Some(std::array::from_fn(|at| first[at] ^ second[at]))
+    if second.len() != 16 {
+        return None;
+    }
+    let [low, high] = HashSpec::wide_keyed(*first).hash_wide(second);
+    Some((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }

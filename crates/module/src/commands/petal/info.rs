@@ -35,7 +35,7 @@ impl Command for Info {
             _ => return Err(Failure::Arity),
         };
         let key = call.read(1);
-        let fields = fields(key.object().known()?.ok_or(NOT_FOUND)?, full);
+        let fields = fields(key.object().any()?.ok_or(NOT_FOUND)?, full);
         call.map(fields.len());
         for (name, value) in fields {
             call.simple(name);
@@ -61,6 +61,14 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     let text = |text: &str| Value::Text(text.to_owned());
     let mut fields = Vec::new();
     let mut tell = |name, value| fields.push((name, value));
+    if let Object::Incoming(incoming) = object {
+        // Of a filter that is still coming nothing else is known.
+        tell(c"type", text("incomplete"));
+        tell(c"bytes-come", Value::Count(incoming.came()));
+        tell(c"bytes-in-all", Value::Count(incoming.total()));
+        tell(c"memory", Value::Count(object.memory_usage()));
+        return fields;
+    }
     let (face, figures) = (object.face(), object.figures());
     match (face, object.kind()) {
         (Some(face), _) => {
@@ -70,14 +78,13 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         }
         (None, Kind::RedisBloom) => tell(c"type", text("redisbloom")),
         (None, Kind::RedisCuckoo) => tell(c"type", text("redisbloom-cuckoo")),
-        (None, Kind::Petal) if object.deleting().is_some() => tell(c"type", text("cuckoo")),
-        (None, Kind::Petal) => match object {
-            Object::Incoming(_) => tell(c"type", text("incomplete")),
-            _ => tell(c"type", text("quotient")),
-        },
+        (None, Kind::Petal) => tell(c"type", text("cuckoo")),
     }
     tell(c"capacity", Value::Count(figures.capacity));
-    tell(c"error-rate", Value::Number(figures.rate));
+    // RedisBloom's cuckoo filters promise none.
+    if figures.rate > 0.0 {
+        tell(c"error-rate", Value::Number(figures.rate));
+    }
     tell(c"items", Value::Count(figures.items));
     tell(c"memory", Value::Count(figures.size));
     tell(c"layers", Value::Count(figures.layers));
@@ -99,17 +106,14 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             AnyFilter::Scalable(filter) => {
                 tell(c"layer-room", Value::Count(filter.layer_capacity_left()));
             }
-            AnyFilter::Counting(filter) => tell(c"highest-count", Value::Count(filter.most())),
+            AnyFilter::Counting(filter) => tell(c"most-counted", Value::Count(filter.most())),
             AnyFilter::CountingClassic(filter) => {
-                tell(c"highest-count", Value::Count(filter.most()));
+                tell(c"most-counted", Value::Count(filter.most()));
             }
             _ => {}
         },
-        Object::Incoming(incoming) => {
-            tell(c"bytes-come", Value::Count(incoming.came()));
-            tell(c"bytes-in-all", Value::Count(incoming.total()));
+        Object::Chain(_) | Object::Incoming(_) | Object::RedisBloom(_) | Object::RedisCuckoo(_) => {
         }
-        Object::Chain(_) | Object::RedisBloom(_) | Object::RedisCuckoo(_) => {}
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));
