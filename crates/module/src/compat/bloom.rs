@@ -80,15 +80,13 @@ impl Bloom {
         if bytes > limit {
             return Err(Refusal::Limit);
         }
-        self.links.try_reserve_exact(1).map_err(|_| Refusal::Memory)?;
-        self.links.push(Link::new(plan, size)?);
-        Ok(())
+        rows::push(&mut self.links, Link::new(plan, size)?)
     }
 
     /// A copy.
     pub(crate) fn copy(&self) -> Result<Self, Refusal> {
         let mut links = Vec::new();
-        links.try_reserve(self.links.len()).map_err(|_| Refusal::Memory)?;
+        links.try_reserve_exact(self.links.len()).map_err(|_| Refusal::Memory)?;
         for Link { plan, size, bits } in &self.links {
             links.push(Link { plan: *plan, size: *size, bits: rows::copied(bits)? });
         }
@@ -302,9 +300,9 @@ impl Bloom {
         }
         let mut chain = Self { size, options, growth, links: Vec::new() };
         for _ in 0..count {
-            match Link::read(options, input)? {
-                Ok(link) => chain.links.push(link),
-                Err(refused) => return Some(Err(refused)),
+            let link = Link::read(options, input)?;
+            if let Err(refused) = link.and_then(|link| rows::push(&mut chain.links, link)) {
+                return Some(Err(refused));
             }
         }
         let keys = chain.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.size));

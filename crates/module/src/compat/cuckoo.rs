@@ -228,15 +228,14 @@ impl Cuckoo {
 
     /// Adds an empty layer.
     fn push_checked(&mut self) -> Result<(), Refusal> {
-        self.layers.try_reserve_exact(1).map_err(|_| Refusal::Memory)?;
-        self.layers.push(Layer::new(&self.plan, self.layers())?);
-        Ok(())
+        let layer = Layer::new(&self.plan, self.layers())?;
+        rows::push(&mut self.layers, layer)
     }
 
     /// A copy.
     pub(crate) fn copy(&self) -> Result<Self, Refusal> {
         let mut layers = Vec::new();
-        layers.try_reserve(self.layers.len()).map_err(|_| Refusal::Memory)?;
+        layers.try_reserve_exact(self.layers.len()).map_err(|_| Refusal::Memory)?;
         for layer in &self.layers {
             layers.push(Layer { slots: rows::copied(&layer.slots)?, ..*layer });
         }
@@ -505,9 +504,9 @@ impl Cuckoo {
                     "a layer with more or fewer buckets than its place has",
                 ));
             }
-            match Layer::over(&plan, layer, slots) {
-                Ok(layer) => filter.layers.push(layer),
-                Err(refused) => return Some(Err(refused)),
+            let layer = Layer::over(&plan, layer, slots);
+            if let Err(refused) = layer.and_then(|layer| rows::push(&mut filter.layers, layer)) {
+                return Some(Err(refused));
             }
         }
         Some(filter.check_items().map(|()| filter))

@@ -17,6 +17,13 @@ pub(super) fn copied(row: &[u8]) -> Result<Box<[u8]>, Refusal> {
     copied_bytes(row).ok_or(Refusal::Memory)
 }
 
+/// Puts a layer behind others, in no more memory than they take.
+pub(super) fn push<T>(layers: &mut Vec<T>, layer: T) -> Result<(), Refusal> {
+    layers.try_reserve_exact(1).map_err(|_| Refusal::Memory)?;
+    layers.push(layer);
+    Ok(())
+}
+
 /// The chunk that `SCANDUMP` gives after this position, and the position behind it; none behind
 /// the last. Position 1 is before the first byte.
 pub(super) fn chunk<'r>(

@@ -31,7 +31,7 @@ fn the_log_is_replayed_to_the_bit() {
 }
 
 /// Commands that RedisBloom accepts, and a client of petal's may not say.
-const LOOSE: &[&str] = &[
+pub(crate) const LOOSE: &[&str] = &[
     "BF.INSERT i1 CAP 1000 ITEMS a b",
     "BF.INSERT i2 CRAZY 7 ITEMS a",
     "BF.INSERT i3 ERR 0.1 IT a",

@@ -1,5 +1,6 @@
 //! A replica equals its master to the bit, whatever its own settings are.
 
+use crate::aof::LOOSE;
 use crate::captures::{captures, file};
 use crate::server::{Server, Setup, redisbloom};
 use crate::zoo;
@@ -110,14 +111,17 @@ fn deletions_and_chunks_reach_the_replica() {
 fn a_compaction_reaches_the_replica_whatever_it_changed() {
     for layout in LAYOUTS {
         let (master, replica) = pair(layout);
-        master.ask("CF.RESERVE cuckoo 16 EXPANSION 2").ok();
-        for number in 0..60 {
+        master.ask("CF.RESERVE cuckoo 16 EXPANSION 1").ok();
+        for number in 0..200 {
             master.ask(&format!("CF.ADD cuckoo item:{number}"));
         }
-        for number in 0..60 {
+        for number in 0..150 {
             master.ask(&format!("CF.DEL cuckoo item:{number}"));
-            master.ask("CF.COMPACT cuckoo").ok();
-            assert_same(&master, &replica);
+            // RedisBloom has just compacted the newest layers: of the others no figure tells.
+            if master.ask("CF.INFO cuckoo").field("Number of items deleted").int() == 0 {
+                master.ask("CF.COMPACT cuckoo").ok();
+                assert_same(&master, &replica);
+            }
         }
     }
 }
@@ -194,6 +198,13 @@ fn a_replica_of_redisbloom_takes_over() {
     let zoo = zoo::filled_as_redisbloom_can(&theirs, 2000);
     ours.wait_for(&theirs);
     zoo.assert_members(&ours);
+    for line in LOOSE {
+        assert!(!theirs.ask(line).is_error(), "{line}");
+        ours.wait_for(&theirs);
+        let words: Vec<_> = line.split(' ').collect();
+        let chunks = |server| crate::captures::chunks(server, &words[0][..2], words[1]);
+        assert_eq!(chunks(&ours), chunks(&theirs), "{line}");
+    }
     ours.ask("REPLICAOF NO ONE").ok();
     zoo.grow(&ours, 500);
 }
