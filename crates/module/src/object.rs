@@ -4,7 +4,7 @@ mod deleting;
 mod sets;
 
 use petal::{
-    Answers, AnyFilter, HashSpec, Image, Membership, Mover, ScalableBloomFilter,
+    Answers, AnyFilter, BloomFilter, HashSpec, Image, Membership, Mover, ScalableBloomFilter,
     WindowedBloomFilter,
 };
 
@@ -77,6 +77,7 @@ pub(crate) struct Figures {
 /// A key that is looked for.
 pub(crate) enum Asked<'o, 'k> {
     Scalable(&'o ScalableBloomFilter, u64),
+    Bloom(&'o BloomFilter, u64),
     Other(&'o Object, &'k [u8]),
 }
 
@@ -86,6 +87,7 @@ impl Asked<'_, '_> {
     pub(crate) fn found(self, clock: &impl Clock) -> bool {
         match self {
             Self::Scalable(filter, hash) => filter.contains_hash(hash),
+            Self::Bloom(filter, hash) => filter.contains_hash(hash),
             Self::Other(object, key) => object.contains(key, clock),
         }
     }
@@ -203,14 +205,20 @@ impl Object {
     /// something else to do.
     #[inline]
     pub(crate) fn ask<'o, 'k>(&'o self, key: &'k [u8]) -> Asked<'o, 'k> {
-        if let Self::Filter(filter) = self
-            && let AnyFilter::Scalable(filter) = &**filter
-        {
-            let hash = filter.hash_spec().hash(key);
-            filter.prefetch_hash(hash);
-            return Asked::Scalable(filter, hash);
+        let Self::Filter(filter) = self else { return Asked::Other(self, key) };
+        match &**filter {
+            AnyFilter::Scalable(filter) => {
+                let hash = filter.hash_spec().hash(key);
+                filter.prefetch_hash(hash);
+                Asked::Scalable(filter, hash)
+            }
+            AnyFilter::Bloom(filter) => {
+                let hash = filter.hash_spec().hash(key);
+                filter.prefetch_hash(hash);
+                Asked::Bloom(filter, hash)
+            }
+            _ => Asked::Other(self, key),
         }
-        Asked::Other(self, key)
     }
 
     /// Whether a key may be there, at this time.
@@ -266,6 +274,7 @@ impl Object {
         match self {
             Self::Filter(filter) => match &**filter {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
+                AnyFilter::Quotient(filter) => filter.len() >= filter.shape().capacity(),
                 _ => false,
             },
             Self::RedisBloom(filter) => filter.is_full(),
@@ -307,14 +316,20 @@ impl Object {
     /// Puts a key in; whether it was new.
     #[inline]
     pub(crate) fn insert(&mut self, key: &[u8], limit: u64) -> Result<bool, Refusal> {
-        if let Self::Window(filter) = self {
-            return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
-        }
-        if let Self::Filter(filter) = self
-            && let AnyFilter::Scalable(filter) = &mut **filter
-            && filter.layer_capacity_left() > 0
-        {
-            return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
+        match self {
+            Self::Window(filter) => {
+                return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
+            }
+            Self::Filter(filter) => match &mut **filter {
+                AnyFilter::Scalable(filter) if filter.layer_capacity_left() > 0 => {
+                    return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
+                }
+                AnyFilter::Bloom(filter) if left(filter.planned_keys(), filter.inserted()) > 0 => {
+                    return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
+                }
+                _ => {}
+            },
+            _ => {}
         }
         let inserted = self.insert_all(std::iter::once(key), limit);
         // There is no answer where none was taken.
@@ -373,7 +388,7 @@ impl Object {
         if let Self::RedisBloom(filter) = self {
             return Figures {
                 capacity: filter.capacity(),
-                size: filter.memory_usage(),
+                size: filter.size(),
                 layers: filter.links(),
                 items: filter.len(),
                 expansion: filter.growth().map(u64::from),

@@ -28,8 +28,8 @@ pub(crate) const MARK: [u8; 12] = *b"\xffpetal\r\n\xff\xff\xff\xff";
 const VERSION: u32 = 1;
 /// Words of what a row is besides its filters.
 pub(crate) const WORDS: usize = 5;
-/// More filters than a row ever has.
-const MOST_IMAGES: u32 = 1 << 17;
+/// More filters than a row ever has: each is twice as large as the one before.
+const MOST_IMAGES: u32 = 64;
 /// Bytes of an image's header.
 const HEADER: usize = 256;
 

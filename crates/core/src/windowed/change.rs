@@ -112,7 +112,9 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         let run = lines * self.generations() as usize;
         let runs = self.store.lines_mut().chunks_exact_mut(run);
         for run in runs {
-            run[slot * lines..(slot + 1) * lines].fill(Line::ZERO);
+            // Memory that nobody has written to stays so.
+            let used = run[slot * lines..(slot + 1) * lines].iter_mut();
+            used.filter(|line| **line != Line::ZERO).for_each(|line| *line = Line::ZERO);
         }
     }
 

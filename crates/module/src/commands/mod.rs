@@ -9,7 +9,7 @@ mod words;
 use std::ops::{Deref, Range};
 
 use crate::ffi::{Call, Entry, Failure, Found, Word};
-use crate::object::{Clock, Object, Refusal};
+use crate::object::{Clock, Kind, Object, Refusal};
 use crate::plan::Plan;
 
 /// All of them.
@@ -111,9 +111,10 @@ fn added(call: &Call<'_>, object: &Object, added: Added) {
         let time = [Word::Bytes(time.as_bytes())].into_iter();
         let words: Vec<_> = key.chain(time).chain(items.map(Word::Same)).collect();
         call.replicate(c"PETAL.SEENAT", &words);
-    } else if same {
+    } else if same && !(object.kind() == Kind::RedisBloom && call.is_own()) {
         call.replicate_same();
     } else {
+        // RedisBloom knows no commands of petal's.
         call.replicate(c"BF.MADD", &key.chain(items.map(Word::Same)).collect::<Vec<_>>());
     }
     if any_new {

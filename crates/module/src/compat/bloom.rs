@@ -37,6 +37,11 @@ struct Link {
 }
 
 impl Link {
+    /// Bytes of memory that it takes.
+    fn bytes(plan: &LinkPlan) -> u64 {
+        (size_of::<Self>() as u64).saturating_add(plan.bytes())
+    }
+
     fn new(plan: LinkPlan, size: u64) -> Result<Self, Refusal> {
         Ok(Self { plan, size, bits: zeroed(plan.bytes())? })
     }
@@ -71,11 +76,11 @@ impl Bloom {
 
     /// Adds an empty link, with what is said of its keys.
     fn push(&mut self, plan: LinkPlan, size: u64, limit: u64) -> Result<(), Refusal> {
-        let bytes = self.memory_usage().saturating_add(LINK_BYTES).saturating_add(plan.bytes());
+        let bytes = self.memory_usage().saturating_add(Link::bytes(&plan));
         if bytes > limit {
             return Err(Refusal::Limit);
         }
-        self.links.try_reserve(1).map_err(|_| Refusal::Memory)?;
+        self.links.try_reserve_exact(1).map_err(|_| Refusal::Memory)?;
         self.links.push(Link::new(plan, size)?);
         Ok(())
     }
@@ -127,7 +132,7 @@ impl Bloom {
         let (mut keys, mut memory) = (self.capacity(), self.memory_usage());
         let mut last = self.links.last().map(|link| link.plan).filter(|_| self.growth().is_some());
         while let Some(plan) = last.and_then(|last| last.next(self.growth, self.options)) {
-            memory = memory.saturating_add(LINK_BYTES).saturating_add(plan.bytes());
+            memory = memory.saturating_add(Link::bytes(&plan));
             if memory > bytes {
                 break;
             }
@@ -153,8 +158,14 @@ impl Bloom {
         self.links.last().is_none_or(|link| link.size >= link.plan.capacity())
     }
 
-    /// Bytes that it takes, as RedisBloom counts them.
+    /// Bytes of memory that it takes.
     pub(crate) fn memory_usage(&self) -> u64 {
+        let bits: u64 = self.links.iter().map(|link| link.bits.len() as u64).sum();
+        (size_of::<Self>() + self.links.capacity() * size_of::<Link>()) as u64 + bits
+    }
+
+    /// Bytes that it takes, as RedisBloom counts them.
+    pub(crate) fn size(&self) -> u64 {
         let links = self.links.iter().map(|link| LINK_BYTES + link.bits.len() as u64);
         CHAIN_BYTES + links.sum::<u64>()
     }
@@ -211,9 +222,10 @@ impl Bloom {
         if length != bytes.len() {
             return Refusal::malformed("more bytes than a header has");
         }
-        let all = header.links.iter().fold(CHAIN_BYTES, |sum, (plan, _)| {
-            sum.saturating_add(LINK_BYTES).saturating_add(plan.bytes())
-        });
+        let all = header
+            .links
+            .iter()
+            .fold(size_of::<Self>() as u64, |sum, (plan, _)| sum.saturating_add(Link::bytes(plan)));
         if all > limit {
             return Err(Refusal::Limit);
         }
@@ -228,7 +240,11 @@ impl Bloom {
 
     /// Puts in the chunk before a position.
     pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refusal> {
-        rows::put_chunk(self.links.iter_mut().map(|link| &mut *link.bits), position, data)
+        let rows = self.links.iter_mut().map(|link| &mut *link.bits);
+        let place = rows::place_of(rows, position, data.len())?;
+        // What was added since the header came stays.
+        place.iter_mut().zip(data).for_each(|(bits, more)| *bits |= more);
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 //! be moved without their keys. Buckets of a layer are a power of two, and those of the next are a
 //! power of two as many: a mark's place in a layer tells its place in all before.
 //!
-//! Invariants: there is a layer; layer i has `buckets · expansion^i` buckets.
+//! Invariants: there are 1 to [`MOST_LAYERS`] layers; layer i has `buckets · expansion^i` buckets.
 //!
 //! Source: Fan, Andersen, Kaminsky & Mitzenmacher 2014, "Cuckoo filter: practically better than
 //! Bloom".
@@ -26,6 +26,11 @@ const LARGEST_LAYER: u64 = 1 << 32;
 const HEADER: usize = 38;
 /// What files say nothing of that were written before these could be chosen.
 const FIRST: CuckooPlan = CuckooPlan { buckets: 0, bucket_size: 2, iterations: 20, expansion: 1 };
+
+/// Layers that there can be. RedisBloom counts them in 16 bits and stops at 32 if nothing else is
+/// set; every question looks into each, and those of a header of 38 bytes shall not take
+/// milliseconds.
+const MOST_LAYERS: u64 = 1024;
 
 /// What a filter is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +81,12 @@ impl CuckooPlan {
         Some(bytes).filter(|bytes| *bytes <= LARGEST_LAYER)
     }
 
-    /// Bytes of so many layers, and what RedisBloom counts beside them, if they are at most so
-    /// many.
+    /// Whether a filter of so many layers takes at most so many bytes.
     fn check_bytes(&self, layers: u64, limit: u64) -> Result<(), Refusal> {
-        let mut all = FILTER_BYTES;
+        let mut all = size_of::<Cuckoo>() as u64;
+        let beside = size_of::<Layer>() as u64;
         for layer in 0..layers {
-            let bytes = self.bytes_of(layer).and_then(|bytes| bytes.checked_add(LAYER_BYTES));
+            let bytes = self.bytes_of(layer).and_then(|bytes| bytes.checked_add(beside));
             all = bytes.and_then(|bytes| all.checked_add(bytes)).ok_or(Refusal::Limit)?;
             if all > limit {
                 return Err(Refusal::Limit);
@@ -223,7 +228,7 @@ impl Cuckoo {
 
     /// Adds an empty layer.
     fn push_checked(&mut self) -> Result<(), Refusal> {
-        self.layers.try_reserve(1).map_err(|_| Refusal::Memory)?;
+        self.layers.try_reserve_exact(1).map_err(|_| Refusal::Memory)?;
         self.layers.push(Layer::new(&self.plan, self.layers())?);
         Ok(())
     }
@@ -286,8 +291,14 @@ impl Cuckoo {
         self.layers.iter().map(|layer| layer.slots.len() as u64).sum()
     }
 
-    /// Bytes that it takes, as RedisBloom counts them.
+    /// Bytes of memory that it takes.
     pub(crate) fn memory_usage(&self) -> u64 {
+        let layers = self.layers.capacity() * size_of::<Layer>();
+        (size_of::<Self>() + layers) as u64 + self.slots()
+    }
+
+    /// Bytes that it takes, as RedisBloom counts them.
+    pub(crate) fn size(&self) -> u64 {
         FILTER_BYTES + LAYER_BYTES * self.layers() + self.slots()
     }
 }
@@ -295,19 +306,18 @@ impl Cuckoo {
 // ---- Changed ------------------------------------------------------------------------------------
 
 impl Cuckoo {
-    /// Puts a key in once more; if it has to grow, to so many bytes at most. With so many layers it
-    /// takes nothing any more, whatever is free: RedisBloom's answer.
-    pub(crate) fn insert(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
-        if self.layers() >= layers {
-            return Err(Refusal::Layers);
-        }
+    /// Puts a key in once more. Only if it has to grow it asks to how many bytes at most.
+    pub(crate) fn insert(&mut self, hash: u64, limit: impl FnOnce() -> u64) -> Result<(), Refusal> {
         let place = Place::of(hash);
         let free = self.layers.iter_mut().rev().any(|layer| layer.replace(place, 0, place.mark));
         if !free && !self.kick(place) {
             if self.plan.expansion == 0 {
                 return Err(Refusal::Full);
             }
-            self.push(limit)?;
+            if self.layers() >= MOST_LAYERS {
+                return Err(Refusal::Layers);
+            }
+            self.push(limit())?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));
         }
         self.items = self.items.saturating_add(1);
@@ -423,7 +433,9 @@ impl Cuckoo {
 
     /// Puts in the chunk before a position.
     pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), Refusal> {
-        rows::put_chunk(self.layers.iter_mut().map(|layer| &mut *layer.slots), position, data)
+        let rows = self.layers.iter_mut().map(|layer| &mut *layer.slots);
+        rows::place_of(rows, position, data.len())?.copy_from_slice(data);
+        Ok(())
     }
 
     fn check_items(&self) -> Result<(), Refusal> {
@@ -431,9 +443,9 @@ impl Cuckoo {
     }
 }
 
-/// RedisBloom counts layers in 16 bits; a filter that does not grow has one.
+/// A filter that does not grow has one layer.
 fn check_layers(plan: CuckooPlan, layers: u64) -> Result<(), Refusal> {
-    let most = if plan.expansion == 0 { 1 } else { u64::from(u16::MAX) };
+    let most = if plan.expansion == 0 { 1 } else { MOST_LAYERS };
     if (1..=most).contains(&layers) {
         Ok(())
     } else {

@@ -79,7 +79,7 @@ pub(super) fn use_cuckoo(fields: &Fields, version: i32) -> bool {
     let limit = filter.memory_usage().saturating_add(1 << 20);
     let added: Vec<_> = (0..50u32)
         .map(|key| Cuckoo::hash(&key.to_le_bytes()))
-        .take_while(|hash| filter.insert(*hash, 100, limit).is_ok())
+        .take_while(|hash| filter.insert(*hash, || limit).is_ok())
         .collect();
     assert!(added.iter().all(|hash| filter.contains(*hash) && filter.count(*hash) > 0));
     let mut saved = Fields::default();
@@ -141,7 +141,7 @@ fn filters(source: &mut Source<'_>) -> (Bloom, Cuckoo) {
     let mut cuckoo = Cuckoo::new(plan, u64::MAX).unwrap();
     for key in 0..source.byte() {
         _ = bloom.add(bloom.hash(&[key]), 1 << 20);
-        _ = cuckoo.insert(Cuckoo::hash(&[key]), 9, 1 << 20);
+        _ = cuckoo.insert(Cuckoo::hash(&[key]), || 1 << 20);
     }
     (bloom, cuckoo)
 }
@@ -198,7 +198,7 @@ pub(crate) fn chunks(data: &[u8]) {
         if let Some(Ok(filter)) = &mut cuckoo {
             assert!(filter.memory_usage() <= LIMIT);
             _ = filter.put_chunk(position, &bytes);
-            let added = filter.insert(Cuckoo::hash(&key), 32, LIMIT);
+            let added = filter.insert(Cuckoo::hash(&key), || LIMIT);
             assert!(added.is_err() || filter.contains(Cuckoo::hash(&key)));
             filter.delete(Cuckoo::hash(&bytes));
             if position % 16 == 0 {

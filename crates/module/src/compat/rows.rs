@@ -2,7 +2,7 @@
 //! over the end of a row.
 
 use crate::refusal::Refusal;
-use crate::server::zeroed_bytes;
+use crate::server::{copied_bytes, zeroed_bytes};
 
 /// What `SCANDUMP` gives at once.
 const LONGEST_CHUNK: u64 = 16 << 20;
@@ -14,9 +14,7 @@ pub(super) fn zeroed(bytes: u64) -> Result<Box<[u8]>, Refusal> {
 
 /// A row with the same bytes.
 pub(super) fn copied(row: &[u8]) -> Result<Box<[u8]>, Refusal> {
-    let mut copy = zeroed(row.len() as u64)?;
-    copy.copy_from_slice(row);
-    Ok(copy)
+    copied_bytes(row).ok_or(Refusal::Memory)
 }
 
 /// The chunk that `SCANDUMP` gives after this position, and the position behind it; none behind
@@ -37,24 +35,23 @@ pub(super) fn chunk<'r>(
     None
 }
 
-/// Puts a chunk in that `LOADCHUNK` brings with the position behind it.
-pub(super) fn put_chunk<'r>(
+/// Where a chunk belongs that `LOADCHUNK` brings with the position behind it.
+pub(super) fn place_of<'r>(
     rows: impl Iterator<Item = &'r mut [u8]>,
     position: u64,
-    data: &[u8],
-) -> Result<(), Refusal> {
-    let Some(begin) = position.checked_sub(data.len() as u64) else {
+    length: usize,
+) -> Result<&'r mut [u8], Refusal> {
+    let Some(begin) = position.checked_sub(length as u64) else {
         return Refusal::malformed("a chunk that ends before it is over");
     };
     let mut at = begin.checked_sub(1).ok_or(Refusal::NoRow)?;
     for row in rows {
-        let length = row.len() as u64;
-        if at < length {
-            let place = row.get_mut(at as usize..).and_then(|rest| rest.get_mut(..data.len()));
-            place.ok_or(Refusal::TooLong)?.copy_from_slice(data);
-            return Ok(());
+        let bytes = row.len() as u64;
+        if at < bytes {
+            let place = row.get_mut(at as usize..).and_then(|rest| rest.get_mut(..length));
+            return place.ok_or(Refusal::TooLong);
         }
-        at -= length;
+        at -= bytes;
     }
     Err(Refusal::NoRow)
 }

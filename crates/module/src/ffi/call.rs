@@ -113,6 +113,11 @@ impl<'a> Call<'a> {
         flags & (abi::FLAG_REPLICATED | abi::FLAG_LOADING) != 0
     }
 
+    /// Whether the command is one of petal's own.
+    pub(crate) fn is_own(&self) -> bool {
+        self.word(0).get(..6).is_some_and(|name| name.eq_ignore_ascii_case(b"petal."))
+    }
+
     /// Whether the client speaks RESP3.
     pub(crate) fn is_resp3(&self) -> bool {
         // SAFETY: the context lives.
@@ -248,15 +253,28 @@ impl<'a> Call<'a> {
 
     // ---- What others are told -------------------------------------------------------------------
 
-    /// Tells replicas and the append-only file this very command.
+    /// Tells those who watch the key that it has changed. Whatever changes one is told to replicas,
+    /// and only that.
+    #[inline]
+    fn changed(&self) {
+        if let Some(key) = self.words.get(1) {
+            // SAFETY: context and key live.
+            unsafe { (api().signal_modified)(self.context, *key) };
+        }
+    }
+
+    /// Tells replicas and the append-only file this very command, which has changed the key of its
+    /// first word.
     #[inline]
     pub(crate) fn replicate_same(&self) {
+        self.changed();
         // SAFETY: the context lives.
         unsafe { (api().replicate_verbatim)(self.context) };
     }
 
-    /// Tells replicas and the append-only file another command instead.
+    /// As above, by another command.
     pub(crate) fn replicate(&self, command: &CStr, words: &[Word<'_>]) {
+        self.changed();
         let mut made = Vec::new();
         let mut texts = Vec::with_capacity(words.len());
         for word in words {

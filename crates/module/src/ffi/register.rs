@@ -10,7 +10,7 @@ use super::{Call, Command, Failure, NAME, types};
 use crate::about::{About, Arg};
 use crate::config::{self, Choice, Number, Rate};
 use crate::server::abi::{self, Context, Info, Text};
-use crate::server::{api, bytes_of, held, warn};
+use crate::server::{api, bytes_of, c_string, held, warn};
 
 /// A command as the server takes it.
 #[derive(Clone, Copy)]
@@ -62,7 +62,8 @@ pub(super) fn everything(
             return Err("a module of this name is loaded".to_owned());
         }
         (api().set_module_attribs)(context, NAME.as_ptr(), version(), abi::API_VERSION);
-        let options = abi::HANDLE_IO_ERRORS | abi::HANDLE_REPL_ASYNC_LOAD;
+        let options =
+            abi::HANDLE_IO_ERRORS | abi::HANDLE_REPL_ASYNC_LOAD | abi::NO_IMPLICIT_SIGNAL_MODIFIED;
         (api().set_module_options)(context, options);
     }
     types::register(context)?;
@@ -137,7 +138,12 @@ fn command(context: *mut Context, entry: &Entry) -> Result<(), String> {
             return Err(refused("the description"));
         }
         if let Some(set) = api().set_acl_categories {
-            set(command, entry.about.categories.as_ptr());
+            // It takes the place of what the server makes of the flags.
+            let words = entry.about.flags.to_string_lossy();
+            let kind = if words.contains("readonly") { "read" } else { "write" };
+            let speed = if words.contains("fast") { "fast" } else { "slow" };
+            let own = entry.about.categories.to_string_lossy();
+            set(command, c_string(&format!("{own} {kind} {speed}")).as_ptr());
         }
     }
     Ok(())

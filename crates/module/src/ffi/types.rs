@@ -235,12 +235,10 @@ impl Load for Loading {
         let bytes = unsafe { (api().load_bytes)(self.0, &raw mut length) };
         let bytes = NonNull::new(bytes)?;
         let owned = self.unless_failed(()).and_then(|()| {
-            let mut owned = server::zeroed_bytes(length)?;
             // SAFETY: the server gave so many bytes.
-            owned.copy_from_slice(unsafe {
+            server::copied_bytes(unsafe {
                 std::slice::from_raw_parts(bytes.as_ptr().cast(), length)
-            });
-            Some(owned)
+            })
         });
         // SAFETY: given to us to be freed so.
         unsafe { (api().free)(bytes.as_ptr().cast()) };

@@ -16,11 +16,6 @@ pub(crate) struct Room {
     pub(crate) bytes: u64,
 }
 
-impl Room {
-    /// It may not grow.
-    pub(crate) const NONE: Self = Self { layers: 0, bytes: 0 };
-}
-
 /// What `CF.INFO` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CuckooFigures {
@@ -57,11 +52,15 @@ pub(crate) trait Deleting {
     /// How often a key may be there.
     fn count(&self, hash: u64) -> u64;
 
-    /// Puts a key in once more.
+    /// Whether a command puts nothing in, whatever is free, where there may be so many layers:
+    /// RedisBloom's answer.
+    fn is_closed(&self, layers: u64) -> bool;
+
+    /// Puts a key in once more. How far it may grow is asked only when it must.
     ///
     /// # Errors
     /// If it is full and cannot grow; `Layers` if it is full and has as many layers as it may.
-    fn add(&mut self, hash: u64, room: Room) -> Result<(), Refusal>;
+    fn add(&mut self, hash: u64, room: &dyn Fn() -> Room) -> Result<(), Refusal>;
 
     /// Takes a key out once; whether it was there.
     fn remove(&mut self, hash: u64) -> bool;
@@ -126,8 +125,18 @@ impl Deleting for Chain {
         self.count(hash)
     }
 
-    fn add(&mut self, hash: u64, room: Room) -> Result<(), Refusal> {
-        self.add(hash, room.layers, room.bytes)
+    fn is_closed(&self, _: u64) -> bool {
+        false
+    }
+
+    fn add(&mut self, hash: u64, room: &dyn Fn() -> Room) -> Result<(), Refusal> {
+        match self.add(hash, 0, 0) {
+            Err(Refusal::Layers) => {
+                let Room { layers, bytes } = room();
+                self.add(hash, layers, bytes)
+            }
+            done => done,
+        }
     }
 
     fn remove(&mut self, hash: u64) -> bool {
@@ -181,8 +190,13 @@ impl Deleting for Cuckoo {
         self.count(hash)
     }
 
-    fn add(&mut self, hash: u64, room: Room) -> Result<(), Refusal> {
-        self.insert(hash, room.layers, room.bytes)
+    fn is_closed(&self, layers: u64) -> bool {
+        self.layers() >= layers
+    }
+
+    /// Layers are counted once for a command: within one it may come to have more.
+    fn add(&mut self, hash: u64, room: &dyn Fn() -> Room) -> Result<(), Refusal> {
+        self.insert(hash, || room().bytes)
     }
 
     fn remove(&mut self, hash: u64) -> bool {
@@ -196,7 +210,7 @@ impl Deleting for Cuckoo {
     fn figures(&self) -> CuckooFigures {
         let plan = self.plan();
         CuckooFigures {
-            size: self.memory_usage(),
+            size: self.size(),
             buckets: plan.buckets,
             layers: self.layers(),
             items: self.len(),

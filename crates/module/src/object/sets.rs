@@ -57,6 +57,11 @@ impl Object {
             // What is compatible fits.
             return Ok(theirs.into_iter().try_for_each(|theirs| ours.union(theirs))?);
         }
+        // It is made anew, and may have to double.
+        let spent = ours.face().memory_usage();
+        if spent.saturating_mul(2) > limit {
+            return Err(Refusal::Limit);
+        }
         let mut united = ours.to_owned_filter()?;
         for theirs in theirs {
             united.union(theirs)?;

@@ -37,6 +37,8 @@ pub(crate) const FLAG_ASYNC_LOADING: c_int = 1 << 23;
 
 /// Read errors are told to whoever reads, instead of ending the server.
 pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
+/// A key that was open to be changed need not have been.
+pub(crate) const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 /// Filters may be loaded from a master while the old ones still answer.
 pub(crate) const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
 
@@ -132,6 +134,7 @@ functions! {
         set_value: c"RedisModule_ModuleTypeSetValue" = fn(*mut Key, *mut Type, *mut c_void) -> c_int,
         replicate_verbatim: c"RedisModule_ReplicateVerbatim" = fn(*mut Context) -> c_int,
         replicate: c"RedisModule_Replicate" = fn(*mut Context, *const c_char, *const c_char; ...) -> c_int,
+        signal_modified: c"RedisModule_SignalModifiedKey" = fn(*mut Context, *mut Text) -> c_int,
         notify: c"RedisModule_NotifyKeyspaceEvent" = fn(*mut Context, c_int, *const c_char, *mut Text) -> c_int,
         context_flags: c"RedisModule_GetContextFlags" = fn(*mut Context) -> c_int,
         milliseconds: c"RedisModule_Milliseconds" = fn() -> c_longlong,

@@ -191,6 +191,14 @@ pub(crate) fn try_alignment(api: &Api) {
     NATURAL.store(natural, Relaxed);
 }
 
+/// The same bytes; none if the memory is refused.
+pub(crate) fn copied_bytes(bytes: &[u8]) -> Option<Box<[u8]>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).ok()?;
+    copy.extend_from_slice(bytes);
+    Some(copy.into_boxed_slice())
+}
+
 /// So many zero bytes; none if the memory is refused. Large ones are pages that nobody touched.
 pub(crate) fn zeroed_bytes(length: usize) -> Option<Box<[u8]>> {
     if length == 0 {

@@ -15,7 +15,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use abi::{Api, Context, Text};
-pub(crate) use memory::{held, is_plain, zeroed_bytes};
+pub(crate) use memory::{copied_bytes, held, is_plain, zeroed_bytes};
 
 static API: OnceLock<Api> = OnceLock::new();
 

@@ -1,6 +1,6 @@
 //! The append-only file: what it replays is what was there, to the bit; nothing acknowledged is lost.
 
-use crate::server::{Server, Setup, until};
+use crate::server::{Server, Setup, command, until};
 use crate::zoo;
 
 const ALWAYS: &str = "--appendonly yes --appendfsync always";
@@ -28,6 +28,66 @@ fn the_log_is_replayed_to_the_bit() {
         assert_eq!(server.digest(), digest);
         zoo.assert_members(&server);
     }
+}
+
+/// Commands that RedisBloom accepts, and a client of petal's may not say.
+const LOOSE: &[&str] = &[
+    "BF.INSERT i1 CAP 1000 ITEMS a b",
+    "BF.INSERT i2 CRAZY 7 ITEMS a",
+    "BF.INSERT i3 ERR 0.1 IT a",
+    "BF.INSERT i4 NOPE ITEMS a",
+    "BF.INSERT i5 ERROR 0x1p-3 ITEMS a",
+    "BF.RESERVE r1 0x1p-7 1000",
+    "BF.RESERVE r2 0.01 1000 FOO",
+    "BF.RESERVE r3 0.01 1000 FOO NONSCALING",
+    "BF.RESERVE r4 0.01 1000 EXPANSION 4 FOO",
+    "CF.INSERT c1 CAP 1000 ITEMS a",
+    "CF.INSERTNX c1 NOPE IT b",
+    "CF.RESERVE c2 1000 FOO 3",
+    "CF.RESERVE c3 1000 FOO BUCKETSIZE 4 BAR",
+];
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn what_redisbloom_accepted_is_read_as_it_did() {
+    let server = Server::new();
+    let log: Vec<u8> = LOOSE
+        .iter()
+        .flat_map(|line| {
+            assert!(server.ask(line).is_error(), "{line}");
+            command(&line.split(' ').collect::<Vec<_>>())
+        })
+        .collect();
+    let setup = Setup::new().words("--appendonly yes").file("appendonly.aof", log);
+    let server = setup.start();
+    assert_eq!(server.ask("DBSIZE").int(), 12);
+    let told = |key: &str, name: &str| {
+        let family = if key.starts_with('c') { "CF" } else { "BF" };
+        server.ask(&format!("{family}.INFO {key}")).field(name).int()
+    };
+    // As RedisBloom itself tells of them.
+    for (key, capacity, size) in [
+        ("i1", 1000, 1480),
+        ("i2", 7, 112),
+        ("i3", 100, 176),
+        ("i4", 100, 216),
+        ("i5", 100, 176),
+        ("r1", 1000, 1544),
+        ("r2", 1000, 1480),
+        ("r3", 1000, 1296),
+        ("r4", 1000, 1480),
+    ] {
+        assert_eq!((told(key, "Capacity"), told(key, "Size")), (capacity, size), "{key}");
+    }
+    for (key, buckets, bucket_size, items) in
+        [("c1", 512, 2, 2), ("c2", 512, 2, 0), ("c3", 256, 4, 0)]
+    {
+        assert_eq!(told(key, "Number of buckets"), buckets, "{key}");
+        assert_eq!(told(key, "Bucket size"), bucket_size, "{key}");
+        assert_eq!(told(key, "Number of items inserted"), items, "{key}");
+    }
+    assert_eq!(told("r4", "Expansion rate"), 4);
+    assert_eq!(server.ask("BF.MEXISTS i1 a b c").ints(), [1, 1, 0]);
 }
 
 #[test]

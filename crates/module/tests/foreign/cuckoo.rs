@@ -72,6 +72,26 @@ fn adds_and_deletes_in_any_order_deny_nothing() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
+fn redisbloom_counts_layers_once_for_a_command() {
+    let server = Setup::compat().words("--petal.cf-max-expansions 3").start();
+    server.ask("CF.RESERVE cuckoo 4").ok();
+    let reply = server.ask("CF.INSERT cuckoo ITEMS a b c d e f g h i j k l m n o p q r s t");
+    assert_eq!(reply.ints(), [1; 20]);
+    assert_eq!(server.ask("CF.INFO cuckoo").field("Number of filters").int(), 5);
+    assert_eq!(server.ask("CF.DEL cuckoo a").int(), 1);
+    // There is room for one, and another is there.
+    for line in [
+        "CF.ADD cuckoo a",
+        "CF.ADDNX cuckoo b",
+        "CF.INSERT cuckoo ITEMS a b",
+        "CF.INSERTNX cuckoo ITEMS b",
+    ] {
+        assert_eq!(server.ask(line).error(), "Maximum expansions reached", "{line}");
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
 fn what_is_reserved_fits_into_the_first_layer() {
     let server = Server::new();
     for capacity in [4, 10, 100, 1000, 50_000] {

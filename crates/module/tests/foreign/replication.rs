@@ -107,6 +107,37 @@ fn deletions_and_chunks_reach_the_replica() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
+fn a_compaction_reaches_the_replica_whatever_it_changed() {
+    for layout in LAYOUTS {
+        let (master, replica) = pair(layout);
+        master.ask("CF.RESERVE cuckoo 16 EXPANSION 2").ok();
+        for number in 0..60 {
+            master.ask(&format!("CF.ADD cuckoo item:{number}"));
+        }
+        for number in 0..60 {
+            master.ask(&format!("CF.DEL cuckoo item:{number}"));
+            master.ask("CF.COMPACT cuckoo").ok();
+            assert_same(&master, &replica);
+        }
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn settings_that_do_not_fit_make_filters_that_replicate() {
+    for layout in LAYOUTS {
+        let (master, replica) = pair(layout);
+        master.ask("CONFIG SET petal.cf-initial-size 100").ok();
+        master.ask("CONFIG SET petal.cf-bucket-size 100").ok();
+        assert_eq!(master.ask("CF.ADD added a").int(), 1);
+        assert_eq!(master.ask("CF.INSERT inserted ITEMS a b").ints(), [1, 1]);
+        assert_same(&master, &replica);
+        assert_eq!(replica.ask("CF.EXISTS added a").int(), 1);
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
 fn a_transaction_and_a_script_replicate() {
     for layout in LAYOUTS {
         let (master, replica) = pair(layout);

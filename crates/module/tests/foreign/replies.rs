@@ -71,6 +71,7 @@ const ON_PURPOSE: &[(&str, &str, &str)] = &[
     ("CF.RESERVE c17 100 BUCKETSIZE 2 BOGUS 3", UNKNOWN_OPTION, OPTIONS),
     ("CF.INSERT n4 CRAZY 100 ITEMS x", UNKNOWN, LETTERS),
     ("CF.INSERT n5 NIL ITEMS x", UNKNOWN, LETTERS),
+    ("BF.SCANDUMP l 1", "*2\r\n:9\r\n$8\r\n1337577?\r\n", "chunks leave what was added"),
     ("CF.SCANDUMP g 2", "*2\r\n:5\r\n$3\r\n\u{85}\u{c4}\u{10}\r\n", CHUNKS),
     ("CF.LOADCHUNK y 9 1234", "-Couldn't load chunk!\r\n", CHUNKS),
     ("COPY a acopy", ":1\r\n", "filters can be copied"),

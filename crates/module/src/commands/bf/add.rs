@@ -1,9 +1,11 @@
 //! `BF.ADD`, `BF.MADD` and `BF.INSERT`.
 
+use petal::HashSpec;
+
 use super::create::Wanted;
 use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
-use crate::commands::words::{integer, is, number};
+use crate::commands::words::{Reading, integer};
 use crate::commands::{Added, added, bloom, limit, replicate_creation, tick};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
@@ -143,41 +145,42 @@ impl Command for Insert {
         if call.len() < 4 {
             return Err(Failure::Arity);
         }
-        let settings = Settings::now();
+        let (reading, settings) = (Reading::of(call), Settings::now());
         let mut wanted = Wanted::usual(&settings);
         let (mut nocreate, mut nonscaling) = (false, false);
         let (mut keys, mut rate, mut growth) = (None, None, None);
         let mut items = None;
         let mut at = 2;
         while at < call.len() {
-            let word = call.word(at);
+            let option = reading.option(call.word(at), true);
             let value = call.word(at + 1);
             at += 1;
-            if is(word, "ITEMS") {
+            if option == b"ITEMS" {
                 items = Some(at);
                 break;
-            } else if is(word, "NOCREATE") {
+            } else if option == b"NOCREATE" {
                 nocreate = true;
                 continue;
-            } else if is(word, "NONSCALING") {
+            } else if option == b"NONSCALING" {
                 nonscaling = true;
                 continue;
             }
-            if is(word, "CAPACITY") {
+            if option == b"CAPACITY" {
                 keys = Some(integer(value).ok_or(Failure::Says("Bad capacity"))?);
-            } else if is(word, "ERROR") {
-                rate = Some(number(value).ok_or(Failure::Says("Bad error rate"))?);
-            } else if is(word, "EXPANSION") {
+            } else if option == b"ERROR" {
+                rate = Some(reading.number(value).ok_or(Failure::Says("Bad error rate"))?);
+            } else if option == b"EXPANSION" {
                 growth = Some(integer(value).ok_or(Failure::Says("Bad expansion"))?);
-            } else if is(word, "TIGHTENING") {
+            } else if option == b"TIGHTENING" {
                 // The parts of the rate that layers have are petal's to choose.
-                let ratio = number(value).ok_or(Failure::Says("ERR bad tightening ratio"))?;
+                let ratio =
+                    reading.number(value).ok_or(Failure::Says("ERR bad tightening ratio"))?;
                 if !(ratio > 0.0 && ratio < 1.0) {
                     return Err(Failure::Says("ERR (0 < tightening ratio range < 1)"));
                 }
-            } else if is(word, "SEED") {
+            } else if option == b"SEED" {
                 wanted.seed = Some(folded(value).ok_or(Failure::Says("ERR invalid seed"))?);
-            } else if is(word, "VALIDATESCALETO") {
+            } else if option == b"VALIDATESCALETO" {
                 let keys = integer(value).and_then(|keys| u64::try_from(keys).ok());
                 let bad = Failure::Says("ERR bad capacity");
                 wanted.scale_to = Some(keys.filter(|keys| *keys > 0).ok_or(bad)?);
@@ -218,6 +221,9 @@ impl Command for Insert {
 /// A seed of 32 bytes, as valkey-bloom takes them, as a key of 16.
 fn folded(seed: &[u8]) -> Option<[u8; 16]> {
     let (first, second) = seed.split_first_chunk::<16>()?;
-    let second: &[u8; 16] = second.try_into().ok()?;
-    Some(std::array::from_fn(|at| first[at] ^ second[at]))
+    if second.len() != 16 {
+        return None;
+    }
+    let [low, high] = HashSpec::wide_keyed(*first).hash_wide(second);
+    Some((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }

@@ -7,7 +7,7 @@ use crate::commands::{bloom, limit, transfer};
 use crate::compat;
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
-use crate::object::{Object, Refusal};
+use crate::object::Object;
 
 pub(in crate::commands) struct ScanDump;
 
@@ -72,10 +72,10 @@ impl Command for LoadChunk {
             None if number == 1 => {
                 let limit = limit(call, Settings::now().memory_limit);
                 let filter = compat::Bloom::from_header(call.word(3), limit);
-                key.set(filter.map_err(loading)?.into())?;
+                key.set(filter?.into())?;
             }
             Some(Object::RedisBloom(filter)) => {
-                filter.put_chunk(number, call.word(3)).map_err(loading)?;
+                filter.put_chunk(number, call.word(3))?;
             }
             Some(_) => return Err(Failure::WrongType),
             None => return Err(Failure::Says("ERR not found")),
@@ -83,15 +83,5 @@ impl Command for LoadChunk {
         call.replicate_same();
         call.ok();
         Ok(())
-    }
-}
-
-/// Why a chunk was not loaded, in RedisBloom's words.
-fn loading(refusal: Refusal) -> Failure {
-    match refusal {
-        Refusal::NoRow => Failure::Says("ERR invalid offset - no link found"),
-        Refusal::TooLong => Failure::Says("ERR invalid chunk - Too big for current filter"),
-        Refusal::Malformed(_) => Failure::Says("ERR received bad data"),
-        refusal => refusal.into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{BLOOM, EXPANSION, KEY, NONSCALING};
 use crate::about::{About, Arg, ArgKind, PUT, key};
-use crate::commands::words::{integer, is, number};
+use crate::commands::words::{Reading, integer, is};
 use crate::commands::{bloom, limit, replicate_creation};
 use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure};
@@ -68,7 +68,8 @@ impl Command for Reserve {
         if !(4..=7).contains(&call.len()) {
             return Err(Failure::Arity);
         }
-        let rate = rate(call.word(2))?;
+        let reading = Reading::of(call);
+        let rate = rate(reading, call.word(2))?;
         let keys = capacity(call.word(3))?;
         let (mut growth, mut nonscaling) = (None, false);
         let mut at = 4;
@@ -82,7 +83,7 @@ impl Command for Reserve {
                     return Err(Failure::Says("ERR no expansion"));
                 }
                 growth = Some(expansion(call.word(at))?);
-            } else {
+            } else if !reading.passes_over() {
                 return Err(Failure::Says("ERR unknown argument received"));
             }
             at += 1;
@@ -106,8 +107,8 @@ impl Command for Reserve {
     }
 }
 
-pub(in crate::commands) fn rate(word: &[u8]) -> Result<f64, Failure> {
-    let rate = number(word).ok_or(Failure::Says("ERR bad error rate"))?;
+pub(in crate::commands) fn rate(reading: Reading, word: &[u8]) -> Result<f64, Failure> {
+    let rate = reading.number(word).ok_or(Failure::Says("ERR bad error rate"))?;
     if rate > 0.0 && rate < 1.0 {
         Ok(rate)
     } else {

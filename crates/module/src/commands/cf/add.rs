@@ -3,10 +3,10 @@
 use super::create::Wanted;
 use super::{CUCKOO, ITEM, KEY, adding, filter_mut, room};
 use crate::about::{About, Arg, ArgKind, CHANGED, PUT, REMOVED, key};
-use crate::commands::words::{integer, is};
+use crate::commands::words::{Reading, integer};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Opened, Word};
-use crate::object::{Deleting, Refusal, Room};
+use crate::object::{Deleting, Refusal};
 
 /// Items whose memory is asked for ahead.
 const AHEAD: usize = 8;
@@ -73,11 +73,11 @@ fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     }
     let mut key = call.write(1);
     let created = create(call, &mut key, None)?;
-    let filter = filter_mut(key.object_mut())?.ok_or(Failure::WrongType)?;
+    let filter = open(call, &mut key)?;
     let hash = filter.hash(call.word(2));
     let new = which == Which::All || !filter.contains(hash);
     if new {
-        put(call, filter, hash).map_err(adding)?;
+        filter.add(hash, &|| room(call)).map_err(adding)?;
         if created {
             call.replicate(c"CF.ADD", &[Word::Same(1), Word::Same(2)]);
         } else {
@@ -100,13 +100,14 @@ fn create(call: &Call<'_>, key: &mut Opened<'_>, wanted: Option<Wanted>) -> Resu
     Ok(true)
 }
 
-/// Puts an item in. How far it may grow is asked only when it must.
+/// The filter that items are to be added to, if it takes any.
 #[inline]
-fn put(call: &Call<'_>, filter: &mut dyn Deleting, hash: u64) -> Result<(), Refusal> {
-    match filter.add(hash, Room::NONE) {
-        Err(Refusal::Layers) => filter.add(hash, room(call)),
-        done => done,
+fn open<'k>(call: &Call<'_>, key: &'k mut Opened<'_>) -> Result<&'k mut dyn Deleting, Failure> {
+    let filter = filter_mut(key.object_mut())?.ok_or(Failure::WrongType)?;
+    if filter.is_closed(Settings::now().cf_max_expansions) && !call.is_replayed() {
+        return Err(Refusal::Layers.into());
     }
+    Ok(filter)
 }
 
 pub(in crate::commands) struct Insert;
@@ -154,17 +155,18 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     if call.len() < 4 {
         return Err(Failure::Arity);
     }
+    let reading = Reading::of(call);
     let (mut capacity, mut nocreate, mut items) = (None, false, None);
     let mut at = 2;
     while at < call.len() {
-        let word = call.word(at);
+        let option = reading.option(call.word(at), false);
         at += 1;
-        if is(word, "ITEMS") {
+        if option == b"ITEMS" {
             items = Some(at);
             break;
-        } else if is(word, "NOCREATE") {
+        } else if option == b"NOCREATE" {
             nocreate = true;
-        } else if is(word, "CAPACITY") {
+        } else if option == b"CAPACITY" {
             capacity = Some(integer(call.word(at)).ok_or(Failure::Says("Bad capacity"))?);
             at += 1;
         } else {
@@ -174,14 +176,14 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     let items = items.filter(|items| *items < call.len()).ok_or(Failure::Arity)?;
     let mut wanted = Wanted::usual(&Settings::now());
     if let Some(capacity) = capacity {
-        wanted = wanted.of(capacity)?;
+        wanted = wanted.of(reading, capacity)?;
     }
     let mut key = call.write(1);
     if nocreate && key.object().known()?.is_none() {
         return Err(Failure::Says("ERR not found"));
     }
     let created = create(call, &mut key, Some(wanted))?;
-    let filter = filter_mut(key.object_mut())?.ok_or(Failure::WrongType)?;
+    let filter = open(call, &mut key)?;
     let (outcomes, refused) = put_all(call, filter, items, which);
     let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
     let done: Vec<usize> = (items..call.len()).filter(added).collect();
@@ -239,7 +241,7 @@ fn put_all(
             outcomes.push(Outcome::There);
             continue;
         }
-        match put(call, filter, *hash) {
+        match filter.add(*hash, &|| room(call)) {
             Ok(()) => outcomes.push(Outcome::Added),
             Err(Refusal::Full) => outcomes.push(Outcome::Full),
             Err(refusal) => return (outcomes, Some(refusal)),
@@ -303,11 +305,9 @@ impl Command for Compact {
         let mut key = call.write(1);
         let not_found = Failure::Says("Cuckoo filter was not found");
         let filter = filter_mut(key.object_mut())?.ok_or(not_found)?;
-        let before = filter.figures();
         filter.compact();
-        if filter.figures() != before {
-            call.replicate_same();
-        }
+        // Items may have moved though no figure tells of it.
+        call.replicate_same();
         call.ok();
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::{CUCKOO, KEY, MOST_EXPANSION, filter};
 use crate::about::{About, Arg, ArgKind, PUT, key};
-use crate::commands::words::{integer, is};
+use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure, Opened};
@@ -22,16 +22,20 @@ impl Wanted {
         // The settings have ranges of their own.
         let small = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
         Self {
-            capacity: settings.cf_initial_size,
+            // Two numbers that are set apart: together they must be what `CF.RESERVE` takes.
+            capacity: settings.cf_initial_size.max(2 * settings.cf_bucket_size),
             bucket_size: small(settings.cf_bucket_size),
             iterations: small(settings.cf_max_iterations),
             expansion: small(settings.cf_expansion),
         }
     }
 
-    /// For so many items: RedisBloom has two buckets at least.
-    pub(super) fn of(self, capacity: i64) -> Result<Self, Failure> {
-        let enough = 2 * u64::from(self.bucket_size);
+    /// For so many items: RedisBloom has two buckets at least. What has been accepted is enough.
+    pub(super) fn of(self, reading: Reading, capacity: i64) -> Result<Self, Failure> {
+        let enough = match reading {
+            Reading::Strict => 2 * u64::from(self.bucket_size),
+            Reading::Accepted => 1,
+        };
         let capacity = u64::try_from(capacity).ok().filter(|capacity| *capacity >= enough);
         let capacity =
             capacity.ok_or(Failure::Says("Capacity must be at least (BucketSize * 2)"))?;
@@ -108,17 +112,21 @@ impl Command for Reserve {
                 value: &mut wanted.expansion,
             },
         ];
-        let pairs = || (3..call.len()).step_by(2);
-        if pairs().any(|at| !options.iter().any(|option| is(call.word(at), option.name))) {
+        let reading = Reading::of(call);
+        // RedisBloom finds options wherever they stand.
+        let step = if reading.passes_over() { 1 } else { 2 };
+        let places = || (3..call.len()).step_by(step);
+        let is_option = |at: usize| options.iter().any(|option| is(call.word(at), option.name));
+        if !reading.passes_over() && !places().all(is_option) {
             return Err(Failure::Says("ERR unknown argument received"));
         }
         // Of an option that comes twice the first counts.
         for option in options {
-            if let Some(at) = pairs().find(|at| is(call.word(*at), option.name)) {
+            if let Some(at) = places().find(|at| is(call.word(*at), option.name)) {
                 option.read(call.word(at + 1))?;
             }
         }
-        let wanted = wanted.of(capacity)?;
+        let wanted = wanted.of(reading, capacity)?;
         let mut key = call.write(1);
         if filter(key.object())?.is_some() {
             return Err(Failure::Says("ERR item exists"));

@@ -81,7 +81,10 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         (None, Kind::Petal) => tell(c"type", text("cuckoo")),
     }
     tell(c"capacity", Value::Count(figures.capacity));
-    tell(c"error-rate", Value::Number(figures.rate));
+    // RedisBloom's cuckoo filters promise none.
+    if figures.rate > 0.0 {
+        tell(c"error-rate", Value::Number(figures.rate));
+    }
     tell(c"items", Value::Count(figures.items));
     tell(c"memory", Value::Count(figures.size));
     tell(c"layers", Value::Count(figures.layers));
@@ -103,9 +106,9 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
             AnyFilter::Scalable(filter) => {
                 tell(c"layer-room", Value::Count(filter.layer_capacity_left()));
             }
-            AnyFilter::Counting(filter) => tell(c"highest-count", Value::Count(filter.most())),
+            AnyFilter::Counting(filter) => tell(c"most-counted", Value::Count(filter.most())),
             AnyFilter::CountingClassic(filter) => {
-                tell(c"highest-count", Value::Count(filter.most()));
+                tell(c"most-counted", Value::Count(filter.most()));
             }
             _ => {}
         },

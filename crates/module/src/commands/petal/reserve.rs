@@ -8,7 +8,7 @@ use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::bf::{capacity, expansion, rate};
 use crate::commands::cf;
-use crate::commands::words::{integer, is};
+use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
@@ -105,7 +105,7 @@ fn parse(
     random: impl FnOnce() -> [u8; 16],
 ) -> Result<Plan, Failure> {
     let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
-    let (rate, keys) = (rate(first)?, capacity(second)?);
+    let (rate, keys) = (rate(Reading::Strict, first)?, capacity(second)?);
     let (mut kind, mut growth, mut nonscaling) = (None, None, false);
     let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
     let (mut bucket_size, mut iterations) = (None, None);

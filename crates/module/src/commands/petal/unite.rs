@@ -7,7 +7,7 @@ use crate::about::{ASKED, About, Arg, ArgKind, Keys, PUT, key};
 use crate::commands::limit;
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Read};
-use crate::object::Refusal;
+use crate::object::{Kind, Refusal};
 
 pub(in crate::commands) struct Merge;
 
@@ -47,6 +47,9 @@ impl Command for Merge {
             Some(object) => object.unite(&objects, limit).map_err(merging)?,
             None => {
                 let [first, others @ ..] = &*objects else { return Err(NOT_FOUND) };
+                if first.kind() != Kind::Petal {
+                    return Err(merging(Refusal::Type));
+                }
                 if first.memory_usage() > limit {
                     return Err(Refusal::Limit.into());
                 }
