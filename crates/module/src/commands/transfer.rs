@@ -128,11 +128,12 @@ fn push(
     }
     let (pushed, is_file) = (incoming.push(data), incoming.is_file());
     let (came, total) = (incoming.came(), incoming.total());
+    // What was begun before the server was started knows of no limit: it is looked at here too, with
+    // room for what lies beside the data.
+    let most = limit.saturating_add(DATA_AT);
     let done = match pushed.and_then(|content| content.map(Object::of).transpose()) {
-        // What was begun before the server was started knows of no limit.
-        Ok(None) if incoming.memory_usage() > limit.saturating_add(DATA_AT) => {
-            Err(Refusal::Limit.into())
-        }
+        Ok(None) if incoming.memory_usage() > most => Err(Refusal::Limit.into()),
+        Ok(Some(object)) if object.memory_usage() > most => Err(Refusal::Limit.into()),
         Ok(None) => Ok((came, total)),
         Ok(Some(object)) if is_file && object.has_clock() => Err(TIMED),
         Ok(Some(object)) => {

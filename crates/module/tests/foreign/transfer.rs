@@ -234,9 +234,12 @@ fn restore_is_held_to_the_limit_and_what_was_accepted_is_not() {
     replica.wait_for(&here);
     assert_eq!(replica.digest(), here.digest());
 
+    push(&here, "whole", 0, &file[..5000]);
     // And so does a server that starts again; what goes on then has a limit.
     here.restart();
     assert_eq!(here.ask("EXISTS fixed more part").int(), 3);
-    assert!(push(&here, "part", 5000, &file[5000..6000]).is_error());
-    assert_eq!(here.ask("EXISTS part").int(), 0);
+    for (key, end) in [("part", 6000), ("whole", file.len())] {
+        assert!(push(&here, key, 5000, &file[5000..end]).is_error(), "{key}");
+        assert_eq!(here.ask(&format!("EXISTS {key}")).int(), 0);
+    }
 }
