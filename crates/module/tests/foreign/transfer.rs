@@ -81,7 +81,10 @@ fn what_has_not_come_whole_answers_nothing() {
     // It begins again, or goes on.
     import(&there, "fixed", &file, file.len() / 3);
     assert_whole(&there, "fixed");
-    assert_eq!(push(&there, "fixed", 0, &file).error(), "ERR item exists");
+    assert_eq!(
+        push(&there, "fixed", 0, &file).error(),
+        "ERR item exists: load under another name, then RENAME"
+    );
 }
 
 #[test]
