@@ -319,7 +319,8 @@ impl Cuckoo {
             self.push(limit())?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));
         }
-        self.items = self.items.saturating_add(1);
+        // Bytes from outside may have told of more than there were.
+        self.items = self.items.saturating_add(1).min(self.slots());
         Ok(())
     }
 
