@@ -39,8 +39,8 @@ pub use parquet::{
 /// RedisBloom's mathematics, for those that keep its filters in memory.
 pub mod redisbloom {
     pub use crate::formats::redisbloom::links::{
-        CAPACITY_IS_BITS, FORCE64, Header, LinkFields, LinkPlan, NO_ROUND, NO_SCALING, TIGHTENING,
-        cuckoo_hash, hash,
+        CAPACITY_IS_BITS, FORCE64, Header, LinkFields, LinkPlan, MOST_LINKS, NO_ROUND, NO_SCALING,
+        TIGHTENING, cuckoo_hash, hash,
     };
 }
 

@@ -274,7 +274,7 @@ impl Object {
         match self {
             Self::Filter(filter) => match &**filter {
                 AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
-                AnyFilter::Quotient(filter) => filter.len() >= filter.shape().capacity(),
+                AnyFilter::Quotient(filter) => filter.is_growing(),
                 _ => false,
             },
             Self::RedisBloom(filter) => filter.is_full(),

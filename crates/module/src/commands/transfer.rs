@@ -118,7 +118,12 @@ fn push(
         None => {}
     }
     if offset == 0 {
-        key.set(Object::Incoming(Box::new(begin(limit))))?;
+        let begun = Object::Incoming(Box::new(begin(limit)));
+        match key.object_mut().any()? {
+            // In its place, for a key that is set anew loses its time to live.
+            Some(before) => *before = begun,
+            None => key.set(begun)?,
+        }
     }
     let Some(Object::Incoming(incoming)) = key.object_mut().any()? else { return Err(exists) };
     if incoming.is_file() != begin(0).is_file() {

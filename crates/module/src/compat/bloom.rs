@@ -7,7 +7,7 @@
 //! links' keys.
 
 use petal_interop::redisbloom::{
-    FORCE64, Header, LinkFields, LinkPlan, NO_ROUND, NO_SCALING, TIGHTENING, hash,
+    FORCE64, Header, LinkFields, LinkPlan, MOST_LINKS, NO_ROUND, NO_SCALING, TIGHTENING, hash,
 };
 
 use super::rows::{self, zeroed};
@@ -128,10 +128,12 @@ impl Bloom {
     /// bytes together.
     pub(crate) fn capacity_within(&self, bytes: u64) -> u64 {
         let (mut keys, mut memory) = (self.capacity(), self.memory_usage());
+        let mut links = self.links.len();
         let mut last = self.links.last().map(|link| link.plan).filter(|_| self.growth().is_some());
         while let Some(plan) = last.and_then(|last| last.next(self.growth, self.options)) {
             memory = memory.saturating_add(Link::bytes(&plan));
-            if memory > bytes {
+            links += 1;
+            if memory > bytes || links > MOST_LINKS {
                 break;
             }
             keys = keys.saturating_add(plan.capacity());
@@ -193,7 +195,8 @@ impl Bloom {
 
     #[cold]
     fn grow(&mut self, limit: u64) -> Result<(), Refusal> {
-        let last = self.links.last();
+        // With more it could not be read again.
+        let last = self.links.last().filter(|_| self.links.len() < MOST_LINKS);
         let plan = last.and_then(|last| last.plan.next(self.growth, self.options));
         self.push(plan.ok_or(Refusal::Full)?, 0, limit)
     }

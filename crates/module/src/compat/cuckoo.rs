@@ -27,10 +27,12 @@ const HEADER: usize = 38;
 /// What files say nothing of that were written before these could be chosen.
 const FIRST: CuckooPlan = CuckooPlan { buckets: 0, bucket_size: 2, iterations: 20, expansion: 1 };
 
-/// Layers that there can be. RedisBloom counts them in 16 bits and stops at 32 if nothing else is
-/// set; every question looks into each, and those of a header of 38 bytes shall not take
-/// milliseconds.
-const MOST_LAYERS: u64 = 1024;
+/// Layers that there can be: RedisBloom counts them in 16 bits. It stops at 32 if nothing else is
+/// set, but one command of many items may make thousands.
+const MOST_LAYERS: u64 = u16::MAX as u64;
+/// Layers that a client may announce: every question looks into each, and those of a header of 38
+/// bytes shall not take milliseconds.
+pub(crate) const MOST_ANNOUNCED: u64 = 1024;
 
 /// What a filter is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -356,6 +358,8 @@ impl Cuckoo {
             }
         }
         self.deletes = 0;
+        // As in `insert`.
+        self.items = self.items.min(self.slots());
     }
 
     /// Moves what it can of a layer to older ones; whether that was all.
@@ -427,7 +431,7 @@ impl Cuckoo {
         for _ in 0..layers {
             filter.push_checked()?;
         }
-        filter.check_items()?;
+        filter.items = filter.items.min(filter.slots());
         Ok(filter)
     }
 
@@ -436,10 +440,6 @@ impl Cuckoo {
         let rows = self.layers.iter_mut().map(|layer| &mut *layer.slots);
         rows::place_of(rows, position, data.len())?.copy_from_slice(data);
         Ok(())
-    }
-
-    fn check_items(&self) -> Result<(), Refusal> {
-        if self.items > self.slots() { Refusal::malformed("more keys than slots") } else { Ok(()) }
     }
 }
 
@@ -510,6 +510,8 @@ impl Cuckoo {
                 return Some(Err(refused));
             }
         }
-        Some(filter.check_items().map(|()| filter))
+        // Where bytes from outside have told of more than there were, RedisBloom keeps to it.
+        filter.items = filter.items.min(filter.slots());
+        Some(Ok(filter))
     }
 }

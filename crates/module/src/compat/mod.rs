@@ -17,4 +17,4 @@ mod rows;
 mod traces;
 
 pub(crate) use bloom::Bloom;
-pub(crate) use cuckoo::{Cuckoo, CuckooPlan};
+pub(crate) use cuckoo::{Cuckoo, CuckooPlan, MOST_ANNOUNCED};

@@ -53,13 +53,18 @@ impl Object {
             ours.check_compatible(other)?;
             theirs.push(other);
         }
-        if !matches!(**ours, AnyFilter::Quotient(_)) {
+        let AnyFilter::Quotient(table) = &**ours else {
             // What is compatible fits.
             return Ok(theirs.into_iter().try_for_each(|theirs| ours.union(theirs))?);
+        };
+        // It is made anew, and may have to double until all can be in it.
+        let all = theirs.iter().map(|theirs| theirs.face().inserted());
+        let all = all.fold(table.len(), u64::saturating_add);
+        let (mut room, mut bytes) = (table.shape().capacity(), table.memory_usage());
+        while table.is_growing() && room < all {
+            (room, bytes) = (room.saturating_mul(2), bytes.saturating_mul(2));
         }
-        // It is made anew, and may have to double.
-        let spent = ours.face().memory_usage();
-        if spent.saturating_mul(2) > limit {
+        if bytes > limit {
             return Err(Refusal::Limit);
         }
         let mut united = ours.to_owned_filter()?;

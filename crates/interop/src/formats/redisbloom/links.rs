@@ -23,7 +23,7 @@ const OPTIONS: u32 = 15;
 pub const TIGHTENING: f64 = 0.5;
 
 /// A chain whose rates halve has no more: the last would be nothing.
-const MOST_LINKS: usize = 1100;
+pub const MOST_LINKS: usize = 1100;
 
 const CHAIN_HEADER: usize = 20;
 const LINK_HEADER: usize = 53;

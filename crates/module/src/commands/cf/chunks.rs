@@ -4,7 +4,7 @@ use super::{CUCKOO, KEY, filter};
 use crate::about::{ASKED, About, Arg, ArgKind, PUT, key};
 use crate::commands::words::integer;
 use crate::commands::{limit, transfer};
-use crate::compat::Cuckoo;
+use crate::compat::{Cuckoo, MOST_ANNOUNCED};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
 use crate::object::{Object, Refusal};
@@ -95,6 +95,9 @@ impl Command for LoadChunk {
                     Refusal::Malformed(_) => Failure::Says("Couldn't create filter!"),
                     refusal => refusal.into(),
                 })?;
+            if made.layers() > MOST_ANNOUNCED && !call.is_replayed() {
+                return Err(Failure::Says("Couldn't create filter!"));
+            }
             key.set(Object::RedisCuckoo(Box::new(made)))?;
         } else {
             match key.object_mut().known()? {
