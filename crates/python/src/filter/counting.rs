@@ -9,14 +9,11 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 use super::bloom::change;
-use super::size::{Bytes, RATE, Size, hash, size, within};
+use super::size::{Bytes, Size, hash, size, within};
 use super::{Filter, object, parts};
 use crate::error::{Kind, Raise};
 use crate::held::{Held, Place};
 use crate::key::with_key;
-
-/// Bits of a counter when nothing is said of them.
-const WIDTH: u32 = 4;
 
 /// A Bloom filter with a small counter of `width` bits for each bit, to delete. Counters that are
 /// full stay so. Other arguments as of BloomFilter; memory is that of the counters, too.
@@ -37,7 +34,7 @@ pub(crate) struct QuotientFilter;
 impl CountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity, rate = None, *, width = WIDTH, memory = None, seed = 0, secret = None
+        capacity, rate = None, *, width = 4, memory = None, seed = 0, secret = None
     ))]
     fn new(
         py: Python<'_>,
@@ -83,7 +80,7 @@ impl CountingBloomFilter {
 impl ClassicCountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity, rate = None, *, width = WIDTH, memory = None, seed = 0, secret = None
+        capacity, rate = None, *, width = 4, memory = None, seed = 0, secret = None
     ))]
     fn new(
         py: Python<'_>,
@@ -128,7 +125,7 @@ impl ClassicCountingBloomFilter {
 #[pymethods]
 impl QuotientFilter {
     #[new]
-    #[pyo3(signature = (capacity, rate = RATE, *, max_capacity = None, seed = 0, secret = None))]
+    #[pyo3(signature = (capacity, rate = 0.01, *, max_capacity = None, seed = 0, secret = None))]
     fn new(
         py: Python<'_>,
         capacity: u64,

@@ -3,7 +3,7 @@
 
 use pyo3::prelude::*;
 
-use super::size::{RATE, hash};
+use super::size::hash;
 use super::{Filter, parts};
 use crate::batch;
 use crate::error::Raise;
@@ -24,7 +24,7 @@ pub(crate) struct FilterCascade;
 #[pymethods]
 impl StaticFilter {
     #[new]
-    #[pyo3(signature = (keys, rate = RATE, *, seed = 0, secret = None))]
+    #[pyo3(signature = (keys, rate = 0.01, *, seed = 0, secret = None))]
     fn new(
         keys: &Bound<'_, PyAny>,
         rate: f64,
@@ -42,7 +42,7 @@ impl StaticFilter {
 #[pymethods]
 impl FilterCascade {
     #[new]
-    #[pyo3(signature = (members, others, rate = RATE, *, seed = 0, secret = None))]
+    #[pyo3(signature = (members, others, rate = 0.01, *, seed = 0, secret = None))]
     fn new(
         members: &Bound<'_, PyAny>,
         others: &Bound<'_, PyAny>,

@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::bloom::{change, combined, combined_by_operator};
-use super::size::RATE;
 use super::{Filter, parts};
 use crate::error::Raise;
 use crate::held::{Held, Place};
@@ -23,7 +22,7 @@ pub(crate) struct ForeignFilter;
 #[pymethods]
 impl ForeignFilter {
     #[new]
-    #[pyo3(signature = (format, capacity, rate = RATE, *, keys = "text"))]
+    #[pyo3(signature = (format, capacity, rate = 0.01, *, keys = "text"))]
     fn new(
         py: Python<'_>,
         format: &str,

@@ -3,7 +3,7 @@
 use petal::AnyFilter;
 use pyo3::prelude::*;
 
-use super::size::{RATE, hash};
+use super::size::hash;
 use super::{Filter, parts};
 use crate::error::Raise;
 use crate::held::{Clock, Held, Place};
@@ -25,7 +25,7 @@ pub(crate) struct WindowedBloomFilter;
 #[pymethods]
 impl ScalableBloomFilter {
     #[new]
-    #[pyo3(signature = (capacity, rate = RATE, *, growth = 2, seed = 0, secret = None))]
+    #[pyo3(signature = (capacity, rate = 0.01, *, growth = 2, seed = 0, secret = None))]
     fn new(
         py: Python<'_>,
         capacity: u64,
@@ -65,7 +65,7 @@ impl ScalableBloomFilter {
 impl WindowedBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity, rate = RATE, *, window = None, generations = 4, seed = 0, secret = None
+        capacity, rate = 0.01, *, window = None, generations = 4, seed = 0, secret = None
     ))]
     fn new(
         py: Python<'_>,

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 /// The rate when nothing is said of it.
-pub(super) const RATE: f64 = 0.01;
+const RATE: f64 = 0.01;
 
 /// What decides how large a filter is.
 #[derive(Clone, Copy)]
