@@ -41,6 +41,9 @@ enum Kind {
     Save { source: io::Error },
     Filter(petal::Error),
     Random,
+    Cancelled,
+    Range { input: String, start: u64, end: u64, problem: &'static str },
+    Work { file: PathBuf, problem: String },
 }
 
 impl Error {
@@ -149,6 +152,36 @@ impl Error {
         Self::new(Kind::Random)
     }
 
+    pub(crate) fn cancelled() -> Self {
+        Self::new(Kind::Cancelled)
+    }
+
+    pub(crate) fn range(input: &str, start: u64, end: u64, problem: &'static str) -> Self {
+        Self::new(Kind::Range { input: input.to_owned(), start, end, problem })
+    }
+
+    /// What is wrong with a file that a function over ranges has made, or shall make.
+    pub(crate) fn work(file: &Path, problem: impl Into<String>) -> Self {
+        Self::new(Kind::Work { file: file.to_owned(), problem: problem.into() })
+    }
+
+    /// The same, of the system's own words.
+    pub(crate) fn work_io(file: &Path, doing: &str, source: &io::Error) -> Self {
+        Self::work(file, format!("cannot be {doing}: {}", plain(source)))
+    }
+
+    /// Whoever listened wanted the job to be given up: [`Progress::cancelled`](crate::Progress::cancelled).
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(&*self.0, Kind::Cancelled)
+    }
+
+    /// A file that a function over ranges has made is missing, damaged, or of another job.
+    #[must_use]
+    pub fn is_work(&self) -> bool {
+        matches!(&*self.0, Kind::Work { .. })
+    }
+
     /// The reader of our output went away (`petal … | head`): not a failure of the job.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
@@ -214,7 +247,11 @@ impl Error {
     pub fn is_input(&self) -> bool {
         matches!(
             &*self.0,
-            Kind::Read { .. } | Kind::Directory { .. } | Kind::Changed { .. } | Kind::StdinTwice
+            Kind::Read { .. }
+                | Kind::Directory { .. }
+                | Kind::Changed { .. }
+                | Kind::StdinTwice
+                | Kind::Range { .. }
         )
     }
 }
@@ -331,6 +368,11 @@ impl fmt::Display for Error {
             // Whoever saves says what could not be saved where.
             Kind::Save { source } => write!(f, "{}", plain(source)),
             Kind::Filter(error) => error.fmt(f),
+            Kind::Cancelled => write!(f, "the job was cancelled"),
+            Kind::Range { input, start, end, problem } => {
+                write!(f, "{input}: bytes {start} to {end}: {problem}")
+            }
+            Kind::Work { file, problem } => write!(f, "{}: {problem}", file.display()),
             Kind::Random => {
                 write!(f, "the system gave no random bytes for the fingerprint key; try again")
             }

@@ -50,11 +50,14 @@ mod pass;
 mod plan;
 mod print;
 mod progress;
+pub mod ranges;
 mod report;
 mod resolve;
+mod sections;
 mod seen;
 mod settings;
 mod spill;
+mod steps;
 mod table;
 #[cfg(test)]
 mod tests;
