@@ -49,6 +49,10 @@ pub(crate) enum Kind {
     Kept = 3,
     /// Positions of dropped lines, likewise.
     Dropped = 4,
+    /// What is left of the hashes of lines, by shard.
+    Keys = 5,
+    /// A bit for each hash of a shard.
+    Bits = 6,
 }
 
 /// Numbers that a file tells about itself.

@@ -81,55 +81,36 @@ pub(crate) struct Steps<'a> {
 }
 
 /// Which lines become records.
-#[derive(Clone, Copy)]
 pub(crate) enum Asked<'a> {
     /// All of them.
     All,
     /// Those that any of these filters cannot rule out.
     Any(&'a [&'a dyn Membership]),
+    /// Those of which this says yes, which is asked with the key of each line in their order.
+    Told(&'a mut (dyn FnMut(u64) -> Result<bool> + Send)),
 }
 
-impl Asked<'_> {
-    /// Picks lines of a batch; if filters were asked, `keys` are those of the lines picked.
-    #[inline]
-    fn pick(self, batch: &Batch<'_>, hashes: &Hashes, scratch: &mut Scratch, keys: bool) {
-        scratch.picks.clear();
-        match self {
-            Self::All => {
-                scratch.picks.extend(0..batch.len());
-                if keys {
-                    scratch.take_keys(batch, hashes.spec());
-                }
-            }
-            Self::Any(filters) => {
-                scratch.take_keys(batch, hashes.spec());
-                match filters {
-                    [] => {}
-                    [filter] => {
-                        filter.contains_hashes(&scratch.keys, &mut scratch.answers);
-                        scratch.picks.extend(scratch.answers.iter());
-                    }
-                    several => {
-                        let ask = |filter: &&dyn Membership| {
-                            let mut answers = Answers::new();
-                            filter.contains_hashes(&scratch.keys, &mut answers);
-                            answers
-                        };
-                        let answers: Vec<_> = several.iter().map(ask).collect();
-                        let any = |line: &usize| answers.iter().any(|one| one.get(*line));
-                        scratch.picks.extend((0..batch.len()).filter(any));
-                    }
-                }
-                if keys {
-                    // Picks ascend: each key moves forward, or stays.
-                    for (at, &line) in scratch.picks.iter().enumerate() {
-                        scratch.keys[at] = scratch.keys[line];
-                    }
-                    scratch.keys.truncate(scratch.picks.len());
-                }
-            }
-        }
+/// Asks several filters for the same hashes: an answer is yes if it is that of any of them.
+pub(crate) fn ask_any(filters: &[&dyn Membership], hashes: &[u64], found: &mut Answers) {
+    let Some((first, rest)) = filters.split_first() else {
+        return found.answer(hashes.len(), |_| false);
+    };
+    first.contains_hashes(hashes, found);
+    for filter in rest {
+        let mut more = Answers::new();
+        filter.contains_hashes(hashes, &mut more);
+        let before = std::mem::take(found);
+        found.answer(hashes.len(), |at| before.get(at) || more.get(at));
     }
+}
+
+/// Keeps the keys of the lines picked.
+fn keep_picked(scratch: &mut Scratch) {
+    // Picks ascend: each key moves forward, or stays.
+    for (at, &line) in scratch.picks.iter().enumerate() {
+        scratch.keys[at] = scratch.keys[line];
+    }
+    scratch.keys.truncate(scratch.picks.len());
 }
 
 impl Steps<'_> {
@@ -177,13 +158,45 @@ impl Steps<'_> {
         mut keys: Option<&mut Keys<'_>>,
     ) -> Result<Seen> {
         let wants_keys = keys.is_some();
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            asked.pick(batch, self.hashes, scratch, wants_keys);
+        let (filters, mut told) = match asked {
+            Asked::All => (None, None),
+            Asked::Any(filters) => (Some(filters), None),
+            Asked::Told(told) => (None, Some(told)),
+        };
+        let waits = told.is_some();
+        let print = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.prints.clear();
             let picked = scratch.picks.iter().map(|&line| batch.line(line));
             self.hashes.fingerprints(picked, &mut scratch.prints);
         };
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.picks.clear();
+            if filters.is_some() || wants_keys || waits {
+                scratch.take_keys(batch, self.hashes.spec());
+            }
+            match filters {
+                _ if waits => return,
+                None => scratch.picks.extend(0..batch.len()),
+                Some(filters) => {
+                    ask_any(filters, &scratch.keys, &mut scratch.answers);
+                    scratch.picks.extend(scratch.answers.iter());
+                    if wants_keys {
+                        keep_picked(scratch);
+                    }
+                }
+            }
+            print(batch, scratch);
+        };
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            if let Some(told) = &mut told {
+                for (line, &key) in scratch.keys.iter().enumerate() {
+                    if told(key)? {
+                        scratch.picks.push(line);
+                    }
+                }
+                keep_picked(scratch);
+                print(batch, scratch);
+            }
             let start = if role == Role::First { start(batch.input)? } else { 0 };
             for (&line, &print) in scratch.picks.iter().zip(&scratch.prints) {
                 let part = digits.of(print);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use petal::Membership;
 
-use super::{OFFSET_BITS, Range, Task, base};
+use super::shards::Told;
+use super::{OFFSET_BITS, Range, Task, base, numbers};
 use crate::budget::{Budget, least_records};
 use crate::error::{Error, Result};
 use crate::input::{Input, Temp};
@@ -40,6 +41,18 @@ impl Side {
     }
 }
 
+/// What rules lines out.
+#[derive(Clone, Copy)]
+pub enum Narrow<'a> {
+    /// Nothing: all lines survive.
+    Nothing,
+    /// Filters; a line survives that any of them may hold.
+    Filters(&'a [&'a dyn Membership]),
+    /// Files of bits, of all shards, that tell of these ranges: made by [`Task::probe`] of what
+    /// [`Task::keys`] has made of the same ranges.
+    Bits(&'a [PathBuf]),
+}
+
 /// What filters could not rule out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survivors {
@@ -71,12 +84,11 @@ pub struct Decided {
 }
 
 impl Task<'_> {
-    /// Makes records of the lines of ranges that any of the filters cannot rule out; without
-    /// filters, of all lines. They are dealt to so many partitions, the same number in all of a
+    /// Makes records of the lines of ranges that cannot be ruled out. They are dealt to so many partitions, the same number in all of a
     /// job. The ranges of the first input must follow each other.
     ///
     /// Cost: one pass; a fingerprint and 24 bytes for each survivor (16 of others), and 8 for its
-    /// key if filters were asked.
+    /// key unless all lines survive.
     ///
     /// # Errors
     /// If a range cannot be read, the filters are of another job or leave too little memory, or
@@ -85,18 +97,17 @@ impl Task<'_> {
         &self,
         ranges: &[Range],
         side: Side,
-        filters: Option<&[&dyn Membership]>,
+        narrow: Narrow<'_>,
         partitions: u64,
         out: &Path,
     ) -> Result<Survivors> {
-        let asked = filters.map_or(Asked::All, Asked::Any);
-        for filter in filters.unwrap_or_default() {
+        let filters = match narrow {
+            Narrow::Filters(filters) => filters,
+            Narrow::Nothing | Narrow::Bits(_) => &[],
+        };
+        for filter in filters {
             self.check_job(*filter, Path::new("the filter to narrow with"))?;
         }
-        let held = filters.unwrap_or_default().iter().map(|filter| filter.memory_usage()).sum();
-        let (budget, inputs) = self.open(ranges)?;
-        let allowance = self.room_beside(held, &budget)?;
-        let numbers = (ranges.first(), ranges.last());
         if side == Side::First
             && let Some(pair) = ranges.windows(2).find(|pair| pair[1].number != pair[0].number + 1)
         {
@@ -104,22 +115,32 @@ impl Task<'_> {
             let problem = "its number does not follow that of the range before; keep the order";
             return Err(Error::range(&path.to_string_lossy(), *start, *end, problem));
         }
+        let (budget, inputs) = self.open(ranges)?;
+        let held = filters.iter().map(|filter| filter.memory_usage()).sum();
+        let allowance = self.room_beside(held, &budget)?;
         let digits = self.digits(partitions, allowance, out)?;
         let pad = Scratchpad::new(&Temp::new(&self.settings.temp_dir))?;
         let mut spill = Spill::new(&pad, digits.parts(), allowance);
-        let mut keys = filters.map(|_| Keys::Log(Spill::new(&pad, 1, KEY_LOG)));
+        let narrows = !matches!(narrow, Narrow::Nothing);
+        let mut keys = narrows.then(|| Keys::Log(Spill::new(&pad, 1, KEY_LOG)));
         let refs: Vec<_> = inputs.iter().collect();
+        let (role, steps) = (side.role(), self.steps(budget));
         let start = |input: usize| Ok(base(&ranges[input]));
-        let seen = self.steps(budget).gather(
-            "matching",
-            &refs,
-            side.role(),
-            asked,
-            &digits,
-            start,
-            &mut spill,
-            keys.as_mut(),
-        )?;
+        let mut gather = |asked: Asked<'_>| {
+            let (spill, keys) = (&mut spill, keys.as_mut());
+            steps.gather("matching", &refs, role, asked, &digits, start, spill, keys)
+        };
+        let seen = match narrow {
+            Narrow::Nothing => gather(Asked::All)?,
+            Narrow::Filters(filters) => gather(Asked::Any(filters))?,
+            Narrow::Bits(files) => {
+                let sections = self.bits_of(ranges, files)?;
+                let mut told = Told::new(&sections)?;
+                let seen = gather(Asked::Told(&mut |hash| told.next(hash)))?;
+                told.end()?;
+                seen
+            }
+        };
         let too_long = |input: &Input| input.length().is_some_and(|bytes| bytes > 1 << OFFSET_BITS);
         if side == Side::First
             && let Some(at) = inputs.iter().position(too_long)
@@ -134,10 +155,11 @@ impl Task<'_> {
         for stream in spill.finish().iter().chain([&keys]) {
             writer.section(stream.bytes(), |give| stream.for_each_block(&pad, give))?;
         }
+        let (first, last) = numbers(ranges);
         let written = writer.finish(Facts {
             job: self.job,
-            first: numbers.0.map_or(0, |range| range.number),
-            last: numbers.1.map_or(0, |range| range.number),
+            first,
+            last,
             lines: seen.lines,
             bytes: seen.bytes,
             count: survivors,
@@ -174,7 +196,10 @@ impl Task<'_> {
         let mut partitions = None;
         for (file, path) in &files {
             let Facts { first, last, .. } = file.facts();
-            if first != ranges || last < first {
+            if first > last {
+                continue;
+            }
+            if first != ranges {
                 let found = format!(
                     "begins with range {first} of the first input, expected {ranges}; name the \
                      survivors of every range, once"

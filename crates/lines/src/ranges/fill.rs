@@ -121,7 +121,8 @@ impl Task<'_> {
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
             written += write(twice, path)?;
         }
-        let files = partials.len() as u64 * held.min(3).saturating_sub(1).max(1);
+        // Of each partial the filter of all lines, or that twice and the other one.
+        let files = partials.len() as u64 * if twice.is_some() { 3 } else { 1 };
         Ok(Built { lines: seen.inserted(), bytes: files * seen.size_bytes(), written })
     }
 
@@ -159,7 +160,7 @@ impl Task<'_> {
     }
 
     /// An empty filter, of which `held` are in memory at once.
-    fn empty(&self, size: Size, budget: &Budget, held: u64) -> Result<BloomFilter> {
+    pub(super) fn empty(&self, size: Size, budget: &Budget, held: u64) -> Result<BloomFilter> {
         self.check_room(size.bytes, budget, held)?;
         let builder = BloomFilter::builder().memory(size.bytes).keys(size.keys.max(1));
         Ok(builder.hash(*self.hashes.spec()).build()?)
@@ -194,7 +195,8 @@ impl Task<'_> {
     }
 }
 
-fn write(filter: &BloomFilter, path: &Path) -> Result<u64> {
+/// Writes a partial; how many bytes it took.
+pub(super) fn write(filter: &BloomFilter, path: &Path) -> Result<u64> {
     let mut out = Aside::new(path)?;
     filter.write_to(&mut out, "").map_err(|e| Error::work(path, e.to_string()))?;
     out.finish()

@@ -23,6 +23,16 @@
 //! What is taken from the ranges of A, one after the other, is byte for byte what
 //! [`SetJob`](crate::SetJob) prints, which does the same steps.
 //!
+//! Where the filter is larger than a worker's memory it is sharded by hash range:
+//!
+//! | function | reads | writes |
+//! |---|---|---|
+//! | [`Task::keys`] | ranges | the hashes of their lines, in order, by shard |
+//! | [`Task::build_shard`] | the hashes of one shard | the filter of the shard, complete |
+//! | [`Task::probe`] | hashes and filter of one shard | a bit for each hash |
+//!
+//! and [`Task::filter`] takes those bits instead of filters.
+//!
 //! Each function is pure: what it writes depends on its arguments, its settings and the files it
 //! reads. It writes one file, under another name, and moves it into its place; so a function may
 //! run twice, even at once. Files are the same on every machine; one that is cut, damaged or of
@@ -36,7 +46,7 @@
 //!
 //! ```
 //! use petal::{BloomFilter, Membership};
-//! use petal_lines::ranges::{Partial, Side, Task, plan, split};
+//! use petal_lines::ranges::{Narrow, Partial, Side, Task, plan, split};
 //! use petal_lines::{Settings, Sinks, Verb};
 //!
 //! # let dir = tempfile::tempdir()?;
@@ -51,8 +61,8 @@
 //! let size = plan(&settings, &b, None)?.filter;
 //! task.build(&b, size, &Partial::seen(file("f")))?;
 //! let filter = BloomFilter::read_from(std::fs::File::open(file("f"))?)?.0;
-//! task.filter(&a, Side::First, Some(&[&filter]), 1, &file("a.survivors"))?;
-//! task.filter(&b, Side::Other, None, 1, &file("b.survivors"))?;
+//! task.filter(&a, Side::First, Narrow::Filters(&[&filter]), 1, &file("a.survivors"))?;
+//! task.filter(&b, Side::Other, Narrow::Nothing, 1, &file("b.survivors"))?;
 //! task.exact(Verb::Common, 0, &[file("a.survivors")], &[vec![file("b.survivors")]], &file("0"))?;
 //! let mut out = Vec::new();
 //! for range in &a {
@@ -65,6 +75,7 @@
 mod decide;
 mod fill;
 mod plan;
+mod shards;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -78,7 +89,7 @@ use crate::input::{self, Input, Source};
 use crate::settings::Settings;
 use crate::steps::Steps;
 
-pub use decide::{Decided, Side, Survivors};
+pub use decide::{Decided, Narrow, Side, Survivors};
 pub use fill::{Built, Partial, Size};
 pub use plan::{Planned, plan};
 pub use take::Taken;
@@ -193,7 +204,7 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// The first task of a job: [`keys`](Self::keys) are to be given to all others.
+    /// The first task of a job: [`job_keys`](Self::job_keys) are to be given to all others.
     ///
     /// # Errors
     /// If the system gives no random bytes.
@@ -211,7 +222,7 @@ impl<'a> Task<'a> {
 
     /// The keys of the job.
     #[must_use]
-    pub fn keys(&self) -> JobKeys {
+    pub fn job_keys(&self) -> JobKeys {
         JobKeys(self.hashes.keys())
     }
 
@@ -238,6 +249,11 @@ impl<'a> Task<'a> {
     fn steps(&self, budget: Budget) -> Steps<'_> {
         Steps { pass: self.settings.pass(budget), hashes: &self.hashes }
     }
+}
+
+/// The numbers of the first range and the last; nothing has none, which is told by their order.
+fn numbers(ranges: &[Range]) -> (u64, u64) {
+    ranges.first().zip(ranges.last()).map_or((1, 0), |(first, last)| (first.number, last.number))
 }
 
 /// Where the positions of a range begin.
