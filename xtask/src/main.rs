@@ -13,6 +13,7 @@ mod check;
 mod cross;
 mod loom;
 mod peers;
+mod python;
 mod sanitize;
 mod step;
 
@@ -24,8 +25,12 @@ const USAGE: &str = "\
 usage: cargo x COMMAND
 
   check            format, clippy, arch, docs: everything that needs no test to run
-  test             check and loom, then every test of the workspace, doctests included
+  test             check and loom, then every test of the workspace, doctests included, then python
   test --foreign   the same, then peers, and the tests in which they write for us and read from us
+  test --engines   test, then the tests with a real Apache Spark
+  test --foreign --engines   all of these
+  python           builds the Python package into target/python and runs its tests; what follows goes to pytest
+  python --engines the same with the tests that need Apache Spark
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   loom             the concurrent filter's protocol in every order of its threads
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
@@ -51,8 +56,13 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
         ["check"] => check::check(),
-        ["test"] => check::test(),
-        ["test", "--foreign"] => check::test().and_then(|()| peers::test()),
+        ["test", tiers @ ..]
+            if tiers.iter().all(|tier| ["--foreign", "--engines"].contains(tier)) =>
+        {
+            test(tiers.contains(&"--foreign"), tiers.contains(&"--engines"))
+        }
+        ["python", "--engines", rest @ ..] => python::test(true, rest),
+        ["python", rest @ ..] => python::test(false, rest),
         ["arch"] => arch::arch(),
         ["loom"] => loom::loom(),
         ["fuzz", seconds] => match seconds.parse() {
@@ -91,6 +101,20 @@ fn main() -> ExitCode {
 fn usage(problem: &str) -> ExitCode {
     eprint!("cargo x: {problem}\n\n{USAGE}");
     ExitCode::from(2)
+}
+
+/// Every test, by tier: what needs only a toolchain and the packages of Python; foreign programs;
+/// engines.
+fn test(foreign: bool, engines: bool) -> Result {
+    check::test()?;
+    python::test(false, &[])?;
+    if foreign {
+        peers::test()?;
+    }
+    if engines {
+        python::test(true, &[])?;
+    }
+    Ok(())
 }
 
 /// The program, or the module, as a release build, then the runner, which does the rest.

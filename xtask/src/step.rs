@@ -43,6 +43,12 @@ impl Step {
         Self::new(root().join(path).as_ref(), path, args)
     }
 
+    /// Any program.
+    pub(crate) fn program(path: &Path, args: &[&str]) -> Self {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Self::new(path.as_os_str(), &name, args)
+    }
+
     fn new(program: &OsStr, name: &str, args: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(args).current_dir(root()).stdin(Stdio::null());

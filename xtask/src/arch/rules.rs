@@ -14,6 +14,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { name: "petal-lines", uses: &["petal"] },
     CrateRule { name: "petal-interop", uses: &["petal"] },
     CrateRule { name: "petal-cli", uses: &["petal", "petal-lines", "petal-interop"] },
+    CrateRule { name: "petal-python", uses: &["petal", "petal-lines", "petal-interop"] },
     CrateRule { name: "petal-redis", uses: &["petal", "petal-interop"] },
     CrateRule { name: "petal-testkit", uses: &[] },
     CrateRule { name: "petal-bench", uses: &["petal"] },
@@ -306,6 +307,17 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "load", uses: &["commands", "ffi", "server"] },
         ],
     },
+    House {
+        src: "crates/python/src/",
+        everyone: &["error"],
+        rooms: &[
+            Room { name: "error", uses: &[] },
+            Room { name: "key", uses: &[] },
+            Room { name: "held", uses: &[] },
+            Room { name: "filter", uses: &["held", "key"] },
+            Room { name: "open", uses: &["filter", "held"] },
+        ],
+    },
 ];
 
 /// Where unsafe code may stand: a path prefix, and how often the word may occur below it.
@@ -330,6 +342,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         prefix: "crates/module/src/load.rs",
         at_most: Some(4),
         why: "where the server comes in",
+    },
+    UnsafeRoom {
+        prefix: "crates/python/src/open.rs",
+        at_most: Some(2),
+        why: "one named allow: to map a filter file",
     },
     UnsafeRoom {
         prefix: "crates/cli/src/",

@@ -1,0 +1,39 @@
+"""Bloom filters and their family, and exact set operations on files larger than memory.
+
+    >>> import petal
+    >>> seen = petal.BloomFilter(1_000_000, rate=0.01)
+    >>> seen.add("https://example.com/")
+    True
+    >>> "https://example.com/" in seen, "https://example.org/" in seen
+    (True, False)
+"""
+
+from petal._petal import (
+    BloomFilter,
+    Filter,
+    FormatError,
+    FullError,
+    IncompatibleError,
+    InputError,
+    MemoryCapError,
+    PetalError,
+    UnsupportedError,
+    __version__,
+    load,
+    open,
+)
+
+__all__ = [
+    "BloomFilter",
+    "Filter",
+    "FormatError",
+    "FullError",
+    "IncompatibleError",
+    "InputError",
+    "MemoryCapError",
+    "PetalError",
+    "UnsupportedError",
+    "__version__",
+    "load",
+    "open",
+]

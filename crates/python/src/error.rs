@@ -1,0 +1,147 @@
+//! Exceptions: a small tree that follows the libraries' own errors.
+//!
+//! | exception | also a | when |
+//! |---|---|---|
+//! | `PetalError` | | the root of them all |
+//! | `FormatError` | `ValueError` | bytes are no filter, of a newer version, or damaged |
+//! | `IncompatibleError` | `ValueError` | two filters differ in type, shape or hash |
+//! | `FullError` | | a filter takes no more keys |
+//! | `UnsupportedError` | `TypeError` | that type of filter cannot do that |
+//! | `MemoryCapError` | `MemoryError` | what was asked for does not fit the memory there is, or that was allowed |
+//! | `InputError` | `OSError` | a file cannot be read or written, or holds what it must not |
+//!
+//! Arguments out of range are a plain `ValueError`, keys of a wrong type a `TypeError`.
+
+use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+/// The exceptions, in the order of [`TYPES`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Petal,
+    Format,
+    Incompatible,
+    Full,
+    Unsupported,
+    MemoryCap,
+    Input,
+}
+
+static TYPES: [PyOnceLock<Py<PyType>>; 7] = [const { PyOnceLock::new() }; 7];
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Petal,
+        Self::Format,
+        Self::Incompatible,
+        Self::Full,
+        Self::Unsupported,
+        Self::MemoryCap,
+        Self::Input,
+    ];
+
+    fn name_and_doc(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Petal => ("PetalError", "The root of petal's exceptions."),
+            Self::Format => {
+                ("FormatError", "Bytes that are no filter, of a newer version, or damaged.")
+            }
+            Self::Incompatible => {
+                ("IncompatibleError", "Two filters that differ in type, shape or hash.")
+            }
+            Self::Full => ("FullError", "A filter that takes no more keys."),
+            Self::Unsupported => ("UnsupportedError", "What this type of filter cannot do."),
+            Self::MemoryCap => {
+                ("MemoryCapError", "What does not fit the memory there is, or that was allowed.")
+            }
+            Self::Input => {
+                ("InputError", "A file that cannot be read or written, or holds what it must not.")
+            }
+        }
+    }
+
+    /// The exception, a class of Python.
+    fn class(self, py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+        let class = TYPES[self as usize].get_or_try_init(py, || self.make(py))?;
+        Ok(class.bind(py))
+    }
+
+    fn make(self, py: Python<'_>) -> PyResult<Py<PyType>> {
+        let root = || Self::Petal.class(py).cloned();
+        let bases = match self {
+            Self::Petal => vec![py.get_type::<PyException>()],
+            Self::Full => vec![root()?],
+            Self::Format | Self::Incompatible => vec![root()?, py.get_type::<PyValueError>()],
+            Self::Unsupported => vec![root()?, py.get_type::<PyTypeError>()],
+            Self::MemoryCap => vec![root()?, py.get_type::<PyMemoryError>()],
+            Self::Input => vec![root()?, py.get_type::<PyOSError>()],
+        };
+        let (name, doc) = self.name_and_doc();
+        let dict = PyDict::new(py);
+        dict.set_item("__module__", "petal")?;
+        dict.set_item("__doc__", doc)?;
+        let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, dict))?;
+        Ok(class.cast_into::<PyType>()?.unbind())
+    }
+
+    /// An exception with these words.
+    pub(crate) fn with(self, words: impl ToString) -> PyErr {
+        let words = words.to_string();
+        Python::attach(|py| match self.class(py) {
+            Ok(class) => PyErr::from_type(class.clone(), words),
+            Err(error) => error,
+        })
+    }
+}
+
+/// What an error of petal's libraries is in Python.
+pub(crate) trait Raise {
+    fn raise(self) -> PyErr;
+}
+
+impl Raise for petal::Error {
+    fn raise(self) -> PyErr {
+        if self.is_invalid() || self.is_unattainable() {
+            return PyValueError::new_err(self.to_string());
+        }
+        kind_of(&self).with(self)
+    }
+}
+
+/// The exception that is for an error of a filter.
+fn kind_of(error: &petal::Error) -> Kind {
+    match error {
+        e if e.is_alloc() => Kind::MemoryCap,
+        e if e.is_full() => Kind::Full,
+        e if e.is_incompatible() => Kind::Incompatible,
+        e if e.is_unsupported() => Kind::Unsupported,
+        e if e.is_io() => Kind::Input,
+        e if e.is_foreign() || e.is_unsupported_version() || e.is_corrupt() => Kind::Format,
+        _ => Kind::Petal,
+    }
+}
+
+impl Raise for petal_interop::Error {
+    fn raise(self) -> PyErr {
+        let kind = match &self {
+            e if e.is_key() => return PyValueError::new_err(self.to_string()),
+            e if e.is_limit() || e.is_too_large() => Kind::MemoryCap,
+            e if e.is_full() => Kind::Full,
+            e if e.is_refused() => Kind::Unsupported,
+            e if e.is_io() => Kind::Input,
+            e if e.is_unknown() || e.is_malformed() || e.is_contradiction() => Kind::Format,
+            _ => Kind::Petal,
+        };
+        kind.with(self)
+    }
+}
+
+/// Adds the exceptions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for kind in Kind::ALL {
+        module.add(kind.name_and_doc().0, kind.class(module.py())?)?;
+    }
+    Ok(())
+}

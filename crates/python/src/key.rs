@@ -1,0 +1,52 @@
+//! What can be a key, and which bytes stand for it: as in the library, a key *is* its bytes.
+//!
+//! | key | bytes |
+//! |---|---|
+//! | `bytes`, `bytearray`, `memoryview`, … | as they are |
+//! | `str` | UTF-8 |
+//! | `int`, 0 to 2⁶⁴ - 1 | 8 bytes, little-endian |
+//!
+//! So `"a"` and `b"a"` are one key, which is also the line `a` of a file and the item `a` of a
+//! server. `1` is neither `"1"` nor `b"1"`: whoever has numbers as text says `str(number)`.
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyString};
+
+/// Hands over the bytes of a key.
+///
+/// # Errors
+/// `TypeError` of what is no key, `OverflowError` of an `int` out of range, `UnicodeEncodeError`
+/// of a `str` with lone surrogates.
+#[inline]
+pub(crate) fn with_key<R>(key: &Bound<'_, PyAny>, look: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+    if let Ok(text) = key.cast_exact::<PyString>() {
+        return Ok(look(text.to_str()?.as_bytes()));
+    }
+    if let Ok(bytes) = key.cast_exact::<PyBytes>() {
+        return Ok(look(bytes.as_bytes()));
+    }
+    with_other_key(key, look)
+}
+
+/// The same of keys that are less common.
+#[cold]
+fn with_other_key<R>(key: &Bound<'_, PyAny>, look: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(look(text.to_str()?.as_bytes()));
+    }
+    if key.is_instance_of::<PyInt>() {
+        let number: u64 = key.extract().map_err(|_| {
+            PyOverflowError::new_err(format!(
+                "key {key}: as an int it must be from 0 to 2**64 - 1; give str(key), or its bytes"
+            ))
+        })?;
+        return Ok(look(&number.to_le_bytes()));
+    }
+    if let Ok(buffer) = PyBuffer::<u8>::get(key) {
+        return Ok(look(&buffer.to_vec(key.py())?));
+    }
+    let name = key.get_type().name()?;
+    Err(PyTypeError::new_err(format!("a key is bytes, str or int, found {name}")))
+}

@@ -1,0 +1,18 @@
+//! `python`: the Python package as a wheel in an environment of its own, and its tests.
+
+use crate::step::{Result, Step, root};
+
+/// The environment: a folder that git passes over.
+const HOME: &str = "target/python";
+
+/// Builds and installs the package, then runs its tests; `engines` also those with a real Spark.
+pub(crate) fn test(engines: bool, more: &[&str]) -> Result {
+    // That of the other tests: an optimiser, every check, and no second build of the libraries.
+    let install = ["crates/python/install.sh", HOME, "--profile", "dev"];
+    let engines_too = if engines { &["--engines"][..] } else { &[] };
+    Step::script(install[0], &[&install[1..], engines_too].concat()).run()?;
+    let python = root().join(HOME).join("bin/python");
+    let chosen = if engines { "engines" } else { "not engines" };
+    let words = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
+    Step::program(&python, &[&words[..], more].concat()).run()
+}
