@@ -224,9 +224,26 @@ pub(super) const HOUSES: &[House] = &[
             },
             Room { name: "settings", uses: &["budget", "input", "pass"] },
             Room {
+                name: "exceptions",
+                uses: &["fingerprint", "input", "pass", "settings", "table"],
+            },
+            Room {
+                name: "filters",
+                uses: &[
+                    "budget",
+                    "exceptions",
+                    "input",
+                    "line_filter",
+                    "pass",
+                    "print",
+                    "settings",
+                ],
+            },
+            Room {
                 name: "ranges",
                 uses: &[
                     "budget",
+                    "filters",
                     "fingerprint",
                     "input",
                     "judge",
@@ -241,14 +258,6 @@ pub(super) const HOUSES: &[House] = &[
                     "steps",
                     "table",
                 ],
-            },
-            Room {
-                name: "exceptions",
-                uses: &["fingerprint", "input", "pass", "settings", "table"],
-            },
-            Room {
-                name: "filters",
-                uses: &["exceptions", "input", "line_filter", "pass", "print", "settings"],
             },
             Room { name: "listed", uses: &["input", "pass", "settings"] },
             Room { name: "ledger", uses: &["fingerprint", "table"] },
