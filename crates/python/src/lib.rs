@@ -3,7 +3,7 @@
 //!
 //! Rooms: [`error`] (exceptions), [`key`] (what can be a key), [`held`] (a filter of any type,
 //! in memory, in a mapped file, or another program's), [`filter`] (the classes), [`open`]
-//! (files). `python/petal` has what is written in Python.
+//! (files), [`ranges`] (what the workers of a cluster do). `python/petal` has what is written in Python.
 //!
 //! **Threads.** Whatever takes long is done without the interpreter's lock, under a lock of the
 //! filter's own. Nobody waits for that lock while holding the interpreter's, and no Python code
@@ -14,6 +14,7 @@ mod filter;
 mod held;
 mod key;
 mod open;
+mod ranges;
 
 use pyo3::prelude::*;
 
@@ -24,5 +25,6 @@ fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     filter::register(module)?;
-    open::register(module)
+    open::register(module)?;
+    ranges::register(module)
 }
