@@ -325,6 +325,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "held", uses: &[] },
             Room { name: "filter", uses: &["held", "key"] },
             Room { name: "open", uses: &["filter", "held"] },
+            Room { name: "ranges", uses: &["open"] },
         ],
     },
 ];

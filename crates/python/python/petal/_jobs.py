@@ -9,15 +9,15 @@ An engine is asked for little:
 * ``fetch``: a function from such a token to the path of a local file, which can be carried too.
 
 Everything else goes through files in ``work``, a folder that all workers see, as they see the
-inputs and the output. What is done is written down in the package's document of ranges.
+inputs and the output.
 
 The answer is a folder: ``part-00000`` and so on, one for each range of A in order, and at last
 ``_SUCCESS``. One behind the other they are what ``petal common`` (``diff``, ``dedup``) prints.
 """
 
 import shutil
-import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -159,11 +159,17 @@ class _Job:
                 for path in (path for partial in partials for path in partial if path):
                     Path(path).unlink(missing_ok=True)
                 partials = [item["out"] for item in items]
-        self.report.filter_bytes = max(self.report.filter_bytes, Path(partials[0][0]).stat().st_size)
+        size = Path(partials[0][0]).stat().st_size
+        self.report.filter_bytes = max(self.report.filter_bytes, size)
         return partials[0]
 
     def survivors(
-        self, name: str, of: Sequence[Range], filters: list[str] | None, partitions: int, first: bool
+        self,
+        name: str,
+        of: Sequence[Range],
+        filters: list[str] | None,
+        partitions: int,
+        first: bool,
     ) -> tuple[list[str], list[dict[str, int]]]:
         """The lines of ranges that filters cannot rule out, in files, with their numbers."""
         with self.stage("filter"):
@@ -225,6 +231,14 @@ def _paths(paths: Paths) -> list[str]:
     return [str(Path(path).absolute()) for path in several]
 
 
+def _work_folder(within: str | Path) -> Path:
+    """A new folder in one that all workers see, with the rights of any new folder: whoever may
+    read it may see fingerprints of lines, and not the keys that they are made with."""
+    folder = Path(within).absolute() / f".petal-work-{uuid.uuid4().hex}"
+    folder.mkdir()
+    return folder
+
+
 @contextmanager
 def _begun(
     engine: Engine, out: str | Path, work: str | Path | None, memory: int, jobs: int,
@@ -240,8 +254,7 @@ def _begun(
     if len(delimiter) != 1:
         raise ValueError(f"delimiter: expected one byte, found {delimiter!r}")
     folder.mkdir(parents=True, exist_ok=True)
-    inside = Path(tempfile.mkdtemp(prefix=".petal-work-", dir=work or folder.parent))
-    inside.chmod(0o777 if work else 0o755)
+    inside = _work_folder(work or folder.parent)
     settings = (memory, jobs, temp_dir, delimiter[0])
     job = _Job(engine, inside, settings, Report())
     begun = time.monotonic()
@@ -358,7 +371,7 @@ def build(
     It is planned for ``rate`` and for as many lines as a sample says there are.
     """
     target = Path(out).absolute()
-    inside = Path(tempfile.mkdtemp(prefix=".petal-work-", dir=work or target.parent))
+    inside = _work_folder(work or target.parent)
     job = _Job(engine, inside, (memory, jobs, None, delimiter[0]), Report())
     begun = time.monotonic()
     try:

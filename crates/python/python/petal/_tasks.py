@@ -32,7 +32,7 @@ def _job(item: Item) -> tuple[Any, bytes]:
 
 
 def _local(item: Item) -> list[str]:
-    """The filters of an item as local files: the engine's fetch is a function from token to path."""
+    """The filters of an item as local files: ``fetch`` makes a path of an engine's token."""
     fetch: Callable[[Any], str] = item["fetch"]
     return [fetch(token) for token in item["filters"]]
 
@@ -53,7 +53,7 @@ def build_back(item: Item) -> Numbers:
 
 
 def narrow(item: Item) -> Numbers:
-    """Makes records of the lines that the filters cannot rule out (of all, if ``filters`` is None)."""
+    """Makes records of the lines that filters cannot rule out; of all, if ``filters`` is None."""
     filters = None if item["filters"] is None else _local(item)
     return _ranges().filter(
         *_job(item), item["ranges"], item["first"], item["partitions"], item["out"], filters
