@@ -8,6 +8,7 @@
     (True, False)
 """
 
+from petal._files import Phase, Report, build, check, common, dedup, diff
 from petal._petal import (
     BloomFilter,
     Filter,
@@ -32,8 +33,15 @@ __all__ = [
     "InputError",
     "MemoryCapError",
     "PetalError",
+    "Phase",
+    "Report",
     "UnsupportedError",
     "__version__",
+    "build",
+    "check",
+    "common",
+    "dedup",
+    "diff",
     "load",
     "open",
 ]

@@ -34,6 +34,11 @@ impl Filter {
         }
     }
 
+    /// To look, for a thread that does not hold the interpreter's lock.
+    pub(crate) fn read_detached(&self) -> PyResult<RwLockReadGuard<'_, Held>> {
+        self.held.read().map_err(|_| broken())
+    }
+
     /// To change, likewise.
     pub(crate) fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, Held>> {
         match self.held.try_write() {
