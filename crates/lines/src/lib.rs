@@ -33,6 +33,7 @@
 
 mod approx;
 mod budget;
+mod cap;
 mod chunks;
 mod error;
 mod exact;
@@ -64,7 +65,8 @@ mod tests;
 mod vector;
 
 pub use budget::{LEAST_MEMORY, SLACK};
-pub use error::{Error, Result, readable_size};
+pub use cap::Cap;
+pub use error::{Error, Names, Result, readable_size};
 pub use exact::{Forecast, Sampled, forget_work};
 pub use exceptions::Exceptions;
 pub use filters::{Check, Checked, Filled, Removed, check, count_lines, fill, hashes, remove};

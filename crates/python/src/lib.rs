@@ -3,13 +3,15 @@
 //!
 //! Rooms: [`error`] (exceptions), [`key`] (what can be a key), [`held`] (a filter of any type,
 //! in memory, in a mapped file, or another program's), [`filter`] (the classes), [`open`]
-//! (files), [`ranges`] (what the workers of a cluster do). `python/petal` has what is written in Python.
+//! (filter files), [`engine`] (files of lines), [`ranges`] (what the workers of a cluster do).
+//! `python/petal` has what is written in Python.
 //!
 //! **Threads.** Whatever takes long is done without the interpreter's lock, under a lock of the
 //! filter's own. Nobody waits for that lock while holding the interpreter's, and no Python code
 //! runs under it; so the two cannot wait for each other.
 
 mod batch;
+mod engine;
 mod error;
 mod filter;
 mod held;
@@ -25,6 +27,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    engine::register(module)?;
     error::register(module)?;
     filter::register(module)?;
     open::register(module)?;

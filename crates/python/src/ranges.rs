@@ -13,26 +13,16 @@ use std::path::PathBuf;
 use petal::{AnyFilter, Mapped, Membership};
 use petal_lines::ranges::{self, JobKeys, Narrow, Partial, Range, Side, Size, Task};
 use petal_lines::{Settings, Verb};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::{Kind, Raise};
+use crate::error::Raise;
 use crate::open::map;
 
 type PlainRange = (u64, PathBuf, u64, u64);
 type PlainSettings = (u64, usize, Option<PathBuf>, u8);
 type PlainPartial = (PathBuf, Option<PathBuf>);
-
-fn raise(error: petal_lines::Error) -> PyErr {
-    let kind = match &error {
-        e if e.is_cancelled() => return PyKeyboardInterrupt::new_err(error.to_string()),
-        e if e.is_memory_too_small() => Kind::MemoryCap,
-        e if e.is_input() || e.is_work() || e.is_disk_full() || e.is_line_too_long() => Kind::Input,
-        _ => Kind::Petal,
-    };
-    kind.with(error)
-}
 
 fn settings((memory, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'static> {
     let settings = Settings::new(memory);
@@ -61,7 +51,7 @@ struct Filters(Vec<AnyFilter<Mapped>>);
 
 impl Filters {
     fn open(paths: &[PathBuf]) -> PyResult<Self> {
-        let open = |path| AnyFilter::open_mapped(map(path)?).map_err(Raise::raise);
+        let open = |path: &PathBuf| AnyFilter::open_mapped(map(path)?).map_err(Raise::raise);
         Ok(Self(paths.iter().map(open).collect::<PyResult<_>>()?))
     }
 
@@ -85,7 +75,7 @@ fn run<const N: usize>(
         let settings = settings(plain);
         work(&Task::with_keys(&settings, JobKeys::from_bytes(keys)))
     });
-    dict(py, numbers.map_err(raise)?)
+    dict(py, numbers.map_err(Raise::raise)?)
 }
 
 fn dict<const N: usize>(py: Python<'_>, numbers: [(&'static str, u64); N]) -> PyResult<Py<PyDict>> {
@@ -101,13 +91,13 @@ fn built(built: ranges::Built) -> [(&'static str, u64); 3] {
 /// Fresh keys for one job.
 #[pyfunction]
 fn job_keys(py: Python<'_>) -> PyResult<Py<PyBytes>> {
-    Ok(PyBytes::new(py, &JobKeys::random().map_err(raise)?.to_bytes()).unbind())
+    Ok(PyBytes::new(py, &JobKeys::random().map_err(Raise::raise)?.to_bytes()).unbind())
 }
 
 /// Cuts files into ranges of about `size` bytes.
 #[pyfunction]
 fn split(py: Python<'_>, paths: Vec<PathBuf>, size: u64) -> PyResult<Vec<PlainRange>> {
-    let ranges = py.detach(|| ranges::split(&paths, size)).map_err(raise)?;
+    let ranges = py.detach(|| ranges::split(&paths, size)).map_err(Raise::raise)?;
     let plain = |range: Range| (range.number, range.path, range.start, range.end);
     Ok(ranges.into_iter().map(plain).collect())
 }
@@ -122,7 +112,7 @@ fn plan(
     rate: Option<f64>,
 ) -> PyResult<Py<PyDict>> {
     let planned = py.detach(|| {
-        ranges::plan(&self::settings(settings), &ranges_of(ranges), rate).map_err(raise)
+        ranges::plan(&self::settings(settings), &ranges_of(ranges), rate).map_err(Raise::raise)
     })?;
     dict(
         py,

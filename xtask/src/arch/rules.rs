@@ -167,6 +167,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "progress", uses: &[] },
             Room { name: "vector", uses: &[] },
             Room { name: "fingerprint", uses: &["vector"] },
+            Room { name: "cap", uses: &[] },
             Room { name: "lock", uses: &[] },
             Room { name: "line_filter", uses: &[] },
             Room { name: "table", uses: &["fingerprint"] },
@@ -326,6 +327,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "filter", uses: &["held", "key"] },
             Room { name: "open", uses: &["filter", "held"] },
             Room { name: "ranges", uses: &["open"] },
+            Room { name: "engine", uses: &["filter", "held", "open"] },
         ],
     },
 ];
