@@ -317,7 +317,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "held", uses: &[] },
             Room { name: "filter", uses: &["held", "key"] },
             Room { name: "open", uses: &["filter", "held"] },
-            Room { name: "engine", uses: &["filter", "held", "open"] },
+            Room { name: "engine", uses: &["filter", "held"] },
         ],
     },
 ];
