@@ -54,6 +54,7 @@ impl Clock {
 }
 
 /// How keys become the words that a filter takes.
+#[derive(Clone)]
 pub(crate) enum Keyer {
     Native(HashSpec),
     /// Another program's; whether an `int` stands for its decimal digits.

@@ -327,7 +327,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "filter", uses: &["held", "key"] },
             Room { name: "open", uses: &["filter", "held"] },
             Room { name: "ranges", uses: &["open"] },
-            Room { name: "engine", uses: &["filter", "held", "open"] },
+            Room { name: "engine", uses: &["filter", "held"] },
         ],
     },
 ];

@@ -16,13 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from petal._petal import (
-    Filter,
-    UnsupportedError,
-    _build_job,
-    _check_job,
-    _set_job,
-)
+from petal._petal import Filter, UnsupportedError, _build_job, _check_job, _set_job
+from petal._petal import open as _open
 
 Path = str | os.PathLike[str]
 Paths = Path | Iterable[Path]
@@ -277,14 +272,14 @@ def build(
     """
     asked = {
         "type": type,
-        "capacity": capacity,
+        "capacity": _whole("capacity", capacity, 1),
         "rate": rate,
-        "memory": memory,
-        "seed": seed,
-        "width": width,
-        "max_capacity": max_capacity,
-        "window": window,
-        "last": last,
+        "memory": _memory(memory),
+        "seed": _whole("seed", seed, 0),
+        "width": _whole("width", width, 2, 8),
+        "max_capacity": _whole("max_capacity", max_capacity, 1),
+        "window": _whole("window", window, 1),
+        "last": _whole("last", last, 1),
         "now": int(time.time()),
     }
     told = _told(None, jobs, None, delimiter, progress)
@@ -300,6 +295,8 @@ def check(
     invert: bool = False,
     count: bool = False,
     allow: Paths | None = None,
+    format: str | None = None,
+    keys: str = "text",
     memory: int | str | None = None,
     jobs: int | None = None,
     temp_dir: Path | None = None,
@@ -312,14 +309,16 @@ def check(
       is asked where it lies.
     - `invert`: the lines that the filter certainly does not hold instead.
     - `allow`: files of lines that count as not held, whatever the filter says.
+    - `format`, `keys`: of another program's filter file, as in `open`.
     - `out`, `count`, `memory`, `jobs`, `temp_dir`, `delimiter`, `progress`: as in `common`.
 
     Cost: one pass over the inputs. Raises as `common`.
     """
     listed = [] if allow is None else _paths(allow)
-    question = {"out": out, "invert": invert, "count": count, "allow": listed, "now": int(time.time())}
+    asked = filter if isinstance(filter, Filter) else _open(filter, format=format, keys=keys)
+    question = {"out": out, "invert": invert, "count": count, "allow": listed}
     told = _told(memory, jobs, temp_dir, delimiter, progress)
-    return _report(_check_job(filter, _paths(inputs), question, told), delimiter)
+    return _report(_check_job(asked, _paths(inputs), question, told), delimiter)
 
 
 def _paths(paths: Paths) -> list[str]:
@@ -334,6 +333,16 @@ def _paths(paths: Paths) -> list[str]:
 
 def _each(paths: Iterable[Path]) -> list[str]:
     return [os.fspath(path) for path in paths]
+
+
+def _whole(name: str, number: int | None, least: int, most: int = 2**64 - 1) -> int | None:
+    if number is None or (isinstance(number, int) and least <= number <= most):
+        return number
+    raise ValueError(f"{name}=: expected a whole number from {least} to {most}, found {number!r}")
+
+
+def _memory(memory: int | str | None) -> int | str | None:
+    return memory if isinstance(memory, str) else _whole("memory", memory, 0)
 
 
 def _answer(
@@ -351,7 +360,7 @@ def _answer(
         "rest": rest,
         "count": count,
         "approx": approx,
-        "capacity": capacity,
+        "capacity": _whole("capacity", capacity, 1),
         "rate": rate,
     }
 
@@ -368,8 +377,8 @@ def _told(
     if resume and work_dir is None:
         raise ValueError("resume=True: say with work_dir= where the job has left its work")
     return {
-        "memory": memory,
-        "jobs": jobs,
+        "memory": _memory(memory),
+        "jobs": _whole("jobs", jobs, 1),
         "temp_dir": temp_dir,
         "work_dir": work_dir,
         "resume": resume,

@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use petal::{Answers, AnyFilter, FilterCascade, FilterType, HashSpec, StaticFilter};
+use petal::{Answers, AnyFilter, FilterCascade, FilterType, StaticFilter};
 use petal_lines::{
-    Check, Exceptions, LEAST_MEMORY, LineFilter, Settings, Source, check, count_lines, fill,
-    hashes, readable_size,
+    BadLine, Check, Exceptions, LEAST_MEMORY, LineFilter, LineHash, Settings, Source, check,
+    count_lines, fill, hashes, readable_size,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use super::output::{Target, cannot_write};
 use super::{Done, Told, sources};
 use crate::error::{Kind, Raise};
 use crate::filter::Filter;
-use crate::held::{Held, Place};
+use crate::held::{Held, Keyer};
 
 /// What filters built from lines say of themselves, as the program has it. No time and no names:
 /// the same lines give the same file.
@@ -150,14 +150,6 @@ pub(super) struct Question<'py> {
     invert: bool,
     count: bool,
     allow: Vec<PathBuf>,
-    now: u64,
-}
-
-/// Which filter to ask.
-#[derive(FromPyObject)]
-pub(super) enum Which {
-    Object(Py<Filter>),
-    File(PathBuf),
 }
 
 /// Asks a filter about every line of paths.
@@ -165,19 +157,13 @@ pub(super) enum Which {
 #[pyo3(name = "_check_job")]
 pub(super) fn check_job(
     py: Python<'_>,
-    filter: Which,
+    filter: Py<Filter>,
     inputs: Vec<PathBuf>,
     question: Question<'_>,
     told: Told,
 ) -> PyResult<Done> {
     let mut settings = told.settings()?;
-    let filter = match filter {
-        Which::Object(filter) => filter,
-        Which::File(path) => {
-            settings.memory = left(&path, settings.memory)?;
-            Py::new(py, Filter::new(opened(py, path, question.now)?))?
-        }
-    };
+    settings.memory = left(&*filter.get().read(py)?, settings.memory)?;
     let (inputs, allow) = (sources(inputs), sources(question.allow));
     let mut files = Vec::new();
     let target = match Target::of(question.out, "out", &mut files)? {
@@ -197,7 +183,12 @@ pub(super) fn check_job(
         let allow = (!allow.is_empty()).then(|| Exceptions::read(&settings, &allow));
         let allow = allow.transpose().map_err(Raise::raise)?;
         let asked = Check { invert: question.invert, allow: allow.as_ref() };
-        let shared = Shared::of(filter.get())?;
+        let filter = filter.get();
+        let hash = {
+            let held = filter.read_detached()?;
+            Hash { keyer: held.keyer(), words: held.words() }
+        };
+        let shared = Shared { filter, hash };
         let checked = check(&settings, &shared, &inputs, asked, output.writer());
         let checked = checked.map_err(Raise::raise)?;
         Ok(((checked.lines, checked.found), output.finish()?))
@@ -205,72 +196,73 @@ pub(super) fn check_job(
     numbers(py, "check", checked, begun.elapsed().as_secs_f64()).map(|fields| (fields, lines))
 }
 
-/// A filter where it lies; one that forgets by the clock in memory, as old as it is by now.
-fn opened(py: Python<'_>, path: PathBuf, now: u64) -> PyResult<Held> {
-    py.detach(|| {
-        let filter = AnyFilter::open_mapped(crate::open::map(&path)?).map_err(Raise::raise)?;
-        if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
-            let metadata = filter.metadata().to_owned();
-            return Ok(Held::at(Place::File(filter), metadata));
-        }
-        let file = std::fs::File::open(&path).map_err(|e| cannot_write(&path, &e))?;
-        let file = std::io::BufReader::with_capacity(1 << 20, file);
-        let (mut filter, metadata) = AnyFilter::read_from(file).map_err(Raise::raise)?;
-        if let AnyFilter::Windowed(filter) = &mut filter {
-            filter.advance_to(now);
-        }
-        Ok(Held::at(Place::Memory(filter), metadata))
-    })
-}
-
-/// What a filter file leaves of the memory, at least what any work needs.
-fn left(path: &std::path::Path, memory: u64) -> PyResult<u64> {
-    let size = std::fs::metadata(path).map_or(0, |data| data.len());
-    if memory >= LEAST_MEMORY && size > memory {
+/// What a mapped filter leaves of the memory, at least what any work needs.
+fn left(filter: &Held, memory: u64) -> PyResult<u64> {
+    if !filter.is_mapped() || memory < LEAST_MEMORY {
+        return Ok(memory);
+    }
+    let size = filter.file_bytes();
+    if size > memory {
         return Err(Kind::MemoryCap.with(format_args!(
-            "{}: the filter takes {}, more than memory= {}; raise memory=",
-            path.display(),
+            "memory=: the filter takes {}, more than {}; raise memory=",
             readable_size(size),
             readable_size(memory),
         )));
     }
-    Ok(if memory < LEAST_MEMORY { memory } else { (memory - size).max(LEAST_MEMORY) })
+    Ok((memory - size).max(LEAST_MEMORY))
 }
 
 /// A filter that others may change meanwhile: its lock is held for a batch of lines at a time, by
 /// threads that wait for nothing else.
 struct Shared<'a> {
     filter: &'a Filter,
-    hash: HashSpec,
-}
-
-impl<'a> Shared<'a> {
-    fn of(filter: &'a Filter) -> PyResult<Self> {
-        let held = filter.read_detached()?;
-        let face = held.face().ok_or_else(|| {
-            Kind::Unsupported.with(
-                "the filter is another program's; `petal check` of the command line asks it about \
-                 lines, contains_batch about keys",
-            )
-        })?;
-        Ok(Self { filter, hash: face.hash_spec() })
-    }
+    hash: Hash,
 }
 
 impl LineFilter for Shared<'_> {
-    type Hash = HashSpec;
+    type Hash = Hash;
 
-    fn line_hash(&self) -> HashSpec {
-        self.hash
+    fn line_hash(&self) -> Hash {
+        self.hash.clone()
     }
 
     fn holds(&self, words: &[u64], found: &mut Answers) {
-        let held = self.filter.read_detached().ok();
-        match held.as_ref().and_then(|held| held.face()) {
-            Some(face) => face.contains_hashes(words, found),
-            // Of a filter that a thread left half changed, all may be in it.
-            None => found.answer(words.len() / self.hash.words(), |_| true),
+        match self.filter.read_detached() {
+            Ok(held) => held.contains_words(words, found),
+            // Of a filter that a thread left half changed, any line may be in it.
+            Err(_) => found.answer(words.len() / self.hash.words, |_| true),
         }
+    }
+}
+
+/// How lines become the words of a filter.
+#[derive(Clone)]
+struct Hash {
+    keyer: Keyer,
+    words: usize,
+}
+
+impl LineHash for Hash {
+    fn words(&self) -> usize {
+        self.words
+    }
+
+    fn hash_lines<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a [u8]>,
+        words: &mut Vec<u64>,
+    ) -> Result<(), BadLine> {
+        match &self.keyer {
+            Keyer::Native(spec) => spec.hash_all(lines, words),
+            Keyer::Foreign(hasher, _) => {
+                let mut hasher = hasher.clone();
+                for (line, key) in lines.enumerate() {
+                    let hashed = hasher.hash(key, words);
+                    hashed.map_err(|error| BadLine { line, why: error.to_string() })?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -72,9 +72,6 @@ impl Asked {
         if kind.is_fixed() && self.capacity.is_some() {
             return trouble("capacity=: a {} filter is made of the lines that come; leave it out");
         }
-        if self.capacity == Some(0) || self.last == Some(0) {
-            return trouble("capacity=, last=: expected at least 1 line, found 0");
-        }
         if !matches!(kind, Bloom | Classic | Counting | CountingClassic | Wide) && self.by_memory()
         {
             return trouble(

@@ -58,13 +58,8 @@ impl Told {
     fn settings(&self) -> PyResult<Settings<'static>> {
         let cap = self.memory.as_ref().map_or_else(|| Ok(SHARE.bytes()), Memory::bytes)?;
         let mut settings = Settings::new(cap);
-        match self.jobs {
-            Some(0) => {
-                let words = "jobs=: expected at least 1 thread, found 0; leave it out for all";
-                return Err(PyValueError::new_err(words));
-            }
-            Some(jobs) => settings.jobs = jobs,
-            None => {}
+        if let Some(jobs) = self.jobs {
+            settings.jobs = jobs;
         }
         if let Some(dir) = &self.temp_dir {
             settings.temp_dir.clone_from(dir);

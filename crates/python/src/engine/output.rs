@@ -57,7 +57,11 @@ impl Target {
             Self::Nowhere => Ok(Output::Nowhere),
             Self::Object(number) => Ok(Output::Object(teller.sink(number))),
             Self::Nameless(dir) => {
-                let file = tempfile::tempfile_in(&dir).map_err(|e| cannot_write(&dir, &e))?;
+                let file = tempfile::tempfile_in(&dir).map_err(|error| {
+                    let dir = format!("{}: temporary file", dir.display());
+                    Kind::Input
+                        .with(format_args!("{dir}: {}; name another temp_dir=", plain(&error)))
+                })?;
                 Ok(Output::Nameless(file))
             }
             Self::File(path) => open_file(path, inputs),
@@ -115,10 +119,7 @@ fn open_file(path: PathBuf, inputs: &[Source]) -> PyResult<Output> {
     }
     let mut aside = tempfile::Builder::new();
     let aside = aside.prefix(".petal-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
-    let file = aside.tempfile_in(dir_of(&target)).map_err(|error| {
-        // Its words would name the file aside.
-        cannot_write(&path, &io::Error::from(error.kind()))
-    })?;
+    let file = aside.tempfile_in(dir_of(&target)).map_err(failed)?;
     if let Some(permissions) = chosen {
         // It takes the place of a file with permissions somebody chose.
         file.as_file().set_permissions(permissions).map_err(failed)?;
@@ -173,9 +174,16 @@ fn dir_of(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The error of a file that cannot be written, without Rust's `(os error N)`.
+/// The error of a file that cannot be written.
 pub(super) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
+    Kind::Input.with(format_args!("{}: cannot write: {}", path.display(), plain(error)))
+}
+
+/// An error of the system in its own words: without Rust's `(os error N)`, and without the name
+/// of a file aside, which tells nobody anything.
+fn plain(error: &io::Error) -> String {
+    let within = error.get_ref().and_then(|error| error.source());
+    let error = within.and_then(|error| error.downcast_ref()).unwrap_or(error);
     let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-    Kind::Input.with(format_args!("{}: cannot write: {text}", path.display()))
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
