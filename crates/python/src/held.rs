@@ -75,14 +75,14 @@ impl Keyer {
 
     /// The same of many keys, faster.
     #[inline]
-    pub(crate) fn put_all<'a>(
+    pub(crate) fn put_all<K: AsRef<[u8]>>(
         &mut self,
-        mut keys: impl Iterator<Item = &'a [u8]>,
+        mut keys: impl Iterator<Item = K>,
         words: &mut Vec<u64>,
     ) -> PyResult<()> {
         match self {
             Self::Native(hash) => hash.hash_all(keys, words),
-            Self::Foreign(..) => return keys.try_for_each(|key| self.put(key, words)),
+            Self::Foreign(..) => return keys.try_for_each(|key| self.put(key.as_ref(), words)),
         }
         Ok(())
     }
@@ -166,16 +166,6 @@ impl Held {
         match &self.place {
             Place::Foreign(filter) => Keyer::Foreign(filter.member_hasher(), self.takes_digits()),
             _ => self.keyer(),
-        }
-    }
-
-    /// Words that a key comes to.
-    pub(crate) fn words(&self) -> usize {
-        match &self.place {
-            Place::Memory(filter) => filter.face().hash_spec().words(),
-            Place::File(filter) => filter.face().hash_spec().words(),
-            Place::Foreign(filter) => filter.words(),
-            Place::ForeignFile(filter) => filter.words(),
         }
     }
 
