@@ -169,6 +169,16 @@ impl Held {
         }
     }
 
+    /// Words that a key comes to.
+    pub(crate) fn words(&self) -> usize {
+        match &self.place {
+            Place::Memory(filter) => filter.face().hash_spec().words(),
+            Place::File(filter) => filter.face().hash_spec().words(),
+            Place::Foreign(filter) => filter.words(),
+            Place::ForeignFile(filter) => filter.words(),
+        }
+    }
+
     /// Whether a key may be in it.
     #[inline]
     pub(crate) fn contains(&self, key: Key<'_>) -> PyResult<bool> {
