@@ -29,3 +29,7 @@ class Teller:
         """Sets stats."""
         for name, value in facts.items():
             self._stats.set_value(f"petal/dupefilter/{name}", value)
+
+    def is_set(self, name: str) -> bool:
+        """Whether a stat was set."""
+        return self._stats.get_value(f"petal/dupefilter/{name}") is not None
