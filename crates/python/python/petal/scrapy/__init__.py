@@ -13,7 +13,9 @@ unless `PETAL_DUPEFILTER_EXACT` confirms every such answer.
 | `local` | a filter in this process, alone or with `exact` and `journal` |
 | `exact` | fingerprints on disk, to confirm what the filter says |
 | `journal` | what a JOBDIR keeps of the filter, and how it survives a kill |
+| `pending` | requests that are not done, so that a killed crawl goes on |
 | `fleet` | a filter on a Redis or Valkey server that several spiders share |
+| `teller` | lines of the log, and stats |
 
 docs/scrapy.md takes a newcomer from nothing to a running spider, and states the guarantees.
 """

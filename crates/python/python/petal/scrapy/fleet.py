@@ -19,7 +19,10 @@ import time
 from decimal import Decimal
 from typing import Any
 
+from scrapy import Request
+
 import petal
+from petal.scrapy.local import Keep
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
 
@@ -32,10 +35,10 @@ ALONE = 10_000
 
 
 class Fleet:
-    """The filter that a server has. `seen(fingerprint)` asks and marks."""
+    """The filter that a server has. `seen(fingerprint, request)` asks and marks."""
 
-    def __init__(self, plan: Plan, teller: Teller) -> None:
-        """Makes the filter, or joins that which is there.
+    def __init__(self, plan: Plan, teller: Teller, keep: Keep | None = None) -> None:
+        """Makes the filter, or joins that which is there; `keep` is told of what is new.
 
         Raises `petal.IncompatibleError` if that one is of another kind, `redis.RedisError` if
         there is no server, or it has not petal's module.
@@ -47,6 +50,7 @@ class Fleet:
         assert plan.redis_url is not None
         self._plan = plan
         self._teller = teller
+        self._keep = keep
         self._error = redis.RedisError
         self._refused = redis.ResponseError
         self._key = plan.key.replace("{spider}", teller.spider_name)
@@ -61,11 +65,19 @@ class Fleet:
         self._alone: petal.Filter | None = None
         self._away = False
         self._again = 0.0
-        self._inserted = 0
+        self._let_through = 0
         self._join()
 
-    def seen(self, fingerprint: bytes) -> bool:
+    def seen(self, fingerprint: bytes, request: Request) -> bool:
         """Whether any spider has asked for it before; it is known from now on."""
+        seen = self._answer(fingerprint)
+        if not seen:
+            self._let_through += 1
+            if self._keep is not None:
+                self._keep(fingerprint, request)
+        return seen
+
+    def _answer(self, fingerprint: bytes) -> bool:
         if self._alone is not None and fingerprint in self._alone:
             return True
         if self._away and time.monotonic() < self._again:
@@ -78,7 +90,6 @@ class Fleet:
         if self._away:
             self._away = False
             self._teller.line(logging.INFO, "Duplicate filter: the server answers again")
-        self._inserted += not seen
         return seen
 
     def _seen_by_any(self, fingerprint: bytes) -> bool:
@@ -169,7 +180,7 @@ class Fleet:
                     "inserted": info["items"],
                     "bytes": info["memory"],
                     "layers": info["layers"],
-                    "let_through": self._inserted,
+                    "let_through": self._let_through,
                 }
             )
         except self._error as error:

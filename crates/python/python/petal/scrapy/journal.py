@@ -68,24 +68,37 @@ def _strange(path: Path, place: int) -> Exception:
     )
 
 
-class Journal:
-    """The folder, locked for one process.
+class JobDir:
+    """A JOBDIR (`path`) and petal's part of it (`folder`), locked for one process."""
 
-    `made` is what the filter there was made for, `None` if there is none.
-    """
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
         """Raises `petal.InputError` if another process works there, `OSError` as files do."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._lock = (folder / "lock").open("w")
+        self.path = path
+        self.folder = path / "petal.dupefilter"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.folder / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
             raise petal.InputError(
-                f"{folder}: another process uses it; end that crawl, or take another JOBDIR"
+                f"JOBDIR {path}: another process uses it; end that crawl, or take another JOBDIR"
             ) from None
+
+    def close(self) -> None:
+        """Lets go of it."""
+        self._lock.close()
+
+
+class Journal:
+    """The files of a filter in a folder that is locked.
+
+    `made` is what the filter there was made for, `None` if there is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `petal.FormatError` if the folder is damaged, `OSError` as files do."""
+        self._folder = folder
         self._log: int | None = None
         self._size = 0
         self.made: dict[str, Any] | None = self._read_made()
@@ -197,6 +210,5 @@ class Journal:
             os.close(folder)
 
     def close(self) -> None:
-        """Lets go of the folder."""
+        """Lets go of the log."""
         self.give_up()
-        self._lock.close()

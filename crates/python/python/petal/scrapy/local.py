@@ -19,13 +19,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from scrapy import Request
+
 import petal
 from petal.scrapy.exact import Exact
-from petal.scrapy.journal import Journal, records
+from petal.scrapy.journal import JobDir, Journal, records
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
 
-FOLDER = "petal.dupefilter"
+Keep = Callable[[bytes, Request], None]
+
 BATCH = 65_536
 # Bytes of the time, in seconds since 1970, before a fingerprint in the log of a window.
 TIME = 8
@@ -34,36 +37,38 @@ PAUSE = 60.0
 
 
 class Local:
-    """The filter of one process. `seen(fingerprint)` asks and marks."""
+    """The filter of one process. `seen(fingerprint, request)` asks and marks."""
 
-    def __init__(self, plan: Plan, jobdir: str | None, teller: Teller) -> None:
-        """Raises `petal.IncompatibleError` if the JOBDIR has a filter for other settings,
-        `petal.FormatError` if what it has is damaged, `petal.InputError` if it is in use.
+    def __init__(
+        self, plan: Plan, teller: Teller, keep: Keep | None = None, jobdir: JobDir | None = None
+    ) -> None:
+        """`keep` is told of what is new before the journal is.
+
+        Raises `petal.IncompatibleError` if the JOBDIR has a filter for other settings,
+        `petal.FormatError` if what it has is damaged.
         """
         self._plan = plan
         self._teller = teller
+        self._keep = keep
+        self._journal = Journal(jobdir.folder) if jobdir is not None else None
         self._exact: Exact | None = None
-        self._journal: Journal | None = None
-        try:
-            if jobdir is not None:
-                self._journal = Journal(Path(jobdir) / FOLDER)
-            if plan.exact:
-                self._exact = Exact(Path(jobdir) / FOLDER / "exact.sqlite3" if jobdir else None)
-            if self._journal is None:
-                self._filter = _make(plan)
-            elif self._journal.made is None:
-                self._filter = self._begun(self._journal, Path(jobdir or "") / "requests.seen")
-            else:
-                self._filter = self._resumed(self._journal, self._journal.made)
-        except BaseException:
-            self._let_go()
-            raise
+        made = self._journal.made if self._journal is not None else None
+        if made is not None:
+            self._agree(made)
+        if plan.exact:
+            self._exact = Exact(jobdir.folder / "exact.sqlite3" if jobdir is not None else None)
+        if self._journal is None or jobdir is None:
+            self._filter = _make(plan)
+        elif made is None:
+            self._filter = self._begun(self._journal, jobdir.path / "requests.seen")
+        else:
+            self._filter = self._resumed(self._journal)
         self._add = self._filter.add
         self._inserted: int = self._filter.inserted
         # A fixed filter is looked at when it is full, the others when it is time.
         self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
         self._layers = _layers(self._filter)
-        self.seen: Callable[[bytes], bool] = self._seen
+        self.seen: Callable[[bytes, Request], bool] = self._seen
         if plan.window is not None:
             self.seen = self._seen_in_window
         elif self._exact is not None:
@@ -72,34 +77,36 @@ class Local:
 
     # Three orders of work.
 
-    def _seen(self, fingerprint: bytes) -> bool:
+    def _seen(self, fingerprint: bytes, request: Request) -> bool:
         if self._add(fingerprint):
-            self._let_through(fingerprint)
+            self._let_through(fingerprint, request, fingerprint)
             return False
         return True
 
-    def _seen_exactly(self, fingerprint: bytes) -> bool:
+    def _seen_exactly(self, fingerprint: bytes, request: Request) -> bool:
         assert self._exact is not None
         if not self._add(fingerprint):
             if fingerprint in self._exact:
                 return True
             self._teller.count("false_positives")
         self._exact.add(fingerprint)
-        self._let_through(fingerprint)
+        self._let_through(fingerprint, request, fingerprint)
         return False
 
-    def _seen_in_window(self, fingerprint: bytes) -> bool:
+    def _seen_in_window(self, fingerprint: bytes, request: Request) -> bool:
         now = int(time.time())
         self._filter.advance_to(now)
         if fingerprint in self._filter:
             return True
         self._add(fingerprint)
-        self._let_through(now.to_bytes(TIME, "big") + fingerprint)
+        self._let_through(fingerprint, request, now.to_bytes(TIME, "big") + fingerprint)
         return False
 
-    def _let_through(self, record: bytes) -> None:
+    def _let_through(self, fingerprint: bytes, request: Request, record: bytes) -> None:
         """What follows when a request is new."""
         self._inserted += 1
+        if self._keep is not None:
+            self._keep(fingerprint, request)
         if self._journal is not None:
             try:
                 self._journal.write(record)
@@ -176,9 +183,8 @@ class Local:
         journal.begin(_made_for(self._plan))
         return self._filter
 
-    def _resumed(self, journal: Journal, made: dict[str, Any]) -> petal.Filter:
+    def _resumed(self, journal: Journal) -> petal.Filter:
         """The filter of a JOBDIR, with all that its log tells."""
-        self._agree(made)
         path = journal.snapshot()
         try:
             self._filter = petal.load(path)
@@ -252,18 +258,12 @@ class Local:
 
     def close(self) -> None:
         """Saves, tells the stats, and lets go of all files."""
-        try:
-            self._look()
-            if self._journal is not None:
-                self._save(self._journal)
-        finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
+        self._look()
+        if self._journal is not None:
+            self._save(self._journal)
+            self._journal.close()
         if self._exact is not None:
             self._exact.close()
-        if self._journal is not None:
-            self._journal.close()
 
 
 def _make(plan: Plan) -> petal.Filter:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scrapy.settings import BaseSettings
 
 PREFIX = "PETAL_DUPEFILTER_"
-NAMES = ("CAPACITY", "RATE", "MEMORY", "GROW", "WINDOW", "EXACT", "REDIS_URL", "KEY")
+NAMES = ("CAPACITY", "RATE", "MEMORY", "GROW", "WINDOW", "EXACT", "PENDING", "REDIS_URL", "KEY")
 
 CAPACITY = 1_000_000
 RATE = 0.0001
@@ -32,6 +32,7 @@ class Plan:
     grow: bool
     window: int | None
     exact: bool
+    pending: bool
     redis_url: str | None
     key: str
 
@@ -77,6 +78,7 @@ def read(settings: BaseSettings) -> Plan:
         grow=grow,
         window=window,
         exact=exact,
+        pending=settings.getbool(PREFIX + "PENDING", True),
         redis_url=redis_url,
         key=settings.get(PREFIX + "KEY") or KEY,
     )
