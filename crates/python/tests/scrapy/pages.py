@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,10 +10,10 @@ class Site:
     """Pages `/0` to `/(pages - 1)` on a port of its own. All are reached from `/0`, most from
     several others; every page links to one before it.
 
-    `visits` counts the requests for each page; `wait_for` blocks until there were so many.
+    `visits` counts the requests for each page.
     """
 
-    def __init__(self, pages: int = 1500, delay: float = 0.0) -> None:
+    def __init__(self, pages: int) -> None:
         self.pages = pages
         self.visits: Counter[int] = Counter()
         self._change = threading.Condition()
@@ -28,7 +27,6 @@ class Site:
                 page = int(re.sub(r"\D", "", self.path) or 0)
                 body = site.body(page).encode()
                 site.visited(page)
-                time.sleep(delay)
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html")
                 self.send_header("Content-Length", str(len(body)))
@@ -40,6 +38,8 @@ class Site:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        # A crawler that is killed leaves broken connections; that is no news.
+        self._server.handle_error = lambda *_: None
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -57,8 +57,9 @@ class Site:
             self._change.notify_all()
 
     def wait_for(self, visits: int) -> None:
+        """Waits until there were so many."""
         with self._change:
-            assert self._change.wait_for(lambda: self.visits.total() >= visits, timeout=30)
+            assert self._change.wait_for(lambda: self.visits.total() >= visits, timeout=60)
 
     def forget(self) -> Counter[int]:
         """The visits so far, which no longer count."""
