@@ -72,7 +72,7 @@ def ask() -> Callable[..., Asked]:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    made = Site(600)
+    made = Site(300)
     yield made
     made.close()
 
