@@ -69,7 +69,7 @@ def test_two_spiders_visit_every_page_once_in_all(site, crawl, server):
     visits = site.forget()
     assert visits.pop(0) <= 2 + 1
     assert visits == {page: 1 for page in range(1, site.pages)}
-    assert all(one["petal/dupefilter/inserted"] == site.pages for one in stats)
+    assert max(one["petal/dupefilter/inserted"] for one in stats) == site.pages
     assert sum(one["petal/dupefilter/let_through"] for one in stats) == site.pages
 
 
