@@ -9,11 +9,13 @@
 //! filter's own. Nobody waits for that lock while holding the interpreter's, and no Python code
 //! runs under it; so the two cannot wait for each other.
 
+mod batch;
 mod error;
 mod filter;
 mod held;
 mod key;
 mod open;
+mod save;
 
 use pyo3::prelude::*;
 
