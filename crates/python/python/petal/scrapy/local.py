@@ -67,7 +67,8 @@ class Local:
         self._inserted: int = self._filter.inserted
         # A fixed filter is looked at when it is full, the others when it is time.
         self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
-        self._layers = _layers(self._filter)
+        self._size = 0
+        self._layers = 0
         self.seen: Callable[[bytes, Request], bool] = self._seen
         if plan.window is not None:
             self.seen = self._seen_in_window
@@ -124,16 +125,21 @@ class Local:
             self._inserted = self._filter.inserted
         if self._inserted >= self._alarm or self._overflows():
             self._raise_alarm()
-        layers = _layers(self._filter)
-        if layers > self._layers:
-            self._layers = layers
-            words = "Duplicate filter grew to %d layers at %d requests"
-            self._teller.line(logging.INFO, words, layers, self._inserted)
+        if self._filter.size_bytes != self._size:
+            self._tell_growth()
         if self._journal is not None:
             if self._journal.is_due(self._filter.size_bytes):
                 self._save(self._journal)
             self._journal.sync()
         self._teller.facts(self.facts())
+
+    def _tell_growth(self) -> None:
+        """Told only where its size has changed: this reads the whole filter."""
+        first, self._size = self._size == 0, self._filter.size_bytes
+        self._layers = self._filter.info().get("layers", 1)
+        if not first:
+            words = "Duplicate filter grew to %d layers and %d bytes at %d requests"
+            self._teller.line(logging.INFO, words, self._layers, self._size, self._inserted)
 
     def _overflows(self) -> bool:
         """Whether a window has more than it was planned for."""
@@ -164,7 +170,7 @@ class Local:
             "rate": self._filter.rate,
             "inserted": self._inserted,
             "expected_rate": self._filter.expected_rate(self._inserted),
-            "bytes": self._filter.size_bytes,
+            "bytes": self._filter.memory_bytes,
             "layers": self._layers,
         }
 
@@ -188,7 +194,6 @@ class Local:
         path = journal.snapshot()
         try:
             self._filter = petal.load(path)
-            self._filter.verify()
         except petal.PetalError as error:
             raise petal.FormatError(
                 f"{path}: {error}; restore it, or remove {path.parent} to begin anew"
@@ -275,14 +280,14 @@ def _make(plan: Plan) -> petal.Filter:
         assert plan.capacity is not None
         return _of_capacity(plan, plan.capacity)
     low, high = 1, 2
-    if _of_capacity(plan, low).size_bytes > plan.memory:
+    if _of_capacity(plan, low).memory_bytes > plan.memory:
         raise ValueError(f"{PREFIX}MEMORY: {plan.memory} bytes are too few for any filter")
-    while _of_capacity(plan, high).size_bytes <= plan.memory:
+    while _of_capacity(plan, high).memory_bytes <= plan.memory:
         low, high = high, 2 * high
     # Memory that nothing was written to costs nothing, so trying is cheap.
     while high - low > low // 1024 + 1:
         middle = (low + high) // 2
-        if _of_capacity(plan, middle).size_bytes <= plan.memory:
+        if _of_capacity(plan, middle).memory_bytes <= plan.memory:
             low = middle
         else:
             high = middle
@@ -307,10 +312,6 @@ def _made_for(plan: Plan) -> dict[str, Any]:
         "rate": plan.rate,
         "memory": plan.memory,
     }
-
-
-def _layers(of: petal.Filter) -> int:
-    return of.info().get("layers", 1)
 
 
 def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:
