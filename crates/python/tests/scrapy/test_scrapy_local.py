@@ -131,7 +131,7 @@ def test_snapshots_are_made_on_the_way_and_a_kill_between_two_steps_loses_nothin
     ask, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("petal.scrapy.journal.LEAST_LOG", 2000)
-    monkeypatch.setattr("petal.scrapy.local.PAUSE", 0.0)
+    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
     asked = ask(JOBDIR=tmp_path, CAPACITY=100, RATE=0.001)
     asked.new(range(400))
     folder = tmp_path / "petal.dupefilter"

@@ -32,8 +32,9 @@ Keep = Callable[[bytes, Request], None]
 BATCH = 65_536
 # Bytes of the time, in seconds since 1970, before a fingerprint in the log of a window.
 TIME = 8
-# How often, in seconds, stats are told and the log is waited for: cheap, yet soon enough.
-PAUSE = 60.0
+# New requests between two looks: a wait for the disk in each takes milliseconds, and after a power
+# cut so many at most are asked again.
+STEP = 1000
 
 
 class Local:
@@ -74,6 +75,8 @@ class Local:
             self.seen = self._seen_in_window
         elif self._exact is not None:
             self.seen = self._seen_exactly
+        elif keep is None and self._journal is None:
+            self.seen = self._seen_in_memory
         self._look()
 
     # Three orders of work.
@@ -81,6 +84,15 @@ class Local:
     def _seen(self, fingerprint: bytes, request: Request) -> bool:
         if self._add(fingerprint):
             self._let_through(fingerprint, request, fingerprint)
+            return False
+        return True
+
+    def _seen_in_memory(self, fingerprint: bytes, _request: Request) -> bool:
+        # The same where nothing else is to be done: one call less.
+        if self._add(fingerprint):
+            self._inserted += 1
+            if self._inserted >= self._next:
+                self._look()
             return False
         return True
 
@@ -105,7 +117,6 @@ class Local:
 
     def _let_through(self, fingerprint: bytes, request: Request, record: bytes) -> None:
         """What follows when a request is new."""
-        self._inserted += 1
         if self._keep is not None:
             self._keep(fingerprint, request)
         if self._journal is not None:
@@ -113,14 +124,14 @@ class Local:
                 self._journal.write(record)
             except OSError as error:
                 self._lose_log(error)
-        if self._inserted >= self._alarm or time.monotonic() >= self._next:
+        self._inserted += 1
+        if self._inserted >= self._next:
             self._look()
 
     # Now and then.
 
     def _look(self) -> None:
         """Stats, the alarm, growth, and what the journal needs."""
-        self._next = time.monotonic() + PAUSE
         if self._plan.window is not None:
             self._inserted = self._filter.inserted
         if self._inserted >= self._alarm or self._overflows():
@@ -132,6 +143,7 @@ class Local:
                 self._save(self._journal)
             self._journal.sync()
         self._teller.facts(self.facts())
+        self._next = min(self._alarm, self._inserted + STEP)
 
     def _tell_growth(self) -> None:
         """Told only where its size has changed: this reads the whole filter."""
