@@ -91,7 +91,7 @@ class Crawl:
 
     def stats(self) -> dict[str, Any]:
         """Waits for its end."""
-        assert self.process.wait(90) == 0, self.log.read_text()
+        assert self.process.wait(200) == 0, self.log.read_text()
         return json.loads(self.out.read_text())
 
     def kill(self) -> None:

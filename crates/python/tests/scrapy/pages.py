@@ -59,7 +59,7 @@ class Site:
     def wait_for(self, visits: int) -> None:
         """Waits until there were so many."""
         with self._change:
-            assert self._change.wait_for(lambda: self.visits.total() >= visits, timeout=60)
+            assert self._change.wait_for(lambda: self.visits.total() >= visits, timeout=200)
 
     def forget(self) -> Counter[int]:
         """The visits so far, which no longer count."""

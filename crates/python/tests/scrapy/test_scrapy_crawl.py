@@ -1,6 +1,10 @@
 """A real spider on a site whose links form cycles: it ends, and visits every page once."""
 
+import pytest
 from conftest import CLASS
+
+# Seconds of work, but minutes where the machine is busy.
+pytestmark = pytest.mark.timeout(400)
 
 
 def once(site):

@@ -21,7 +21,10 @@ PEERS = os.environ.get("PETAL_PEERS")
 ROOT = Path(__file__).parents[4]
 MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
 
-pytestmark = pytest.mark.skipif(not PEERS, reason="PETAL_PEERS is not set")
+pytestmark = [
+    pytest.mark.skipif(not PEERS, reason="PETAL_PEERS is not set"),
+    pytest.mark.timeout(400),
+]
 
 
 class Server:
