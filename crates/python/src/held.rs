@@ -54,6 +54,7 @@ impl Clock {
 }
 
 /// How keys become the words that a filter takes.
+#[derive(Clone)]
 pub(crate) enum Keyer {
     Native(HashSpec),
     /// Another program's; whether an `int` stands for its decimal digits.
@@ -165,6 +166,16 @@ impl Held {
         match &self.place {
             Place::Foreign(filter) => Keyer::Foreign(filter.member_hasher(), self.takes_digits()),
             _ => self.keyer(),
+        }
+    }
+
+    /// Words that a key comes to.
+    pub(crate) fn words(&self) -> usize {
+        match &self.place {
+            Place::Memory(filter) => filter.face().hash_spec().words(),
+            Place::File(filter) => filter.face().hash_spec().words(),
+            Place::Foreign(filter) => filter.words(),
+            Place::ForeignFile(filter) => filter.words(),
         }
     }
 

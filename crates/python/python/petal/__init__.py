@@ -8,6 +8,7 @@
     (True, False)
 """
 
+from petal._files import Phase, Report, build, check, common, dedup, diff
 from petal._petal import (
     BloomFilter,
     ClassicBloomFilter,
@@ -50,13 +51,20 @@ __all__ = [
     "Mask",
     "MemoryCapError",
     "PetalError",
+    "Phase",
     "QuotientFilter",
+    "Report",
     "ScalableBloomFilter",
     "StaticFilter",
     "UnsupportedError",
     "WideBloomFilter",
     "WindowedBloomFilter",
     "__version__",
+    "build",
+    "check",
+    "common",
+    "dedup",
+    "diff",
     "from_bytes",
     "load",
     "open",
