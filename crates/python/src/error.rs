@@ -12,6 +12,8 @@
 //!
 //! Arguments out of range are a plain `ValueError`, keys of a wrong type a `TypeError`.
 
+use std::path::Path;
+
 use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -97,46 +99,85 @@ impl Kind {
 }
 
 /// What an error of petal's libraries is in Python.
-pub(crate) trait Raise {
-    fn raise(self) -> PyErr;
-}
+pub(crate) trait Raise: ToString + Sized {
+    /// The exception for it; `None` if an argument was wrong, for which Python has one.
+    fn kind(&self) -> Option<Kind>;
 
-impl Raise for petal::Error {
     fn raise(self) -> PyErr {
-        if self.is_invalid() || self.is_unattainable() {
-            return PyValueError::new_err(self.to_string());
-        }
-        kind_of(&self).with(self)
+        raised(self.kind(), self.to_string())
+    }
+
+    /// The same with the name of the file in front.
+    fn raise_of(self, path: &Path) -> PyErr {
+        raised(self.kind(), format!("{}: {}", path.display(), self.to_string()))
     }
 }
 
-/// The exception that is for an error of a filter.
-fn kind_of(error: &petal::Error) -> Kind {
-    match error {
-        e if e.is_alloc() => Kind::MemoryCap,
-        e if e.is_full() => Kind::Full,
-        e if e.is_incompatible() => Kind::Incompatible,
-        e if e.is_unsupported() => Kind::Unsupported,
-        e if e.is_io() => Kind::Input,
-        e if e.is_foreign() || e.is_unsupported_version() || e.is_corrupt() => Kind::Format,
-        _ => Kind::Petal,
+fn raised(kind: Option<Kind>, words: String) -> PyErr {
+    match kind {
+        Some(kind) => kind.with(words),
+        None => PyValueError::new_err(words),
+    }
+}
+
+impl Raise for petal::Error {
+    fn kind(&self) -> Option<Kind> {
+        Some(match self {
+            e if e.is_invalid() || e.is_unattainable() => return None,
+            e if !e.contradictions().is_empty() => return None,
+            e if e.is_alloc() => Kind::MemoryCap,
+            e if e.is_full() => Kind::Full,
+            e if e.is_incompatible() => Kind::Incompatible,
+            e if e.is_unsupported() => Kind::Unsupported,
+            e if e.is_io() => Kind::Input,
+            e if e.is_foreign() || e.is_unsupported_version() || e.is_corrupt() => Kind::Format,
+            _ => Kind::Petal,
+        })
     }
 }
 
 impl Raise for petal_interop::Error {
-    fn raise(self) -> PyErr {
-        let kind = match &self {
-            e if e.is_key() => return PyValueError::new_err(self.to_string()),
+    fn kind(&self) -> Option<Kind> {
+        Some(match self {
+            e if e.is_key() => return None,
             e if e.is_limit() || e.is_too_large() => Kind::MemoryCap,
             e if e.is_full() => Kind::Full,
             e if e.is_refused() => Kind::Unsupported,
             e if e.is_io() => Kind::Input,
             e if e.is_unknown() || e.is_malformed() || e.is_contradiction() => Kind::Format,
             _ => Kind::Petal,
-        };
-        kind.with(self)
+        })
     }
 }
+
+impl Raise for petal_lines::Error {
+    fn kind(&self) -> Option<Kind> {
+        let of_filter = std::error::Error::source(self).and_then(|e| e.downcast_ref());
+        Some(match self {
+            e if e.is_setting() => return None,
+            e if e.is_memory() => Kind::MemoryCap,
+            e if e.is_full() => Kind::Full,
+            e if e.is_of_filter() || e.is_cancelled() => Kind::Petal,
+            _ => return of_filter.map_or(Some(Kind::Input), petal::Error::kind),
+        })
+    }
+
+    fn raise(self) -> PyErr {
+        raised(self.kind(), self.told(&NAMES).to_string())
+    }
+}
+
+/// What the engine's settings are called in Python.
+const NAMES: petal_lines::Names = petal_lines::Names {
+    memory: "memory=",
+    rate: "rate=",
+    keys: "capacity=",
+    output: "out=",
+    temp_dir: "temp_dir=",
+    work_dir: "work_dir=",
+    resume: "resume=True",
+    null: r#"delimiter=b"\0""#,
+};
 
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -11,42 +11,60 @@
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyString};
+use pyo3::types::{PyBytes, PyString};
 
-/// Hands over the bytes of a key.
+/// A key as it was given.
+#[derive(Clone, Copy)]
+pub(crate) enum Key<'a> {
+    Bytes(&'a [u8]),
+    Int(u64),
+}
+
+/// Hands over a key.
 ///
 /// # Errors
 /// `TypeError` of what is no key, `OverflowError` of an `int` out of range, `UnicodeEncodeError`
 /// of a `str` with lone surrogates.
 #[inline]
-pub(crate) fn with_key<R>(key: &Bound<'_, PyAny>, look: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+pub(crate) fn with_key<R>(
+    key: &Bound<'_, PyAny>,
+    look: impl FnOnce(Key<'_>) -> PyResult<R>,
+) -> PyResult<R> {
     if let Ok(text) = key.cast_exact::<PyString>() {
-        return Ok(look(text.to_str()?.as_bytes()));
+        return look(Key::Bytes(text.to_str()?.as_bytes()));
     }
     if let Ok(bytes) = key.cast_exact::<PyBytes>() {
-        return Ok(look(bytes.as_bytes()));
+        return look(Key::Bytes(bytes.as_bytes()));
     }
     with_other_key(key, look)
 }
 
 /// The same of keys that are less common.
 #[cold]
-fn with_other_key<R>(key: &Bound<'_, PyAny>, look: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+fn with_other_key<R>(
+    key: &Bound<'_, PyAny>,
+    look: impl FnOnce(Key<'_>) -> PyResult<R>,
+) -> PyResult<R> {
     if let Ok(text) = key.cast::<PyString>() {
-        return Ok(look(text.to_str()?.as_bytes()));
+        return look(Key::Bytes(text.to_str()?.as_bytes()));
     }
-    if key.is_instance_of::<PyInt>() {
-        let number: u64 = key.extract().map_err(|_| {
-            PyOverflowError::new_err(format!(
-                "key {key}: as an int it must be from 0 to 2**64 - 1; give str(key), or its bytes"
-            ))
-        })?;
-        return Ok(look(&number.to_le_bytes()));
+    // Numbers of other libraries, too: some of them would show their bytes as well.
+    if key.hasattr(intern!(key.py(), "__index__"))? {
+        let number: u64 = key.extract().map_err(|_| out_of_range(key))?;
+        return look(Key::Int(number));
     }
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
-        return Ok(look(&buffer.to_vec(key.py())?));
+        return look(Key::Bytes(&buffer.to_vec(key.py())?));
     }
     let name = key.get_type().name()?;
     Err(PyTypeError::new_err(format!("a key is bytes, str or int, found {name}")))
+}
+
+/// A number that is no key.
+pub(crate) fn out_of_range(key: impl std::fmt::Display) -> PyErr {
+    PyOverflowError::new_err(format!(
+        "key {key}: as an int it must be from 0 to 2**64 - 1; give str(key), or its bytes"
+    ))
 }

@@ -1,49 +1,205 @@
-//! Filter files: mapped and asked where they lie, or read into memory.
+//! Filter files: mapped and asked where they lie, read into memory, or given as bytes. Of other
+//! programs, too: what a file is, its bytes say, or the caller.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
 
 use petal::{AnyFilter, Mapped};
+use petal_interop::{Foreign, Format, GZIP, KeyForm};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::error::{Kind, Raise};
 use crate::filter;
 use crate::held::{Held, Place};
 
-/// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
-/// What comes back is of the class of the filter in it, and read only.
-#[pyfunction]
-fn open(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let filter = AnyFilter::open_mapped(map(&path)?).map_err(Raise::raise)?;
-    let metadata = filter.metadata().to_owned();
-    filter::object(py, Held { filter: Place::File(filter), metadata })
+/// The first bytes of petal's own files.
+const MAGIC: &[u8; 8] = b"\x89PETAL\r\n";
+
+/// What the caller says of a file: its format, and the form of its keys.
+#[derive(Clone, Copy)]
+pub(crate) struct Told {
+    format: Option<Format>,
+    keys: KeyForm,
 }
 
-/// Reads a filter file into memory, every byte examined; what comes back can be changed.
+impl Told {
+    pub(crate) fn new(format: Option<&str>, keys: &str) -> PyResult<Self> {
+        let format = format.map(named_format).transpose()?;
+        Ok(Self { format, keys: form_of_keys(keys)? })
+    }
+
+    /// Whether a file that begins so is another program's.
+    fn is_foreign(self, start: &[u8]) -> bool {
+        self.format.is_some() || !start.starts_with(MAGIC)
+    }
+
+    fn foreign<B: AsRef<[u8]>>(self, file: B) -> petal_interop::Result<Foreign<B>> {
+        Ok(Foreign::from_bytes(file, self.format)?.with_keys(self.keys))
+    }
+}
+
+/// The format of that name.
+pub(crate) fn named_format(name: &str) -> PyResult<Format> {
+    Format::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+        let names = names.join(", ");
+        PyValueError::new_err(format!("format: expected one of {names}, found {name:?}"))
+    })
+}
+
+/// The form of keys of that name.
+pub(crate) fn form_of_keys(name: &str) -> PyResult<KeyForm> {
+    KeyForm::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = KeyForm::ALL.iter().map(|form| form.name()).collect();
+        let names = names.join(", ");
+        PyValueError::new_err(format!("keys: expected one of {names}, found {name:?}"))
+    })
+}
+
+/// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
+///
+/// Returns an object of the class of the filter in it, read only. `format` names the format of
+/// another program's file, for those that have no mark (rbloom); `keys` says what its keys were:
+/// "text", "utf16", "int64" or "int32".
+///
+/// Cost: the header is examined; pages are read as they are asked for. verify() examines all.
 #[pyfunction]
-fn load(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let (filter, metadata) = py.detach(|| {
-        let file = File::open(&path).map_err(|e| input(&path, &e))?;
-        AnyFilter::read_from(std::io::BufReader::with_capacity(1 << 20, file)).map_err(Raise::raise)
+#[pyo3(signature = (path, *, format = None, keys = "text"))]
+fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    let told = Told::new(format, keys)?;
+    let held = py.detach(|| {
+        let map = map(&path)?;
+        if !told.is_foreign(map.as_ref()) {
+            let filter = AnyFilter::open_mapped(map).map_err(|error| error.raise_of(&path))?;
+            let metadata = filter.metadata().to_owned();
+            return Ok(Held::at(Place::File(filter), metadata));
+        }
+        if map.as_ref().starts_with(&GZIP) {
+            return Err(Kind::Unsupported.with(format_args!(
+                "{}: is packed and cannot be asked where it lies; petal.load reads it",
+                path.display()
+            )));
+        }
+        let filter = told.foreign(map).map_err(|error| error.raise_of(&path))?;
+        Ok(Held::at(Place::ForeignFile(filter), String::new()))
     })?;
-    filter::object(py, Held { filter: Place::Memory(filter), metadata })
+    filter::object(py, held)
+}
+
+/// Reads a filter file into memory, every byte examined; what comes back can be changed. A file
+/// of another program may be packed with gzip. `format` and `keys` as for open().
+#[pyfunction]
+#[pyo3(signature = (path, *, format = None, keys = "text"))]
+fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    let told = Told::new(format, keys)?;
+    let held = py.detach(|| {
+        let mut file = BufReader::with_capacity(1 << 20, file(&path)?);
+        let mut start = Vec::new();
+        let read = file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start);
+        read.map_err(|error| input(&path, &error))?;
+        let foreign = told.is_foreign(&start);
+        read_held(start.chain(file), told, foreign, |error| error.of(&path))
+    })?;
+    filter::object(py, held)
+}
+
+/// Makes a filter of the bytes of a file, every byte examined. As load().
+#[pyfunction]
+#[pyo3(signature = (data, *, format = None, keys = "text"))]
+pub(crate) fn from_bytes(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    keys: &str,
+) -> PyResult<Py<PyAny>> {
+    let told = Told::new(format, keys)?;
+    let read = |data: &[u8]| read_held(data, told, told.is_foreign(data), |error| error.plain());
+    let held = match data.cast::<PyBytes>() {
+        Ok(data) => {
+            let data = data.as_bytes();
+            py.detach(|| read(data))?
+        }
+        // What others may change meanwhile is copied.
+        Err(_) => {
+            let data = PyBuffer::<u8>::get(data)?.to_vec(py)?;
+            py.detach(|| read(&data))?
+        }
+    };
+    filter::object(py, held)
+}
+
+/// What is wrong with a file.
+enum Wrong {
+    Native(petal::Error),
+    Foreign(petal_interop::Error),
+}
+
+impl Wrong {
+    fn of(self, path: &Path) -> PyErr {
+        match self {
+            Self::Native(error) => error.raise_of(path),
+            Self::Foreign(error) => error.raise_of(path),
+        }
+    }
+
+    fn plain(self) -> PyErr {
+        match self {
+            Self::Native(error) => error.raise(),
+            Self::Foreign(error) => error.raise(),
+        }
+    }
+}
+
+fn read_held(
+    stream: impl Read,
+    told: Told,
+    foreign: bool,
+    wrong: impl Fn(Wrong) -> PyErr,
+) -> PyResult<Held> {
+    if !foreign {
+        let read = AnyFilter::read_from(stream);
+        let (filter, metadata) = read.map_err(|error| wrong(Wrong::Native(error)))?;
+        return Ok(Held::at(Place::Memory(filter), metadata));
+    }
+    let of_foreign = |error| wrong(Wrong::Foreign(error));
+    let bytes = petal_interop::read_unpacked(stream, u64::MAX).map_err(of_foreign)?;
+    let filter = told.foreign(bytes).map_err(of_foreign)?.within(u64::MAX);
+    filter.verify().map_err(of_foreign)?;
+    Ok(Held::at(Place::Foreign(filter), String::new()))
 }
 
 /// Maps a file.
 #[expect(unsafe_code, reason = "the one place where the package maps a file")]
-pub(crate) fn map(path: &PathBuf) -> PyResult<Mapped> {
-    let file = File::open(path).map_err(|e| input(path, &e))?;
+pub(crate) fn map(path: &Path) -> PyResult<Mapped> {
+    let file = file(path)?;
     // SAFETY: the map is private to this process and read only. If another process cuts the file
     // short meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no memory harmed.
     // petal itself never changes a filter file in place: it moves a new one over it.
-    unsafe { Mapped::open(&file) }.map_err(Raise::raise)
+    unsafe { Mapped::open(&file) }.map_err(|error| error.raise_of(path))
 }
 
-fn input(path: &std::path::Path, error: &std::io::Error) -> PyErr {
-    Kind::Input.with(format_args!("{}: {error}", path.display()))
+/// Opens a regular file: a FIFO would wait for its writer.
+fn file(path: &Path) -> PyResult<File> {
+    let data = std::fs::metadata(path).map_err(|error| input(path, &error))?;
+    if !data.is_file() {
+        let what = if data.is_dir() { "a directory" } else { "no regular file" };
+        return Err(
+            Kind::Input.with(format_args!("{}: is {what}, expected a filter file", path.display()))
+        );
+    }
+    File::open(path).map_err(|error| input(path, &error))
+}
+
+fn input(path: &Path, error: &std::io::Error) -> PyErr {
+    Kind::Input.with(format_args!("{}: cannot read: {error}", path.display()))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(open, module)?)?;
-    module.add_function(wrap_pyfunction!(load, module)?)
+    module.add_function(wrap_pyfunction!(from_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(open, module)?)
 }

@@ -1,20 +1,39 @@
-//! The classes: `Filter`, what every type can be asked, and one class below it for each type,
-//! with what that type alone can do.
+//! The classes: `Filter`, what every type can be asked and told, and one class below it for each
+//! type, with what that type alone can do.
+//!
+//! What a type cannot do raises `UnsupportedError`: a mapped file never changes, nor does a
+//! filter that was made once of all its keys.
 
 mod bloom;
+mod counting;
+mod fixed;
+mod foreign;
+mod growing;
+mod info;
+mod pair;
+mod size;
+mod wide;
 
+use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-use petal::{Answers, FilterType};
+use petal::FilterType;
+use pyo3::PyClass;
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt;
+use pyo3::sync::{PyOnceLock, RwLockExt};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::error::{Kind, Raise};
-use crate::held::Held;
+use crate::batch;
+use crate::error::Kind;
+use crate::held::{Held, Place};
 use crate::key::with_key;
+use crate::open;
+use crate::save::save;
 
 /// A filter of any type. What it answers *no* to was never added; what it answers *yes* to was,
 /// almost certainly.
+///
+/// Made by the classes below this one, by open(), load() and from_bytes().
 #[pyclass(frozen, subclass, module = "petal")]
 pub(crate) struct Filter {
     held: RwLock<Held>,
@@ -26,6 +45,7 @@ impl Filter {
     }
 
     /// To look: without waiting if nobody changes it, else without the interpreter's lock.
+    #[inline]
     pub(crate) fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, Held>> {
         match self.held.try_read() {
             Ok(held) => Ok(held),
@@ -35,12 +55,23 @@ impl Filter {
     }
 
     /// To change, likewise.
+    #[inline]
     pub(crate) fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, Held>> {
         match self.held.try_write() {
             Ok(held) => Ok(held),
             Err(TryLockError::WouldBlock) => self.held.write_py_attached(py).map_err(|_| broken()),
             Err(TryLockError::Poisoned(_)) => Err(broken()),
         }
+    }
+
+    /// To look, by whoever does not hold the interpreter's lock.
+    pub(crate) fn read_detached(&self) -> PyResult<RwLockReadGuard<'_, Held>> {
+        self.held.read().map_err(|_| broken())
+    }
+
+    /// To change, likewise.
+    pub(crate) fn write_detached(&self) -> PyResult<RwLockWriteGuard<'_, Held>> {
+        self.held.write().map_err(|_| broken())
     }
 }
 
@@ -51,39 +82,330 @@ fn broken() -> PyErr {
 
 #[pymethods]
 impl Filter {
-    /// Whether a key may have been added.
+    // ---- Keys -----------------------------------------------------------------------------------
+
+    /// Whether a key may have been added; *no* is certain.
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         // The key first: looking at it may run Python code.
-        with_key(key, |key| Ok(self.read(py)?.contains(key)))?
+        with_key(key, |key| self.read(py)?.contains(key))
+    }
+
+    /// Which of many keys may have been added: a mask, true or false for each key in their order.
+    ///
+    /// `keys` are a pyarrow Array or ChunkedArray (the mask is a pyarrow BooleanArray), a numpy
+    /// array (a numpy array of bool), whatever else speaks Arrow's C data interface (an object
+    /// that does, too), or any iterable of keys (a list of bool). A null is no key: false.
+    fn contains_batch<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        batch::contains(self, keys)
     }
 
     /// Adds a key; whether it certainly was not in the filter before.
     fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        with_key(key, |key| {
-            let mut held = self.write(py)?;
-            let (mut hashes, mut new) = (Vec::new(), Answers::new());
-            held.hash_spec().hash_all(std::iter::once(key), &mut hashes);
-            held.face_mut()?.insert_hashes(&hashes, &mut new).map_err(Raise::raise)?;
-            Ok(new.get(0))
-        })?
+        with_key(key, |key| self.write(py)?.insert(key))
     }
 
-    /// The number of distinct keys in it, estimated from its bits.
+    /// Adds all keys of iterables, or of arrays as contains_batch() takes them; how many of them
+    /// certainly were not in the filter before. Nulls are no keys.
+    ///
+    /// Others may ask the filter meanwhile, and see the keys come in. What was added before an
+    /// exception stays.
+    #[pyo3(signature = (*keys))]
+    fn update(&self, keys: &Bound<'_, PyTuple>) -> PyResult<u64> {
+        let mut new = 0;
+        for keys in keys {
+            new += batch::update(self, &keys)?;
+        }
+        Ok(new)
+    }
+
+    /// Forgets all keys. A scalable filter is its first layer again.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.write_detached()?.clear())
+    }
+
+    // ---- What is known of it --------------------------------------------------------------------
+
+    /// The number of distinct keys in it, estimated from its bits; infinite if it is full, nan if
+    /// the format of another program does not tell.
     #[getter]
     fn estimated_len(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(self.read(py)?.face().estimated_len())
+        py.detach(|| {
+            let held = self.read_detached()?;
+            Ok(match held.face() {
+                Some(face) => face.estimated_len(),
+                None => held.facts()?.estimated_keys.unwrap_or(f64::NAN),
+            })
+        })
     }
+
+    /// The false-positive rate as it is now, whatever was planned.
+    #[getter]
+    fn estimated_rate(&self, py: Python<'_>) -> PyResult<f64> {
+        py.detach(|| {
+            let held = self.read_detached()?;
+            Ok(match held.face() {
+                Some(face) => face.estimated_rate(),
+                None => held.facts()?.rate_now,
+            })
+        })
+    }
+
+    /// The share of its bits, counters or slots that are in use, 0 to 1.
+    #[getter]
+    fn fill_ratio(&self, py: Python<'_>) -> PyResult<f64> {
+        py.detach(|| {
+            let held = self.read_detached()?;
+            if let Some(face) = held.face() {
+                return Ok(face.fill_ratio());
+            }
+            let facts = held.facts()?;
+            Ok(facts.set as f64 / facts.bits.max(1) as f64)
+        })
+    }
+
+    /// How many keys that were added were new; after a union an estimate. 0 if the format of
+    /// another program does not tell.
+    #[getter]
+    fn inserted(&self, py: Python<'_>) -> PyResult<u64> {
+        let held = self.read(py)?;
+        Ok(match held.face() {
+            Some(face) => face.inserted(),
+            None => held.told()?.counted.unwrap_or(0),
+        })
+    }
+
+    /// Keys it was planned for; 0 if there was no plan, or nothing tells. Of a filter in layers
+    /// those of the first one.
+    #[getter]
+    fn capacity(&self, py: Python<'_>) -> PyResult<u64> {
+        let held = self.read(py)?;
+        Ok(match held.face() {
+            Some(face) => face.planned_keys(),
+            None => held.told()?.planned_keys.unwrap_or(0),
+        })
+    }
+
+    /// The false-positive rate it was planned for; 0.0 if there was no plan, or nothing tells.
+    #[getter]
+    fn rate(&self, py: Python<'_>) -> PyResult<f64> {
+        let held = self.read(py)?;
+        Ok(match held.face() {
+            Some(face) => face.target_rate(),
+            None => held.told()?.target_rate.unwrap_or(0.0),
+        })
+    }
+
+    /// Bytes that its data take, in memory or in a file.
+    #[getter]
+    fn size_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        let held = self.read(py)?;
+        Ok(held.face().map_or_else(|| held.file_bytes(), |face| face.size_bytes()))
+    }
+
+    /// Bytes of memory that it takes in all; the pages of a mapped file are not counted.
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        let held = self.read(py)?;
+        Ok(match held.face() {
+            Some(face) => face.memory_usage(),
+            None if held.is_mapped() => 0,
+            None => held.file_bytes(),
+        })
+    }
+
+    /// The false-positive rate with so many distinct keys in it, by calculation.
+    fn expected_rate(&self, py: Python<'_>, keys: u64) -> PyResult<f64> {
+        match self.read(py)?.face() {
+            Some(face) => Ok(face.expected_rate(keys)),
+            None => Err(Kind::Unsupported.with(
+                "no rate is calculated for other programs' filters; estimated_rate tells it now",
+            )),
+        }
+    }
+
+    /// How many keys more it holds at the rate planned for; None where that is no number: if
+    /// there was no plan, or if it grows, forgets, or takes no keys at all.
+    #[getter]
+    fn capacity_left(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        py.detach(|| Ok(self.read_detached()?.face().and_then(|face| face.capacity_left())))
+    }
+
+    /// Whether it errs more often than planned, by its bits and by more than chance: time for a
+    /// larger one.
+    #[getter]
+    fn is_overfull(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| {
+            let held = self.read_detached()?;
+            Ok(match held.face() {
+                Some(face) => face.is_overfull(),
+                None => {
+                    let facts = held.facts()?;
+                    let target = facts.target_rate.unwrap_or(0.0);
+                    petal::rate::overfull(target, facts.rate_now, facts.bits)
+                }
+            })
+        })
+    }
+
+    /// Its type as on the command line: "bloom", "scalable", ...; "foreign" of other programs'.
+    #[getter]
+    fn r#type(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.read(py)?.face().map_or("foreign", |face| face.filter_type().name()))
+    }
+
+    /// Whether it lies in a mapped file, and is read only.
+    #[getter]
+    fn is_mapped(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.read(py)?.is_mapped())
+    }
+
+    /// Free-form text that is kept in its file, JSON as a rule; at most 1 MiB.
+    #[getter]
+    fn metadata(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.read(py)?.metadata.clone())
+    }
+
+    #[setter]
+    fn set_metadata(&self, py: Python<'_>, metadata: String) -> PyResult<()> {
+        self.write(py)?.set_metadata(metadata)
+    }
+
+    /// All that is known of it, by name.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        info::info(self, py)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        info::words(slf.get(), slf.py(), &slf.get_type().name()?.to_string())
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let other = other.get();
+        let equal = py.detach(|| pair::with_both(self, other, |a, b| Ok(a.equals(b))))?;
+        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    // ---- Files and copies -----------------------------------------------------------------------
+
+    /// Writes it to a file, which appears whole or not at all: written aside, made durable, moved
+    /// into place. Whoever changes the filter meanwhile waits.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| save(&path, |out| self.read_detached()?.write_to(out)))
+    }
+
+    /// The bytes of its file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            let mut bytes = Vec::new();
+            self.read_detached()?.write_to(&mut bytes)?;
+            Ok::<_, PyErr>(bytes)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Makes a filter of the bytes of a file, every byte examined; of the class of what is in
+    /// them. As petal.from_bytes.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, format = None, keys = "text"))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        format: Option<&str>,
+        keys: &str,
+    ) -> PyResult<Py<PyAny>> {
+        open::from_bytes(py, data, format, keys)
+    }
+
+    /// A copy in memory of its own, which can be changed; of a mapped file, too.
+    fn copy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let copy = py.detach(|| self.read_detached()?.copy())?;
+        object(py, copy)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
+    }
+
+    /// Pickled it is the bytes of its file.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let (format, keys) = self.read(py)?.told_by().unzip();
+        let words = (self.to_bytes(py)?, format, keys.unwrap_or("text"));
+        let make = UNPICKLED.get(py).ok_or_else(|| Kind::Petal.with("the module is half made"))?;
+        (make, words).into_pyobject(py)
+    }
+
+    /// Examines every byte of a mapped file: raises FormatError if any is damaged. What lies in
+    /// memory was examined when it was read.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.read_detached()?.verify())
+    }
+}
+
+/// What a pickle calls, by the name that this module was imported by.
+static UNPICKLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Makes a filter of what a pickle holds.
+#[pyfunction(name = "_unpickled")]
+fn unpickled(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    keys: &str,
+) -> PyResult<Py<PyAny>> {
+    open::from_bytes(py, data, format, keys)
+}
+
+/// What makes an object of a class below `Filter`.
+fn parts<T: PyClass<BaseType = Filter>>(held: Held, class: T) -> PyClassInitializer<T> {
+    PyClassInitializer::from(Filter::new(held)).add_subclass(class)
 }
 
 /// A filter as an object of its own class.
 pub(crate) fn object(py: Python<'_>, held: Held) -> PyResult<Py<PyAny>> {
-    match held.face().filter_type() {
-        FilterType::Bloom => bloom::BloomFilter::object(py, held),
-        _ => Ok(Py::new(py, Filter::new(held))?.into_any()),
-    }
+    let kind = match &held.place {
+        Place::Memory(filter) => filter.face().filter_type(),
+        Place::File(filter) => filter.face().filter_type(),
+        Place::Foreign(_) | Place::ForeignFile(_) => {
+            return Ok(Py::new(py, parts(held, foreign::ForeignFilter))?.into_any());
+        }
+    };
+    Ok(match kind {
+        FilterType::Bloom => Py::new(py, parts(held, bloom::BloomFilter))?.into_any(),
+        FilterType::Classic => Py::new(py, parts(held, bloom::ClassicBloomFilter))?.into_any(),
+        FilterType::Counting => Py::new(py, parts(held, counting::CountingBloomFilter))?.into_any(),
+        FilterType::CountingClassic => {
+            Py::new(py, parts(held, counting::ClassicCountingBloomFilter))?.into_any()
+        }
+        FilterType::Quotient => Py::new(py, parts(held, counting::QuotientFilter))?.into_any(),
+        FilterType::Scalable => Py::new(py, parts(held, growing::ScalableBloomFilter))?.into_any(),
+        FilterType::Windowed => Py::new(py, parts(held, growing::WindowedBloomFilter))?.into_any(),
+        FilterType::Static => Py::new(py, parts(held, fixed::StaticFilter))?.into_any(),
+        FilterType::Cascade => Py::new(py, parts(held, fixed::FilterCascade))?.into_any(),
+        FilterType::Wide => Py::new(py, parts(held, wide::WideBloomFilter))?.into_any(),
+        // Of a type that this crate does not know.
+        _ => Py::new(py, Filter::new(held))?.into_any(),
+    })
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let unpickled = wrap_pyfunction!(unpickled, module)?;
+    UNPICKLED.get_or_init(module.py(), || unpickled.clone().into_any().unbind());
+    module.add_function(unpickled)?;
     module.add_class::<Filter>()?;
-    module.add_class::<bloom::BloomFilter>()
+    module.add_class::<bloom::BloomFilter>()?;
+    module.add_class::<bloom::ClassicBloomFilter>()?;
+    module.add_class::<counting::ClassicCountingBloomFilter>()?;
+    module.add_class::<counting::CountingBloomFilter>()?;
+    module.add_class::<counting::QuotientFilter>()?;
+    module.add_class::<fixed::FilterCascade>()?;
+    module.add_class::<fixed::StaticFilter>()?;
+    module.add_class::<foreign::ForeignFilter>()?;
+    module.add_class::<growing::ScalableBloomFilter>()?;
+    module.add_class::<growing::WindowedBloomFilter>()?;
+    module.add_class::<wide::WideBloomFilter>()
 }

@@ -1,17 +1,19 @@
-"""petal on Apache Spark: filters asked from data frames, exact set operations with little shuffle,
-and filters as Spark's own SQL reads and writes them.
+"""Set operations past one machine, on Apache Spark.
 
-Needs `pyspark` 4.1 or newer and `pyarrow` where the driver runs, and `pyarrow` on the executors;
-petal itself ships to them what they need, one file of a megabyte.
+`build`, `check`, `common`, `dedup` and `diff` work on line files that all workers see; `frames` has
+the same for data frames; and Spark's own Bloom filters are written and read for clusters that do
+not have petal.
 """
 
-from petal.spark._frames import common, contains, dedup
+from petal.spark._files import build, check, common, dedup, diff
 from petal.spark._sketch import from_spark_bloom, sql_extension, to_spark_bloom, xxhash64
 
 __all__ = [
+    "build",
+    "check",
     "common",
-    "contains",
     "dedup",
+    "diff",
     "from_spark_bloom",
     "sql_extension",
     "to_spark_bloom",
