@@ -2,15 +2,50 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final
+from types import ModuleType
+from typing import Any, Protocol, SupportsIndex, TypeAlias, final
 
 from _typeshed import ReadableBuffer
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
+
+__all__ = [
+    "BloomFilter",
+    "ClassicBloomFilter",
+    "ClassicCountingBloomFilter",
+    "CountingBloomFilter",
+    "Filter",
+    "FilterCascade",
+    "ForeignFilter",
+    "FormatError",
+    "FullError",
+    "IncompatibleError",
+    "InputError",
+    "Mask",
+    "MemoryCapError",
+    "PetalError",
+    "QuotientFilter",
+    "ScalableBloomFilter",
+    "StaticFilter",
+    "UnsupportedError",
+    "WideBloomFilter",
+    "WindowedBloomFilter",
+    "__version__",
+    "_build_job",
+    "_check_job",
+    "_set_job",
+    "_unpickled",
+    "from_bytes",
+    "load",
+    "open",
+    "ranges",
+]
 
 __version__: str
 
+# What the workers of a cluster do; typed where it is called.
+ranges: ModuleType
+
 _Key: TypeAlias = str | SupportsIndex | ReadableBuffer
-_KeyForm: TypeAlias = Literal["text", "utf16", "int64", "int32"]
 
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: Any = None, /) -> tuple[Any, Any]: ...
@@ -34,6 +69,7 @@ class Mask:
     def __len__(self) -> int: ...
     def __getitem__(self, at: int, /) -> bool: ...
 
+@disjoint_base
 class Filter:
     @property
     def capacity(self) -> int: ...
@@ -78,7 +114,7 @@ class Filter:
     def expected_rate(self, keys: int) -> float: ...
     @staticmethod
     def from_bytes(
-        data: ReadableBuffer, *, format: str | None = None, keys: _KeyForm = "text"
+        data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
     ) -> Filter: ...
     def info(self) -> dict[str, Any]: ...
     def save(self, path: str | PathLike[str]) -> None: ...
@@ -262,7 +298,7 @@ class FilterCascade(Filter):
 @final
 class ForeignFilter(Filter):
     def __new__(
-        cls, format: str, capacity: int, rate: float = 0.01, *, keys: _KeyForm = "text"
+        cls, format: str, capacity: int, rate: float = 0.01, *, keys: str = "text"
     ) -> Self: ...
     @property
     def format(self) -> str | None: ...
@@ -273,13 +309,17 @@ class ForeignFilter(Filter):
     def __ror__(self, other: Self, /) -> Self: ...
     def union(self, *others: Self) -> Self: ...
 
+# Jobs of the file engine; typed where they are called.
+def _build_job(inputs: Any, out: Any, not_in: Any, asked: Any, told: Any) -> Any: ...
+def _check_job(filter: Any, inputs: Any, question: Any, told: Any) -> Any: ...
+def _set_job(verb: Any, first: Any, others: Any, answer: Any, told: Any) -> Any: ...
 def _unpickled(data: ReadableBuffer, format: str | None, keys: str) -> Filter: ...
 def from_bytes(
-    data: ReadableBuffer, *, format: str | None = None, keys: _KeyForm = "text"
+    data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...
 def load(
-    path: str | PathLike[str], *, format: str | None = None, keys: _KeyForm = "text"
+    path: str | PathLike[str], *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...
 def open(
-    path: str | PathLike[str], *, format: str | None = None, keys: _KeyForm = "text"
+    path: str | PathLike[str], *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...
