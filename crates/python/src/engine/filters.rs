@@ -14,9 +14,9 @@ use pyo3::types::PyDict;
 
 use super::job::{Teller, run};
 use super::make::Asked;
-use super::output::{Target, cannot_write};
+use super::output::Target;
 use super::{Done, Told, sources};
-use crate::error::{Kind, Raise};
+use crate::error::{Kind, Raise, cannot_write};
 use crate::filter::Filter;
 use crate::held::{Held, Keyer};
 
