@@ -225,9 +225,26 @@ pub(super) const HOUSES: &[House] = &[
             },
             Room { name: "settings", uses: &["budget", "input", "pass"] },
             Room {
+                name: "exceptions",
+                uses: &["fingerprint", "input", "pass", "settings", "table"],
+            },
+            Room {
+                name: "filters",
+                uses: &[
+                    "budget",
+                    "exceptions",
+                    "input",
+                    "line_filter",
+                    "pass",
+                    "print",
+                    "settings",
+                ],
+            },
+            Room {
                 name: "ranges",
                 uses: &[
                     "budget",
+                    "filters",
                     "fingerprint",
                     "input",
                     "judge",
@@ -242,14 +259,6 @@ pub(super) const HOUSES: &[House] = &[
                     "steps",
                     "table",
                 ],
-            },
-            Room {
-                name: "exceptions",
-                uses: &["fingerprint", "input", "pass", "settings", "table"],
-            },
-            Room {
-                name: "filters",
-                uses: &["exceptions", "input", "line_filter", "pass", "print", "settings"],
             },
             Room { name: "listed", uses: &["input", "pass", "settings"] },
             Room { name: "ledger", uses: &["fingerprint", "table"] },
@@ -314,9 +323,13 @@ pub(super) const HOUSES: &[House] = &[
         rooms: &[
             Room { name: "error", uses: &[] },
             Room { name: "key", uses: &[] },
-            Room { name: "held", uses: &[] },
-            Room { name: "filter", uses: &["held", "key"] },
+            Room { name: "held", uses: &["key"] },
+            Room { name: "save", uses: &[] },
+            Room { name: "arrow", uses: &["held", "key"] },
+            Room { name: "batch", uses: &["arrow", "filter", "held", "key"] },
+            Room { name: "filter", uses: &["batch", "held", "key", "open", "save"] },
             Room { name: "open", uses: &["filter", "held"] },
+            Room { name: "ranges", uses: &["open"] },
             Room { name: "engine", uses: &["filter", "held"] },
         ],
     },
@@ -344,6 +357,11 @@ pub(super) const UNSAFE_ROOMS: &[UnsafeRoom] = &[
         prefix: "crates/module/src/load.rs",
         at_most: Some(4),
         why: "where the server comes in",
+    },
+    UnsafeRoom {
+        prefix: "crates/python/src/arrow.rs",
+        at_most: Some(5),
+        why: "arrays of others, taken out of their capsules",
     },
     UnsafeRoom {
         prefix: "crates/python/src/open.rs",

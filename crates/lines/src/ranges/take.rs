@@ -1,13 +1,16 @@
 //! The last step: the lines of the answer, range by range.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use petal::Membership;
 
 use super::{OFFSET_BITS, Range, Task, base};
 use crate::error::{Error, Result};
+use crate::filters::{Check, Checked, check_inputs};
 use crate::input::{Input, Temp};
 use crate::marks::{Listed, Marks, Spans};
 use crate::print::{Printer, Sinks, print_marked};
-use crate::sections::{Facts, Kind, Sections};
+use crate::sections::{Aside, Facts, Kind, Sections};
 use crate::spill::{Scratchpad, Stream};
 
 /// What was taken from a range.
@@ -15,6 +18,8 @@ use crate::spill::{Scratchpad, Stream};
 pub struct Taken {
     /// Bytes of the range that were read.
     pub bytes: u64,
+    /// Bytes of lines that were written, if to a file.
+    pub written: u64,
 }
 
 impl Task<'_> {
@@ -66,7 +71,38 @@ impl Task<'_> {
         let seen =
             print_marked(&pass.chunks(), &inputs, base(range), listed, &marks, &mut printer)?;
         printer.flush()?;
-        Ok(Taken { bytes: seen.bytes })
+        Ok(Taken { bytes: seen.bytes, written: 0 })
+    }
+
+    /// [`take`](Self::take) to a file of its own, which appears under its name when all of it is
+    /// there.
+    ///
+    /// # Errors
+    /// As `take`, or if the file cannot be written.
+    pub fn take_to(&self, range: &Range, answers: &[PathBuf], out: &Path) -> Result<Taken> {
+        let mut file = Aside::new(out)?;
+        let taken = self.take(range, answers, Sinks::to(&mut file))?;
+        Ok(Taken { written: file.finish()?, ..taken })
+    }
+
+    /// Writes the lines that start in a range and that a filter of any job may hold, or, inverted,
+    /// those that it certainly does not.
+    ///
+    /// # Errors
+    /// If the range cannot be read, or the file cannot be written.
+    pub fn check_to(
+        &self,
+        range: &Range,
+        filter: &dyn Membership,
+        invert: bool,
+        out: &Path,
+    ) -> Result<Checked> {
+        let (budget, inputs) = self.open(std::slice::from_ref(range))?;
+        let mut file = Aside::new(out)?;
+        let asked = Check { invert, ..Check::default() };
+        let checked = check_inputs(self.settings, budget, filter, &inputs, asked, Some(&mut file))?;
+        file.finish()?;
+        Ok(checked)
     }
 
     /// Where the positions of a range end: of a packed one, as far as any was marked.

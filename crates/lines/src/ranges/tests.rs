@@ -160,7 +160,7 @@ impl<'a> Driver<'a> {
             }
             let filters: Vec<&dyn Membership> = filters.iter().map(|f| f as _).collect();
             // All files of hashes at once, or one by one.
-            let at_once = if shard % 2 == 0 { a_keys.len().max(1) } else { 1 };
+            let at_once = if shard.is_multiple_of(2) { a_keys.len().max(1) } else { 1 };
             let probed = a_keys.chunks(at_once).enumerate().map(|(at, keys)| {
                 let out = self.file(&format!("bits-{at}"), shard as usize);
                 self.task().probe(shard, &filters, keys, &out).unwrap();
