@@ -112,7 +112,7 @@ class Pending:
             engine.crawl(request_from_dict(pickle.loads(data), spider=spider))
         self.gives_back = False
         self._teller.facts({"given_back": len(rows)})
-        words = "The last run in this JOBDIR was killed: %d requests it had not done are scheduled anew"
+        words = "The last run was killed: %d requests that it had not done are scheduled anew"
         self._teller.line(logging.INFO, words, len(rows))
 
     def close(self, finished: bool) -> None:
