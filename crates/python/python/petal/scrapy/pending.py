@@ -9,7 +9,7 @@ closed, Scrapy's queue is removed and the crawl is given these requests anew.
 Invariants: a request is here before the journal knows it as seen, and until it has left the
 engine. What is fetched twice after a kill is therefore what was under way.
 
-Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
+Cost: for each request that is new one `pickle` and two short transactions, some 80 microseconds in
 all; disk as Scrapy's own queue takes. The disk is waited for only where SQLite cleans up its log.
 
 Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
