@@ -2,26 +2,6 @@
 
 pub(crate) use petal_lines::readable_size as size;
 
-/// Parses a size in bytes with its unit: `4G` is 4 GiB, `512M`, `1.5GiB`.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let expected = || format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "K" | "KB" | "KIB" => 1u64 << 10,
-        "M" | "MB" | "MIB" => 1 << 20,
-        "G" | "GB" | "GIB" => 1 << 30,
-        "T" | "TB" | "TIB" => 1 << 40,
-        "" => return Err(format!("'{text}' has no unit; write {text}M or {text}G")),
-        _ => return Err(expected()),
-    };
-    let number: f64 = digits.parse().map_err(|_| expected())?;
-    let bytes = number * unit as f64;
-    if !(1.0..9.2e18).contains(&bytes) {
-        return Err(expected());
-    }
-    Ok(bytes as u64)
-}
-
 /// Parses a number of keys: `5000000000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     let expected = || format!("'{text}' is no number of keys; write 5000000 or 5e6");
@@ -126,12 +106,6 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!(parse_size("4G"), Ok(4 << 30));
-        assert_eq!(parse_size("512m"), Ok(512 << 20));
-        assert_eq!(parse_size("1.5GiB"), Ok(3 << 29));
-        for bad in ["", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5"] {
-            assert!(parse_size(bad).is_err(), "{bad}");
-        }
         assert_eq!(size(1536 << 20), "1.5 GiB");
         assert_eq!(size(700), "700 bytes");
     }

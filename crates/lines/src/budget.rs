@@ -82,6 +82,11 @@ impl Budget {
     }
 }
 
+/// Memory kept free for records beside a filter that could use all there is.
+pub(crate) fn least_records(work: u64) -> u64 {
+    (work / 16).min(256 << 20)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

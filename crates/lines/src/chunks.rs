@@ -230,6 +230,7 @@ enum At {
     File {
         file: Arc<File>,
         range: Range,
+        whole: Range,
         next: u64,
     },
     /// What was read behind the last line end, and where in the stream that is.
@@ -247,8 +248,9 @@ struct Chunk {
     buffer: Buffer,
     /// Where the lines begin in `buffer`.
     start: usize,
-    /// Where `buffer` begins in the input.
+    /// Where `buffer` begins in the file or stream, and where the input does.
     offset: u64,
+    base: u64,
     /// How far the input is done when this chunk is.
     advance: u64,
     /// To be read by position still.
@@ -308,7 +310,7 @@ where
             // A long line passes through here.
             return Ok(Some(Flow::Go));
         }
-        let offset = chunk.offset + chunk.start as u64;
+        let offset = chunk.offset + chunk.start as u64 - chunk.base;
         each(Text { input: chunk.input, bytes, offset }, ticket)
     }
 
@@ -341,19 +343,22 @@ where
             }
             let Some(input) = self.inputs.get(cursor.input) else { return Ok(false) };
             (ticket.number, chunk.input) = (cursor.ticket, cursor.input);
+            if self.chunks.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
             let at = match &mut cursor.open {
                 Some(at) => at,
                 none => none.insert(match input.open(budget.decoder)? {
-                    Open::File { file, range } => {
+                    Open::File { file, range, whole } => {
                         // The system reads twice as far ahead; if it does not, nothing is lost.
                         let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
-                        At::File { file, range, next: range.start }
+                        At::File { file, range, whole, next: range.start }
                     }
                     Open::Stream(stream) => At::Stream { stream, carry: vec![], offset: 0 },
                 }),
             };
             let some = match at {
-                At::File { file, range, next } => {
+                At::File { file, range, whole, next } => {
                     let mut some = false;
                     while !some && *next < range.end {
                         let end = range.end.min(*next + budget.chunk as u64);
@@ -362,7 +367,8 @@ where
                         let (start, end) = (span.start - range.start, end - range.start);
                         some = (self.wanted)(cursor.input, Range { start, end })?;
                         if some {
-                            chunk.span = Some((Arc::clone(file), *range, span));
+                            chunk.base = range.start;
+                            chunk.span = Some((Arc::clone(file), *whole, span));
                         } else {
                             self.chunks.progress.advance(end - start);
                         }
@@ -405,7 +411,7 @@ where
         buffer.room(carry.len())?.copy_from_slice(carry);
         buffer.len = carry.len();
         carry.clear();
-        (chunk.start, chunk.offset, chunk.span) = (0, *offset, None);
+        (chunk.start, chunk.offset, chunk.base, chunk.span) = (0, *offset, 0, None);
         let mut searched = 0;
         loop {
             let found = memchr::memrchr(self.chunks.delimiter, &buffer.get()[searched..]);
@@ -416,12 +422,16 @@ where
             }
             searched = buffer.len;
             if searched as u64 > longest_line {
-                return Err(Error::line_too_long(name, *offset, longest_line));
+                let offset = self.inputs[chunk.input].byte(*offset);
+                return Err(Error::line_too_long(name, offset, longest_line));
             }
             if searched >= size && ticket.wait().is_none() {
                 return Ok(false);
             }
             while !stream.ready() {
+                if self.chunks.progress.cancelled() {
+                    return Err(Error::cancelled());
+                }
                 // Nobody wants more: do not wait for a writer that may never write.
                 if self.turns.is_over() || self.chunks.progress.stopped() {
                     return Ok(false);
@@ -452,7 +462,7 @@ where
         let Chunks { delimiter, budget, .. } = *self.chunks;
         // One byte before tells whether a line starts right here.
         let from = if span.start > whole.start { span.start - 1 } else { span.start };
-        chunk.offset = from - whole.start;
+        chunk.offset = from;
         chunk.advance = span.end - span.start;
         let buffer = &mut chunk.buffer;
         buffer.len = 0;
@@ -488,7 +498,7 @@ where
                 break;
             }
             if (buffer.len - line) as u64 > budget.longest_line {
-                let offset = chunk.offset + line as u64;
+                let offset = chunk.offset - whole.start + line as u64;
                 return Err(Error::line_too_long(name, offset, budget.longest_line));
             }
             step = (step * 2).min(budget.chunk as u64);

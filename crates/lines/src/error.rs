@@ -41,6 +41,9 @@ enum Kind {
     Save { source: io::Error },
     Filter(petal::Error),
     Random,
+    Cancelled,
+    Range { input: String, start: u64, end: u64, problem: &'static str },
+    Work { file: PathBuf, problem: String },
 }
 
 impl Error {
@@ -149,6 +152,36 @@ impl Error {
         Self::new(Kind::Random)
     }
 
+    pub(crate) fn cancelled() -> Self {
+        Self::new(Kind::Cancelled)
+    }
+
+    pub(crate) fn range(input: &str, start: u64, end: u64, problem: &'static str) -> Self {
+        Self::new(Kind::Range { input: input.to_owned(), start, end, problem })
+    }
+
+    /// What is wrong with a file that a function over ranges has made, or shall make.
+    pub(crate) fn work(file: &Path, problem: impl Into<String>) -> Self {
+        Self::new(Kind::Work { file: file.to_owned(), problem: problem.into() })
+    }
+
+    /// The same, of the system's own words.
+    pub(crate) fn work_io(file: &Path, doing: &str, source: &io::Error) -> Self {
+        Self::work(file, format!("cannot be {doing}: {}", plain(source)))
+    }
+
+    /// Whoever listened wanted the job to be given up: [`Progress::cancelled`](crate::Progress::cancelled).
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(&*self.0, Kind::Cancelled)
+    }
+
+    /// A file that a function over ranges has made is missing, damaged, or of another job.
+    #[must_use]
+    pub fn is_work(&self) -> bool {
+        matches!(&*self.0, Kind::Work { .. })
+    }
+
     /// The reader of our output went away (`petal … | head`): not a failure of the job.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
@@ -194,6 +227,33 @@ impl Error {
         }
     }
 
+    /// More memory is needed than the cap allows, or than there is.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        use Kind::{
+            Alloc, FilterTooLarge, ListTooLarge, ListTooLong, MemoryTooSmall, Outgrown,
+            TooManyLines,
+        };
+        match &*self.0 {
+            MemoryTooSmall { .. } | FilterTooLarge { .. } | ListTooLong { .. } => true,
+            ListTooLarge { .. } | TooManyLines { .. } | Outgrown { .. } | Alloc { .. } => true,
+            Kind::Filter(error) => error.is_alloc(),
+            _ => false,
+        }
+    }
+
+    /// A setting cannot be what it is, for these inputs.
+    #[must_use]
+    pub fn is_setting(&self) -> bool {
+        matches!(&*self.0, Kind::UnknownSize | Kind::Unforeseeable { .. } | Kind::WorkDir { .. })
+    }
+
+    /// In words, with the names that its settings have where people set them; the program's are
+    /// those of `Display`.
+    pub fn told<'a>(&'a self, names: &'a Names) -> impl fmt::Display + 'a {
+        Told(&self.0, names)
+    }
+
     /// The filter takes no more lines.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -214,7 +274,11 @@ impl Error {
     pub fn is_input(&self) -> bool {
         matches!(
             &*self.0,
-            Kind::Read { .. } | Kind::Directory { .. } | Kind::Changed { .. } | Kind::StdinTwice
+            Kind::Read { .. }
+                | Kind::Directory { .. }
+                | Kind::Changed { .. }
+                | Kind::StdinTwice
+                | Kind::Range { .. }
         )
     }
 }
@@ -223,11 +287,58 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-impl fmt::Display for Error {
+/// What settings are called where people set them, for [`Error::told`].
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// The cap on memory.
+    pub memory: &'static str,
+    /// The rate of an approximate job, or of a filter.
+    pub rate: &'static str,
+    /// Lines to plan for.
+    pub keys: &'static str,
+    /// Where the answer goes.
+    pub output: &'static str,
+    /// The directory for temporary files.
+    pub temp_dir: &'static str,
+    /// The directory of a job that can be resumed.
+    pub work_dir: &'static str,
+    /// To go on from what is in that directory.
+    pub resume: &'static str,
+    /// How to say that lines end in NUL.
+    pub null: &'static str,
+}
+
+impl Names {
+    /// As the program has them.
+    pub const PROGRAM: Self = Self {
+        memory: "-m",
+        rate: "-p",
+        keys: "-n",
+        output: "-o",
+        temp_dir: "-T",
+        work_dir: "--work-dir",
+        resume: "--resume",
+        null: "-z",
+    };
+
+    /// A text of ours that has the program's names in it.
+    fn put_into(&self, text: &str) -> String {
+        let named = text.replace(Self::PROGRAM.resume, self.resume);
+        named.replace(Self::PROGRAM.memory, self.memory)
+    }
+}
+
+/// An error in words.
+struct Told<'a>(&'a Kind, &'a Names);
+
+impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
+        let Self(kind, names) = self;
+        let Names { memory, rate: rate_name, keys: keys_name, output, temp_dir, work_dir, .. } =
+            names;
+        match kind {
             Kind::Read { input, source } => {
-                write!(f, "{input}: cannot read: {}", plain(source))
+                write!(f, "{input}: cannot read: {}", names.put_into(&plain(source)))
             }
             Kind::Directory { input } => write!(
                 f,
@@ -245,8 +356,9 @@ impl fmt::Display for Error {
             Kind::LineTooLong { input, offset, limit } => write!(
                 f,
                 "{input}: the line at byte {offset} is longer than {}, a quarter of the memory \
-                 cap; raise -m, or check that the file has the line ends you expect (-z for NUL)",
-                readable_size(*limit)
+                 cap; raise {memory}, or check that the file has the line ends you expect ({} for NUL)",
+                readable_size(*limit),
+                names.null
             ),
             Kind::BadLine { input, offset, why } => {
                 write!(f, "{input}: the line at byte {offset}: {why}")
@@ -254,21 +366,21 @@ impl fmt::Display for Error {
             Kind::Foreign(error) => error.fmt(f),
             Kind::MemoryTooSmall { asked, least } => write!(
                 f,
-                "-m: {} is too little, at least {} is needed; raise -m",
+                "{memory}: {} is too little, at least {} is needed; raise {memory}",
                 readable_size(*asked),
                 readable_size(*least)
             ),
             Kind::FilterTooLarge { keys, rate, needed, cap } => write!(
                 f,
-                "a filter for {keys} lines at a rate of {rate} takes {}, more than -m {} leaves; \
-                 raise -m, or accept a higher rate with -p",
+                "a filter for {keys} lines at a rate of {rate} takes {}, more than {memory} {} leaves; \
+                 raise {memory}, or accept a higher rate with {rate_name}",
                 readable_size(*needed),
                 readable_size(*cap)
             ),
             Kind::ListTooLong { inputs, cap } => write!(
                 f,
-                "{inputs}: has more lines than can be held in what the filter leaves of -m, {}; \
-                 raise -m",
+                "{inputs}: has more lines than can be held in what the filter leaves of {memory}, {}; \
+                 raise {memory}",
                 readable_size(*cap)
             ),
             Kind::ListTooLarge { inputs, room } => write!(
@@ -286,14 +398,14 @@ impl fmt::Display for Error {
             Kind::Full => write!(f, "the filter is full; build a larger one"),
             Kind::Outgrown { size, most } => write!(
                 f,
-                "the filter has grown to {}, more than the {} of -m; raise -m, or build it for a \
-                 higher rate with -p",
+                "the filter has grown to {}, more than the {} of {memory}; raise {memory}, or build it for a \
+                 higher rate with {rate_name}",
                 readable_size(*size),
                 readable_size(*most)
             ),
             Kind::UnknownSize => write!(
                 f,
-                "-p: a filter for an input that is no file cannot be sized; say with -n how many \
+                "{rate_name}: a filter for an input that is no file cannot be sized; say with {keys_name} how many \
                  lines to expect"
             ),
             Kind::Unforeseeable { input } => write!(
@@ -302,24 +414,26 @@ impl fmt::Display for Error {
             ),
             Kind::Alloc { bytes } => write!(
                 f,
-                "out of memory: the system refused {}; lower -m below what is free",
+                "out of memory: the system refused {}; lower {memory} below what is free",
                 readable_size(*bytes)
             ),
             Kind::Temp { dir, doing, source } if is_full(source) => write!(
                 f,
-                "{}: no space left while {doing}; free some, name another directory (-T, --work-dir), or \
-                 raise -m to need less",
+                "{}: no space left while {doing}; free some, name another directory ({temp_dir}, {work_dir}), or \
+                 raise {memory} to need less",
                 dir.display()
             ),
             Kind::Temp { dir, doing, source } => write!(
                 f,
-                "{}: temporary file: {} while {doing}; name another directory (-T, --work-dir)",
+                "{}: temporary file: {} while {doing}; name another directory ({temp_dir}, {work_dir})",
                 dir.display(),
                 plain(source)
             ),
-            Kind::WorkDir { dir, problem } => write!(f, "--work-dir {}: {problem}", dir.display()),
+            Kind::WorkDir { dir, problem } => {
+                write!(f, "{work_dir} {}: {}", dir.display(), names.put_into(problem))
+            }
             Kind::Write { source } if is_full(source) => {
-                write!(f, "output: no space left; free some or write elsewhere with -o")
+                write!(f, "output: no space left; free some or write elsewhere with {output}")
             }
             Kind::Write { source } => write!(f, "output: cannot write: {}", plain(source)),
             Kind::Damaged { file, what } => {
@@ -331,10 +445,21 @@ impl fmt::Display for Error {
             // Whoever saves says what could not be saved where.
             Kind::Save { source } => write!(f, "{}", plain(source)),
             Kind::Filter(error) => error.fmt(f),
+            Kind::Cancelled => write!(f, "the job was cancelled"),
+            Kind::Range { input, start, end, problem } => {
+                write!(f, "{input}: bytes {start} to {end}: {problem}")
+            }
+            Kind::Work { file, problem } => write!(f, "{}: {problem}", file.display()),
             Kind::Random => {
                 write!(f, "the system gave no random bytes for the fingerprint key; try again")
             }
         }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Told(&self.0, &Names::PROGRAM).fmt(f)
     }
 }
 

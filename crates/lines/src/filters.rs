@@ -7,6 +7,7 @@ use std::io::Write;
 
 use petal::{HashSpec, MembershipMut};
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::exceptions::Exceptions;
 use crate::input::{Input, Source};
@@ -175,6 +176,18 @@ pub fn check<F: LineFilter + ?Sized>(
     sink: Option<&mut (dyn Write + Send)>,
 ) -> Result<Checked> {
     let (budget, inputs) = settings.open(inputs)?;
+    check_inputs(settings, budget, filter, &inputs, asked, sink)
+}
+
+/// The same of inputs that were looked at.
+pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
+    settings: &Settings<'_>,
+    budget: Budget,
+    filter: &F,
+    inputs: &[Input],
+    asked: Check<'_>,
+    sink: Option<&mut (dyn Write + Send)>,
+) -> Result<Checked> {
     let live = !inputs.iter().all(Input::is_repeatable);
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.line_hash();
@@ -222,7 +235,8 @@ fn refuse_bad_line(inputs: &[&Input], batch: &Batch<'_>, scratch: &mut Scratch) 
     match scratch.bad_line.take() {
         None => Ok(()),
         Some(bad) => {
-            Err(Error::bad_line(inputs[batch.input].name(), batch.offset(bad.line), bad.why))
+            let input = inputs[batch.input];
+            Err(Error::bad_line(input.name(), input.byte(batch.offset(bad.line)), bad.why))
         }
     }
 }

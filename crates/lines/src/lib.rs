@@ -33,6 +33,7 @@
 
 mod approx;
 mod budget;
+mod cap;
 mod chunks;
 mod error;
 mod exact;
@@ -50,18 +51,22 @@ mod pass;
 mod plan;
 mod print;
 mod progress;
+pub mod ranges;
 mod report;
 mod resolve;
+mod sections;
 mod seen;
 mod settings;
 mod spill;
+mod steps;
 mod table;
 #[cfg(test)]
 mod tests;
 mod vector;
 
 pub use budget::{LEAST_MEMORY, SLACK};
-pub use error::{Error, Result, readable_size};
+pub use cap::Cap;
+pub use error::{Error, Names, Result, readable_size};
 pub use exact::{Forecast, Sampled, forget_work};
 pub use exceptions::Exceptions;
 pub use filters::{Check, Checked, Filled, Removed, check, count_lines, fill, hashes, remove};

@@ -46,6 +46,16 @@ impl Spans {
         Self::of(0, length, most)
     }
 
+    /// Positions from one to before another, not cut.
+    pub(crate) fn whole(from: u64, to: u64) -> Self {
+        Self { from, to, each: (to - from).next_multiple_of(WORD).max(WORD) }
+    }
+
+    /// So many spans of equal size.
+    pub(crate) fn even(each: u64, count: u64) -> Self {
+        Self { from: 0, to: each.saturating_mul(count), each }
+    }
+
     fn of(from: u64, to: u64, most: u64) -> Self {
         let wanted = (to - from).div_ceil(SPAN).clamp(1, MOST_SPANS.min(most).max(1));
         Self { from, to, each: (to - from).div_ceil(wanted).next_multiple_of(WORD).max(WORD) }
@@ -61,9 +71,11 @@ impl Spans {
         (self.to - self.from).div_ceil(self.each).max(1) as usize
     }
 
+    /// Positions that a damaged record might have, outside of all spans, go to the last: whoever
+    /// looks marks up there passes over them.
     #[inline]
     fn span_of(&self, position: u64) -> usize {
-        ((position - self.from) / self.each) as usize
+        (position.saturating_sub(self.from) / self.each) as usize
     }
 
     fn bounds(&self, span: usize) -> (u64, u64) {
@@ -75,18 +87,21 @@ impl Spans {
 /// Takes marks.
 pub(crate) struct Marker<'a> {
     spans: Spans,
+    last: usize,
     spill: Spill<'a>,
 }
 
 impl<'a> Marker<'a> {
     /// Takes marks within `memory` bytes.
     pub(crate) fn new(spans: Spans, pad: &'a Scratchpad, memory: u64) -> Self {
-        Self { spans, spill: Spill::new(pad, spans.count(), memory) }
+        let count = spans.count();
+        Self { spans, last: count - 1, spill: Spill::new(pad, count, memory) }
     }
 
     #[inline]
     pub(crate) fn mark(&mut self, position: u64) -> Result<()> {
-        self.spill.push(self.spans.span_of(position), &position.to_le_bytes())
+        let span = self.spans.span_of(position).min(self.last);
+        self.spill.push(span, &position.to_le_bytes())
     }
 
     /// The marks, a stream for each span.

@@ -194,8 +194,9 @@ impl Pass<'_> {
             if bytes.len() > longest
                 && let Some(line) = (0..batch.len()).find(|&l| batch.line(l).len() > longest)
             {
-                let name = inputs[text.input].name();
-                return Err(Error::line_too_long(name, batch.offset(line), longest as u64));
+                let input = inputs[text.input];
+                let at = input.byte(batch.offset(line));
+                return Err(Error::line_too_long(input.name(), at, longest as u64));
             }
             map(&batch, scratch);
             let Some(folding) = ticket.wait() else { return Ok(None) };

@@ -203,14 +203,15 @@ impl<'a> Taker<'a> {
 
     /// Takes the whole lines within `size` bytes from a position on, `most` of them at the most.
     fn take(&mut self, name: &str, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
-        let Open::File { file, range } = open else { return Ok(()) };
+        let Open::File { file, range, whole } = open else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
         self.places += 1;
         self.cold += u64::from(!is_in_memory(file, range.start + start));
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize((end - start) as usize, 0);
         read_at(file, name, &mut buffer, range.start + start)?;
-        self.lines(&buffer, start == 0, range.start + end == range.end, most);
+        let (begins, ends) = (range.start + start == whole.start, range.start + end == whole.end);
+        self.lines(&buffer, begins, ends, most);
         self.buffer = buffer;
         Ok(())
     }

@@ -146,16 +146,17 @@ impl<'a> Printer<'a> {
 type Span = std::ops::Range<usize>;
 
 /// Prints the lines that start at marked positions, or all lines but those. Positions count
-/// through the inputs as if they were one. The caller knows how many lines that is.
+/// through the inputs as if they were one, from `base` on. The caller knows how many lines that is.
 pub(crate) fn print_marked(
     chunks: &Chunks<'_>,
     inputs: &[Input],
+    base: u64,
     listed: Listed,
     marks: &Marks<'_>,
     printer: &mut Printer<'_>,
 ) -> Result<Seen> {
     let begun = Instant::now();
-    let starts = starts(inputs)?;
+    let starts = starts(inputs, base)?;
     let all = listed == Listed::Dropped || printer.takes_rest();
     let wanted = |input: usize, range: Range| {
         let (from, to) = (starts[input] + range.start, starts[input] + range.end);
@@ -186,14 +187,13 @@ pub(crate) fn print_marked(
 }
 
 /// Where each input begins when they are taken as one.
-fn starts(inputs: &[Input]) -> Result<Vec<u64>> {
-    let mut next = 0;
-    let start = |input: &Input| {
-        let start = next;
-        next += input.known_length()?;
-        Ok(start)
-    };
-    inputs.iter().map(start).collect()
+fn starts(inputs: &[Input], base: u64) -> Result<Vec<u64>> {
+    let mut starts = vec![base];
+    // How long the last one is does not matter, and need not be known.
+    for input in inputs.split_last().map_or(&[][..], |(_, before)| before) {
+        starts.push(starts.last().copied().unwrap_or(base) + input.known_length()?);
+    }
+    Ok(starts)
 }
 
 /// Whole lines of a text, neighbours together.
@@ -294,7 +294,7 @@ mod tests {
                         rest: if both { Some(&mut rest) } else { None },
                     };
                     let mut printer = Printer::new(sinks, b'\n', chunk);
-                    print_marked(&chunks, &inputs, kind, &marks, &mut printer).unwrap();
+                    print_marked(&chunks, &inputs, 0, kind, &marks, &mut printer).unwrap();
                     printer.flush().unwrap();
                     let keep = |i: &usize| listed(i) == (kind == Listed::Kept);
                     let text = |keep: &dyn Fn(&usize) -> bool| {

@@ -19,6 +19,11 @@ pub trait Progress: Sync {
         false
     }
 
+    /// Whether the job is to be given up: it then ends with an error at the next chunk.
+    fn cancelled(&self) -> bool {
+        false
+    }
+
     /// Something a person may want to know.
     fn note(&self, note: Note<'_>) {
         let _ = note;

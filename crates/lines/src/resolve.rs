@@ -12,10 +12,11 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::judge::{EXPECTED, Judge, Seed, Verb, Verdict};
 use crate::marks::{Listed, Marker, Spans};
+use crate::progress::Progress;
 use crate::spill::{Scratchpad, Spill, Stream, write_out};
 use crate::table::{Full, Table};
 
@@ -107,6 +108,7 @@ pub(crate) struct Resolver<'a> {
     /// Bytes of memory for all workers together.
     pub(crate) memory: u64,
     pub(crate) workers: usize,
+    pub(crate) progress: &'a dyn Progress,
 }
 
 impl Resolver<'_> {
@@ -214,6 +216,9 @@ impl Resolver<'_> {
     ) -> Result<Result<(), Full>> {
         let mut full = Ok(());
         stream.for_each_block(self.pad, |block| {
+            if self.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
             for records in block.as_chunks::<SIZE>().0.chunks(EXPECTED) {
                 let mut prints = [Fingerprint::default(); EXPECTED];
                 for (print, record) in prints.iter_mut().zip(records) {
@@ -349,8 +354,15 @@ mod tests {
                         parts.iter_mut().zip(streams).for_each(|(p, s)| p.others.push(s));
                     }
                     let spans = Spans::new(first.len() as u64, 3);
-                    let resolver =
-                        Resolver { verb, listed, spans: Some(spans), pad: &pad, memory, workers };
+                    let resolver = Resolver {
+                        verb,
+                        listed,
+                        spans: Some(spans),
+                        pad: &pad,
+                        memory,
+                        workers,
+                        progress: &(),
+                    };
                     let resolved = resolver.resolve(parts, &digits).unwrap();
                     let found = resolved.count;
                     let marks = Marks::new(spans, resolved.marks, &pad, memory, workers);

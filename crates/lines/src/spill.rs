@@ -10,6 +10,8 @@
 //! aside beforehand. So a stream knows where it begins and ends, and no more: what it has written
 //! costs no memory, however much it is.
 //!
+//! A stream may also lie in sections of files that other tasks have written: those come first.
+//!
 //! Cost: each byte is written once and read once, in blocks; 8 bytes more for each block.
 
 use std::fs::File;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::input::Temp;
+use crate::sections::{self, Section};
 
 /// Blocks are a multiple of this many bytes, and records a divisor: 8, 16 or 24 bytes.
 const GRAIN: usize = 48;
@@ -101,9 +104,11 @@ pub(crate) struct Chain {
     bytes: u64,
 }
 
-/// A sequence of records, in the order they came: written blocks, held ones, the one being filled.
+/// A sequence of records, in the order they came: sections of files, written blocks, held ones,
+/// the one being filled.
 #[derive(Default)]
 pub(crate) struct Stream {
+    sections: Vec<Section>,
     chain: Option<Chain>,
     blocks: Vec<Vec<u8>>,
     tail: Vec<u8>,
@@ -114,6 +119,12 @@ impl Stream {
     /// Bytes in it.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The stream of these sections, one behind the other.
+    pub(crate) fn of_sections(sections: Vec<Section>) -> Self {
+        let bytes = sections.iter().map(Section::bytes).sum();
+        Self { sections, bytes, ..Self::default() }
     }
 
     /// Where it lies, when all of it is written; `None` if it is empty.
@@ -207,6 +218,9 @@ impl Stream {
 /// Goes through a stream block by block.
 pub(crate) struct Reader<'a> {
     stream: &'a Stream,
+    /// Of the sections: the next one, and the one being read.
+    section: usize,
+    open: Option<sections::Reader<'a>>,
     /// Of the written blocks: where the next one is, and how many bytes are left.
     at: u64,
     left: u64,
@@ -218,10 +232,21 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(crate) fn new(stream: &'a Stream) -> Self {
         let (at, left) = stream.chain.map_or((0, 0), |chain| (chain.first, chain.bytes));
-        Self { stream, at, left, next: 0, buffer: Vec::new() }
+        Self { stream, section: 0, open: None, at, left, next: 0, buffer: Vec::new() }
     }
 
     pub(crate) fn next_block(&mut self, pad: &Scratchpad) -> Result<Option<&[u8]>> {
+        while let Some(section) = self.stream.sections.get(self.section) {
+            let reader = match &mut self.open {
+                Some(reader) => reader,
+                none => none.insert(section.reader()?),
+            };
+            if reader.next(MOST_BLOCK, &mut self.buffer)? {
+                return Ok(Some(&self.buffer));
+            }
+            self.open = None;
+            self.section += 1;
+        }
         if let Some(chain) = self.stream.chain
             && self.left > 0
         {

@@ -150,6 +150,35 @@ impl Raise for petal_interop::Error {
     }
 }
 
+impl Raise for petal_lines::Error {
+    fn kind(&self) -> Option<Kind> {
+        let of_filter = std::error::Error::source(self).and_then(|e| e.downcast_ref());
+        Some(match self {
+            e if e.is_setting() => return None,
+            e if e.is_memory() => Kind::MemoryCap,
+            e if e.is_full() => Kind::Full,
+            e if e.is_of_filter() || e.is_cancelled() => Kind::Petal,
+            _ => return of_filter.map_or(Some(Kind::Input), petal::Error::kind),
+        })
+    }
+
+    fn raise(self) -> PyErr {
+        raised(self.kind(), self.told(&NAMES).to_string())
+    }
+}
+
+/// What the engine's settings are called in Python.
+const NAMES: petal_lines::Names = petal_lines::Names {
+    memory: "memory=",
+    rate: "rate=",
+    keys: "capacity=",
+    output: "out=",
+    temp_dir: "temp_dir=",
+    work_dir: "work_dir=",
+    resume: "resume=True",
+    null: r#"delimiter=b"\0""#,
+};
+
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for kind in Kind::ALL {

@@ -54,6 +54,7 @@ impl Clock {
 }
 
 /// How keys become the words that a filter takes.
+#[derive(Clone)]
 pub(crate) enum Keyer {
     Native(HashSpec),
     /// Another program's; whether an `int` stands for its decimal digits.
@@ -74,14 +75,14 @@ impl Keyer {
 
     /// The same of many keys, faster.
     #[inline]
-    pub(crate) fn put_all<'a>(
+    pub(crate) fn put_all<K: AsRef<[u8]>>(
         &mut self,
-        mut keys: impl Iterator<Item = &'a [u8]>,
+        mut keys: impl Iterator<Item = K>,
         words: &mut Vec<u64>,
     ) -> PyResult<()> {
         match self {
             Self::Native(hash) => hash.hash_all(keys, words),
-            Self::Foreign(..) => return keys.try_for_each(|key| self.put(key, words)),
+            Self::Foreign(..) => return keys.try_for_each(|key| self.put(key.as_ref(), words)),
         }
         Ok(())
     }

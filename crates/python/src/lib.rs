@@ -2,19 +2,24 @@
 //! where they lie, and the file engine.
 //!
 //! Rooms: [`error`] (exceptions), [`key`] (what can be a key), [`held`] (a filter of any type,
-//! in memory, in a mapped file, or another program's), [`filter`] (the classes), [`open`]
-//! (files). `python/petal` has what is written in Python.
+//! in memory, in a mapped file, or another program's), [`arrow`] and [`batch`] (many keys at
+//! once), [`filter`] (the classes), [`open`] and [`save`] (filter files), [`engine`] (files of
+//! lines), [`ranges`] (what the workers of a cluster do). `python/petal` has what is written in
+//! Python.
 //!
 //! **Threads.** Whatever takes long is done without the interpreter's lock, under a lock of the
 //! filter's own. Nobody waits for that lock while holding the interpreter's, and no Python code
 //! runs under it; so the two cannot wait for each other.
 
+mod arrow;
 mod batch;
+mod engine;
 mod error;
 mod filter;
 mod held;
 mod key;
 mod open;
+mod ranges;
 mod save;
 
 use pyo3::prelude::*;
@@ -24,7 +29,10 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    engine::register(module)?;
     error::register(module)?;
     filter::register(module)?;
-    open::register(module)
+    module.add_class::<arrow::Mask>()?;
+    open::register(module)?;
+    ranges::register(module)
 }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+pub(crate) use petal_lines::Cap as Memory;
 use petal_lines::Source;
 
 use examples::*;
@@ -28,8 +29,6 @@ pub(crate) use pages::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use sets::{Answer, DedupArgs, SetArgs};
-
-use crate::text::parse_size;
 
 /// Parses the process's arguments. Help and usage errors are printed here; usage errors exit
 /// with 2, like every other trouble.
@@ -190,28 +189,6 @@ pub(crate) enum When {
     Never,
 }
 
-/// A cap on memory as asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Memory {
-    Bytes(u64),
-    /// Of what the process may use.
-    Percent(f64),
-}
-
-impl Memory {
-    fn parse(text: &str) -> Result<Self, String> {
-        let Some(percent) = text.strip_suffix('%') else {
-            return parse_size(text)
-                .map(Self::Bytes)
-                .map_err(|error| format!("{error}, or a share like 50%"));
-        };
-        match percent.parse::<f64>() {
-            Ok(share) if share > 0.0 && share <= 100.0 => Ok(Self::Percent(share)),
-            _ => Err(format!("'{text}' is no share of memory; write 1% to 100%")),
-        }
-    }
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct Inputs {
     /// Inputs, - for standard input [default: -]
@@ -292,15 +269,6 @@ mod tests {
                 seen += 1;
             }
             assert!(seen > 0, "{}", verb.get_name());
-        }
-    }
-
-    #[test]
-    fn memory_has_a_unit_or_is_a_share() {
-        assert_eq!(Memory::parse("50%"), Ok(Memory::Percent(50.0)));
-        assert_eq!(Memory::parse("4G"), Ok(Memory::Bytes(4 << 30)));
-        for bad in ["0%", "101%", "%", "4", "x%", ""] {
-            assert!(Memory::parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use petal_lines::{Source, fill};
 
-use super::{build, bytes, counters, foreign, known, make, refuse_stdin_twice, seen, settings};
+use super::{build, counters, foreign, known, make, refuse_stdin_twice, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::lock;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         known::of_native(&settings, filter.face(), &args.filter, list)?;
     }
     let face = filter.face_mut().map_err(Failure::of_file(&args.filter))?;
-    let filled = fill(&settings, face, &inputs, bytes(args.engine.memory));
+    let filled = fill(&settings, face, &inputs, args.engine.memory.bytes());
     teller.finish();
     filled.map_err(|error| build::full(error, &args.filter, filter.face()))?;
     build::warn_if_overfull(filter.face(), &teller);

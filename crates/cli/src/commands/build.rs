@@ -6,7 +6,7 @@ use petal::{AnyFilter, FilterType, Membership};
 use petal_interop::Format;
 use petal_lines::{Settings, Source, count_lines, fill};
 
-use super::{bytes, counters, foreign, make, refuse_stdin_twice};
+use super::{counters, foreign, make, refuse_stdin_twice};
 use crate::args::{BuildArgs, Kind, Memory, Read};
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
@@ -145,7 +145,7 @@ pub(super) const METADATA: &str = concat!(
 
 /// Settings where memory is not the matter: the filter is what takes it.
 fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
-    let mut settings = Settings::new(bytes(Memory::Percent(50.0)).max(petal_lines::LEAST_MEMORY));
+    let mut settings = Settings::new(Memory::Percent(50.0).bytes().max(petal_lines::LEAST_MEMORY));
     if let Some(jobs) = read.jobs {
         settings.jobs = jobs.into();
     }

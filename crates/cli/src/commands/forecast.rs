@@ -3,7 +3,7 @@
 use petal_lines::{Forecast, Mode, SetJob, Settings, Verb};
 use serde_json::json;
 
-use super::{bytes, print};
+use super::print;
 use crate::args::{Memory, PlanArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::text;
@@ -18,7 +18,7 @@ pub(super) fn run(verb: Verb, args: &PlanArgs) -> Result<Outcome> {
             "plan: something to compare with is missing; name B".to_owned(),
         ));
     }
-    let mut settings = Settings::new(bytes(args.memory.unwrap_or(DEFAULT_MEMORY)));
+    let mut settings = Settings::new(args.memory.unwrap_or(DEFAULT_MEMORY).bytes());
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     settings.delimiter = if args.null { 0 } else { b'\n' };
     let names: Vec<_> = first.iter().chain(&others).map(ToString::to_string).collect();

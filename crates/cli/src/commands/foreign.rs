@@ -5,7 +5,7 @@ use std::path::Path;
 use petal_interop::{CascadeOptions, Foreign, Format, KeyForm};
 use petal_lines::{LEAST_MEMORY, LineFilterMut as _, Listed, Settings, Source, fill};
 
-use super::{bytes, known, make};
+use super::{known, make};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::foreign_file::{self, AnyFile, ForeignFilter};
@@ -174,7 +174,7 @@ impl Add<'_> {
         if let Some(list) = &list {
             known::of_foreign(&settings, &filter, &args.filter, list)?;
         }
-        let filled = fill(&settings, &mut filter, &inputs, bytes(args.engine.memory));
+        let filled = fill(&settings, &mut filter, &inputs, args.engine.memory.bytes());
         teller.finish();
         filled.map_err(refused_by(&args.filter))?;
         warn_if_overfull(&filter, None, teller);
@@ -187,7 +187,7 @@ impl Add<'_> {
 pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     let teller = Teller::silent(args.quiet);
     let Some((first, rest)) = args.filters.split_first() else { return Ok(None) };
-    let cap = bytes(args.memory);
+    let cap = args.memory.bytes();
     let Some((mut filter, packed)) = foreign_file::read(first, args.written, cap / 2)? else {
         return Ok(None);
     };

@@ -3,14 +3,14 @@
 use petal::{FilterType, Membership};
 use serde_json::{Value, json};
 
-use super::{bytes, foreign_info, print};
+use super::{foreign_info, print};
 use crate::args::InfoArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::foreign_file::{self, AnyFile};
 use crate::{plot, text};
 
 pub(super) fn run(args: &InfoArgs) -> Result<Outcome> {
-    let limit = bytes(args.memory);
+    let limit = args.memory.bytes();
     let filter = match foreign_file::open(&args.filter, args.written, limit)? {
         AnyFile::Native(filter) => filter,
         AnyFile::Foreign(filter) => return foreign_info::tell(&filter.0, args),

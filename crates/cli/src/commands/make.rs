@@ -9,7 +9,6 @@ use petal::{
 };
 use petal_lines::{Settings, Source, hashes};
 
-use super::bytes;
 use crate::args::{BuildArgs, Clock, Kind, Memory};
 use crate::exit::{Failure, Result};
 use crate::text;
@@ -203,7 +202,7 @@ pub(super) fn advance(filter: &mut AnyFilter, clock: &Clock) {
 
 /// How large the filter may be.
 pub(super) fn cap(args: &BuildArgs) -> u64 {
-    bytes(args.memory.unwrap_or(Memory::Percent(50.0)))
+    args.memory.unwrap_or(Memory::Percent(50.0)).bytes()
 }
 
 /// Refuses a filter that is larger than it may be.

@@ -5,7 +5,7 @@ use std::path::Path;
 use petal::{AnyFilter, FilterType, Mapped};
 use petal_lines::Source;
 
-use super::{bytes, foreign};
+use super::foreign;
 use crate::args::MergeArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let Some((first, rest)) = args.filters.split_first() else { return Ok(Outcome::Done) };
     // One filter in memory, and the pages of another as they are read.
-    let cap = bytes(args.memory);
+    let cap = args.memory.bytes();
     filter_file::fits(first, cap / 2)?;
     let (mut filter, metadata) = filter_file::read(first)?;
     let size = filter.face().size_bytes();

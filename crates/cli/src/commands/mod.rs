@@ -28,9 +28,8 @@ use std::path::Path;
 use petal::Kernel;
 use petal_lines::{Settings, Source};
 
-use crate::args::{Command, Engine, Memory, Petal};
+use crate::args::{Command, Engine, Petal};
 use crate::exit::{Failure, Outcome, Result};
-use crate::memory;
 use crate::progress::Teller;
 
 /// Runs the verb.
@@ -80,17 +79,9 @@ fn names(kernels: impl Iterator<Item = Kernel>) -> String {
     kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
 }
 
-/// A cap on memory in bytes.
-fn bytes(memory: Memory) -> u64 {
-    match memory {
-        Memory::Bytes(bytes) => bytes,
-        Memory::Percent(share) => (memory::available() as f64 * share / 100.0) as u64,
-    }
-}
-
 /// What the line engine is told.
 fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
-    let mut settings = Settings::new(bytes(engine.memory));
+    let mut settings = Settings::new(engine.memory.bytes());
     if let Some(jobs) = engine.jobs {
         settings.jobs = jobs.into();
     }

@@ -6,8 +6,8 @@ use petal::{
 };
 use serde_json::{Value, json};
 
-use super::{bytes, make, print};
-use crate::args::{Kind, PlanArgs};
+use super::{make, print};
+use crate::args::{Kind, Memory, PlanArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::text;
 
@@ -18,7 +18,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     let asked = Asked {
         keys: args.expected,
         rate: args.fpr,
-        memory: args.memory.map(bytes),
+        memory: args.memory.map(Memory::bytes),
         probes: args.probes,
     };
     let plans = match args.kind {

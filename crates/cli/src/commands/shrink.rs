@@ -5,7 +5,6 @@ use std::path::Path;
 use petal::{AnyFilter, Filter, Geometry, Mapped, Membership, QuotientFilter};
 use petal_lines::Source;
 
-use super::bytes;
 use crate::args::ShrinkArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
@@ -20,7 +19,7 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
     // The pages of the old one as they are read, and the new one, which may be no smaller; a table
     // is copied in between.
     let copies = if matches!(filter, AnyFilter::Quotient(_)) { 3 } else { 2 };
-    filter_file::fits(&args.filter, bytes(args.memory) / copies)?;
+    filter_file::fits(&args.filter, args.memory.bytes() / copies)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
     let by = match (args.by, args.fpr) {
         (Some(divisor), _) => By::Divisor(divisor),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{bytes, print};
+use super::print;
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, Result, say};
 use crate::foreign_file::{self, AnyFile};
@@ -26,7 +26,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
 
 /// What a file was found to be.
 fn examined(path: &Path, args: &VerifyArgs) -> Result<String> {
-    match foreign_file::open(path, args.written, bytes(args.memory))? {
+    match foreign_file::open(path, args.written, args.memory.bytes())? {
         AnyFile::Native(filter) => {
             filter.verify().map_err(Failure::of_file(path))?;
             Ok("sound".to_owned())

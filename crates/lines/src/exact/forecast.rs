@@ -183,7 +183,7 @@ impl Run<'_> {
     }
 
     fn log(&mut self, keys: f64) {
-        self.out.spilled += Spill::written((keys * 8.0) as u64, 1, super::gather::KEY_LOG);
+        self.out.spilled += Spill::written((keys * 8.0) as u64, 1, crate::steps::KEY_LOG);
     }
 
     /// Distinct lines of the first input in the answer.

@@ -2,48 +2,19 @@
 
 use std::time::Instant;
 
-use petal::BloomFilter;
+use petal::{BloomFilter, Membership};
 
-use super::{Exact, Journal, State, least_records};
+use super::{Exact, Journal, State};
+use crate::budget::least_records;
 use crate::error::Result;
 use crate::input::Input;
 use crate::judge::Verb;
 use crate::marks::{Listed, Spans};
-use crate::pass::{Batch, Flow, Scratch, Seen};
 use crate::plan::{Plan, Sizes, filter_bytes, given, keys_for};
-use crate::resolve::{FIRST_RECORD, OTHER_RECORD, Part, Resolver, first_record};
+use crate::resolve::{Part, Resolver};
 use crate::spill::{self, Scratchpad, Spill, Stream, write_out};
+use crate::steps::{Asked, KEY_LOG, Keys, Role};
 use crate::table::Table;
-
-/// Memory for keys on their way to the next filter.
-pub(super) const KEY_LOG: u64 = 256 << 10;
-
-/// Where the keys of hits go, to make the next filter.
-enum Keys<'a> {
-    /// Into it at once.
-    Filter(BloomFilter),
-    /// Aside, until there is room for it.
-    Log(Spill<'a>),
-}
-
-impl Keys<'_> {
-    fn take(&mut self, keys: &[u64], answers: &mut petal::Answers) -> Result<()> {
-        match self {
-            Self::Filter(filter) => {
-                filter.insert_hashes(keys, answers);
-                Ok(())
-            }
-            Self::Log(log) => keys.iter().try_for_each(|key| log.push(0, &key.to_le_bytes())),
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            Self::Filter(filter) => filter.size_bytes(),
-            Self::Log(_) => 0,
-        }
-    }
-}
 
 /// Collects the records of all inputs, phase by phase.
 pub(super) struct Gather<'a> {
@@ -137,7 +108,7 @@ impl<'a> Gather<'a> {
         self.phase(|work| {
             let memory = work.work() - least_records(work.work());
             let mut filter = BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?;
-            work.fill("filtering", begin, &mut filter)?;
+            work.fill(begin, &mut filter)?;
             work.state.filter = Some(filter);
             if back == Role::First {
                 let report = &mut work.state.report;
@@ -153,9 +124,8 @@ impl<'a> Gather<'a> {
                 bytes => Keys::Filter(BloomFilter::with_memory(bytes, keys_for(bytes))?),
             };
             let hits = work.gather("matching", next, there, filter.as_ref(), Some(keys))?;
-            let size = if there == Role::First { FIRST_RECORD } else { OTHER_RECORD };
-            work.state.report.candidates =
-                hits.iter().map(Stream::bytes).sum::<u64>() / size as u64;
+            let bytes = hits.iter().map(Stream::bytes).sum::<u64>();
+            work.state.report.candidates = bytes / there.record() as u64;
             let asked = work.state.report.phases.last().map_or(0, |phase| phase.lines);
             let misses = (asked - work.state.report.candidates) as f64;
             // Of lines that are not in the filter, a share of 1 - rate misses it.
@@ -197,12 +167,11 @@ impl<'a> Gather<'a> {
     }
 
     pub(super) fn narrow_diff(&mut self, others: &[Input], sizes: &Sizes) -> Result<()> {
-        let job = self.job;
         self.state.listed = Listed::Dropped;
         if !others.is_empty() {
             self.phase(|work| {
                 let mut filter = work.filter_all(sizes)?;
-                work.fill("filtering", &others.iter().collect::<Vec<_>>(), &mut filter)?;
+                work.fill(&others.iter().collect::<Vec<_>>(), &mut filter)?;
                 work.state.filter = Some(filter);
                 Ok(())
             })?;
@@ -214,28 +183,17 @@ impl<'a> Gather<'a> {
                 None => work.filter_all(sizes)?,
             };
             let before = filter.inserted();
-            let mut keys = work.key_log();
-            let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-                scratch.take_keys(batch, job.hashes.spec());
-            };
-            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-                filter.insert_hashes(&scratch.keys, &mut scratch.answers);
-                for (at, key) in scratch.keys.iter().enumerate() {
-                    if !scratch.answers.get(at) {
-                        keys.push(0, &key.to_le_bytes())?;
-                    }
-                }
-                Ok(Flow::Go)
-            };
-            let seen = job.pass().run("filtering", work.first, map, fold)?;
+            let mut known = Keys::Log(work.key_log());
+            let seen = work.job.steps().fill(work.first, &mut filter, Some(&mut known))?;
             let report = &mut work.state.report;
             report.saw(seen);
             report.first_lines = seen.lines;
+            let keys = known.into_log();
             report.candidates = keys.bytes() / 8;
             let held = given(&filter, 0.0, before);
             let new = filter.inserted() - before;
             report.false_promised = Some(given(&filter, held, new) - held - new as f64);
-            work.state.keys = keys.finish().swap_remove(0);
+            work.state.keys = keys;
             Ok(())
         })?;
         let questions = self.state.keys.bytes() / 8;
@@ -274,6 +232,7 @@ impl<'a> Gather<'a> {
                 pad: work.pad,
                 memory: work.work() - held,
                 workers: work.job.budget.workers,
+                progress: work.job.progress,
             };
             let resolved = resolver.resolve(parts, &work.state.digits)?;
             (work.state.marks, work.state.count) = (resolved.marks, resolved.count);
@@ -298,21 +257,8 @@ impl<'a> Gather<'a> {
         Ok(BloomFilter::with_memory(filter_bytes(lines, memory), lines.max(1))?)
     }
 
-    fn fill(
-        &mut self,
-        what: &'static str,
-        inputs: &[&Input],
-        filter: &mut BloomFilter,
-    ) -> Result<()> {
-        let job = self.job;
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.take_keys(batch, job.hashes.spec());
-        };
-        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-            filter.insert_hashes(&scratch.keys, &mut scratch.answers);
-            Ok(Flow::Go)
-        };
-        self.state.report.saw(job.pass().run(what, inputs, map, fold)?);
+    fn fill(&mut self, inputs: &[&Input], filter: &mut BloomFilter) -> Result<()> {
+        self.state.report.saw(self.job.steps().fill(inputs, filter, None)?);
         Ok(())
     }
 
@@ -371,57 +317,26 @@ impl<'a> Gather<'a> {
         filter: Option<&BloomFilter>,
         mut keys: Option<Keys<'a>>,
     ) -> Result<Vec<Stream>> {
-        let job = self.job;
         let filters = filter.map_or(0, BloomFilter::size_bytes);
         let allowance = self.make_room(filters + keys.as_ref().map_or(0, Keys::bytes))?;
         let mut spill = Spill::new(self.pad, self.state.digits.parts(), allowance);
-        let digits = &self.state.digits;
-        let logs = keys.is_some();
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.picks.clear();
-            match filter {
-                None => scratch.picks.extend(0..batch.len()),
-                Some(filter) => {
-                    scratch.take_keys(batch, job.hashes.spec());
-                    filter.contains_hashes(&scratch.keys, &mut scratch.answers);
-                    scratch.picks.extend(scratch.answers.iter());
-                    if logs {
-                        // Picks ascend: each key moves forward, or stays.
-                        for (at, &line) in scratch.picks.iter().enumerate() {
-                            scratch.keys[at] = scratch.keys[line];
-                        }
-                        scratch.keys.truncate(scratch.picks.len());
-                    }
-                }
-            }
-            scratch.prints.clear();
-            let picked = scratch.picks.iter().map(|&line| batch.line(line));
-            job.hashes.fingerprints(picked, &mut scratch.prints);
-        };
+        let filters = filter.map(|filter| filter as &dyn Membership);
+        let asked =
+            filters.as_ref().map_or(Asked::All, |filter| Asked::Any(std::slice::from_ref(filter)));
         // Where the input begins when all are taken as one; of a packed one that is known only
         // when those before it have been read.
-        let (mut input, mut start) = (0, 0);
-        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            while input < batch.input {
-                start += inputs[input].known_length()?;
-                input += 1;
+        let (mut at, mut begin) = (0, 0);
+        let start = |input: usize| {
+            while at < input {
+                begin += inputs[at].known_length()?;
+                at += 1;
             }
-            for (&line, &print) in scratch.picks.iter().zip(&scratch.prints) {
-                let part = digits.of(print);
-                match role {
-                    Role::Other => spill.push(part, &print.to_bytes())?,
-                    Role::First => {
-                        let position = start + batch.offset(line);
-                        spill.push(part, &first_record(print, position))?;
-                    }
-                }
-            }
-            if let Some(keys) = &mut keys {
-                keys.take(&scratch.keys, &mut scratch.answers)?;
-            }
-            Ok(Flow::Go)
+            Ok(begin)
         };
-        let seen: Seen = job.pass().run(what, inputs, map, fold)?;
+        let digits = &self.state.digits;
+        let steps = self.job.steps();
+        let seen =
+            steps.gather(what, inputs, role, asked, digits, start, &mut spill, keys.as_mut())?;
         let report = &mut self.state.report;
         report.saw(seen);
         if role == Role::First {
@@ -430,7 +345,7 @@ impl<'a> Gather<'a> {
         report.records += spill.bytes() / role.record() as u64;
         match keys {
             Some(Keys::Filter(filter)) => self.state.filter = Some(filter),
-            Some(Keys::Log(log)) => self.state.keys = log.finish().swap_remove(0),
+            Some(log) => self.state.keys = log.into_log(),
             None => {}
         }
         Ok(spill.finish())
@@ -480,21 +395,5 @@ impl<'a> Gather<'a> {
             parts.iter_mut().zip(streams).for_each(|(part, other)| part.others.push(other));
         }
         (parts, taken)
-    }
-}
-
-/// Whose records.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    First,
-    Other,
-}
-
-impl Role {
-    fn record(self) -> usize {
-        match self {
-            Self::First => FIRST_RECORD,
-            Self::Other => OTHER_RECORD,
-        }
     }
 }

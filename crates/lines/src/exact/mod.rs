@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use petal::BloomFilter;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, least_records};
 use crate::error::Result;
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
@@ -34,6 +34,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::resolve::Digits;
 use crate::spill::{Scratchpad, Spill, Stream};
+use crate::steps::Steps;
 use crate::table::Table;
 
 pub use forecast::{Forecast, Sampled};
@@ -46,11 +47,6 @@ const STREAM_COST: u64 = 256;
 
 /// What a table should take to stay in a core's own cache, in bytes.
 const CACHE: u64 = 1 << 20;
-
-/// Memory kept free for records beside a filter that could use all there is.
-fn least_records(work: u64) -> u64 {
-    (work / 16).min(256 << 20)
-}
 
 /// One exact job.
 pub(crate) struct Exact<'a> {
@@ -90,6 +86,10 @@ struct State {
 impl Exact<'_> {
     fn pass(&self) -> Pass<'_> {
         Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
+    }
+
+    fn steps(&self) -> Steps<'_> {
+        Steps { pass: self.pass(), hashes: &self.hashes }
     }
 
     pub(crate) fn run(
@@ -213,7 +213,7 @@ impl Exact<'_> {
             && (kept > 0 || printer.takes_rest())
         {
             let marks = Marks::new(spans, marks, &pad, self.budget.work, self.budget.workers);
-            report.saw(print_marked(&self.pass().chunks(), &first, listed, &marks, printer)?);
+            report.saw(print_marked(&self.pass().chunks(), &first, 0, listed, &marks, printer)?);
         }
         printer.lines = before + kept;
         report.spilled += pad.written();

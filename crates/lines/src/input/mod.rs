@@ -6,6 +6,10 @@
 //! | packed | such a file, compressed with gzip or zstd | any | in order, decompressed again for each pass |
 //! | stream | anything else: pipe, FIFO, terminal, a `/proc` file that claims no size; packed or not | one | in order |
 //!
+//! An input may be a *portion* of a file: the lines that start in a range of its bytes. The last of
+//! them may end behind it; one that began before is not among them. Positions are counted from
+//! where the portion begins.
+//!
 //! A file is opened by name at each pass; each time its identity, size and time of change are
 //! compared with those of the first opening, so that a file that is written to underneath a job is
 //! an error and not a wrong answer. [`Input::spool`] makes a file of a stream.
@@ -61,8 +65,8 @@ impl fmt::Display for Source {
 pub(crate) struct Input {
     name: String,
     body: Body,
-    /// Bytes at the start that are no longer part of it.
-    skip: u64,
+    /// Where its lines start; of packed files and streams only the beginning counts.
+    portion: Range,
     /// How many bytes a packed file holds, once a pass has come to its end.
     unpacked: AtomicU64,
 }
@@ -106,7 +110,12 @@ impl Mark {
 
 /// An input opened for one pass.
 pub(crate) enum Open {
-    File { file: Arc<File>, range: Range },
+    /// The bytes in which its lines start, and all that may be read to find and to finish them.
+    File {
+        file: Arc<File>,
+        range: Range,
+        whole: Range,
+    },
     Stream(Box<dyn Wait + Send>),
 }
 
@@ -140,7 +149,8 @@ impl Input {
     }
 
     fn of_body(name: String, body: Body) -> Self {
-        Self { name, body, skip: 0, unpacked: AtomicU64::new(UNKNOWN) }
+        let portion = Range { start: 0, end: u64::MAX };
+        Self { name, body, portion, unpacked: AtomicU64::new(UNKNOWN) }
     }
 
     /// A stream of these bytes, a few at a time.
@@ -211,7 +221,15 @@ impl Input {
             Body::Named { mark, .. } => Some(mark.length),
             Body::Held { range, .. } => Some(range.end - range.start),
         };
-        whole.map(|whole| whole - self.skip)
+        whole.map(|whole| whole.min(self.portion.end).saturating_sub(self.portion.start))
+    }
+
+    /// Of a file, how many bytes it has, and whether it can be read only as a whole.
+    pub(crate) fn file_length(&self) -> Option<(u64, bool)> {
+        match &self.body {
+            Body::Named { mark, codec, .. } => Some((mark.length, codec.is_some())),
+            Body::Held { .. } | Body::Stream(_) => None,
+        }
     }
 
     /// The same, where it must be known: of a packed file, after the pass that found it out.
@@ -222,7 +240,7 @@ impl Input {
 
     /// A pass came to its end and has seen so many bytes.
     pub(crate) fn has_length(&self, bytes: u64) {
-        self.unpacked.store(self.skip + bytes, Ordering::Relaxed);
+        self.unpacked.store(self.portion.start + bytes, Ordering::Relaxed);
     }
 
     /// Shows the first `most` bytes of a packed file, block by block. An estimate of how many there
@@ -247,8 +265,31 @@ impl Input {
 
     /// The rest of it, from a position on.
     pub(crate) fn from(mut self, position: u64) -> Self {
-        self.skip += position;
+        self.portion.start += position;
         self
+    }
+
+    /// The lines that start in a range of the bytes of a file; of a packed file, all or nothing.
+    pub(crate) fn portion(mut self, range: Range) -> Result<Self> {
+        let bad = |problem| Err(Error::range(&self.name, range.start, range.end, problem));
+        let length = match &self.body {
+            Body::Named { mark, .. } => mark.length,
+            _ => return bad("it is no file that can be read again; save it to one first"),
+        };
+        if range.start > range.end || range.end > length {
+            return bad("the file is shorter; it has changed, or the range is of another one");
+        }
+        if self.codec().is_none() {
+            self.portion = range;
+        } else if (range.start, range.end) != (0, length) {
+            return bad("a packed file cannot be divided; take all of it as one range");
+        }
+        Ok(self)
+    }
+
+    /// Where a position in it is in the file.
+    pub(crate) fn byte(&self, position: u64) -> u64 {
+        self.portion.start + position
     }
 
     /// The file behind it, as it was when it was first looked at, and which bytes of it count.
@@ -280,12 +321,17 @@ impl Input {
         }
         let (file, range) = self.file()?;
         let Some(codec) = self.codec() else {
-            let range = Range { start: range.start + self.skip, end: range.end };
-            return Ok(Open::File { file, range });
+            let Range { start, end } = self.portion;
+            let at = |byte: u64| range.start.saturating_add(byte).min(range.end);
+            return Ok(Open::File {
+                file,
+                range: Range { start: at(start), end: at(end) },
+                whole: range,
+            });
         };
         let packed = Section { file, at: range.start, end: range.end };
         let stream = codec::decode(codec, packed, memory).map_err(reading)?;
-        Ok(Open::Stream(Box::new(Skipping { stream, left: self.skip })))
+        Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
     }
 
     /// Checks that a file is still what it was.

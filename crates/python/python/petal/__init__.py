@@ -8,6 +8,7 @@
     (True, False)
 """
 
+from petal._files import Phase, Report, build, check, common, dedup, diff
 from petal._petal import (
     BloomFilter,
     ClassicBloomFilter,
@@ -20,6 +21,7 @@ from petal._petal import (
     FullError,
     IncompatibleError,
     InputError,
+    Mask,
     MemoryCapError,
     PetalError,
     QuotientFilter,
@@ -46,15 +48,23 @@ __all__ = [
     "FullError",
     "IncompatibleError",
     "InputError",
+    "Mask",
     "MemoryCapError",
     "PetalError",
+    "Phase",
     "QuotientFilter",
+    "Report",
     "ScalableBloomFilter",
     "StaticFilter",
     "UnsupportedError",
     "WideBloomFilter",
     "WindowedBloomFilter",
     "__version__",
+    "build",
+    "check",
+    "common",
+    "dedup",
+    "diff",
     "from_bytes",
     "load",
     "open",

@@ -1,0 +1,660 @@
+//! The functions against the naive models and against the same job on one machine; their files
+//! against every small damage.
+
+use std::path::{Path, PathBuf};
+
+use petal::{BloomFilter, Membership};
+use petal_testkit::model;
+use petal_testkit::nasty::{Recipe, related};
+use petal_testkit::rng::Rng;
+use petal_testkit::scratch::Scratch;
+
+use super::*;
+use crate::budget::LEAST_MEMORY;
+use crate::{Mode, SetJob, Sinks, Verb};
+
+const VERBS: [Verb; 3] = [Verb::Common, Verb::Diff, Verb::Dedup];
+
+/// How a job is divided.
+#[derive(Clone, Copy, Debug)]
+struct Division {
+    range: u64,
+    slots: usize,
+    partitions: u64,
+    bits: u64,
+    narrow: bool,
+    /// 0: not sharded.
+    shards: u64,
+    delimiter: u8,
+}
+
+impl Division {
+    fn random(rng: &mut Rng) -> Self {
+        Self {
+            range: *rng.pick(&[1, 2, 7, 100, 3000, 1 << 20]),
+            slots: 1 + rng.below(4),
+            partitions: 1 + rng.below(5) as u64,
+            bits: *rng.pick(&[1, 4, 14]),
+            narrow: !rng.one_in(4),
+            shards: if rng.one_in(3) { 1 + rng.below(5) as u64 } else { 0 },
+            delimiter: b'\n',
+        }
+    }
+}
+
+/// A driver of the functions, one after the other, with an engine that does nothing.
+struct Driver<'a> {
+    settings: Settings<'a>,
+    keys: JobKeys,
+    dir: PathBuf,
+    division: Division,
+}
+
+impl<'a> Driver<'a> {
+    fn new(dir: &Path, division: Division) -> Self {
+        let mut settings = Settings::new(LEAST_MEMORY);
+        (settings.jobs, settings.delimiter) = (1 + division.slots % 2, division.delimiter);
+        std::fs::create_dir_all(dir).unwrap();
+        let keys = JobKeys::random().unwrap();
+        Self { settings, keys, dir: dir.to_owned(), division }
+    }
+
+    fn task(&self) -> Task<'_> {
+        Task::with_keys(&self.settings, self.keys)
+    }
+
+    fn file(&self, name: &str, number: usize) -> PathBuf {
+        self.dir.join(format!("{name}-{number}"))
+    }
+
+    fn slots<'r>(&self, ranges: &'r [Range]) -> impl Iterator<Item = (usize, &'r [Range])> {
+        ranges.chunks(ranges.len().div_ceil(self.division.slots).max(1)).enumerate()
+    }
+
+    fn size(&self, ranges: &[Range]) -> Size {
+        let keys = plan(&self.settings, ranges, None).unwrap().lines.max(1);
+        Size { bytes: (keys * self.division.bits / 8).max(128), keys }
+    }
+
+    fn partial(&self, name: &str, number: usize, twice: bool) -> Partial {
+        let seen = self.file(name, number);
+        Partial { twice: twice.then(|| seen.with_extension("twice")), seen }
+    }
+
+    /// The filters of all lines, and of those seen twice.
+    fn build(
+        &self,
+        name: &str,
+        ranges: &[Range],
+        twice: bool,
+    ) -> (BloomFilter, Option<BloomFilter>) {
+        let size = self.size(ranges);
+        let mut partials = Vec::new();
+        for (slot, ranges) in self.slots(ranges) {
+            partials.push(self.partial(name, slot, twice));
+            self.task().build(ranges, size, &partials[slot]).unwrap();
+        }
+        if partials.is_empty() {
+            partials.push(self.partial(name, 0, twice));
+            self.task().build(&[], size, &partials[0]).unwrap();
+        }
+        self.union(name, partials, twice)
+    }
+
+    fn union(
+        &self,
+        name: &str,
+        mut partials: Vec<Partial>,
+        twice: bool,
+    ) -> (BloomFilter, Option<BloomFilter>) {
+        // As a tree.
+        let mut level = 100;
+        while partials.len() > 1 {
+            level += 100;
+            let united = partials.chunks(2).enumerate().map(|(at, pair)| {
+                let out = self.partial(name, level + at, twice);
+                self.task().union(pair, &out).unwrap();
+                out
+            });
+            partials = united.collect();
+        }
+        let read =
+            |path: &Path| BloomFilter::read_from(std::fs::File::open(path).unwrap()).unwrap().0;
+        (read(&partials[0].seen), partials[0].twice.as_deref().map(read))
+    }
+
+    fn filter(&self, name: &str, ranges: &[Range], side: Side, narrow: Narrow<'_>) -> Vec<PathBuf> {
+        let one = |(slot, ranges): (usize, &[Range])| {
+            let out = self.file(name, slot);
+            let partitions = self.division.partitions;
+            self.task().filter(ranges, side, narrow, partitions, &out).unwrap();
+            out
+        };
+        self.slots(ranges).map(one).collect()
+    }
+
+    fn keys(&self, name: &str, ranges: &[Range]) -> Vec<PathBuf> {
+        let one = |(slot, ranges): (usize, &[Range])| {
+            let out = self.file(name, slot);
+            self.task().keys(ranges, self.division.shards, &out).unwrap();
+            out
+        };
+        self.slots(ranges).map(one).collect()
+    }
+
+    /// The survivors of `a`: what the filters of the shards of `a` or `b` cannot rule out.
+    fn sharded(&self, verb: Verb, a: &[Range], b: &[Range]) -> Vec<PathBuf> {
+        let (a_keys, b_keys) = (self.keys("keys-a", a), self.keys("keys-b", b));
+        let size = Size { bytes: 640, keys: 100 };
+        let probe = |shard: u64| {
+            let mut filters = Vec::new();
+            if verb != Verb::Dedup {
+                let out = self.partial("shard-b", shard as usize, false);
+                self.task().build_shard(shard, size, &b_keys, &out).unwrap();
+                filters.push(read(&out.seen));
+            }
+            if verb != Verb::Common {
+                let out = self.partial("shard-a", shard as usize, true);
+                self.task().build_shard(shard, size, &a_keys, &out).unwrap();
+                filters.push(read(out.twice.as_ref().unwrap()));
+            }
+            let filters: Vec<&dyn Membership> = filters.iter().map(|f| f as _).collect();
+            // All files of hashes at once, or one by one.
+            let at_once = if shard.is_multiple_of(2) { a_keys.len().max(1) } else { 1 };
+            let probed = a_keys.chunks(at_once).enumerate().map(|(at, keys)| {
+                let out = self.file(&format!("bits-{at}"), shard as usize);
+                self.task().probe(shard, &filters, keys, &out).unwrap();
+                out
+            });
+            probed.collect::<Vec<_>>()
+        };
+        let bits: Vec<_> = (0..self.division.shards).flat_map(probe).collect();
+        self.filter("a", a, Side::First, Narrow::Bits(&bits))
+    }
+
+    fn back(&self, survivors: &[PathBuf]) -> BloomFilter {
+        let size = Size { bytes: 1024, keys: 100 };
+        let mut partials = vec![Partial::seen(self.file("back", 99))];
+        self.task().build_back(&[], size, &partials[0].seen).unwrap();
+        for (at, file) in survivors.iter().enumerate() {
+            partials.push(Partial::seen(self.file("back", at)));
+            self.task()
+                .build_back(std::slice::from_ref(file), size, &partials[at + 1].seen)
+                .unwrap();
+        }
+        self.union("back", partials, false).0
+    }
+
+    fn answers(&self, verb: Verb, first: &[PathBuf], others: &[Vec<PathBuf>]) -> Vec<PathBuf> {
+        let one = |partition: u64| {
+            let out = self.file("answer", partition as usize);
+            self.task().exact(verb, partition, first, others, &out).unwrap();
+            out
+        };
+        (0..self.division.partitions).map(one).collect()
+    }
+
+    fn run(&self, verb: Verb, first: &[PathBuf], others: &[Vec<PathBuf>]) -> Vec<u8> {
+        let a = split(first, self.division.range).unwrap();
+        let bs: Vec<_> =
+            others.iter().map(|paths| split(paths, self.division.range).unwrap()).collect();
+        let narrow = self.division.narrow || self.division.shards > 0;
+        let survivors = match verb {
+            _ if self.division.shards > 0 => {
+                let of = if verb == Verb::Common { bs[0].clone() } else { bs.concat() };
+                self.sharded(verb, &a, &of)
+            }
+            Verb::Common if narrow && !bs.is_empty() => {
+                let (filter, _) = self.build("b", &bs[0], false);
+                self.filter("a", &a, Side::First, Narrow::Filters(&[&filter]))
+            }
+            Verb::Diff | Verb::Dedup if narrow => {
+                let of: Vec<_> = bs.concat();
+                let b = (!of.is_empty()).then(|| self.build("b", &of, false).0);
+                let (_, twice) = self.build("a", &a, true);
+                let filters: Vec<&dyn Membership> =
+                    b.iter().chain(&twice).map(|filter| filter as &dyn Membership).collect();
+                self.filter("a", &a, Side::First, Narrow::Filters(&filters))
+            }
+            _ => self.filter("a", &a, Side::First, Narrow::Nothing),
+        };
+        let back = narrow.then(|| self.back(&survivors));
+        let back: Vec<&dyn Membership> = back.iter().map(|f| f as &dyn Membership).collect();
+        let others = bs.iter().enumerate().map(|(j, ranges)| {
+            let name = format!("other{j}");
+            let narrow = if narrow { Narrow::Filters(&back) } else { Narrow::Nothing };
+            self.filter(&name, ranges, Side::Other, narrow)
+        });
+        let answers = self.answers(verb, &survivors, &others.collect::<Vec<_>>());
+        let mut out = Vec::new();
+        for range in &a {
+            self.task().take(range, &answers, Sinks::to(&mut out)).unwrap();
+        }
+        out
+    }
+}
+
+fn read(path: &Path) -> BloomFilter {
+    BloomFilter::read_from(std::fs::File::open(path).unwrap()).unwrap().0
+}
+
+fn expect(verb: Verb, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
+    let all: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    match verb {
+        Verb::Common => model::common(all[0], &all[1..], delimiter),
+        Verb::Diff => model::diff(all[0], &all[1..], delimiter),
+        Verb::Dedup => model::dedup(&all, delimiter),
+    }
+}
+
+#[test]
+fn every_verb_however_divided_equals_the_model() {
+    let mut rng = Rng::new(8);
+    for seed in 0..60 {
+        let delimiter = if seed % 5 == 0 { 0 } else { b'\n' };
+        let recipe = Recipe { files: 1 + (seed % 3) as usize, delimiter, ..Recipe::small() };
+        let small = Recipe { max_lines: 30, max_len: 60, ..recipe };
+        let files = related(seed, if seed % 2 == 0 { small } else { recipe });
+        let scratch = Scratch::new();
+        let paths: Vec<_> =
+            (0..files.len()).map(|i| scratch.write(&format!("{i}"), &files[i])).collect();
+        for verb in VERBS.into_iter().filter(|verb| files.len() > 1 || *verb == Verb::Dedup) {
+            let mut division = Division { delimiter, ..Division::random(&mut rng) };
+            let bytes = files.iter().map(Vec::len).sum::<usize>() as u64;
+            // Not too many files.
+            division.range = division.range.max(bytes / 300);
+            let (first, others) = match verb {
+                Verb::Dedup => (paths.clone(), vec![]),
+                _ => (paths[..1].to_vec(), paths[1..].iter().map(|p| vec![p.clone()]).collect()),
+            };
+            let driver = Driver::new(&scratch.file(&format!("{verb:?}")), division);
+            let out = driver.run(verb, &first, &others);
+            assert!(out == expect(verb, &files, delimiter), "seed {seed} {verb:?} {division:?}");
+        }
+    }
+}
+
+/// Several files on each side, taken as one input, are what the same job makes of them.
+#[test]
+fn several_files_a_side_equal_the_job_on_one_machine() {
+    let mut rng = Rng::new(9);
+    for seed in 0..20 {
+        let files = related(seed, Recipe { files: 5, ..Recipe::small() });
+        let scratch = Scratch::new();
+        let paths: Vec<_> = (0..5).map(|i| scratch.write(&format!("{i}"), &files[i])).collect();
+        // On one machine each other is an input of its own: one file for all of B.
+        let b: Vec<u8> = files[3..]
+            .iter()
+            .flat_map(|file| {
+                let end = if file.is_empty() || file.ends_with(b"\n") { &b""[..] } else { b"\n" };
+                [file, end].concat()
+            })
+            .collect();
+        let whole = scratch.write("b", b);
+        for verb in VERBS {
+            let division = Division { range: 500, ..Division::random(&mut rng) };
+            let driver = Driver::new(&scratch.file(&format!("{verb:?}")), division);
+            let others = if verb == Verb::Dedup { vec![] } else { vec![paths[3..].to_vec()] };
+            let out = driver.run(verb, &paths[..3], &others);
+            let source = |path: &PathBuf| crate::Source::from_arg(path.clone());
+            let job = SetJob {
+                verb,
+                first: paths[..3].iter().map(source).collect(),
+                others: vec![source(&whole)],
+                mode: Mode::Exact { strategy: None },
+            };
+            let mut expected = Vec::new();
+            job.run(&driver.settings, Sinks::to(&mut expected)).unwrap();
+            assert!(out == expected, "seed {seed} {verb:?} {division:?}");
+        }
+    }
+}
+
+/// The files of a small job, with what reads each of them.
+struct Small {
+    scratch: Scratch,
+    a: Vec<Range>,
+    b: Vec<Range>,
+}
+
+impl Small {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let a = split(&[scratch.write("a", "x\ny\nz\nx\n\nlong line\nlast")], 9).unwrap();
+        let b = split(&[scratch.write("b", "y\nlast\nq\n")], 5).unwrap();
+        Self { scratch, a, b }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.scratch.file(name)
+    }
+
+    /// Does the whole job; what each function reads lies there before it is called.
+    fn step(&self, task: &Task<'_>, function: &str) -> Result<Vec<u8>> {
+        let file = |name: &str| self.file(name);
+        let size = Size { bytes: 128, keys: 10 };
+        let (partial, twice) = (
+            Partial::seen(file("partial")),
+            Partial { seen: file("seen"), twice: Some(file("twice")) },
+        );
+        let mut out = Vec::new();
+        match function {
+            "build" => task.build(&self.b, size, &partial).map(drop)?,
+            "build twice" => task.build(&self.a, size, &twice).map(drop)?,
+            "union" => {
+                let both = [twice.clone(), twice];
+                let out = Partial { seen: file("seen-all"), twice: Some(file("twice-all")) };
+                task.union(&both, &out).map(drop)?;
+            }
+            "filter a" => {
+                let all = Narrow::Nothing;
+                task.filter(&self.a, Side::First, all, 2, &file("first")).map(drop)?;
+            }
+            "filter b" => {
+                let filter = BloomFilter::with_rate(10, 0.5)?;
+                let filter = petal::BloomFilter::builder()
+                    .keys(10)
+                    .rate(0.5)
+                    .hash(*task.hashes.spec())
+                    .build()
+                    .map(|mut full| {
+                        (0..5000u64).for_each(|i| {
+                            _ = full.insert_hash(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                        });
+                        full
+                    })
+                    .unwrap_or(filter);
+                let narrow: &[&dyn Membership] = &[&filter];
+                let narrow = Narrow::Filters(narrow);
+                task.filter(&self.b, Side::Other, narrow, 2, &file("other")).map(drop)?;
+            }
+            "build_back" => task.build_back(&[file("other")], size, &file("back")).map(drop)?,
+            "exact" => {
+                for partition in 0..2 {
+                    let others = [vec![file("other")]];
+                    let out = file(&format!("answer-{partition}"));
+                    task.exact(Verb::Common, partition, &[file("first")], &others, &out)?;
+                }
+            }
+            "take" => {
+                let answers = [file("answer-0"), file("answer-1")];
+                for range in &self.a {
+                    task.take(range, &answers, Sinks::to(&mut out))?;
+                }
+            }
+            "keys" => task.keys(&self.a, 2, &file("keys")).map(drop)?,
+            "build_shard" => {
+                let out = Partial::seen(file("shard"));
+                task.build_shard(1, size, &[file("keys")], &out).map(drop)?;
+            }
+            "probe" => {
+                let keys = [file("keys")];
+                (0..2).try_for_each(|shard| {
+                    task.probe(shard, &[], &keys, &file(&format!("bits-{shard}"))).map(drop)
+                })?;
+            }
+            "filter bits" => {
+                let bits = [file("bits-0"), file("bits-1")];
+                let (narrow, out) = (Narrow::Bits(&bits), file("first-bits"));
+                task.filter(&self.a, Side::First, narrow, 2, &out).map(drop)?;
+            }
+            _ => panic!("{function}"),
+        }
+        Ok(out)
+    }
+}
+
+/// In an order in which each finds what it reads, with the files that it reads and those it writes.
+const STEPS: [(&str, &[&str], &[&str]); 12] = [
+    ("build", &[], &["partial"]),
+    ("build twice", &[], &["seen", "twice"]),
+    ("union", &["seen", "twice"], &["seen-all", "twice-all"]),
+    ("filter a", &[], &["first"]),
+    ("filter b", &[], &["other"]),
+    ("build_back", &["other"], &["back"]),
+    ("exact", &["first", "other"], &["answer-0", "answer-1"]),
+    ("take", &["answer-0", "answer-1"], &[]),
+    ("keys", &[], &["keys"]),
+    ("build_shard", &["keys"], &["shard"]),
+    ("probe", &["keys"], &["bits-0", "bits-1"]),
+    ("filter bits", &["bits-0", "bits-1"], &["first-bits"]),
+];
+
+#[test]
+fn a_function_that_runs_twice_gives_the_same_file_and_leaves_no_other() {
+    let small = Small::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    for (function, _, written) in STEPS {
+        let out = small.step(&task, function).unwrap();
+        let once: Vec<_> = written.iter().map(|name| small.scratch.read(name)).collect();
+        let names = small.scratch.names();
+        assert_eq!(small.step(&task, function).unwrap(), out, "{function}");
+        let again: Vec<_> = written.iter().map(|name| small.scratch.read(name)).collect();
+        assert!(once == again, "{function}");
+        assert_eq!(small.scratch.names(), names, "{function}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_an_error_or_changes_nothing() {
+    let small = Small::new();
+    let settings = Settings { jobs: 1, ..Settings::new(LEAST_MEMORY) };
+    let task = Task::new(&settings).unwrap();
+    for (function, reads, writes) in STEPS {
+        let sound = small.step(&task, function).unwrap();
+        let results = || writes.iter().map(|name| small.scratch.read(name)).collect::<Vec<_>>();
+        let made = results();
+        for name in reads {
+            let bytes = small.scratch.read(name);
+            let mut refused = 0;
+            let mut try_with = |damaged: &[u8], told: &str| {
+                small.scratch.write(name, damaged);
+                match small.step(&task, function) {
+                    Ok(out) => assert!(out == sound && results() == made, "{function} {told}"),
+                    Err(error) => {
+                        let text = error.to_string();
+                        assert!(error.is_work() && !text.contains('\n'), "{function}: {text}");
+                        refused += 1;
+                    }
+                }
+            };
+            for cut in petal_testkit::corrupt::truncations(&bytes) {
+                try_with(cut, &format!("cut to {} of {}", cut.len(), bytes.len()));
+            }
+            for longer in petal_testkit::corrupt::extensions(&bytes) {
+                try_with(&longer, "extended");
+            }
+            for at in 0..bytes.len() {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                try_with(&flipped, &format!("byte {at}"));
+            }
+            assert!(refused > bytes.len(), "{function} {name}: every cut at least");
+            small.scratch.write(name, &bytes);
+            assert_eq!(small.step(&task, function).unwrap(), sound);
+        }
+    }
+}
+
+#[test]
+fn files_of_another_job_or_in_the_wrong_place_are_refused() {
+    let small = Small::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    STEPS.iter().for_each(|(function, ..)| _ = small.step(&task, function).unwrap());
+    let other = Task::new(&settings).unwrap();
+    for (function, reads, _) in STEPS.iter().filter(|(_, reads, _)| !reads.is_empty()) {
+        let error = small.step(&other, function).unwrap_err();
+        assert!(error.is_work(), "{function} {reads:?}: {error}");
+    }
+    let file = |name: &str| small.file(name);
+    let told = |result: Result<Decided>| result.unwrap_err().to_string();
+    let exact = |partition, first: &[PathBuf], others: &[Vec<PathBuf>]| {
+        told(task.exact(Verb::Diff, partition, first, others, &file("out")))
+    };
+    let (first, others) = ([file("first")], [vec![file("other")]]);
+    assert!(exact(2, &first, &others).contains("2 partitions"));
+    assert!(exact(0, &[file("first"), file("first")], &others).contains("once"));
+    assert!(exact(0, &[file("other")], &others).contains("something else"));
+    assert!(exact(0, &[file("nothing")], &others).contains("cannot be read"));
+    let take = |answers: &[PathBuf]| {
+        task.take(&small.a[0], answers, Sinks::default()).unwrap_err().to_string()
+    };
+    assert!(take(&[file("answer-0")]).contains("all partitions"));
+    assert!(take(&[]).contains("all partitions"));
+    let bits = |files: &[PathBuf], ranges: &[Range]| {
+        let narrow = Narrow::Bits(files);
+        task.filter(ranges, Side::First, narrow, 2, &file("out")).unwrap_err().to_string()
+    };
+    assert!(bits(&[file("bits-1")], &small.a).contains("in shard 0"));
+    assert!(bits(&[], &small.a).contains("in shard 0"));
+    assert!(bits(&[file("bits-0"), file("bits-1")], &small.a[1..]).contains("in shard"));
+    let swapped = [small.a[1].clone(), small.a[0].clone()];
+    let error = task.filter(&swapped, Side::First, Narrow::Nothing, 2, &file("out")).unwrap_err();
+    assert!(error.is_input(), "{error}");
+    let strange = BloomFilter::with_rate(10, 0.1).unwrap();
+    let narrow: &[&dyn Membership] = &[&strange];
+    let error =
+        task.filter(&small.a, Side::First, Narrow::Filters(narrow), 2, &file("out")).unwrap_err();
+    assert!(error.to_string().contains("other keys"), "{error}");
+}
+
+/// A line belongs to the range in which it starts: any cutting gives each line once, in order.
+#[test]
+fn every_line_is_in_one_range_wherever_files_are_cut() {
+    let scratch = Scratch::new();
+    let settings = Settings { jobs: 2, ..Settings::new(LEAST_MEMORY) };
+    let task = Task::new(&settings).unwrap();
+    for text in ["", "\n", "a", "a\n", "\n\na\n", "one\ntwo\n\nthree", "no end of a long line here"]
+    {
+        let path = scratch.write("text", text);
+        for size in 1..=text.len() as u64 + 1 {
+            let ranges = split(std::slice::from_ref(&path), size).unwrap();
+            assert!(
+                ranges
+                    .iter()
+                    .all(|range| range.end > range.start && range.end - range.start <= size)
+            );
+            task.filter(&ranges, Side::First, Narrow::Nothing, 1, &scratch.file("s")).unwrap();
+            let none = Narrow::Nothing;
+            let other = task.filter(&[], Side::Other, none, 1, &scratch.file("o")).unwrap();
+            assert_eq!(other.lines, 0);
+            let others = [vec![scratch.file("o")]];
+            task.exact(Verb::Diff, 0, &[scratch.file("s")], &others, &scratch.file("0")).unwrap();
+            let mut out = Vec::new();
+            for range in &ranges {
+                task.take(range, &[scratch.file("0")], Sinks::to(&mut out)).unwrap();
+            }
+            let expected = model::dedup(&[text.as_bytes()], b'\n');
+            assert_eq!(out, expected, "{text:?} by {size}");
+        }
+    }
+}
+
+#[test]
+fn packed_files_are_whole_ranges() {
+    let scratch = Scratch::new();
+    let files = related(3, Recipe { files: 3, ..Recipe::small() });
+    let pack = |name: &str, bytes: &[u8]| {
+        use std::io::Write as _;
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        scratch.write(name, out.finish().unwrap())
+    };
+    let first = vec![pack("a.gz", &files[0]), scratch.write("a2", &files[1])];
+    let others = [vec![scratch.write("b.zst", zstd::encode_all(&files[2][..], 1).unwrap())]];
+    let ranges = split(&first, 50).unwrap();
+    assert!(ranges[0].path == first[0] && ranges[1].path == first[1] && ranges.len() > 2);
+    let glue = if files[0].is_empty() || files[0].ends_with(b"\n") { &b""[..] } else { b"\n" };
+    let a = [&files[0], glue, &files[1]].concat();
+    for verb in VERBS {
+        for narrow in [true, false] {
+            let division = Division {
+                range: 50,
+                slots: 3,
+                partitions: 2,
+                bits: 4,
+                narrow,
+                shards: 0,
+                delimiter: b'\n',
+            };
+            let driver = Driver::new(&scratch.file(&format!("{verb:?}{narrow}")), division);
+            let others = if verb == Verb::Dedup { &[][..] } else { &others };
+            let files = [a.clone(), files[2].clone()];
+            let expected = expect(verb, &files[..1 + others.len()], b'\n');
+            assert!(driver.run(verb, &first, others) == expected, "{verb:?} {narrow}");
+        }
+    }
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    let half = Range { end: ranges[0].end / 2, ..ranges[0].clone() };
+    let error = task.keys(&[half], 1, &scratch.file("keys")).unwrap_err();
+    assert!(error.to_string().contains("cannot be divided"), "{error}");
+    let beyond = Range { end: 1 << 30, ..ranges[1].clone() };
+    assert!(task.keys(&[beyond], 1, &scratch.file("keys")).unwrap_err().is_input());
+    let pipe = split(&[PathBuf::from("/proc/self/status")], 1).unwrap_err();
+    assert!(pipe.is_input(), "{pipe}");
+}
+
+/// Nothing of a key that was seen twice may be missing, however its copies were dealt.
+#[test]
+fn what_is_in_two_partials_is_in_the_union_of_twice() {
+    let scratch = Scratch::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    let size = Size { bytes: 4096, keys: 1000 };
+    let line = |from: u64, to: u64| (from..to).map(|n| format!("{n}\n")).collect::<String>();
+    let texts =
+        [line(0, 300), line(300, 600), line(600, 900), line(250, 350), line(0, 10) + &line(5, 6)];
+    let build = |(at, text): (usize, &String)| {
+        let path = scratch.write(&format!("text-{at}"), text);
+        let out = Partial {
+            seen: scratch.file(&format!("seen-{at}")),
+            twice: Some(scratch.file(&format!("twice-{at}"))),
+        };
+        task.build(&split(&[path], 100).unwrap(), size, &out).unwrap();
+        out
+    };
+    let partials: Vec<_> = texts.iter().enumerate().map(build).collect();
+    let out = Partial { seen: scratch.file("seen"), twice: Some(scratch.file("twice")) };
+    task.union(&partials, &out).unwrap();
+    let (seen, twice) = (read(&out.seen), read(&out.twice.unwrap()));
+    let key = |n: u64| task.hashes.key(n.to_string().as_bytes());
+    assert!((0..900).all(|n| seen.contains_hash(key(n))));
+    assert!((250..350).chain(0..10).all(|n| twice.contains_hash(key(n))));
+    let wrong = (400..900).filter(|n| twice.contains_hash(key(*n))).count();
+    assert!(wrong < 250, "it must rule out something: {wrong}");
+}
+
+struct Cancel;
+
+impl crate::Progress for Cancel {
+    fn cancelled(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_cancelled_job_ends_with_an_error_that_says_so() {
+    let small = Small::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    STEPS.iter().for_each(|(function, ..)| _ = small.step(&task, function).unwrap());
+    for jobs in [1, 3] {
+        let cancelled = Settings { jobs, progress: &Cancel, ..settings.clone() };
+        let task = Task::with_keys(&cancelled, task.job_keys());
+        for (function, ..) in STEPS {
+            let error = small.step(&task, function).unwrap_err();
+            assert!(error.is_cancelled(), "{function}: {error}");
+        }
+        let source = |name| crate::Source::from_arg(small.file(name));
+        let job = SetJob {
+            verb: Verb::Diff,
+            first: vec![source("a")],
+            others: vec![source("b")],
+            mode: Mode::Exact { strategy: None },
+        };
+        assert!(job.run(&cancelled, Sinks::default()).unwrap_err().is_cancelled());
+    }
+}

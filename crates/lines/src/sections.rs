@@ -1,0 +1,337 @@
+//! Files of sections: how what one task has made comes to another, perhaps on another machine.
+//!
+//! All numbers are little-endian, 64 bits unless said otherwise.
+//!
+//! | part | bytes | what |
+//! |---|---|---|
+//! | head | 16 | `petalrng`, the version (32 bits), the kind (32 bits) |
+//! | sections | any | one behind the other |
+//! | index | 24 each | of each section: where it begins, its length, its checksum |
+//! | tail | 80 | [`Facts`] (7 numbers), number of sections, checksum of head and tail so far, `petalend` |
+//!
+//! The checksum of a section is XXH3-64 of its number, place and length and then its bytes; so a
+//! reader looks at head, tail, one entry of the index and one section, however many there are, and
+//! knows that all of these are as they were written. It learns it at the section's end: what was
+//! made of the bytes before counts for nothing if that says no.
+//!
+//! A file is written under another name in its folder and then moved: whoever sees it sees all of
+//! it, and a task that runs twice, even at once, does no harm.
+//!
+//! Cost: each byte is written and read once, and hashed.
+
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::error::{Error, Result};
+
+const BEGIN: &[u8; 8] = b"petalrng";
+const END: &[u8; 8] = b"petalend";
+/// Counts up when the meaning of a file changes.
+const VERSION: u32 = 1;
+const HEAD: u64 = 16;
+const ENTRY: u64 = 24;
+const TAIL: usize = 80;
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Records of the first input by partition, then filter keys.
+    First = 1,
+    /// Records of another input by partition, then filter keys.
+    Other = 2,
+    /// Positions of kept lines, by groups of ranges.
+    Kept = 3,
+    /// Positions of dropped lines, likewise.
+    Dropped = 4,
+    /// What is left of the hashes of lines, by shard.
+    Keys = 5,
+    /// A bit for each hash of a shard.
+    Bits = 6,
+}
+
+/// Numbers that a file tells about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Tells its job from others.
+    pub(crate) job: u64,
+    /// The first and the last thing it is about: ranges, or partitions.
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// Lines and bytes that were read for it.
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
+    /// What it lists.
+    pub(crate) count: u64,
+    /// How its sections are cut, by its kind.
+    pub(crate) cut: u64,
+}
+
+impl Facts {
+    fn words(self) -> [u64; 7] {
+        let Self { job, first, last, lines, bytes, count, cut } = self;
+        [job, first, last, lines, bytes, count, cut]
+    }
+}
+
+/// A writer of a file or a whole file that appears under its name when all of it is there.
+pub(crate) struct Aside {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl Aside {
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        let dir = match path.parent() {
+            Some(dir) if dir != Path::new("") => dir,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        // As any new file: other workers may be other users.
+        let builder = builder.prefix(".petal-").permissions(Permissions::from_mode(0o666));
+        let file = builder.tempfile_in(dir).map_err(|e| Error::work_io(path, "made", &e))?;
+        Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 18, file) })
+    }
+
+    /// Moves it into its place; how many bytes it has.
+    pub(crate) fn finish(self) -> Result<u64> {
+        let failed = |e: &io::Error| Error::work_io(&self.path, "written", e);
+        let file = self.file.into_inner().map_err(|e| failed(e.error()))?;
+        let bytes = file.as_file().metadata().map_err(|e| failed(&e))?.len();
+        file.persist(&self.path).map_err(|e| failed(&e.error))?;
+        Ok(bytes)
+    }
+}
+
+impl io::Write for Aside {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes a file of sections.
+pub(crate) struct Writer {
+    out: Aside,
+    head: [u8; HEAD as usize],
+    at: u64,
+    index: Vec<[u64; 3]>,
+}
+
+impl Writer {
+    pub(crate) fn new(path: &Path, kind: Kind) -> Result<Self> {
+        let mut head = [0; HEAD as usize];
+        head[..8].copy_from_slice(BEGIN);
+        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        head[12..].copy_from_slice(&(kind as u32).to_le_bytes());
+        let mut writer = Self { out: Aside::new(path)?, head, at: 0, index: Vec::new() };
+        writer.write(&head)?;
+        Ok(writer)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.at += bytes.len() as u64;
+        self.out.write_all(bytes).map_err(|e| Error::work_io(&self.out.path, "written", &e))
+    }
+
+    /// Adds a section of so many bytes, which `fill` gives piece by piece.
+    pub(crate) fn section(
+        &mut self,
+        length: u64,
+        fill: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let begin = self.at;
+        let mut sum = begun(self.index.len() as u64, begin, length);
+        fill(&mut |bytes| {
+            sum.update(bytes);
+            self.write(bytes)
+        })?;
+        debug_assert_eq!(self.at - begin, length);
+        self.index.push([begin, length, sum.digest()]);
+        Ok(())
+    }
+
+    /// Puts the file into its place; how many bytes it has.
+    pub(crate) fn finish(mut self, facts: Facts) -> Result<u64> {
+        let index = std::mem::take(&mut self.index);
+        for entry in &index {
+            self.write(entry.map(u64::to_le_bytes).as_flattened())?;
+        }
+        let mut tail = Vec::with_capacity(TAIL);
+        let words = facts.words().into_iter().chain([index.len() as u64]);
+        words.for_each(|word| tail.extend(word.to_le_bytes()));
+        tail.extend(checksum(&self.head, &tail).to_le_bytes());
+        tail.extend(END);
+        self.write(&tail)?;
+        self.out.finish()
+    }
+}
+
+/// The checksum of a section before its first byte.
+fn begun(number: u64, begin: u64, length: u64) -> Xxh3 {
+    let mut sum = Xxh3::new();
+    sum.update([number, begin, length].map(u64::to_le_bytes).as_flattened());
+    sum
+}
+
+fn checksum(head: &[u8], tail: &[u8]) -> u64 {
+    xxh3_64(&[head, tail].concat())
+}
+
+/// A file of sections, opened: head and tail are sound.
+pub(crate) struct Sections {
+    path: Arc<Path>,
+    file: File,
+    index: u64,
+    count: u64,
+    facts: Facts,
+}
+
+impl Sections {
+    /// Opens a file of one of these kinds, of this job.
+    pub(crate) fn open(path: &Path, kinds: &[Kind], job: u64) -> Result<(Self, Kind)> {
+        let reading = |e| Error::work_io(path, "read", &e);
+        let file = File::open(path).map_err(reading)?;
+        let length = file.metadata().map_err(reading)?.len();
+        let Some(tail_at) = length.checked_sub(TAIL as u64).filter(|at| *at >= HEAD) else {
+            return Err(damaged(path, "it is too short"));
+        };
+        let (mut head, mut tail) = ([0; HEAD as usize], [0; TAIL]);
+        file.read_exact_at(&mut head, 0).map_err(reading)?;
+        file.read_exact_at(&mut tail, tail_at).map_err(reading)?;
+        let word = |at: usize| -> u64 {
+            tail[at * 8..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        if head[..8] != *BEGIN || tail[72..] != *END {
+            return Err(damaged(path, "it does not begin or end as such a file does"));
+        }
+        let number =
+            |at: usize| head[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        if number(8) != VERSION {
+            return Err(damaged(path, "it was written by another version of petal"));
+        }
+        if word(8) != checksum(&head, &tail[..64]) {
+            return Err(damaged(path, "its checksum is wrong"));
+        }
+        let Some(&kind) = kinds.iter().find(|kind| **kind as u32 == number(12)) else {
+            return Err(Error::work(
+                path,
+                "holds something else than this function reads; check the order of the arguments",
+            ));
+        };
+        if word(0) != job {
+            return Err(Error::work(
+                path,
+                "is of another job, with other keys; empty the work directory and begin anew",
+            ));
+        }
+        let count = word(7);
+        let index = count.checked_mul(ENTRY).and_then(|bytes| tail_at.checked_sub(bytes));
+        let Some(index) = index.filter(|at| *at >= HEAD) else {
+            return Err(damaged(path, "it is shorter than its index says"));
+        };
+        let facts = Facts {
+            job: word(0),
+            first: word(1),
+            last: word(2),
+            lines: word(3),
+            bytes: word(4),
+            count: word(5),
+            cut: word(6),
+        };
+        Ok((Self { path: path.into(), file, index, count, facts }, kind))
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// How many sections there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// A section, of records of so many bytes.
+    pub(crate) fn section(&self, number: u64, record: u64) -> Result<Section> {
+        if number >= self.count {
+            let found = format!(
+                "has {} sections, expected one with the number {number}; is it of this job?",
+                self.count
+            );
+            return Err(Error::work(&self.path, found));
+        }
+        let mut entry = [0; ENTRY as usize];
+        let at = self.index + number * ENTRY;
+        self.file
+            .read_exact_at(&mut entry, at)
+            .map_err(|e| Error::work_io(&self.path, "read", &e))?;
+        let word = |at: usize| -> u64 {
+            entry[at * 8..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        let (begin, bytes, sum) = (word(0), word(1), word(2));
+        let fits = begin >= HEAD && begin.checked_add(bytes).is_some_and(|end| end <= self.index);
+        if !fits || !bytes.is_multiple_of(record) {
+            return Err(damaged(&self.path, "its index is wrong"));
+        }
+        Ok(Section { path: Arc::clone(&self.path), number, begin, bytes, sum })
+    }
+}
+
+fn damaged(path: &Path, what: &str) -> Error {
+    Error::work(path, format!("is damaged: {what}; remove it and run the job again"))
+}
+
+/// A section of a file. It is opened when it is read.
+#[derive(Clone)]
+pub(crate) struct Section {
+    path: Arc<Path>,
+    number: u64,
+    begin: u64,
+    bytes: u64,
+    sum: u64,
+}
+
+impl Section {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn reader(&self) -> Result<Reader<'_>> {
+        let file = File::open(&self.path).map_err(|e| Error::work_io(&self.path, "read", &e))?;
+        let sum = begun(self.number, self.begin, self.bytes);
+        Ok(Reader { section: self, file, done: 0, sum })
+    }
+}
+
+/// Reads a section from its beginning to its end.
+pub(crate) struct Reader<'a> {
+    section: &'a Section,
+    file: File,
+    done: u64,
+    sum: Xxh3,
+}
+
+impl Reader<'_> {
+    /// Reads the next bytes, `most` of them unless fewer are left; `false` at the end.
+    pub(crate) fn next(&mut self, most: usize, buffer: &mut Vec<u8>) -> Result<bool> {
+        let Section { path, begin, bytes, sum, .. } = self.section;
+        let length = (bytes - self.done).min(most as u64) as usize;
+        buffer.resize(length, 0);
+        let at = begin + self.done;
+        self.file.read_exact_at(buffer, at).map_err(|e| Error::work_io(path, "read", &e))?;
+        self.sum.update(buffer);
+        self.done += length as u64;
+        if self.done == *bytes && self.sum.digest() != *sum {
+            return Err(damaged(path, "a section's checksum is wrong"));
+        }
+        Ok(length > 0)
+    }
+}

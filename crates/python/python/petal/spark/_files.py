@@ -1,0 +1,77 @@
+"""Set operations on line files, as plain RDD tasks: Spark schedules, the extension reads.
+
+Executors need one file, the extension module, which is shipped to them; and they must see the
+inputs and the output directory under the same paths as the driver.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec
+
+from pyspark import SparkContext, SparkFiles, cloudpickle
+from pyspark.sql import SparkSession
+
+import petal
+from petal import _jobs, _petal, _tasks
+
+# Executors need the extension module and nothing else of the package.
+cloudpickle.register_pickle_by_value(_tasks)
+
+
+class Engine:
+    """Spark, as far as a job needs it: a place to run functions, and to hand a file round."""
+
+    fetch = staticmethod(SparkFiles.get)
+
+    def __init__(self, spark: SparkSession | SparkContext, slots: int | None = None):
+        self._context = spark.sparkContext if isinstance(spark, SparkSession) else spark
+        self.slots = slots or self._context.defaultParallelism
+        self._context.addFile(_petal.__file__)
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Each item is a task of its own; the results are in the order of the items."""
+        items = list(items)
+        if not items:
+            return []
+        try:
+            return self._context.parallelize(items, len(items)).map(function).collect()
+        except Exception as error:
+            told = _told(str(error))
+            if told is None:
+                raise
+            raise told from error
+
+    def publish(self, path: str) -> str:
+        """Each executor fetches the file once, to a disk of its own."""
+        self._context.addFile(path)
+        return path.rsplit("/", 1)[-1]
+
+
+def _told(trace: str) -> Exception | None:
+    """What petal raised in a task, out of Spark's account of it."""
+    found = re.search(r"^petal\.(\w+): (.*)$", trace, re.MULTILINE)
+    kind = getattr(petal, found[1], None) if found else None
+    return kind(found[2]) if found and isinstance(kind, type) else None
+
+
+P = ParamSpec("P")
+
+
+def _verb(
+    verb: Callable[Concatenate[_jobs.Engine, P], _jobs.Report],
+) -> Callable[Concatenate[SparkSession | SparkContext, P], _jobs.Report]:
+    """The same job, with Spark as the engine."""
+
+    def run(spark: SparkSession | SparkContext, *args: P.args, **options: P.kwargs) -> _jobs.Report:
+        return verb(Engine(spark), *args, **options)
+
+    run.__name__ = run.__qualname__ = verb.__name__
+    run.__doc__ = verb.__doc__
+    return run
+
+
+common = _verb(_jobs.common)
+diff = _verb(_jobs.diff)
+dedup = _verb(_jobs.dedup)
+build = _verb(_jobs.build)
+check = _verb(_jobs.check)

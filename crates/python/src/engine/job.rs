@@ -1,0 +1,200 @@
+//! Work in a thread of its own, while the calling thread listens.
+//!
+//! The calling thread waits without the interpreter's lock, in slices. Between them it looks for
+//! signals, tells how far the work is, and hands lines to a file object: all Python code runs in
+//! the thread that asked for the job. When any of it raises, the job is cancelled, and ends at
+//! the next chunk of lines; the exception is raised when it has ended.
+//!
+//! Cost: a slice is a tenth of a second, which is how long Ctrl-C takes to be heard, and how
+//! often `progress` is called.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use petal_lines::Progress;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::Kind;
+
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Messages under way from the job to the calling thread: few, for some hold lines.
+const WAITING: usize = 4;
+
+/// What the job has to say.
+enum Word {
+    /// A phase begins, and with it ends the one before, which came so far.
+    Phase { what: &'static str, bytes: Option<u64>, before: u64 },
+    /// Lines for a file object, by its number.
+    Lines { to: usize, bytes: Vec<u8> },
+}
+
+/// The job's side.
+pub(super) struct Teller {
+    words: SyncSender<Word>,
+    shared: Arc<Shared>,
+}
+
+/// What both sides look at.
+#[derive(Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    /// Bytes of the phase that are done.
+    done: AtomicU64,
+}
+
+impl Progress for Teller {
+    fn phase(&self, what: &'static str, bytes: Option<u64>) {
+        let before = self.shared.done.swap(0, Ordering::Relaxed);
+        // Nobody hears it if the calling thread panicked; then nothing is left to tell.
+        let _ = self.words.send(Word::Phase { what, bytes, before });
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.shared.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Teller {
+    /// A writer to the file object of that number.
+    pub(super) fn sink(&self, to: usize) -> Sink {
+        Sink { to, words: self.words.clone() }
+    }
+}
+
+/// Hands lines to a file object.
+pub(super) struct Sink {
+    to: usize,
+    words: SyncSender<Word>,
+}
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let lines = Word::Lines { to: self.to, bytes: bytes.to_vec() };
+        self.words.send(lines).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Does a job, and calls `progress(phase, done, total)` and the `write` of the file objects as
+/// it goes.
+///
+/// # Errors
+/// What the job says, or what Python raised meanwhile: a signal's handler, `progress`, a file.
+pub(super) fn run<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    files: Vec<Py<PyAny>>,
+    job: impl FnOnce(&Teller) -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let (words, heard) = sync_channel(WAITING);
+    let shared = Arc::new(Shared::default());
+    let teller = Teller { words, shared: shared.clone() };
+    let mut listener =
+        Listener { progress, files, phase: None, told: Instant::now(), raised: None };
+    let hears = &mut listener;
+    let done = py.detach(move || {
+        thread::scope(|scope| {
+            let worker = thread::Builder::new().name("petal job".to_owned());
+            let worker = worker.spawn_scoped(scope, move || {
+                let done = job(&teller);
+                // The last word that the listener waits for.
+                drop(teller);
+                done
+            });
+            match worker {
+                Ok(worker) => {
+                    hears.listen(&heard, &shared);
+                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+                Err(error) => Err(Kind::Petal.with(format_args!("no thread to work in: {error}"))),
+            }
+        })
+    });
+    match listener.raised {
+        Some(raised) => Err(raised),
+        None => done,
+    }
+}
+
+/// The calling thread's side.
+struct Listener {
+    progress: Option<Py<PyAny>>,
+    files: Vec<Py<PyAny>>,
+    phase: Option<(&'static str, Option<u64>)>,
+    told: Instant,
+    /// What Python raised, which ends the job.
+    raised: Option<PyErr>,
+}
+
+impl Listener {
+    /// Until the job has ended.
+    fn listen(&mut self, heard: &Receiver<Word>, shared: &Shared) {
+        loop {
+            let word = match heard.recv_timeout(SLICE) {
+                Ok(word) => Some(word),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            // What comes after that is heard, that nobody waits for it to be, and forgotten.
+            if self.raised.is_none() {
+                self.raised = Python::attach(|py| self.act(py, word, shared)).err();
+                shared.cancelled.store(self.raised.is_some(), Ordering::Relaxed);
+            }
+        }
+        if self.raised.is_none() {
+            let done = shared.done.load(Ordering::Relaxed);
+            self.raised = Python::attach(|py| self.tell(py, done)).err();
+        }
+    }
+
+    fn act(&mut self, py: Python<'_>, word: Option<Word>, shared: &Shared) -> PyResult<()> {
+        py.check_signals()?;
+        match word {
+            Some(Word::Phase { what, bytes, before }) => {
+                self.tell(py, before)?;
+                self.phase = Some((what, bytes));
+                return self.tell(py, 0);
+            }
+            Some(Word::Lines { to, bytes }) => write(py, &self.files[to], &bytes)?,
+            None => {}
+        }
+        match self.told.elapsed() < SLICE {
+            true => Ok(()),
+            false => self.tell(py, shared.done.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Calls `progress`.
+    fn tell(&mut self, py: Python<'_>, done: u64) -> PyResult<()> {
+        self.told = Instant::now();
+        if let (Some(progress), Some((what, bytes))) = (&self.progress, self.phase) {
+            progress.call1(py, (what, done, bytes))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes all of it: a raw file may take less than it is given.
+fn write(py: Python<'_>, file: &Py<PyAny>, mut bytes: &[u8]) -> PyResult<()> {
+    while !bytes.is_empty() {
+        let wrote = file.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
+        // Files that are no more than something with a `write` often say nothing.
+        let wrote = wrote.extract::<usize>(py).unwrap_or(bytes.len());
+        bytes = bytes.get(wrote.max(1)..).unwrap_or_default();
+    }
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! The functions over byte ranges of files, with plain data only: whatever carries a task to a
+//! worker carries its arguments and its answer.
+//!
+//! A range is a tuple `(number, path, start, end)`, settings are `(memory, jobs, temp_dir,
+//! delimiter)`, keys of a job are bytes, paths are str; answers are dicts of numbers. Filters are
+//! named by their files, which are mapped. The driver that puts these together is
+//! `petal/_jobs.py`, the tasks are in `petal/_tasks.py`.
+//!
+//! All of them work without the interpreter's lock.
+
+use std::path::PathBuf;
+
+use petal::{AnyFilter, Mapped, Membership};
+use petal_lines::ranges::{self, JobKeys, Narrow, Partial, Range, Side, Size, Task};
+use petal_lines::{Settings, Verb};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::Raise;
+use crate::open::map;
+
+type PlainRange = (u64, PathBuf, u64, u64);
+type PlainSettings = (u64, usize, Option<PathBuf>, u8);
+type PlainPartial = (PathBuf, Option<PathBuf>);
+
+fn settings((memory, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'static> {
+    let settings = Settings::new(memory);
+    let temp_dir = temp_dir.unwrap_or_else(|| settings.temp_dir.clone());
+    Settings { jobs, temp_dir, delimiter, ..settings }
+}
+
+fn range((number, path, start, end): PlainRange) -> Range {
+    Range { number, path, start, end }
+}
+
+fn ranges_of(plain: Vec<PlainRange>) -> Vec<Range> {
+    plain.into_iter().map(range).collect()
+}
+
+fn partial((seen, twice): PlainPartial) -> Partial {
+    Partial { seen, twice }
+}
+
+fn size((bytes, keys): (u64, u64)) -> Size {
+    Size { bytes, keys }
+}
+
+/// Filters in files, mapped.
+struct Filters(Vec<AnyFilter<Mapped>>);
+
+impl Filters {
+    fn open(paths: &[PathBuf]) -> PyResult<Self> {
+        let open = |path: &PathBuf| AnyFilter::open_mapped(map(path)?).map_err(Raise::raise);
+        Ok(Self(paths.iter().map(open).collect::<PyResult<_>>()?))
+    }
+
+    fn faces(&self) -> Vec<&dyn Membership> {
+        self.0.iter().map(AnyFilter::face).collect()
+    }
+}
+
+/// Does a task without the interpreter's lock, and makes a dict of the numbers it comes to.
+fn run<const N: usize>(
+    py: Python<'_>,
+    plain: PlainSettings,
+    keys: &[u8],
+    work: impl FnOnce(&Task<'_>) -> petal_lines::Result<[(&'static str, u64); N]> + Send,
+) -> PyResult<Py<PyDict>> {
+    let keys = keys.try_into().map_err(|_| {
+        let (expected, found) = (JobKeys::BYTES, keys.len());
+        PyValueError::new_err(format!("the keys of a job are {expected} bytes, found {found}"))
+    })?;
+    let numbers = py.detach(|| {
+        let settings = settings(plain);
+        work(&Task::with_keys(&settings, JobKeys::from_bytes(keys)))
+    });
+    dict(py, numbers.map_err(Raise::raise)?)
+}
+
+fn dict<const N: usize>(py: Python<'_>, numbers: [(&'static str, u64); N]) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    numbers.into_iter().try_for_each(|(name, number)| dict.set_item(name, number))?;
+    Ok(dict.unbind())
+}
+
+fn built(built: ranges::Built) -> [(&'static str, u64); 3] {
+    [("lines", built.lines), ("bytes", built.bytes), ("written", built.written)]
+}
+
+/// Fresh keys for one job.
+#[pyfunction]
+fn job_keys(py: Python<'_>) -> PyResult<Py<PyBytes>> {
+    Ok(PyBytes::new(py, &JobKeys::random().map_err(Raise::raise)?.to_bytes()).unbind())
+}
+
+/// Cuts files into ranges of about `size` bytes.
+#[pyfunction]
+fn split(py: Python<'_>, paths: Vec<PathBuf>, size: u64) -> PyResult<Vec<PlainRange>> {
+    let ranges = py.detach(|| ranges::split(&paths, size)).map_err(Raise::raise)?;
+    let plain = |range: Range| (range.number, range.path, range.start, range.end);
+    Ok(ranges.into_iter().map(plain).collect())
+}
+
+/// Estimates of the lines of ranges: `filter_bytes` for all of them within the memory.
+#[pyfunction]
+#[pyo3(signature = (settings, ranges, rate=None))]
+fn plan(
+    py: Python<'_>,
+    settings: PlainSettings,
+    ranges: Vec<PlainRange>,
+    rate: Option<f64>,
+) -> PyResult<Py<PyDict>> {
+    let planned = py.detach(|| {
+        ranges::plan(&self::settings(settings), &ranges_of(ranges), rate).map_err(Raise::raise)
+    })?;
+    dict(
+        py,
+        [
+            ("bytes", planned.bytes),
+            ("lines", planned.lines),
+            ("distinct", planned.distinct),
+            ("filter_bytes", planned.filter.bytes),
+            ("filter_keys", planned.filter.keys),
+            ("partitions", planned.partitions),
+        ],
+    )
+}
+
+/// Fills a partial filter with the lines of ranges; `out` names its file and, if lines seen twice
+/// are wanted, theirs.
+#[pyfunction]
+fn build(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    ranges: Vec<PlainRange>,
+    size: (u64, u64),
+    out: PlainPartial,
+) -> PyResult<Py<PyDict>> {
+    let (ranges, size, out) = (ranges_of(ranges), self::size(size), partial(out));
+    run(py, settings, keys, |task| Ok(built(task.build(&ranges, size, &out)?)))
+}
+
+/// Unites partial filters.
+#[pyfunction]
+fn union(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    partials: Vec<PlainPartial>,
+    out: PlainPartial,
+) -> PyResult<Py<PyDict>> {
+    let (partials, out) = (partials.into_iter().map(partial).collect::<Vec<_>>(), partial(out));
+    run(py, settings, keys, |task| Ok(built(task.union(&partials, &out)?)))
+}
+
+/// Fills a partial filter with the keys of survivors.
+#[pyfunction]
+fn build_back(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    survivors: Vec<PathBuf>,
+    size: (u64, u64),
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    let size = self::size(size);
+    run(py, settings, keys, |task| Ok(built(task.build_back(&survivors, size, &out)?)))
+}
+
+/// Makes records of the lines of ranges that filters in files, or bits, cannot rule out; with
+/// neither, of all lines.
+#[pyfunction]
+#[pyo3(signature = (settings, keys, ranges, first, partitions, out, filters=None, bits=None))]
+#[expect(clippy::too_many_arguments, reason = "plain data, each of another kind")]
+fn filter(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    ranges: Vec<PlainRange>,
+    first: bool,
+    partitions: u64,
+    out: PathBuf,
+    filters: Option<Vec<PathBuf>>,
+    bits: Option<Vec<PathBuf>>,
+) -> PyResult<Py<PyDict>> {
+    let side = if first { Side::First } else { Side::Other };
+    let ranges = ranges_of(ranges);
+    let opened = Filters::open(filters.as_deref().unwrap_or_default())?;
+    let faces = opened.faces();
+    let narrow = match (&filters, &bits) {
+        (Some(_), Some(_)) => {
+            let words = "filters or bits can narrow lines, not both: give one of them";
+            return Err(PyValueError::new_err(words));
+        }
+        (Some(_), None) => Narrow::Filters(&faces),
+        (None, Some(bits)) => Narrow::Bits(bits),
+        (None, None) => Narrow::Nothing,
+    };
+    run(py, settings, keys, |task| {
+        let done = task.filter(&ranges, side, narrow, partitions, &out)?;
+        Ok([
+            ("lines", done.lines),
+            ("bytes", done.bytes),
+            ("survivors", done.survivors),
+            ("written", done.written),
+        ])
+    })
+}
+
+/// Decides one partition of the survivors.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "plain data, each of another kind")]
+fn exact(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    verb: &str,
+    partition: u64,
+    first: Vec<PathBuf>,
+    others: Vec<Vec<PathBuf>>,
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    let verb = match verb {
+        "common" => Verb::Common,
+        "diff" => Verb::Diff,
+        "dedup" => Verb::Dedup,
+        other => {
+            let words = format!("verb {other:?}: expected 'common', 'diff' or 'dedup'");
+            return Err(PyValueError::new_err(words));
+        }
+    };
+    run(py, settings, keys, |task| {
+        let done = task.exact(verb, partition, &first, &others, &out)?;
+        Ok([
+            ("first", done.first),
+            ("others", done.others),
+            ("listed", done.listed),
+            ("refused", done.refused),
+            ("bytes", done.bytes),
+            ("written", done.written),
+        ])
+    })
+}
+
+/// Writes the lines of the answer that start in a range to a file.
+#[pyfunction]
+fn take(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    range: PlainRange,
+    answers: Vec<PathBuf>,
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    let range = self::range(range);
+    run(py, settings, keys, |task| {
+        let done = task.take_to(&range, &answers, &out)?;
+        Ok([("bytes", done.bytes), ("written", done.written)])
+    })
+}
+
+/// Writes the lines of a range that a filter in a file may hold, or inverted those it does not.
+#[pyfunction]
+fn check(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    range: PlainRange,
+    filter: PathBuf,
+    invert: bool,
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    let range = self::range(range);
+    let filter = AnyFilter::open_mapped(map(&filter)?).map_err(Raise::raise)?;
+    run(py, settings, keys, |task| {
+        let done = task.check_to(&range, filter.face(), invert, &out)?;
+        Ok([("lines", done.lines), ("found", done.found)])
+    })
+}
+
+/// Deals the hashes of the lines of ranges to shards.
+#[pyfunction]
+fn keys(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    ranges: Vec<PlainRange>,
+    shards: u64,
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    let ranges = ranges_of(ranges);
+    run(py, settings, keys, |task| Ok(built(task.keys(&ranges, shards, &out)?)))
+}
+
+/// Fills the filter of one shard with its hashes.
+#[pyfunction]
+fn build_shard(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    shard: u64,
+    size: (u64, u64),
+    hashes: Vec<PathBuf>,
+    out: PlainPartial,
+) -> PyResult<Py<PyDict>> {
+    let (size, out) = (self::size(size), partial(out));
+    run(py, settings, keys, |task| Ok(built(task.build_shard(shard, size, &hashes, &out)?)))
+}
+
+/// Asks the filters of one shard, in files, for its hashes.
+#[pyfunction]
+fn probe(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    shard: u64,
+    filters: Vec<PathBuf>,
+    hashes: Vec<PathBuf>,
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    let opened = Filters::open(&filters)?;
+    let faces = opened.faces();
+    run(py, settings, keys, |task| Ok(built(task.probe(shard, &faces, &hashes, &out)?)))
+}
+
+/// Adds them as the module `ranges` of the extension.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let ours = PyModule::new(module.py(), "ranges")?;
+    ours.add_function(wrap_pyfunction!(job_keys, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(split, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(plan, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(build, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(union, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(build_back, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(filter, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(exact, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(take, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(check, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(keys, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(build_shard, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(probe, &ours)?)?;
+    module.add_submodule(&ours)
+}

@@ -1,0 +1,227 @@
+"""Many keys at once, whatever they lie in, are the keys one by one."""
+
+import threading
+
+import numpy as np
+import petal
+import pyarrow as pa
+import pytest
+
+WORDS = ["a", "", "Gäste", "🌸", "a longer key than a pointer has room for", "nul\0inside"]
+NUMBERS = [0, 1, 255, 127, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1]
+
+
+def held(keys):
+    one = petal.BloomFilter(10_000, 1e-6)
+    for key in keys:
+        one.add(key)
+    return one
+
+
+def both_ways(array, keys, seen=None):
+    """A filter of the array is the filter of its keys, and answers like it."""
+    empty = petal.BloomFilter(10_000, 1e-6)
+    assert empty.update(array if seen is None else seen()) == len(set(keys))
+    assert empty == held(keys)
+    mask = empty.contains_batch(array if seen is None else seen())
+    half = held(keys[::2])
+    return mask, half.contains_batch(array if seen is None else seen())
+
+
+ARROW = [
+    (pa.string(), WORDS), (pa.large_string(), WORDS), (pa.string_view(), WORDS),
+    (pa.binary(), [word.encode() for word in WORDS]),
+    (pa.large_binary(), [word.encode() for word in WORDS]),
+    (pa.binary_view(), [word.encode() for word in WORDS]),
+    (pa.binary(3), [b"abc", b"a\0\0", b"\0\0\0"]),
+    (pa.uint8(), NUMBERS[:3]), (pa.uint16(), NUMBERS[:4]), (pa.uint32(), NUMBERS[:6]),
+    (pa.uint64(), NUMBERS), (pa.int8(), [0, 1, 127]), (pa.int16(), NUMBERS[:4]),
+    (pa.int32(), NUMBERS[:5]), (pa.int64(), NUMBERS[:7]),
+    (pa.dictionary(pa.int8(), pa.string()), WORDS),
+    (pa.dictionary(pa.uint32(), pa.large_binary()), [b"x", b"y"]),
+]
+
+
+@pytest.mark.parametrize("kind,keys", ARROW, ids=[str(kind) for kind, _ in ARROW])
+def test_arrow_arrays_are_their_keys(kind, keys):
+    array = pa.array(keys, kind)
+    mask, half = both_ways(array, keys)
+    assert isinstance(mask, pa.BooleanArray) and mask.to_pylist() == [True] * len(keys)
+    assert half.to_pylist() == [at % 2 == 0 for at in range(len(keys))]
+    # A slice, nulls in between, and several chunks.
+    nulls = pa.array([None, keys[0], None, keys[-1], None], kind)
+    one = petal.BloomFilter(100, 1e-6)
+    assert one.update(nulls) == 2
+    assert one.contains_batch(nulls).to_pylist() == [False, True, False, True, False]
+    assert one.contains_batch(nulls[1:4]).to_pylist() == [True, False, True]
+    chunks = pa.chunked_array([nulls[:2], nulls[2:2], nulls[2:]], kind)
+    again = petal.BloomFilter(100, 1e-6)
+    assert again.update(chunks) == 2 and again == one
+    assert one.contains_batch(chunks) == pa.array([False, True, False, True, False])
+
+
+def test_long_arrays_are_their_keys():
+    keys = [f"key-{number}" for number in range(50_001)]
+    some = [None if at % 7 == 3 else key for at, key in enumerate(keys)]
+    one, whole = petal.BloomFilter(60_000, 1e-6), petal.BloomFilter(60_000, 1e-6)
+    one.update(key for key in some if key is not None)
+    assert whole.update(pa.array(some)) == sum(key is not None for key in some)
+    assert one == whole
+    expect = [at % 7 != 3 for at in range(len(keys))]
+    assert one.contains_batch(pa.array(keys)).to_pylist() == expect
+    assert one.contains_batch(keys) == expect
+    assert one.contains_batch(np.array(keys)).tolist() == expect
+    assert one.contains_batch(pa.array(keys).dictionary_encode()).to_pylist() == expect
+
+
+def test_nothing_is_nothing():
+    one = petal.BloomFilter(100)
+    for empty in [pa.array([], pa.string()), np.array([], "S3"), [], iter([]), pa.nulls(0)]:
+        assert one.update(empty) == 0 and len(one.contains_batch(empty)) == 0
+    assert one.update(pa.nulls(3)) == 0
+    assert one.contains_batch(pa.nulls(3)).to_pylist() == [False] * 3
+
+
+NUMPY = [
+    (np.array([b"a", b"bc", b"", b"a\0b"]), [b"a", b"bc", b"", b"a\0b"]),
+    (np.array(WORDS), WORDS),
+    (np.array(WORDS).astype(">U45"), WORDS),
+    (np.array(WORDS, object), WORDS),
+    (np.array(NUMBERS, "u8"), NUMBERS),
+    (np.array(NUMBERS, ">u8"), NUMBERS),
+    (np.array(NUMBERS[:7], "i8"), NUMBERS[:7]),
+    (np.array(NUMBERS[:4], ">i2"), NUMBERS[:4]),
+    (np.array(NUMBERS[:3], "u1"), NUMBERS[:3]),
+    (np.array([b"ab", b"a\0"], "V2"), [b"ab", b"a\0"]),
+    (np.arange(20, dtype="u4")[::3], list(range(0, 20, 3))),
+    (np.array(WORDS, np.dtypes.StringDType()), WORDS),
+]
+
+
+@pytest.mark.parametrize("array,keys", NUMPY, ids=[str(array.dtype) for array, _ in NUMPY])
+def test_numpy_arrays_are_their_keys(array, keys):
+    mask, half = both_ways(array, keys)
+    if array.dtype.kind in "OT":
+        assert mask == [True] * len(keys)
+        return
+    assert mask.dtype == bool and mask.all() and len(mask) == len(keys)
+    assert half.tolist() == [at % 2 == 0 for at in range(len(keys))]
+    mask[0] = False
+
+
+class OnlyArrow:
+    """What a library without pyarrow shows."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.array.__arrow_c_array__(requested_schema)
+
+
+def test_any_arrow_producer_gets_an_arrow_mask():
+    one = held(WORDS)
+    mask = one.contains_batch(OnlyArrow(pa.array([*WORDS, "no", None])))
+    assert isinstance(mask, petal.Mask) and len(mask) == len(WORDS) + 2
+    assert pa.array(mask).to_pylist() == [True] * len(WORDS) + [False, False]
+    assert list(mask) == pa.array(mask).to_pylist()
+    assert "6 of 8" in repr(mask)
+
+
+def test_a_table_of_one_column_is_that_column():
+    table = pa.table({"url": WORDS})
+    for keys in [table, table.to_batches()[0], table.to_reader()]:
+        one = petal.BloomFilter(100)
+        assert one.update(keys) == len(WORDS)
+    with pytest.raises(TypeError, match="one column, found 2"):
+        held([]).update(pa.table({"a": [1], "b": [2]}))
+
+
+def test_a_stream_may_be_made_in_python():
+    schema = pa.schema([("key", pa.string())])
+    one = petal.BloomFilter(1000)
+
+    def batches():
+        for number in range(10):
+            assert number == 0 or f"key-{number - 1}" in one
+            yield pa.record_batch({"key": [f"key-{number}"]})
+
+    assert one.update(pa.RecordBatchReader.from_batches(schema, batches())) == 10
+
+
+def test_a_stream_that_fails_is_an_error():
+    def batches():
+        yield pa.record_batch({"key": ["a"]})
+        raise RuntimeError("no more")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("key", pa.string())]), batches())
+    one = petal.BloomFilter(1000)
+    with pytest.raises(ValueError, match="no more"):
+        one.update(reader)
+    assert "a" in one
+
+
+@pytest.mark.parametrize("keys", [
+    pa.array([1.5]), pa.array([True]), pa.array([[1]]), np.array([1.5]), np.array([True]),
+    [1.5], [None], [["a"]], "abc", b"abc", bytearray(b"abc"), memoryview(b"abc"), 5, None,
+], ids=repr)
+def test_what_is_no_key_is_refused(keys):
+    one = petal.BloomFilter(100)
+    with pytest.raises(TypeError):
+        one.update(keys)
+    with pytest.raises(TypeError):
+        one.contains_batch(keys)
+
+
+@pytest.mark.parametrize("keys", [
+    pa.array([-1]), pa.array([-1], pa.int8()), np.array([-1]), np.array([-1], "i1"), [-1], [2**64],
+], ids=repr)
+def test_numbers_out_of_range_are_refused(keys):
+    with pytest.raises(OverflowError, match="from 0 to 2"):
+        petal.BloomFilter(100).update(keys)
+    # A null hides whatever number lies below it.
+    assert petal.BloomFilter(100).update(pa.array([None], pa.int8())) == 0
+
+
+def test_what_came_before_the_wrong_key_stays():
+    one = petal.BloomFilter(5000)
+    keys = [str(number) for number in range(3000)]
+    with pytest.raises(TypeError):
+        one.update([*keys, 1.5, "after"])
+    assert all(one.contains_batch(keys)) and "after" not in one
+
+
+def test_arrays_that_share_a_dictionary_are_their_keys():
+    values = pa.array(["a", None, "b"])
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None, 0]), values)
+    one = petal.BloomFilter(100)
+    assert one.update(array) == 2
+    assert one.contains_batch(array).to_pylist() == [True, False, True, False, True]
+
+
+def test_iterables_may_use_the_filter_they_fill():
+    one = petal.BloomFilter(1000)
+    one.add("first")
+    assert one.update(key for key in ["first", "second"] if key not in one) == 1
+
+
+def test_other_threads_go_on_while_a_filter_is_filled():
+    keys = pa.array(np.arange(4_000_000, dtype="u8"))
+    one, stop, turns = petal.BloomFilter(4_000_000), threading.Event(), [0]
+
+    def count():
+        while not stop.is_set():
+            turns[0] += 1
+
+    def fill():
+        started = turns[0]
+        one.update(keys)
+        return turns[0] - started
+
+    other = threading.Thread(target=count)
+    other.start()
+    done = fill()
+    stop.set()
+    other.join()
+    # With the interpreter's lock held all the while it would be none.
+    assert done > 1000
