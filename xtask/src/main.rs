@@ -46,6 +46,7 @@ usage: cargo x COMMAND
   bench files      petal and its rivals on line files, and the targets
   bench full       the headline at full size, approximate, through pipes
   bench server     the module in crates/module on a real redis-server, its CPU per request beside GET's; --quick
+  bench python     the Python package beside the program, the library and rbloom
   bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
   figures          tables and plots of docs/performance.md and docs/filters.md, from the newest results/*/<date>.csv and
                    <date>-family.csv or --from FILE
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         ["bench", name @ ("files" | "full" | "headline" | "server"), rest @ ..] => {
             bench(name, rest)
         }
+        ["bench", "python", rest @ ..] => python::bench(rest),
         ["figures", rest @ ..] => figures(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -16,3 +16,16 @@ pub(crate) fn test(engines: bool, more: &[&str]) -> Result {
     let words = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
     Step::program(&python, &[&words[..], more].concat()).run()
 }
+
+/// Builds all that the bench of the package needs, as releases, and starts it.
+pub(crate) fn bench(args: &[&str]) -> Result {
+    const BENCH: &str = "target/python-bench";
+    Step::script("crates/python/install.sh", &[BENCH]).run()?;
+    let python = root().join(BENCH).join("bin/python");
+    let rival = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "rbloom==1.5.4"];
+    Step::program(&python, &rival).run()?;
+    Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
+    let tools = ["build", "--release", "--package", "petal-bench", "--bin", "urls", "--bin", "batch"];
+    Step::cargo(&tools).run()?;
+    Step::program(&python, &[&["crates/python/bench/main.py"], args].concat()).run()
+}

@@ -1,0 +1,126 @@
+"""Scrapy's duplicate filter and petal's, in turns: memory, and what `request_seen` costs.
+
+    python crates/python/bench/dupefilter.py [--requests 10000000] [--turns 10]
+
+Each filter lives in a process of its own and gets the same fingerprints in as many turns: new ones
+first, then the same ones again. A fingerprinter that hands over what is precomputed stands in for
+Scrapy's, for all alike; its own work is in no figure. Every answer is judged: what comes again must
+be held back, and no more of what is new than the rate allows.
+
+Rows of CSV on standard output: filter, requests in it, nanoseconds of CPU for one `request_seen` of
+what is new and of what came before (medians of the turns), resident bytes more than before the
+first request, bytes a request, share of new requests that were held back.
+"""
+
+import argparse
+import gc
+import hashlib
+import multiprocessing
+import os
+import sys
+import time
+from multiprocessing.connection import Connection
+from statistics import median
+
+from scrapy import Spider
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.test import get_crawler
+
+from petal.scrapy import DupeFilter
+
+RATE = 0.0001
+
+
+class Precomputed:
+    """A request is its fingerprint."""
+
+    def fingerprint(self, request: bytes) -> bytes:
+        return request
+
+
+def opened(name: str, requests: int) -> object:
+    """A filter by name, as Scrapy makes it."""
+    capacity = requests if name == "petal" else 1_000_000
+    settings = {"PETAL_DUPEFILTER_CAPACITY": capacity, "PETAL_DUPEFILTER_RATE": RATE}
+    crawler = get_crawler(Spider, settings)
+    crawler.request_fingerprinter = Precomputed()
+    made = (RFPDupeFilter if name == "scrapy" else DupeFilter).from_crawler(crawler)
+    made.open()
+    return made
+
+
+def fingerprints(turn: int, number: int) -> list[bytes]:
+    """Others in every turn; 20 bytes each, as SHA-1 has."""
+    seed = hashlib.sha1(b"turn %d" % turn).digest()
+    stream = hashlib.shake_128(seed).digest(20 * number)
+    return [stream[at : at + 20] for at in range(0, 20 * number, 20)]
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def asked(seen, requests: list[bytes]) -> tuple[float, int]:
+    """Nanoseconds of CPU a request, and how many were held back."""
+    held = 0
+    begin = time.process_time()
+    for request in requests:
+        held += seen(request)
+    return (time.process_time() - begin) / len(requests) * 1e9, held
+
+
+def work(name: str, requests: int, turns: int, line: Connection) -> None:
+    """One filter: a turn whenever it is told to, then its row."""
+    made = opened(name, requests)
+    gc.collect()
+    before = resident()
+    new, again, wrong = [], [], 0
+    each = requests // turns
+    for turn in range(turns):
+        line.recv()
+        nanoseconds, held = asked(made.request_seen, fingerprints(turn, each))
+        new.append(nanoseconds)
+        wrong += held
+        # Made anew: the filter must not find the very same objects.
+        nanoseconds, held = asked(made.request_seen, fingerprints(turn, each))
+        again.append(nanoseconds)
+        if held != each:
+            raise AssertionError(f"{name}: {each - held} requests were forgotten")
+        line.send(None)
+    gc.collect()
+    memory = resident() - before
+    share = wrong / requests
+    if share > (0 if name == "scrapy" else 1.2 * RATE):
+        raise AssertionError(f"{name}: {wrong} of {requests} new requests were held back")
+    parts = (median(new), median(again), memory, memory / requests, share)
+    line.send(f"{name},{requests},%.0f,%.0f,%d,%.2f,%.7f" % parts)
+    made.close("finished")
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    words.add_argument("--requests", type=int, default=10_000_000)
+    words.add_argument("--turns", type=int, default=10)
+    chosen = words.parse_args()
+    processes = multiprocessing.get_context("spawn")
+    lines = []
+    for name in ("scrapy", "petal", "petal grown from 1000000"):
+        ours, theirs = processes.Pipe()
+        told = (name, chosen.requests, chosen.turns, theirs)
+        processes.Process(target=work, args=told, daemon=True).start()
+        theirs.close()
+        lines.append(ours)
+    for _ in range(chosen.turns):
+        for line in lines:
+            line.send(None)
+            line.recv()
+    print("filter,requests,ns_new,ns_again,bytes,bytes_each,held_back")
+    for line in lines:
+        print(line.recv())
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""A filter on a Redis or Valkey server with petal's module, shared by all spiders that name it.
+
+`BF.ADD` asks and marks in one step: of several spiders that come upon a page at once, one alone
+hears that it is new. With a window, `BF.EXISTS` asks first and only what is new is marked, for
+marking again would make it known for longer; two spiders that ask at once are told apart by
+`PETAL.SEEN`, which marks.
+
+While the server does not answer, the spider goes on by itself: what it has not let through itself
+counts as new. So nothing is lost and every crawl still ends, and each spider fetches a page at most
+once more. A command is sent once and never again: a server that marked a page, and whose answer was
+lost, would at the second time say "seen" to the only spider that asked, and the page would be lost.
+
+Cost: one round trip for each request, two for what is new to a window, during which the crawl
+waits.
+"""
+
+import logging
+import time
+from decimal import Decimal
+from typing import Any
+
+from scrapy import Request
+
+import petal
+from petal.scrapy.local import Keep
+from petal.scrapy.plan import PREFIX, Plan
+from petal.scrapy.teller import Teller
+
+# Seconds that a silent server may hold up the crawl, unless the URL says otherwise.
+PATIENCE = 5.0
+# Seconds until a server that failed is asked again.
+PAUSE = 1.0
+# Requests that a spider expects to let through while there is no server; more only cost memory.
+ALONE = 10_000
+
+
+class Fleet:
+    """The filter that a server has. `seen(fingerprint, request)` asks and marks."""
+
+    def __init__(self, plan: Plan, teller: Teller, keep: Keep | None = None) -> None:
+        """Makes the filter, or joins that which is there; `keep` is told of what is new.
+
+        Raises `petal.IncompatibleError` if that one is of another kind, `redis.RedisError` if
+        there is no server, or it has not petal's module.
+        """
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        assert plan.redis_url is not None
+        self._plan = plan
+        self._teller = teller
+        self._keep = keep
+        self._error = redis.RedisError
+        self._refused = redis.ResponseError
+        self._key = plan.key.replace("{spider}", teller.spider_name)
+        self._client: Any = redis.Redis.from_url(
+            plan.redis_url,
+            socket_timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._ask = self._client.execute_command
+        # What this spider let through while there was no server.
+        self._alone: petal.Filter | None = None
+        self._away = False
+        self._again = 0.0
+        self._let_through = 0
+        self._join()
+
+    def seen(self, fingerprint: bytes, request: Request) -> bool:
+        """Whether any spider has asked for it before; it is known from now on."""
+        seen = self._answer(fingerprint)
+        if not seen:
+            self._let_through += 1
+            if self._keep is not None:
+                self._keep(fingerprint, request)
+        return seen
+
+    def _answer(self, fingerprint: bytes) -> bool:
+        if self._alone is not None and fingerprint in self._alone:
+            return True
+        if self._away and time.monotonic() < self._again:
+            return self._seen_alone(fingerprint)
+        try:
+            seen = self._seen_by_any(fingerprint)
+        except self._error as error:
+            self._leave(error)
+            return self._seen_alone(fingerprint)
+        if self._away:
+            self._away = False
+            self._teller.line(logging.INFO, "Duplicate filter: the server answers again")
+        return seen
+
+    def _seen_by_any(self, fingerprint: bytes) -> bool:
+        if self._plan.window is None:
+            return not self._ask("BF.ADD", self._key, fingerprint)
+        if self._ask("BF.EXISTS", self._key, fingerprint):
+            return True
+        return bool(self._ask("PETAL.SEEN", self._key, fingerprint)[0])
+
+    def _seen_alone(self, fingerprint: bytes) -> bool:
+        if self._alone is None:
+            self._alone = petal.ScalableBloomFilter(ALONE, self._plan.rate)
+        self._teller.count("alone")
+        return not self._alone.add(fingerprint)
+
+    def _leave(self, error: Exception) -> None:
+        self._teller.count("server_errors")
+        self._again = time.monotonic() + PAUSE
+        if not self._away:
+            self._away = True
+            words = (
+                "Duplicate filter: the server failed (%s); until it answers, this spider counts as"
+                " seen only what it let through itself, and may fetch what others have"
+            )
+            self._teller.line(logging.ERROR, words, error)
+
+    def _join(self) -> None:
+        """Makes the filter; if another spider was first, looks whether it will do."""
+        plan = self._plan
+        # The server reads plain decimals only.
+        rate = format(Decimal(repr(plan.rate)), "f")
+        words = ["NONSCALING"] if plan.kind == "fixed" else []
+        if plan.window is not None:
+            words = ["WINDOW", f"{plan.window}s"]
+        try:
+            self._ask("PETAL.RESERVE", self._key, rate, plan.capacity, *words)
+        except self._refused as error:
+            if "unknown command" in str(error):
+                raise self._refused(
+                    f"{self._where()}: the server has not petal's module; docs/server.md tells how"
+                    " it is loaded"
+                ) from None
+            if "exists" not in str(error):
+                raise self._refused(f"{self._where()}: {error}") from None
+            self._agree()
+            return
+        words_of = "Duplicate filter made on the server: %s, capacity %d, rate %s"
+        self._teller.line(logging.INFO, words_of, self._where(), plan.capacity, rate)
+
+    def _agree(self) -> None:
+        info = self._info()
+        kind, window = "grow", None
+        if info["type"] == "windowed":
+            kind, window = "window", int(info.get("window-ms", 0)) // 1000
+        elif info["type"] == "bloom":
+            kind = "fixed"
+        if (kind, window) != (self._plan.kind, self._plan.window):
+            raise petal.IncompatibleError(
+                f"{self._where()}: the filter there is of kind {kind}, window {window}; the settings"
+                f" say {self._plan.kind}, window {self._plan.window}: set {PREFIX}* as they were,"
+                f" or take another {PREFIX}KEY"
+            )
+        words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
+        parts = (info["items"], info["capacity"], info["error-rate"])
+        self._teller.line(logging.INFO, words, self._where(), *parts)
+
+    def _info(self) -> dict[str, Any]:
+        """What the server knows of the filter, by name."""
+        reply = self._ask("PETAL.INFO", self._key)
+        pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2])
+        return {_text(name): _text(value) for name, value in pairs}
+
+    def _where(self) -> str:
+        """The server and the key, without what is secret in a URL."""
+        of = self._client.connection_pool.connection_kwargs
+        server = of.get("path") or f"{of.get('host', 'localhost')}:{of.get('port', 6379)}"
+        return f"{server}, key {self._key}"
+
+    def close(self) -> None:
+        """Tells the stats; the filter stays for the others."""
+        try:
+            info = self._info()
+            self._teller.facts(
+                {
+                    "kind": self._plan.kind,
+                    "capacity": info["capacity"],
+                    "rate": float(info["error-rate"]),
+                    "inserted": info["items"],
+                    "bytes": info["memory"],
+                    "layers": info["layers"],
+                    "let_through": self._let_through,
+                }
+            )
+        except self._error as error:
+            self._leave(error)
+        self._client.close()
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,332 @@
+"""A filter in this process: alone, with fingerprints on disk that confirm it, with a JOBDIR.
+
+Three orders of work, by what the settings ask for:
+
+- plain: the filter asks and marks in one step;
+- exact: what the filter calls seen is looked up on disk, and let through if it is not there;
+- window: a request that was let through is held back for the window and then let through again.
+  Only what is let through is marked: were duplicates marked too, a page that is linked
+  everywhere would never be due.
+
+What is let through goes to the journal before the answer is given.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from scrapy import Request
+
+import petal
+from petal.scrapy.exact import Exact
+from petal.scrapy.journal import JobDir, Journal, records
+from petal.scrapy.plan import PREFIX, Plan
+from petal.scrapy.teller import Teller
+
+Keep = Callable[[bytes, Request], None]
+
+BATCH = 65_536
+# Bytes of the time, in seconds since 1970, before a fingerprint in the log of a window.
+TIME = 8
+# New requests between two looks: a wait for the disk in each takes milliseconds, and after a power
+# cut so many at most are asked again.
+STEP = 1000
+
+
+class Local:
+    """The filter of one process. `seen(fingerprint, request)` asks and marks."""
+
+    def __init__(
+        self, plan: Plan, teller: Teller, keep: Keep | None = None, jobdir: JobDir | None = None
+    ) -> None:
+        """`keep` is told of what is new before the journal is.
+
+        Raises `petal.IncompatibleError` if the JOBDIR has a filter for other settings,
+        `petal.FormatError` if what it has is damaged.
+        """
+        self._plan = plan
+        self._teller = teller
+        self._keep = keep
+        self._journal = Journal(jobdir.folder) if jobdir is not None else None
+        self._exact: Exact | None = None
+        made = self._journal.made if self._journal is not None else None
+        if made is not None:
+            self._agree(made)
+        if plan.exact:
+            self._exact = Exact(jobdir.folder / "exact.sqlite3" if jobdir is not None else None)
+        if self._journal is None or jobdir is None:
+            self._filter = _make(plan)
+        elif made is None:
+            self._filter = self._begun(self._journal, jobdir.path / "requests.seen")
+        else:
+            self._filter = self._resumed(self._journal)
+        self._add = self._filter.add
+        self._inserted: int = self._filter.inserted
+        # A fixed filter is looked at when it is full, the others when it is time.
+        self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
+        self._size = 0
+        self._layers = 0
+        self.seen: Callable[[bytes, Request], bool] = self._seen
+        if plan.window is not None:
+            self.seen = self._seen_in_window
+        elif self._exact is not None:
+            self.seen = self._seen_exactly
+        elif keep is None and self._journal is None:
+            self.seen = self._seen_in_memory
+        self._look()
+
+    # Three orders of work.
+
+    def _seen(self, fingerprint: bytes, request: Request) -> bool:
+        if self._add(fingerprint):
+            self._let_through(fingerprint, request, fingerprint)
+            return False
+        return True
+
+    def _seen_in_memory(self, fingerprint: bytes, _request: Request) -> bool:
+        # The same where nothing else is to be done: one call less.
+        if self._add(fingerprint):
+            self._inserted += 1
+            if self._inserted >= self._next:
+                self._look()
+            return False
+        return True
+
+    def _seen_exactly(self, fingerprint: bytes, request: Request) -> bool:
+        assert self._exact is not None
+        if not self._add(fingerprint):
+            if fingerprint in self._exact:
+                return True
+            self._teller.count("false_positives")
+        self._exact.add(fingerprint)
+        self._let_through(fingerprint, request, fingerprint)
+        return False
+
+    def _seen_in_window(self, fingerprint: bytes, request: Request) -> bool:
+        now = int(time.time())
+        self._filter.advance_to(now)
+        if fingerprint in self._filter:
+            return True
+        self._add(fingerprint)
+        self._let_through(fingerprint, request, now.to_bytes(TIME, "big") + fingerprint)
+        return False
+
+    def _let_through(self, fingerprint: bytes, request: Request, record: bytes) -> None:
+        """What follows when a request is new."""
+        if self._keep is not None:
+            self._keep(fingerprint, request)
+        if self._journal is not None:
+            try:
+                self._journal.write(record)
+            except OSError as error:
+                self._lose_log(error)
+        self._inserted += 1
+        if self._inserted >= self._next:
+            self._look()
+
+    # Now and then.
+
+    def _look(self) -> None:
+        """Stats, the alarm, growth, and what the journal needs."""
+        if self._plan.window is not None:
+            self._inserted = self._filter.inserted
+        if self._inserted >= self._alarm or self._overflows():
+            self._raise_alarm()
+        if self._filter.size_bytes != self._size:
+            self._tell_growth()
+        if self._journal is not None:
+            if self._journal.is_due(self._filter.size_bytes):
+                self._save(self._journal)
+            self._journal.sync()
+        self._teller.facts(self.facts())
+        self._next = min(self._alarm, self._inserted + STEP)
+
+    def _tell_growth(self) -> None:
+        """Told only where its size has changed: this reads the whole filter."""
+        first, self._size = self._size == 0, self._filter.size_bytes
+        self._layers = self._filter.info().get("layers", 1)
+        if not first:
+            words = "Duplicate filter grew to %d layers and %d bytes at %d requests"
+            self._teller.line(logging.INFO, words, self._layers, self._size, self._inserted)
+
+    def _overflows(self) -> bool:
+        """Whether a window has more than it was planned for."""
+        return self._plan.window is not None and self._inserted > self._filter.capacity
+
+    def _raise_alarm(self) -> None:
+        """Tells once that a filter is full."""
+        full, self._alarm = self._alarm, math.inf
+        if self._exact is not None or self._teller.is_set("overfull"):
+            return
+        self._teller.facts({"overfull": 1})
+        advice = "a larger one"
+        if full < math.inf:
+            advice = f"a larger one, leave {PREFIX}GROW on"
+        words = (
+            "Duplicate filter is full: %d requests, planned for %d at a rate of %g. From here on it"
+            " takes ever more new pages for seen ones and loses them without a word: begin anew with"
+            f" {PREFIX}CAPACITY or {PREFIX}MEMORY, {advice}, or set {PREFIX}EXACT"
+        )
+        parts = (self._inserted, self._filter.capacity, self._filter.rate)
+        self._teller.line(logging.ERROR, words, *parts)
+
+    def facts(self) -> dict[str, object]:
+        """Figures, by name. Cost: none that grows with the filter."""
+        return {
+            "kind": self._plan.kind,
+            "capacity": self._filter.capacity,
+            "rate": self._filter.rate,
+            "inserted": self._inserted,
+            "expected_rate": self._filter.expected_rate(self._inserted),
+            "bytes": self._filter.memory_bytes,
+            "layers": self._layers,
+        }
+
+    # The JOBDIR.
+
+    def _begun(self, journal: Journal, stock: Path) -> petal.Filter:
+        """A new filter for a JOBDIR, with what Scrapy's own filter had seen there."""
+        self._filter = _make(self._plan)
+        if stock.exists():
+            now = int(time.time()).to_bytes(TIME, "big") if self._plan.window else b""
+            number = self._replay(now + record for record in records(stock))
+            self._teller.facts({"imported": number})
+            words = "Duplicate filter took over %d requests from %s"
+            self._teller.line(logging.INFO, words, number, stock)
+        self._save(journal)
+        journal.begin(_made_for(self._plan))
+        return self._filter
+
+    def _resumed(self, journal: Journal) -> petal.Filter:
+        """The filter of a JOBDIR, with all that its log tells."""
+        path = journal.snapshot()
+        try:
+            self._filter = petal.load(path)
+        except petal.PetalError as error:
+            raise petal.FormatError(
+                f"{path}: {error}; restore it, or remove {path.parent} to begin anew"
+            ) from None
+        replayed = self._replay(journal.records())
+        self._save(journal)
+        self._teller.facts({"replayed": replayed})
+        words = "Duplicate filter resumed: %d requests, %d of them from the log of a run that ended early"
+        self._teller.line(logging.INFO, words, self._filter.inserted, replayed)
+        return self._filter
+
+    def _agree(self, made: dict[str, Any]) -> None:
+        """Refuses what cannot be gone on with, and warns of what is not as asked."""
+        asked = _made_for(self._plan)
+        for name in ("kind", "window", "exact"):
+            if made.get(name) != asked[name]:
+                raise petal.IncompatibleError(
+                    f"JOBDIR has a duplicate filter made with {name} {made.get(name)!r}, the settings"
+                    f" say {asked[name]!r}: set {PREFIX}* as they were, or take another JOBDIR"
+                )
+        if made != asked:
+            words = (
+                "Duplicate filter in JOBDIR stays as it was made: capacity %s, rate %s, memory %s;"
+                " the settings say %s, %s, %s"
+            )
+            names = ("capacity", "rate", "memory")
+            parts = [of.get(name) for of in (made, asked) for name in names]
+            self._teller.line(logging.WARNING, words, *parts)
+
+    def _replay(self, found: Iterable[bytes]) -> int:
+        """Adds records, whose number is the result."""
+        if self._plan.window is not None:
+            return self._replay_times(found)
+        number = 0
+        for batch in _batches(found):
+            self._filter.update(batch)
+            if self._exact is not None:
+                self._exact.update(batch)
+            number += len(batch)
+        return number
+
+    def _replay_times(self, found: Iterable[bytes]) -> int:
+        """The same of records that begin with their time, which come in its order."""
+        number = 0
+        for record in found:
+            self._filter.advance_to(int.from_bytes(record[:TIME], "big"))
+            self._filter.add(record[TIME:])
+            number += 1
+        return number
+
+    def _save(self, journal: Journal) -> None:
+        """A snapshot; what is on disk of the exact tier must not be behind it."""
+        if self._exact is not None:
+            self._exact.commit()
+        journal.rotate(self._filter.save)
+
+    def _lose_log(self, error: OSError) -> None:
+        """The crawl goes on: what is not in the log costs pages that are fetched twice."""
+        assert self._journal is not None
+        self._journal.give_up()
+        self._teller.count("log_errors")
+        words = (
+            "Duplicate filter cannot write its log in JOBDIR (%s): if this run is killed, the next"
+            " fetches again what follows"
+        )
+        self._teller.line(logging.ERROR, words, error)
+
+    def close(self) -> None:
+        """Saves, tells the stats, and lets go of all files."""
+        self._look()
+        if self._journal is not None:
+            self._save(self._journal)
+            self._journal.close()
+        if self._exact is not None:
+            self._exact.close()
+
+
+def _make(plan: Plan) -> petal.Filter:
+    """An empty filter.
+
+    Raises `ValueError` of a rate that cannot be, `petal.MemoryCapError` of one too large.
+    """
+    if plan.memory is None:
+        assert plan.capacity is not None
+        return _of_capacity(plan, plan.capacity)
+    low, high = 1, 2
+    if _of_capacity(plan, low).memory_bytes > plan.memory:
+        raise ValueError(f"{PREFIX}MEMORY: {plan.memory} bytes are too few for any filter")
+    while _of_capacity(plan, high).memory_bytes <= plan.memory:
+        low, high = high, 2 * high
+    # Memory that nothing was written to costs nothing, so trying is cheap.
+    while high - low > low // 1024 + 1:
+        middle = (low + high) // 2
+        if _of_capacity(plan, middle).memory_bytes <= plan.memory:
+            low = middle
+        else:
+            high = middle
+    return _of_capacity(plan, low)
+
+
+def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
+    if plan.window is not None:
+        return petal.WindowedBloomFilter(capacity, plan.rate, window=plan.window)
+    if plan.grow:
+        return petal.ScalableBloomFilter(capacity, plan.rate)
+    return petal.BloomFilter(capacity, plan.rate)
+
+
+def _made_for(plan: Plan) -> dict[str, Any]:
+    """What of the settings lasts."""
+    return {
+        "kind": plan.kind,
+        "window": plan.window,
+        "exact": plan.exact,
+        "capacity": plan.capacity,
+        "rate": plan.rate,
+        "memory": plan.memory,
+    }
+
+
+def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:
+    source = iter(found)
+    while batch := list(islice(source, BATCH)):
+        yield batch

@@ -1,0 +1,121 @@
+"""The settings of the duplicate filter, read once and checked.
+
+A setting that is misspelt, out of range, or at odds with another is a `ValueError` of one line
+before the crawl begins.
+"""
+
+import re
+from dataclasses import dataclass
+
+from scrapy.settings import BaseSettings
+
+PREFIX = "PETAL_DUPEFILTER_"
+NAMES = ("CAPACITY", "RATE", "MEMORY", "GROW", "WINDOW", "EXACT", "PENDING", "REDIS_URL", "KEY")
+
+CAPACITY = 1_000_000
+RATE = 0.0001
+KEY = "{spider}:dupefilter"
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the settings ask for.
+
+    `capacity` is in requests (`None`: as many as fit `memory` bytes), `window` in seconds.
+    """
+
+    capacity: int | None
+    rate: float
+    memory: int | None
+    grow: bool
+    window: int | None
+    exact: bool
+    pending: bool
+    redis_url: str | None
+    key: str
+
+    @property
+    def kind(self) -> str:
+        """What happens when more requests come than planned: `grow`, `fixed` or `window`."""
+        if self.window is not None:
+            return "window"
+        return "grow" if self.grow else "fixed"
+
+
+def read(settings: BaseSettings) -> Plan:
+    """The plan that a crawler's settings make.
+
+    Raises `ValueError`, naming the setting, what it must be and what it is.
+    """
+    for name in settings:
+        if str(name).startswith(PREFIX) and str(name)[len(PREFIX) :] not in NAMES:
+            known = ", ".join(NAMES)
+            raise ValueError(f"{name}: there is no such setting; behind {PREFIX} come {known}")
+    memory = _memory(settings)
+    capacity = _whole(settings, "CAPACITY")
+    window = _whole(settings, "WINDOW")
+    if memory is not None and capacity is not None:
+        raise ValueError(f"{PREFIX}MEMORY and {PREFIX}CAPACITY: one follows from the other; drop one")
+    if memory is None and capacity is None:
+        capacity = CAPACITY
+    for other, value in (("MEMORY", memory), ("WINDOW", window)):
+        if value is not None and settings.get(PREFIX + "GROW") and settings.getbool(PREFIX + "GROW"):
+            raise ValueError(f"{PREFIX}GROW and {PREFIX}{other}: such a filter does not grow; drop one")
+    grow = memory is None and window is None and settings.getbool(PREFIX + "GROW", True)
+    exact = settings.getbool(PREFIX + "EXACT", False)
+    redis_url = settings.get(PREFIX + "REDIS_URL") or None
+    for name, value in (("WINDOW", window), ("REDIS_URL", redis_url)):
+        if exact and value is not None:
+            raise ValueError(f"{PREFIX}EXACT and {PREFIX}{name}: these do not go together; drop one")
+    if redis_url is not None and memory is not None:
+        raise ValueError(f"{PREFIX}MEMORY and {PREFIX}REDIS_URL: on a server say {PREFIX}CAPACITY")
+    return Plan(
+        capacity=capacity,
+        rate=_rate(settings),
+        memory=memory,
+        grow=grow,
+        window=window,
+        exact=exact,
+        pending=settings.getbool(PREFIX + "PENDING", True),
+        redis_url=redis_url,
+        key=settings.get(PREFIX + "KEY") or KEY,
+    )
+
+
+def _whole(settings: BaseSettings, name: str) -> int | None:
+    """A whole number above 0, or `None` if it is not set."""
+    value = settings.get(PREFIX + name)
+    if value is None:
+        return None
+    try:
+        number = int(str(value).replace("_", ""))
+    except ValueError:
+        number = 0
+    if not 0 < number < 1 << 63:
+        raise ValueError(f"{PREFIX}{name}: expected a whole number above 0, found {value!r}")
+    return number
+
+
+def _rate(settings: BaseSettings) -> float:
+    value = settings.get(PREFIX + "RATE", RATE)
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        rate = 0.0
+    if not 0 < rate < 1:
+        raise ValueError(f"{PREFIX}RATE: expected a number above 0 and below 1, found {value!r}")
+    return rate
+
+
+def _memory(settings: BaseSettings) -> int | None:
+    """Bytes; `64M` and the like are understood."""
+    value = settings.get(PREFIX + "MEMORY")
+    if value is None:
+        return None
+    parts = re.fullmatch(r"([0-9_]+) *([KMG]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+    size = int(parts[1].replace("_", "")) * _UNITS[parts[2].upper()] if parts else 0
+    if not 64 <= size < 1 << 63:
+        raise ValueError(f"{PREFIX}MEMORY: expected bytes, such as 67108864 or '64M', found {value!r}")
+    return size

@@ -1,0 +1,35 @@
+"""What the filter tells: lines of Scrapy's log, and stats below `petal/dupefilter/`."""
+
+import logging
+from collections.abc import Mapping
+
+from scrapy.crawler import Crawler
+
+_logger = logging.getLogger("petal.scrapy")
+
+
+class Teller:
+    """The log and the stats of one crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        self._extra = {"spider": crawler.spider}
+        self.spider_name = crawler.spider.name if crawler.spider is not None else ""
+
+    def line(self, level: int, words: str, *parts: object) -> None:
+        """A line of the log; `level` is one of `logging`."""
+        _logger.log(level, words, *parts, extra=self._extra)
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Adds to a stat."""
+        self._stats.inc_value(f"petal/dupefilter/{name}", more)
+
+    def facts(self, facts: Mapping[str, object]) -> None:
+        """Sets stats."""
+        for name, value in facts.items():
+            self._stats.set_value(f"petal/dupefilter/{name}", value)
+
+    def is_set(self, name: str) -> bool:
+        """Whether a stat was set."""
+        return self._stats.get_value(f"petal/dupefilter/{name}") is not None

@@ -1,0 +1,35 @@
+"""A spider in a process of its own: `crawl.py URL OUT SETTINGS`; its stats go to the file OUT."""
+
+import json
+import sys
+from pathlib import Path
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+
+class Follow(scrapy.Spider):
+    """Follows every link."""
+
+    name = "follow"
+
+    def __init__(self, url: str, **words: object) -> None:
+        super().__init__(**words)
+        self.start_urls = [url + "/0"]
+
+    def parse(self, response):
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+
+def main(url: str, out: str, settings: str) -> None:
+    plain = {"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
+    process = CrawlerProcess(plain | json.loads(settings))
+    crawler = process.create_crawler(Follow)
+    process.crawl(crawler, url=url)
+    process.start()
+    Path(out).write_text(json.dumps(crawler.stats.get_stats(), default=str))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,158 @@
+"""Spiders that share a filter on a real Redis with petal's module.
+
+They need `PETAL_PEERS`, the folder that `cargo x peers` fills, and the module, which is
+`PETAL_MODULE` or what `cargo build -p petal-redis` made.
+"""
+
+import logging
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import redis
+from conftest import CLASS, number
+
+import petal
+
+PEERS = os.environ.get("PETAL_PEERS")
+ROOT = Path(__file__).parents[4]
+MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
+
+pytestmark = [
+    pytest.mark.skipif(not PEERS, reason="PETAL_PEERS is not set"),
+    pytest.mark.timeout(400),
+]
+
+
+class Server:
+    """A Redis on a port of its own, which keeps nothing."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        plain = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+        self.command = [f"{PEERS}/bin/redis-server", *plain, *words]
+        self.client = redis.Redis.from_url(self.url)
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        for _ in range(1000):
+            try:
+                self.client.ping()
+                return
+            except redis.ConnectionError:
+                time.sleep(0.01)
+        raise AssertionError("the server did not start")
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def calls(self, command: str) -> int:
+        return self.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0)
+
+
+@pytest.fixture
+def server(tmp_path):
+    made = Server(tmp_path, "--loadmodule", str(MODULE))
+    yield made
+    made.stop()
+
+
+def test_two_spiders_visit_every_page_once_in_all(site, crawl, server):
+    words = CLASS | {"PETAL_DUPEFILTER_REDIS_URL": server.url, "PETAL_DUPEFILTER_KEY": "fleet"}
+    both = [crawl(**words), crawl(**words)]
+    stats = [one.stats() for one in both]
+    visits = site.forget()
+    assert visits.pop(0) <= 2 + 1
+    assert visits == {page: 1 for page in range(1, site.pages)}
+    assert max(one["petal/dupefilter/inserted"] for one in stats) == site.pages
+    assert sum(one["petal/dupefilter/let_through"] for one in stats) == site.pages
+
+
+def test_filters_with_one_key_are_one(ask, server):
+    one, other = ask(REDIS_URL=server.url), ask(REDIS_URL=server.url)
+    assert server.client.exists("bare:dupefilter")
+    assert one.new(range(0, 100)) == list(range(0, 100))
+    assert other.new(range(50, 150)) == list(range(100, 150))
+    assert server.calls("bf.add") == 200
+    one.close()
+    other.close()
+    assert one.stat("inserted") == 150
+    assert one.stat("let_through") == 100
+
+
+def test_a_key_of_another_kind_is_refused(ask, server):
+    ask(REDIS_URL=server.url).close()
+    with pytest.raises(petal.IncompatibleError, match="of kind grow, window None; the settings say"):
+        ask(REDIS_URL=server.url, WINDOW=60)
+    ask(REDIS_URL=server.url, WINDOW=60, KEY="{spider}:week").close()
+    assert server.client.exists("bare:week")
+    with pytest.raises(petal.IncompatibleError, match="of kind window, window 60"):
+        ask(REDIS_URL=server.url, WINDOW=90, KEY="{spider}:week")
+    server.client.set("text", "no filter")
+    with pytest.raises(redis.ResponseError, match="127.0.0.1:.*, key text"):
+        ask(REDIS_URL=server.url, KEY="text")
+
+
+def test_rates_are_sent_as_the_server_reads_them(ask, server):
+    asked = ask(REDIS_URL=server.url, RATE="1e-06", GROW=False)
+    asked.close()
+    assert asked.stat("rate") == 1e-6
+    assert asked.stat("kind") == "fixed"
+
+
+def test_a_window_forgets_and_asking_does_not_renew(ask, server):
+    asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=1000)
+    key = "bare:dupefilter"
+    hours_ago = int((time.time() - 2 * 3600) * 1000)
+    prints = [asked.filter._fingerprint(number(at)) for at in range(10)]
+    server.client.execute_command("PETAL.SEENAT", key, hours_ago, *prints)
+    assert asked.new(range(20)) == list(range(20))
+    marked = server.calls("petal.seen")
+    assert asked.new(range(20)) == []
+    assert server.calls("petal.seen") == marked == 20
+    asked.close()
+
+
+def test_without_the_server_a_spider_goes_on_alone_and_ends(ask, server, caplog, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
+    asked = ask(REDIS_URL=server.url)
+    assert asked.new(range(10)) == list(range(10))
+    server.stop()
+    # What it had let through counts as new once more, and then no more.
+    assert asked.new(range(20)) == list(range(20))
+    assert asked.new(range(20)) == []
+    assert asked.stat("alone") >= 20 and asked.stat("server_errors") > 0
+    errors = [line for line in caplog.records if line.levelno == logging.ERROR]
+    assert len(errors) == 1 and "the server failed" in errors[0].getMessage()
+    server.start()
+    server.client.execute_command("PETAL.RESERVE", "bare:dupefilter", "0.001", 1000)
+    assert asked.new(range(30)) == list(range(20, 30))
+    assert server.client.execute_command("BF.CARD", "bare:dupefilter") == 10
+    asked.close()
+
+
+def test_a_full_filter_on_the_server_loses_nothing(ask, server, caplog, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
+    asked = ask(REDIS_URL=server.url, GROW=False, CAPACITY=100, RATE=0.0001)
+    assert len(asked.new(range(200))) >= 199
+    assert "filter is full" in caplog.text
+    asked.close()
+
+
+def test_a_server_without_the_module_and_none_at_all_are_told(ask, tmp_path):
+    plain = Server(tmp_path)
+    try:
+        with pytest.raises(redis.ResponseError, match="has not petal's module"):
+            ask(REDIS_URL=plain.url)
+    finally:
+        plain.stop()
+    with pytest.raises(redis.ConnectionError):
+        ask(REDIS_URL=plain.url)

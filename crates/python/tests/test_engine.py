@@ -1,0 +1,275 @@
+"""Set operations on files: the same answers as sets of Python, and the same bytes as the program."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+import petal
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """The program `petal`, as the tests of the workspace build it."""
+    subprocess.run(["cargo", "build", "--quiet", "--package", "petal-cli"], cwd=ROOT, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "petal"
+
+
+def lines(random_: random.Random, count: int, kinds: int) -> list[bytes]:
+    """Lines of which many come again: some empty, some not UTF-8."""
+    return [b"\xff" * (n % 5) + b"%d" % n if n else b"" for n in random_.choices(range(kinds), k=count)]
+
+
+def write(path: Path, what: list[bytes], delimiter: bytes = b"\n", ended: bool = True) -> Path:
+    path.write_bytes(delimiter.join(what) + (delimiter if ended and what else b""))
+    return path
+
+
+def distinct(what: list[bytes]) -> list[bytes]:
+    return list(dict.fromkeys(what))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_verbs_equal_sets_of_python(tmp_path: Path, seed: int):
+    random_ = random.Random(seed)
+    delimiter = b"\n" if seed % 2 else b"\0"
+    texts = [lines(random_, random_.choice([0, 1, 50, 5000]), 3000) for _ in range(3)]
+    # An empty last line without its end is no line.
+    texts = [text + [b"last"] if text else text for text in texts]
+    a, b, c = (
+        write(tmp_path / name, text, delimiter, ended=seed % 3 > 0)
+        for name, text in zip("abc", texts, strict=True)
+    )
+    told = {"delimiter": delimiter, "memory": "8M"}
+    in_b, in_c = set(texts[1]), set(texts[2])
+    both = [line for line in distinct(texts[0]) if line in in_b and line in in_c]
+    neither = [line for line in distinct(texts[0]) if line not in in_b and line not in in_c]
+    assert list(petal.common(a, b, c, **told)) == both
+    assert list(petal.diff(a, b, c, **told)) == neither
+    assert list(petal.diff(a, [b, c], **told)) == neither
+    assert list(petal.dedup(a, [b, c], **told)) == distinct(sum(texts, []))
+    assert list(petal.common([a, b], c, **told)) == [
+        line for line in distinct(texts[0] + texts[1]) if line in in_c
+    ]
+
+
+def test_a_report_has_lines_and_numbers(tmp_path: Path):
+    a = write(tmp_path / "a", [b"cherry", b"apple", b"plum", b"apple"])
+    b = write(tmp_path / "b", [b"apple", b"fig", b"cherry"])
+    report = petal.common(str(a), b)
+    assert len(report) == report.kept == 2 and report.first_lines == 4
+    assert list(report) == list(report) == [b"cherry", b"apple"]
+    # Two loops at a time.
+    assert list(zip(report, report, strict=True)) == [(b"cherry",) * 2, (b"apple",) * 2]
+    assert report.wrong == 0 and report.seconds > 0 and report.phases[-1].lines == 4
+    assert "kept=2" in repr(report)
+    assert json.loads(json.dumps(report.as_dict()))["kept"] == 2
+    counted = petal.common(a, b, count=True)
+    assert len(counted) == 2
+    with pytest.raises(petal.UnsupportedError, match="were counted"):
+        iter(counted)
+    # An empty answer is a report all the same.
+    assert petal.diff(b, b) and list(petal.diff(b, b)) == []
+
+
+def test_long_lines_come_whole(tmp_path: Path):
+    long = [b"x" * 3_000_000, b"", b"y" * 700_000, b"z"]
+    assert list(petal.dedup(write(tmp_path / "a", long))) == long
+
+
+def test_the_file_of_a_report_goes_with_it(tmp_path: Path):
+    a = write(tmp_path / "a", [b"1"])
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        list(petal.dedup(a))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_outputs_are_the_programs_bytes(tmp_path: Path, program: Path):
+    random_ = random.Random(7)
+    a = write(tmp_path / "a", lines(random_, 30_000, 20_000), ended=False)
+    b = write(tmp_path / "b", lines(random_, 30_000, 20_000))
+    for verb in ["common", "diff"]:
+        subprocess.run([program, verb, a, b, "-o", tmp_path / "told"], check=True)
+        getattr(petal, verb)(a, b, out=tmp_path / "out", memory="8M")
+        assert (tmp_path / "out").read_bytes() == (tmp_path / "told").read_bytes(), verb
+    dupes = ["--dupes-output", tmp_path / "told.rest"]
+    subprocess.run([program, "dedup", a, b, "-o", tmp_path / "told", *dupes], check=True)
+    with open(tmp_path / "out", "wb") as out:
+        petal.dedup(a, b, out=out, rest=tmp_path / "rest")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "told").read_bytes()
+    assert (tmp_path / "rest").read_bytes() == (tmp_path / "told.rest").read_bytes()
+
+
+BUILDS = [
+    ({}, []),
+    ({"capacity": 50_000, "rate": 1e-4, "seed": 5}, ["-n5e4", "-p1e-4", "--seed=5"]),
+    ({"memory": "64K"}, ["-m64K"]),
+    ({"memory": "100M"}, ["-m100M"]),
+    ({"type": "classic"}, ["--type=classic"]),
+    ({"type": "counting", "width": 3}, ["--type=counting", "--width=3"]),
+    ({"type": "counting-classic"}, ["--type=counting-classic"]),
+    ({"type": "quotient"}, ["--type=quotient"]),
+    ({"type": "quotient", "max_capacity": 10**6}, ["--up-to=1e6"]),
+    ({"type": "scalable"}, ["--growing"]),
+    ({"type": "scalable", "capacity": 1000}, ["--growing", "-n1000"]),
+    ({"type": "windowed", "last": 4000}, ["--last=4000"]),
+    ({"type": "static", "rate": 1e-3}, ["--type=static", "-p1e-3"]),
+    ({"type": "wide", "rate": 1e-25}, ["--type=wide", "-p1e-25"]),
+]
+
+
+@pytest.mark.parametrize(("told", "words"), BUILDS, ids=lambda part: "".join(map(str, part)))
+def test_filters_are_the_programs_bytes(tmp_path: Path, program: Path, told: dict, words: list):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(20_000)])
+    subprocess.run([program, "build", a, "-q", "-o", tmp_path / "told", *words], check=True)
+    report = petal.build(a, tmp_path / "out", **told)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "told").read_bytes()
+    assert report.first_lines == 20_000 and report.kept <= 20_000
+
+
+def test_a_cascade_is_never_wrong(tmp_path: Path, program: Path):
+    a = write(tmp_path / "a", [b"in %d" % n for n in range(5000)])
+    b = write(tmp_path / "b", [b"out %d" % n for n in range(20_000)])
+    petal.build(a, tmp_path / "f", type="cascade", not_in=b)
+    subprocess.run([program, "build", a, "--not-in", b, "-o", tmp_path / "told"], check=True)
+    assert (tmp_path / "f").read_bytes() == (tmp_path / "told").read_bytes()
+    assert petal.check(tmp_path / "f", [a, b], count=True).kept == 5000
+    with pytest.raises(ValueError, match="not_in=: 5000 of its lines"):
+        petal.build(a, tmp_path / "g", type="cascade", not_in=a)
+
+
+def test_a_window_of_time_is_the_programs(tmp_path: Path, program: Path):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(1000)])
+    petal.build(a, tmp_path / "f", type="windowed", window=3600)
+    run = [program, "check", "-c", tmp_path / "f", a]
+    assert subprocess.run(run, check=True, capture_output=True).stdout == b"1000\n"
+    assert petal.check(tmp_path / "f", a, count=True).kept == 1000
+    late = subprocess.run([*run, "--now", "99999999999"], capture_output=True)
+    assert late.stdout == b"0\n"
+
+
+def test_check_asks_files_and_objects(tmp_path: Path, program: Path):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(3000)])
+    b = write(tmp_path / "b", [b"line %d" % n for n in range(2000, 6000)])
+    allow = write(tmp_path / "allow", [b"line 2001", b"line 9"])
+    petal.build(a, tmp_path / "f", rate=1e-6)
+    for invert, words in [(False, []), (True, ["-v"])]:
+        run = [program, "check", tmp_path / "f", b, "--allow", allow, *words]
+        told = subprocess.run(run, check=True, capture_output=True).stdout
+        for asked in [tmp_path / "f", petal.open(tmp_path / "f"), petal.load(tmp_path / "f")]:
+            report = petal.check(asked, b, invert=invert, allow=allow)
+            assert b"".join(line + b"\n" for line in report) == told
+            assert report.first_lines == 4000 and report.kept == told.count(b"\n")
+
+
+def test_check_asks_filters_of_other_programs(tmp_path: Path, program: Path):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(3000)])
+    b = write(tmp_path / "b", [b"line %d" % n for n in range(2000, 9000)])
+    subprocess.run([program, "build", "--format", "guava", a, "-o", tmp_path / "f"], check=True)
+    told = subprocess.run([program, "check", tmp_path / "f", b], check=True, capture_output=True)
+    assert b"".join(line + b"\n" for line in petal.check(tmp_path / "f", b)) == told.stdout
+    assert 1000 <= told.stdout.count(b"\n") < 2000
+
+
+def test_a_filter_may_be_changed_while_it_is_asked(tmp_path: Path):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(200_000)])
+    seen = petal.BloomFilter(300_000)
+    # Called in this thread, while the job has the filter: neither may wait for the other.
+    report = petal.check(seen, a, count=True, progress=lambda *_: seen.add("more"))
+    assert report.first_lines == 200_000 and "more" in seen
+
+
+def test_packed_inputs(tmp_path: Path):
+    text = [b"line %d" % n for n in range(50_000)]
+    a, b = write(tmp_path / "a", text), write(tmp_path / "b", text[::3])
+    packed = tmp_path / "a.gz"
+    packed.write_bytes(gzip.compress(a.read_bytes()))
+    assert list(petal.common(packed, b)) == text[::3]
+    assert list(petal.diff(a, packed)) == []
+    if zstd := shutil.which("zstd"):
+        subprocess.run([zstd, "-q", b], check=True)
+        assert list(petal.common(packed, tmp_path / "b.zst")) == text[::3]
+
+
+def test_a_pipe_is_an_input(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"b\na\nb\n",))
+    writer.start()
+    assert list(petal.common(pipe, write(tmp_path / "a", [b"b"]))) == [b"b"]
+    writer.join()
+    with pytest.raises(ValueError, match="capacity=: an input that can be read only once"):
+        writer = threading.Thread(target=pipe.write_bytes, args=(b"b\n",))
+        writer.start()
+        try:
+            petal.build(pipe, tmp_path / "f")
+        finally:
+            os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+            writer.join(timeout=1)
+
+
+def test_approximate_answers(tmp_path: Path):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(50_000)])
+    b = write(tmp_path / "b", [b"line %d" % n for n in range(0, 100_000, 2)])
+    exact = set(petal.common(a, b))
+    report = petal.common(a, b, approx=True, rate=0.01)
+    found = set(report)
+    # Never a line lost; 25,000 others are asked at 1 %: six times the deviation of 16 at most.
+    assert exact < found and len(found - exact) < 250 + 100
+    assert 100 < report.wrong < 400 and report.strategy == "approximate"
+
+
+def test_two_jobs_at_once(tmp_path: Path):
+    texts = [[b"%d %d" % (job, n) for n in range(100_000)] for job in range(2)]
+    files = [write(tmp_path / str(job), text + text) for job, text in enumerate(texts)]
+    answers: dict[int, list[bytes]] = {}
+
+    def job(number: int) -> None:
+        answers[number] = list(petal.dedup(files[number], memory="8M"))
+
+    threads = [threading.Thread(target=job, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers[0] == texts[0] and answers[1] == texts[1]
+
+
+def test_work_goes_on_where_it_was_left(tmp_path: Path):
+    a = write(tmp_path / "a", [b"line %d" % n for n in range(600_000)])
+    b = write(tmp_path / "b", [b"line %d" % n for n in range(0, 1_200_000, 2)])
+    work = tmp_path / "work"
+    told = {"memory": "8M", "work_dir": work}
+
+    def stop(phase: str, done: int, total: int | None) -> None:
+        if (work / "petal.journal").exists() and phase == "filtering" and done == total:
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        petal.common(a, b, progress=stop, **told)
+    with pytest.raises(ValueError, match="work_dir= .*resume=True"):
+        petal.common(a, b, **told)
+    report = petal.common(a, b, resume=True, **told)
+    assert report.resumed > 0 and report.kept == 300_000
+    assert not work.exists()
+
+
+def test_what_the_docs_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    text = (ROOT / "docs" / "python-files.md").read_text()
+    blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
+    assert len(blocks) == 3
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks:
+        if "tqdm" in block:
+            pytest.importorskip("tqdm")
+        exec(compile(block, "python-files.md", "exec"), names)

@@ -1,0 +1,213 @@
+"""What goes wrong in the file engine: one clear line, the right exception, nothing half written."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import petal
+
+
+@pytest.fixture
+def a(tmp_path: Path) -> Path:
+    (tmp_path / "a").write_bytes(b"cherry\napple\nplum\n")
+    return tmp_path / "a"
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """Some 20 MB: work for a moment, and in 8 MiB of memory with a file beside."""
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.writelines(b"line number %012d\n" % n for n in range(700_000))
+    return path
+
+
+TROUBLE: list[tuple[Callable[[Path, Path], object], type[Exception], str]] = [
+    (lambda a, d: petal.common(a, d / "no"), petal.InputError, "no: cannot read: no such file"),
+    (lambda a, d: petal.common(a, d), petal.InputError, "is a directory, expected a file of lines"),
+    (lambda a, d: petal.dedup(a, out=d), petal.InputError, "is a directory, expected a file"),
+    (lambda a, d: petal.dedup(a, out=d / "no/x"), petal.InputError, "no/x: cannot write: no such"),
+    (lambda a, d: petal.dedup(a, out="/dev/full"), petal.InputError, "no space left; .* out="),
+    (lambda a, d: petal.build(a, "/dev/full"), petal.InputError, "out=: cannot write: no space"),
+    (lambda a, d: petal.dedup(a, out=a), ValueError, "is the same file as the input"),
+    (
+        lambda a, d: petal.dedup(a, out=d / "x", rest=d / "../" / d.name / "x"),
+        ValueError,
+        "named for two outputs",
+    ),
+    (lambda a, d: petal.dedup(a, out=3), TypeError, "out=: expected a path or a file open for"),
+    (lambda a, d: petal.dedup(a, out=io.StringIO()), TypeError, "string argument expected"),
+    (lambda a, d: petal.dedup(a, out=d / "x", count=True), ValueError, "count=True: lines are"),
+    (lambda a, d: petal.dedup(a, memory="1M"), petal.MemoryCapError, "memory=: 1 MiB is too lit"),
+    (lambda a, d: petal.dedup(a, memory="4"), ValueError, "memory=: '4' has no unit; write 4M"),
+    (lambda a, d: petal.dedup(a, memory="4X"), ValueError, "memory=: '4X' is no size; write a num"),
+    (lambda a, d: petal.dedup(a, memory="0%"), ValueError, "memory=: '0%' is no share of memory"),
+    (lambda a, d: petal.dedup(a, memory=-1), ValueError, "memory=: expected a whole number from 0"),
+    (lambda a, d: petal.dedup(a, memory=1e9), ValueError, "memory=: expected a whole number from"),
+    (lambda a, d: petal.dedup(a, jobs=0), ValueError, "jobs=: expected a whole number from 1"),
+    (lambda a, d: petal.dedup(a, delimiter=b""), ValueError, "delimiter=: expected one byte, fou"),
+    (lambda a, d: petal.dedup(a, temp_dir=d / "no"), petal.InputError, "name another temp_dir="),
+    (lambda a, d: petal.dedup(a, resume=True), ValueError, "say with work_dir="),
+    (lambda a, d: petal.dedup(a, rate=0.1), ValueError, "add approx=True"),
+    (lambda a, d: petal.dedup(a, approx=True, rate=2.0), ValueError, "rate"),
+    (lambda a, d: petal.dedup(), TypeError, "expected at least one file"),
+    (lambda a, d: petal.dedup([]), ValueError, "found an empty list"),
+    (lambda a, d: petal.common(a), TypeError, "expected at least two files"),
+    (lambda a, d: petal.build(a, d / "f", type="x"), ValueError, 'type=: no type "x"; one of blo'),
+    (lambda a, d: petal.build(a, d / "f", width=3), ValueError, "width=: a filter of type bloom"),
+    (lambda a, d: petal.build(a, d / "f", type="windowed"), ValueError, "window= .* or last="),
+    (lambda a, d: petal.build(a, d / "f", type="cascade"), ValueError, "not_in="),
+    (lambda a, d: petal.build(a, d / "f", type="static", capacity=9), ValueError, "capacity=: a st"),
+    (lambda a, d: petal.build(a, d / "f", type="static", memory="1G"), ValueError, "memory=: alone"),
+    (lambda a, d: petal.build(a, d / "f", rate=1.5), ValueError, "1.5"),
+    (lambda a, d: petal.build(a, d / "f", capacity=0), ValueError, "capacity=: expected a whole"),
+    (
+        lambda a, d: petal.build(a, d / "f", capacity=10**6, rate=0.01, memory="1M"),
+        petal.MemoryCapError,
+        "1000000 keys at a rate of 0.01 take 1.2 MiB, more than 1 MiB, memory=; raise memory=",
+    ),
+    (lambda a, d: petal.check(a, a), petal.PetalError, "a: "),
+    (lambda a, d: petal.check(d / "no", a), petal.InputError, "no: cannot read"),
+    (lambda a, d: petal.check(petal.BloomFilter(9), d / "no"), petal.InputError, "no: cannot read"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), TROUBLE, ids=[case[2] for case in TROUBLE])
+def test_trouble_is_one_clear_line(tmp_path: Path, a: Path, call, kind, words: str):
+    with pytest.raises(kind, match=words) as raised:
+        call(a, tmp_path)
+    assert "\n" not in str(raised.value) and not isinstance(raised.value, SystemError)
+    assert sorted(os.listdir(tmp_path)) == ["a"], "something half written is left"
+    # Nothing of the program's command line in it.
+    assert not any(word in f" {raised.value} " for word in [" -m", " -o ", " -T", "-p:", "os error"])
+
+
+def test_a_filter_that_is_full_says_so(tmp_path: Path, large: Path):
+    with pytest.raises(petal.FullError, match="raise capacity="):
+        petal.build(large, tmp_path / "f", type="quotient", capacity=1000)
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_line_that_is_too_long_says_where(tmp_path: Path):
+    (tmp_path / "a").write_bytes(b"short\n" + b"x" * 5_000_000)
+    with pytest.raises(petal.InputError, match='at byte 6 is longer than .*raise memory=.*delimi'):
+        petal.dedup(tmp_path / "a", memory="8M")
+
+
+def test_what_python_raises_ends_the_job(tmp_path: Path, large: Path):
+    class Breaks:
+        calls = 0
+
+        def write(self, data: bytes) -> None:
+            self.calls += 1
+            raise ArithmeticError("no more")
+
+    breaks = Breaks()
+    with pytest.raises(ArithmeticError, match="no more"):
+        petal.dedup(large, out=breaks)
+    assert breaks.calls == 1
+
+    def progress(phase: str, done: int, total: int | None) -> None:
+        raise KeyError(phase)
+
+    with pytest.raises(KeyError):
+        petal.dedup(large, out=tmp_path / "out", progress=progress)
+    assert sorted(os.listdir(tmp_path)) == ["large"]
+
+
+def test_progress_tells_every_phase_from_none_to_all(large: Path):
+    told: list[tuple[str, int, int | None]] = []
+    petal.common(large, large, memory="8M", progress=lambda *words: told.append(words))
+    phases = list(dict.fromkeys(what for what, _, _ in told))
+    assert len(phases) >= 2
+    for phase in phases:
+        ends = [(done, total) for what, done, total in told if what == phase]
+        assert ends[0][0] == 0
+        # Phases that read all of an input; others skip what holds nothing to print.
+        done, total = ends[-1]
+        assert total is None or done <= total
+    first = [(done, total) for what, done, total in told if what == phases[0]]
+    assert first[-1] == (large.stat().st_size,) * 2
+
+
+def test_a_file_that_takes_a_little_gets_all(large: Path):
+    class Slow(io.RawIOBase):
+        got = b""
+
+        def write(self, data: bytes) -> int:
+            self.got += data[:50_000]
+            return min(len(data), 50_000)
+
+    slow = Slow()
+    petal.dedup(large, out=slow)
+    assert slow.got == large.read_bytes()
+
+
+def test_an_output_keeps_its_permissions_and_its_link(tmp_path: Path, a: Path):
+    (tmp_path / "old").write_bytes(b"old")
+    (tmp_path / "old").chmod(0o640)
+    (tmp_path / "link").symlink_to("old")
+    petal.dedup(a, out=tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "old").read_bytes() == a.read_bytes()
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o640
+    mask = os.umask(0o022)
+    os.umask(mask)
+    petal.dedup(a, out=tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def python(code: str, *words: object, **told) -> subprocess.Popen:
+    code = textwrap.dedent(code)
+    run = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **told)
+
+
+def test_ctrl_c_ends_the_job(tmp_path: Path):
+    # Lines without end: without a way to be cancelled the job would go on for ever.
+    job = python(
+        """
+        import sys, threading, petal
+        told = {"temp_dir": sys.argv[3], "memory": "8M", "delimiter": b"\\0"}
+        progress = lambda phase, done, total: print(phase, flush=True)
+        try:
+            petal.dedup(sys.argv[1], out=sys.argv[2], progress=progress, **told)
+        except KeyboardInterrupt:
+            print("interrupted", threading.active_count())
+            raise
+        """,
+        "/dev/zero",
+        tmp_path / "out",
+        tmp_path,
+    )
+    assert job.stdout is not None
+    job.stdout.readline()
+    job.send_signal(signal.SIGINT)
+    out, err = job.communicate(timeout=60)
+    assert b"interrupted 1" in out and b"KeyboardInterrupt" in err
+    assert os.listdir(tmp_path) == []
+
+
+def test_memory_stays_under_the_cap(tmp_path: Path, large: Path):
+    other = tmp_path / "other"
+    with other.open("wb") as file:
+        file.writelines(b"line number %012d\n" % n for n in range(350_000, 1_050_000))
+    code = """
+        import resource, sys, petal
+        peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        before = peak()
+        for verb in petal.common, petal.diff:
+            assert sum(1 for _ in verb(sys.argv[1], sys.argv[2], memory="16M")) == 350_000
+        print(peak() - before)
+    """
+    job = python(code, large, other)
+    out, err = job.communicate(timeout=60)
+    assert job.returncode == 0, err
+    # The cap, and the engine's own slack.
+    assert int(out) <= (16 << 20) + (16 << 20), int(out) >> 20
