@@ -25,7 +25,8 @@ pub(crate) fn bench(args: &[&str]) -> Result {
     let rival = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "rbloom==1.5.4"];
     Step::program(&python, &rival).run()?;
     Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
-    let tools = ["build", "--release", "--package", "petal-bench", "--bin", "urls", "--bin", "batch"];
+    let tools =
+        ["build", "--release", "--package", "petal-bench", "--bin", "urls", "--bin", "batch"];
     Step::cargo(&tools).run()?;
     Step::program(&python, &[&["crates/python/bench/main.py"], args].concat()).run()
 }

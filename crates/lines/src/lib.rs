@@ -70,6 +70,7 @@ pub use error::{Error, Names, Result, readable_size};
 pub use exact::{Forecast, Sampled, forget_work};
 pub use exceptions::Exceptions;
 pub use filters::{Check, Checked, Filled, Removed, check, count_lines, fill, hashes, remove};
+pub use fingerprint::fingerprints;
 pub use input::Source;
 pub use judge::Verb;
 pub use ledger::Ledger;

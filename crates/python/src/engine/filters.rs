@@ -22,7 +22,7 @@ use crate::held::{Held, Keyer};
 
 /// What filters built from lines say of themselves, as the program has it. No time and no names:
 /// the same lines give the same file.
-const METADATA: &str = concat!(
+pub(crate) const METADATA: &str = concat!(
     r#"{"producer":"petal "#,
     env!("CARGO_PKG_VERSION"),
     r#"","keys":"lines as bytes, without their delimiter"}"#
