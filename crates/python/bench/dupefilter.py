@@ -74,10 +74,12 @@ def asked(seen, requests: list[bytes]) -> tuple[float, int]:
 def work(name: str, requests: int, turns: int, line: Connection) -> None:
     """One filter: a turn whenever it is told to, then its row."""
     made = opened(name, requests)
+    each = requests // turns
+    # Memory that a turn's fingerprints take, and Python keeps, is no filter's.
+    fingerprints(0, each)
     gc.collect()
     before = resident()
     new, again, wrong = [], [], 0
-    each = requests // turns
     for turn in range(turns):
         line.recv()
         nanoseconds, held = asked(made.request_seen, fingerprints(turn, each))
