@@ -103,9 +103,10 @@ def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
     names = _paths(paths)
     cut = ranges.split(names, size or RANGE_BYTES)
     if size is None and len(cut) < slots * TASKS:
-        each = sum(end - start for _, _, start, end in cut) // (slots * TASKS)
+        each = -(-sum(end - start for _, _, start, end in cut) // (slots * TASKS))
         cut = ranges.split(names, max(each, _LEAST_RANGE))
-    return cut
+    # Paths are larger than their names where they travel.
+    return [(number, os.fspath(path), start, end) for number, path, start, end in cut]
 
 
 def _folder(path: Folder, option: str) -> Path:
