@@ -12,6 +12,7 @@
 //!
 //! Arguments out of range are a plain `ValueError`, keys of a wrong type a `TypeError`.
 
+use std::io;
 use std::path::Path;
 
 use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyTypeError, PyValueError};
@@ -77,7 +78,9 @@ impl Kind {
             Self::Full => vec![root()?],
             Self::Format | Self::Incompatible => vec![root()?, py.get_type::<PyValueError>()],
             Self::Unsupported => vec![root()?, py.get_type::<PyTypeError>()],
-            Self::MemoryCap => vec![root()?, py.get_type::<PyMemoryError>()],
+            // In this order: else it is made as its first base is, and found by the other's
+            // `__new__`, which refuses. Dask unpickles by that.
+            Self::MemoryCap => vec![py.get_type::<PyMemoryError>(), root()?],
             Self::Input => vec![root()?, py.get_type::<PyOSError>()],
         };
         let (name, doc) = self.name_and_doc();
@@ -178,6 +181,25 @@ const NAMES: petal_lines::Names = petal_lines::Names {
     resume: "resume=True",
     null: r#"delimiter=b"\0""#,
 };
+
+/// The error of a file that cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
+    Kind::Input.with(format_args!("{}: cannot write: {}", path.display(), plain(error)))
+}
+
+/// The error of a file that cannot be read.
+pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> PyErr {
+    Kind::Input.with(format_args!("{}: cannot read: {}", path.display(), plain(error)))
+}
+
+/// An error of the system in its own words: without Rust's `(os error N)`, and without the name
+/// of a file aside, which tells nobody anything.
+pub(crate) fn plain(error: &io::Error) -> String {
+    let within = error.get_ref().and_then(|error| error.source());
+    let error = within.and_then(|error| error.downcast_ref()).unwrap_or(error);
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
 
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{Kind, Raise};
+use crate::error::{Kind, Raise, cannot_read};
 use crate::filter;
 use crate::held::{Held, Place};
 
@@ -100,7 +100,7 @@ fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyRe
         let mut file = BufReader::with_capacity(1 << 20, file(&path)?);
         let mut start = Vec::new();
         let read = file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start);
-        read.map_err(|error| input(&path, &error))?;
+        read.map_err(|error| cannot_read(&path, &error))?;
         let foreign = told.is_foreign(&start);
         read_held(start.chain(file), told, foreign, |error| error.of(&path))
     })?;
@@ -184,18 +184,14 @@ pub(crate) fn map(path: &Path) -> PyResult<Mapped> {
 
 /// Opens a regular file: a FIFO would wait for its writer.
 fn file(path: &Path) -> PyResult<File> {
-    let data = std::fs::metadata(path).map_err(|error| input(path, &error))?;
+    let data = std::fs::metadata(path).map_err(|error| cannot_read(path, &error))?;
     if !data.is_file() {
         let what = if data.is_dir() { "a directory" } else { "no regular file" };
         return Err(
             Kind::Input.with(format_args!("{}: is {what}, expected a filter file", path.display()))
         );
     }
-    File::open(path).map_err(|error| input(path, &error))
-}
-
-fn input(path: &Path, error: &std::io::Error) -> PyErr {
-    Kind::Input.with(format_args!("{}: cannot read: {error}", path.display()))
+    File::open(path).map_err(|error| cannot_read(path, &error))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,7 +3,7 @@
 //!
 //! A range is a tuple `(number, path, start, end)`, settings are `(memory, jobs, temp_dir,
 //! delimiter)`, keys of a job are bytes, paths are str; answers are dicts of numbers. Filters are
-//! named by their files, which are mapped. The driver that puts these together is
+//! named by their files, which are mapped; their sizes are tuples `(bytes, keys, rate)`. The driver that puts these together is
 //! `petal/_jobs.py`, the tasks are in `petal/_tasks.py`.
 //!
 //! All of them work without the interpreter's lock.
@@ -17,11 +17,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::engine::METADATA;
 use crate::error::Raise;
 use crate::open::map;
 
 type PlainRange = (u64, PathBuf, u64, u64);
 type PlainSettings = (u64, usize, Option<PathBuf>, u8);
+type PlainSize = (u64, u64, Option<f64>);
 type PlainPartial = (PathBuf, Option<PathBuf>);
 
 fn settings((memory, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'static> {
@@ -42,16 +44,22 @@ fn partial((seen, twice): PlainPartial) -> Partial {
     Partial { seen, twice }
 }
 
-fn size((bytes, keys): (u64, u64)) -> Size {
-    Size { bytes, keys }
+fn size((bytes, keys, rate): PlainSize) -> Size {
+    Size { bytes, keys, rate }
 }
 
-/// Filters in files, mapped.
+/// Filters in files, mapped. Every byte is examined: a bit that was lost on the way is a line lost.
 struct Filters(Vec<AnyFilter<Mapped>>);
 
 impl Filters {
     fn open(paths: &[PathBuf]) -> PyResult<Self> {
-        let open = |path: &PathBuf| AnyFilter::open_mapped(map(path)?).map_err(Raise::raise);
+        let open = |path: &PathBuf| {
+            let sound = AnyFilter::open_mapped(map(path)?).and_then(|filter| {
+                filter.verify()?;
+                Ok(filter)
+            });
+            sound.map_err(|error| error.raise_of(path))
+        };
         Ok(Self(paths.iter().map(open).collect::<PyResult<_>>()?))
     }
 
@@ -102,17 +110,18 @@ fn split(py: Python<'_>, paths: Vec<PathBuf>, size: u64) -> PyResult<Vec<PlainRa
     Ok(ranges.into_iter().map(plain).collect())
 }
 
-/// Estimates of the lines of ranges: `filter_bytes` for all of them within the memory.
+/// Keys that everybody knows, for filters that everybody may ask.
 #[pyfunction]
-#[pyo3(signature = (settings, ranges, rate=None))]
-fn plan(
-    py: Python<'_>,
-    settings: PlainSettings,
-    ranges: Vec<PlainRange>,
-    rate: Option<f64>,
-) -> PyResult<Py<PyDict>> {
+fn public_keys(py: Python<'_>) -> Py<PyBytes> {
+    PyBytes::new(py, &JobKeys::public().to_bytes()).unbind()
+}
+
+/// Estimates of the lines of ranges: `wanted_bytes` for a filter of them, and the `room` that a
+/// worker's memory has for filters.
+#[pyfunction]
+fn plan(py: Python<'_>, settings: PlainSettings, ranges: Vec<PlainRange>) -> PyResult<Py<PyDict>> {
     let planned = py.detach(|| {
-        ranges::plan(&self::settings(settings), &ranges_of(ranges), rate).map_err(Raise::raise)
+        ranges::plan(&self::settings(settings), &ranges_of(ranges)).map_err(Raise::raise)
     })?;
     dict(
         py,
@@ -120,11 +129,31 @@ fn plan(
             ("bytes", planned.bytes),
             ("lines", planned.lines),
             ("distinct", planned.distinct),
-            ("filter_bytes", planned.filter.bytes),
-            ("filter_keys", planned.filter.keys),
+            ("wanted_bytes", planned.wanted.bytes),
+            ("wanted_keys", planned.wanted.keys),
+            ("room", planned.room),
             ("partitions", planned.partitions),
         ],
     )
+}
+
+/// The size of the filter that everybody makes for so many keys at a rate.
+#[pyfunction]
+fn size_for(keys: u64, rate: f64) -> PyResult<PlainSize> {
+    let Size { bytes, keys, rate } = Size::for_rate(keys, rate).map_err(Raise::raise)?;
+    Ok((bytes, keys, rate))
+}
+
+/// Counts the lines of ranges.
+#[pyfunction]
+fn count(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    ranges: Vec<PlainRange>,
+) -> PyResult<Py<PyDict>> {
+    let ranges = ranges_of(ranges);
+    run(py, settings, keys, |task| Ok(built(task.count(&ranges)?)))
 }
 
 /// Fills a partial filter with the lines of ranges; `out` names its file and, if lines seen twice
@@ -135,7 +164,7 @@ fn build(
     settings: PlainSettings,
     keys: &[u8],
     ranges: Vec<PlainRange>,
-    size: (u64, u64),
+    size: PlainSize,
     out: PlainPartial,
 ) -> PyResult<Py<PyDict>> {
     let (ranges, size, out) = (ranges_of(ranges), self::size(size), partial(out));
@@ -155,6 +184,18 @@ fn union(
     run(py, settings, keys, |task| Ok(built(task.union(&partials, &out)?)))
 }
 
+/// Makes a filter file for others of the union of all partials.
+#[pyfunction]
+fn publish(
+    py: Python<'_>,
+    settings: PlainSettings,
+    keys: &[u8],
+    partial: PathBuf,
+    out: PathBuf,
+) -> PyResult<Py<PyDict>> {
+    run(py, settings, keys, |task| Ok(built(task.publish(&partial, METADATA, &out)?)))
+}
+
 /// Fills a partial filter with the keys of survivors.
 #[pyfunction]
 fn build_back(
@@ -162,7 +203,7 @@ fn build_back(
     settings: PlainSettings,
     keys: &[u8],
     survivors: Vec<PathBuf>,
-    size: (u64, u64),
+    size: PlainSize,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
     let size = self::size(size);
@@ -261,7 +302,8 @@ fn take(
     })
 }
 
-/// Writes the lines of a range that a filter in a file may hold, or inverted those it does not.
+/// Writes the lines of a range that a filter in a file may hold, or inverted those it does not;
+/// without `out` they are only counted.
 #[pyfunction]
 fn check(
     py: Python<'_>,
@@ -270,12 +312,13 @@ fn check(
     range: PlainRange,
     filter: PathBuf,
     invert: bool,
-    out: PathBuf,
+    out: Option<PathBuf>,
 ) -> PyResult<Py<PyDict>> {
     let range = self::range(range);
-    let filter = AnyFilter::open_mapped(map(&filter)?).map_err(Raise::raise)?;
+    let opened = Filters::open(&[filter])?;
+    let filter = opened.0[0].face();
     run(py, settings, keys, |task| {
-        let done = task.check_to(&range, filter.face(), invert, &out)?;
+        let done = task.check_to(&range, filter, invert, out.as_deref())?;
         Ok([("lines", done.lines), ("found", done.found)])
     })
 }
@@ -301,7 +344,7 @@ fn build_shard(
     settings: PlainSettings,
     keys: &[u8],
     shard: u64,
-    size: (u64, u64),
+    size: PlainSize,
     hashes: Vec<PathBuf>,
     out: PlainPartial,
 ) -> PyResult<Py<PyDict>> {
@@ -329,10 +372,14 @@ fn probe(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let ours = PyModule::new(module.py(), "ranges")?;
     ours.add_function(wrap_pyfunction!(job_keys, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(public_keys, &ours)?)?;
     ours.add_function(wrap_pyfunction!(split, &ours)?)?;
     ours.add_function(wrap_pyfunction!(plan, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(size_for, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(count, &ours)?)?;
     ours.add_function(wrap_pyfunction!(build, &ours)?)?;
     ours.add_function(wrap_pyfunction!(union, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(publish, &ours)?)?;
     ours.add_function(wrap_pyfunction!(build_back, &ours)?)?;
     ours.add_function(wrap_pyfunction!(filter, &ours)?)?;
     ours.add_function(wrap_pyfunction!(exact, &ours)?)?;

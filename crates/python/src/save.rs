@@ -8,16 +8,14 @@ use std::path::{Path, PathBuf};
 
 use pyo3::PyResult;
 
-use crate::error::Kind;
+use crate::error::{Kind, cannot_write};
 
 /// Writes a file.
 ///
 /// # Errors
 /// `InputError` with the path if anything fails, or what `fill` says; the old file stays then.
 pub(crate) fn save(path: &Path, fill: impl FnOnce(&mut dyn Write) -> PyResult<()>) -> PyResult<()> {
-    let failed = |error: io::Error| {
-        Kind::Input.with(format_args!("{}: cannot write: {error}", path.display()))
-    };
+    let failed = |error: io::Error| cannot_write(path, &error);
     // Through a link: the file is replaced, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if target.is_dir() {

@@ -1,6 +1,30 @@
-"""What every filter does."""
+"""Filters against Python's sets, against each other, and against all that is wrong."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
 
 import petal
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+KEY = st.one_of(TEXT, st.binary(max_size=20), st.integers(0, 2**64 - 1))
+KEYS = st.lists(KEY, max_size=200)
+
+
+def as_bytes(key):
+    """What the documentation says that a key is."""
+    if isinstance(key, int):
+        return key.to_bytes(8, "little")
+    return key.encode() if isinstance(key, str) else key
+
+
+# ---- Keys ---------------------------------------------------------------------------------------
 
 
 def test_a_key_that_was_added_is_in_it():
@@ -9,3 +33,378 @@ def test_a_key_that_was_added_is_in_it():
     assert not seen.add(b"one")
     assert "one" in seen and "two" not in seen
     assert round(seen.estimated_len) == 1
+
+
+def test_one_key_has_many_types():
+    import numpy as np
+
+    seen = petal.BloomFilter(1000, rate=1e-6)
+    seen.update(["a", 5])
+    for key in ["a", b"a", bytearray(b"a"), memoryview(b"xax")[1:2], np.str_("a"), np.bytes_("a")]:
+        assert key in seen
+    for key in [5, np.uint8(5), np.int64(5), (5).to_bytes(8, "little")]:
+        assert key in seen
+    assert "5" not in seen and b"5" not in seen
+
+
+@pytest.mark.parametrize("key,kind", [
+    (None, TypeError), (1.5, TypeError), (["a"], TypeError), (("a",), TypeError),
+    (-1, OverflowError), (2**64, OverflowError), ("\ud800", UnicodeEncodeError),
+], ids=repr)
+def test_what_is_no_key_is_refused(key, kind):
+    seen = petal.CountingBloomFilter(100)
+    for act in [seen.add, seen.__contains__, seen.remove, seen.discard, seen.count]:
+        with pytest.raises(kind):
+            act(key)
+    with pytest.raises(kind):
+        seen.update([key])
+
+
+@given(KEYS, KEYS)
+@settings(max_examples=60, deadline=None)
+def test_no_false_negatives_and_a_union_is_built_from_both(ours, theirs):
+    for make in [petal.BloomFilter, petal.ClassicBloomFilter, petal.WideBloomFilter]:
+        a, b, both = make(400, 0.01), make(400, 0.01), make(400, 0.01)
+        a.update(ours)
+        b.update(theirs)
+        both.update(ours, theirs)
+        assert all(key in a for key in ours)
+        assert a | b == both == a.union(b)
+        assert all((a & b).contains_batch([key for key in ours if key in theirs]))
+        a |= b
+        assert a == both
+    seen = petal.QuotientFilter(500, 1e-6, max_capacity=10_000)
+    new = [seen.add(key) for key in ours]
+    # Not equal where two of 200 keys collide: a chance of 2e-2 * 1e-6.
+    assert sum(new) == len({as_bytes(key) for key in ours})
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=300))
+@settings(max_examples=40, deadline=None)
+def test_what_deletes_counts_like_a_bag(steps):
+    makes = [
+        lambda: petal.CountingBloomFilter(100, 1e-6, width=8),
+        lambda: petal.ClassicCountingBloomFilter(100, 1e-6, width=8),
+        lambda: petal.QuotientFilter(400, 1e-6),
+    ]
+    for make in makes:
+        seen, bag = make(), {}
+        for add, key in steps:
+            if add:
+                seen.add(key)
+                bag[key] = bag.get(key, 0) + 1
+            elif bag.get(key):
+                seen.remove(key)
+                bag[key] -= 1
+            else:
+                assert not seen.discard(key)
+                with pytest.raises(KeyError):
+                    seen.remove(key)
+        assert {key: seen.count(key) for key in range(21)} == {key: bag.get(key, 0) for key in range(21)}
+
+
+# ---- What types alone can do --------------------------------------------------------------------
+
+
+def test_filters_are_compared_folded_and_frozen(tmp_path):
+    a, b = petal.BloomFilter(100_000), petal.BloomFilter(100_000)
+    a.update(range(6000))
+    b.update(range(3000, 9000))
+    a.save(tmp_path / "a")
+    for one in [a, petal.open(tmp_path / "a")]:
+        keys, error = one.compare(b)["intersection"]
+        assert abs(keys - 3000) < 5 * error
+        assert abs(one.jaccard(b) - 1 / 3) < 0.05
+        small = one.shrink_to_rate(0.01)
+        assert small.size_bytes < a.size_bytes / 4 and all(small.contains_batch(range(6000)))
+    assert a.fold(2).size_bytes == a.size_bytes // 2
+    with pytest.raises(ValueError):
+        a.fold(10**9)
+    counting = petal.CountingBloomFilter(100_000)
+    counting.update(range(6000))
+    assert counting.freeze() == a
+    with pytest.raises(petal.IncompatibleError):
+        a |= petal.BloomFilter(5)
+    with pytest.raises(petal.IncompatibleError):
+        a |= petal.BloomFilter(100_000, seed=1)
+    with pytest.raises(petal.IncompatibleError):
+        a &= counting
+    with pytest.raises(TypeError):
+        a |= {"a"}
+    with pytest.raises(TypeError):
+        a | {"a"}
+
+
+def test_a_window_forgets():
+    seen = petal.WindowedBloomFilter(1000, 0.001, window=60)
+    assert seen.window == 60 and seen.generations == 4
+    seen.advance_to(1_000_000)
+    seen.add("early")
+    seen.advance_to(1_000_060)
+    assert "early" in seen and seen.contains_batch(["early"]) == [True]
+    seen.add("late")
+    seen.advance_to(1_000_080)
+    assert "early" not in seen and "late" in seen
+    seen.restart_at(5)
+    assert "late" not in seen and seen.info()["now"] == 5
+    last = petal.WindowedBloomFilter(100)
+    last.update(range(1000))
+    assert last.window is None and 999 in last and 5 not in last
+
+
+def test_a_window_goes_by_the_systems_clock(tmp_path):
+    seen = petal.WindowedBloomFilter(1000, window=3600)
+    before = int(time.time())
+    seen.add("a")
+    assert before <= seen.info()["now"] <= time.time()
+    seen.save(tmp_path / "seen")
+    mapped = petal.open(tmp_path / "seen")
+    assert "a" in mapped
+    # Another time changes what a mapped file answers, not the file.
+    mapped.advance_to(int(time.time()) + 10_000)
+    assert "a" not in mapped and mapped.contains_batch(["a"]) == [False]
+    assert "a" in petal.load(tmp_path / "seen")
+
+
+def test_growing_filters_grow():
+    scalable = petal.ScalableBloomFilter(100, 0.01, growth=4)
+    scalable.update(range(5000))
+    assert scalable.layers > 2 and scalable.growth == 4 and scalable.capacity == 100
+    assert not scalable.is_overfull and scalable.capacity_left is None
+    full = petal.QuotientFilter(100, 0.01)
+    with pytest.raises(petal.FullError):
+        full.update(range(10_000))
+    assert all(full.contains_batch(range(100)))
+    growing = petal.QuotientFilter(100, 0.01, max_capacity=10_000)
+    growing.update(range(9000))
+    assert all(growing.contains_batch(range(9000)))
+
+
+def test_sizes_are_as_asked_for():
+    assert petal.BloomFilter(1000, memory="64K").size_bytes == 64 << 10
+    assert petal.BloomFilter(1000, memory=1 << 16).rate < 1e-6
+    assert petal.BloomFilter(1000).rate == 0.01
+    with pytest.raises(petal.MemoryCapError, match="raise it"):
+        petal.BloomFilter(1_000_000, 0.01, memory="64K")
+    with pytest.raises(MemoryError):
+        petal.CountingBloomFilter(10**6, 0.01, memory="3M")
+    for memory in ["64X", "", "-1", "inf"]:
+        with pytest.raises(ValueError, match="memory"):
+            petal.BloomFilter(1000, memory=memory)
+    assert petal.BloomFilter(10).info()["hash"] != petal.BloomFilter(10, secret=bytes(16)).info()["hash"]
+
+
+@pytest.mark.parametrize("make", [
+    lambda: petal.BloomFilter(1000, 0), lambda: petal.BloomFilter(1000, 1.5),
+    lambda: petal.BloomFilter(1000, float("nan")), lambda: petal.BloomFilter(1000, secret=b"short"),
+    lambda: petal.BloomFilter(1000, seed=1, secret=bytes(16)),
+    lambda: petal.BloomFilter(10**9, 1e-19), lambda: petal.StaticFilter(["a"], 0),
+    lambda: petal.WindowedBloomFilter(10, window=0), lambda: petal.ScalableBloomFilter(10, growth=3),
+    lambda: petal.CountingBloomFilter(10, width=99),
+    lambda: petal.FilterCascade(["a"], ["a"]),
+    lambda: petal.ForeignFilter("nothing", 10), lambda: petal.ForeignFilter("guava", 10, keys="x"),
+])
+def test_what_cannot_be_is_a_value_error(make):
+    with pytest.raises(ValueError) as raised:
+        make()
+    assert not isinstance(raised.value, petal.PetalError) and "\n" not in str(raised.value)
+
+
+def test_memory_that_is_not_there_is_an_error():
+    with pytest.raises((petal.MemoryCapError, ValueError)):
+        petal.BloomFilter(2**60, 0.01)
+
+
+def test_exceptions_are_a_tree():
+    tree = {
+        petal.FormatError: ValueError, petal.IncompatibleError: ValueError,
+        petal.FullError: Exception, petal.UnsupportedError: TypeError,
+        petal.MemoryCapError: MemoryError, petal.InputError: OSError,
+    }
+    for ours, pythons in tree.items():
+        assert issubclass(ours, petal.PetalError) and issubclass(ours, pythons)
+        assert ours.__module__ == "petal" and ours.__doc__
+        assert isinstance(pickle.loads(pickle.dumps(ours("words"))), ours)
+
+
+def test_a_filter_is_no_container_that_lies():
+    one = petal.BloomFilter(10)
+    assert bool(one) and not hasattr(one, "__len__") and not hasattr(one, "__iter__")
+    with pytest.raises(TypeError):
+        hash(one)
+    with pytest.raises(TypeError):
+        petal.Filter()
+    assert one != {"a"} and one != petal.ClassicBloomFilter(10)
+
+
+# ---- Bytes from outside -------------------------------------------------------------------------
+
+SMALL = {
+    "bloom": lambda: petal.BloomFilter(20),
+    "classic": lambda: petal.ClassicBloomFilter(20),
+    "counting": lambda: petal.CountingBloomFilter(20),
+    "quotient": lambda: petal.QuotientFilter(40),
+    "scalable": lambda: petal.ScalableBloomFilter(10),
+    "windowed": lambda: petal.WindowedBloomFilter(20, window=60),
+    "wide": lambda: petal.WideBloomFilter(20),
+    "static": lambda: petal.StaticFilter(range(20)),
+    "cascade": lambda: petal.FilterCascade(range(20), range(100, 200)),
+}
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_damaged_bytes_are_refused(kind, tmp_path):
+    one = SMALL[kind]()
+    if kind not in ("static", "cascade"):
+        one.update(range(20))
+    whole, path = one.to_bytes(), tmp_path / "damaged"
+    assert petal.from_bytes(bytearray(whole)) == one == petal.Filter.from_bytes(memoryview(whole))
+    for length in range(len(whole)):
+        with pytest.raises(petal.FormatError):
+            petal.from_bytes(whole[:length])
+    for at in range(len(whole)):
+        flipped = bytearray(whole)
+        flipped[at] ^= 0x10
+        with pytest.raises(petal.FormatError):
+            petal.from_bytes(flipped)
+    with pytest.raises(petal.FormatError):
+        petal.from_bytes(whole + b"\0")
+    for length in [0, 1, 8, 63, 64, len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        for read in [petal.open, petal.load]:
+            with pytest.raises(petal.FormatError, match="damaged"):
+                read(path)
+    # A mapped file is examined when it is asked for.
+    flipped = bytearray(whole)
+    flipped[-100] ^= 0x10
+    path.write_bytes(flipped)
+    try:
+        mapped = petal.open(path)
+    except petal.FormatError:
+        return
+    with pytest.raises(petal.FormatError):
+        mapped.verify()
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_a_filter_or_an_error(data):
+    for start in [b"", b"\x89PETAL\r\n"]:
+        try:
+            petal.from_bytes(start + data)
+        except petal.PetalError as error:
+            assert "\n" not in str(error)
+
+
+def test_files_that_cannot_be_read_or_written_are_input_errors(tmp_path):
+    for read in [petal.open, petal.load]:
+        for path in [tmp_path / "nothing", tmp_path]:
+            with pytest.raises(petal.InputError, match=str(path)):
+                read(path)
+    one = petal.BloomFilter(10)
+    for path in [tmp_path / "no folder" / "one", tmp_path]:
+        with pytest.raises(petal.InputError, match="cannot write|directory"):
+            one.save(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    path, link = tmp_path / "one", tmp_path / "link"
+    link.symlink_to("one")
+    old, new = petal.BloomFilter(10), petal.BloomFilter(100_000)
+    old.save(link)
+    path.chmod(0o640)
+    mapped = petal.open(path)
+    new.save(link)
+    assert link.is_symlink() and petal.load(path) == new
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert mapped == old, "the old file lives as long as it is mapped"
+
+
+# ---- Threads and processes ----------------------------------------------------------------------
+
+
+def test_threads_change_and_ask_one_filter():
+    one, threads, wrong = petal.BloomFilter(100_000, 1e-6), [], []
+
+    def fill(part):
+        keys = [f"{part}-{number}" for number in range(5000)]
+        one.update(keys[:2500])
+        wrong.extend(key for key in keys[2500:] if not one.add(key))
+        if not all(one.contains_batch(keys)):
+            wrong.append(part)
+
+    def look():
+        while any(thread.is_alive() for thread in threads[:4]):
+            one.add("0-0")
+            _ = one.estimated_len, one == one, one.copy(), one.to_bytes(), repr(one)
+
+    threads += [threading.Thread(target=fill, args=(part,)) for part in range(4)]
+    threads += [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads[:4] + threads[4:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert all(f"{part}-{number}" in one for part in range(4) for number in range(5000))
+
+
+def test_two_filters_at_once_never_wait_for_each_other():
+    a, b = petal.BloomFilter(10_000), petal.BloomFilter(10_000)
+
+    def unite(ours, theirs):
+        for number in range(300):
+            ours |= theirs
+            _ = ours == theirs, ours | theirs, ours.jaccard(theirs)
+            ours.add(number)
+
+    threads = [threading.Thread(target=unite, args=pair) for pair in [(a, b), (b, a), (a, a)] * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "deadlock"
+    a |= a
+    a &= a
+    assert a == a.union(a, b, a)
+    counting = petal.CountingBloomFilter(100)
+    counting.add("a")
+    counting |= counting
+    assert counting.count("a") == 2
+
+
+def test_ctrl_c_ends_a_long_update():
+    code = """
+import petal, pyarrow, numpy, signal, threading, os, time
+keys = pyarrow.array(numpy.arange(2_000_000, dtype="u8"))
+one = petal.ClassicBloomFilter(1000)
+class Endless:
+    def __arrow_c_stream__(self, schema=None):
+        batch = pyarrow.record_batch({"k": keys})
+        return pyarrow.RecordBatchReader.from_batches(
+            batch.schema, iter(lambda: batch, None)).__arrow_c_stream__()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    one.update(Endless())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_the_extension_module_works_alone(tmp_path):
+    """As on the executors of a cluster, to which only the one file was sent."""
+    library = petal._petal.__file__
+    (tmp_path / os.path.basename(library)).symlink_to(library)
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import _petal, pickle
+one = _petal.BloomFilter(10)
+one.add("a")
+assert pickle.loads(pickle.dumps(one)) == one and "petal" not in sys.modules
+"""
+    run = [sys.executable, "-I", "-c", code, str(tmp_path)]
+    subprocess.run(run, check=True, timeout=60)

@@ -1,12 +1,14 @@
-"""Jobs past one machine, on an engine of processes."""
+"""Jobs past one machine, on engines of this one."""
 
 import gzip
+import os
+import pickle
 import random
 
 import pytest
 
 import petal
-from petal import _jobs
+from petal import _jobs, _stages, _tasks
 from petal._petal import ranges
 
 
@@ -21,13 +23,6 @@ class Here:
         once = [function(item) for item in items]
         assert [function(item) for item in items] == once
         return once
-
-    def publish(self, path):
-        return path
-
-
-def lines(text):
-    return text.decode().split("\n")[:-1] if text.endswith(b"\n") else text.decode().split("\n")
 
 
 def distinct(lines):
@@ -56,14 +51,19 @@ def files(tmp_path):
     return made
 
 
+def left(folder):
+    """What is left of work folders."""
+    return list(folder.glob(".petal-*"))
+
+
 MEMORY = 16 << 20
 
 
-@pytest.mark.parametrize("partitions", [None, 1, 5])
-@pytest.mark.parametrize("size", [50, 4000, 1 << 20])
-def test_every_verb_is_what_python_says(files, tmp_path, size, partitions):
+@pytest.mark.parametrize("shards", [None, 1, 4])
+@pytest.mark.parametrize(("size", "partitions"), [(300, None), (4000, 5), (None, 1)])
+def test_every_verb_is_what_python_says(files, tmp_path, size, partitions, shards):
     (a1, x1), (a2, x2), (b1, y1), (b2, y2) = files
-    given = {"memory": MEMORY, "range_bytes": size, "partitions": partitions}
+    given = {"memory": MEMORY, "range_bytes": size, "partitions": partitions, "shards": shards}
     a, b = x1 + x2, set(y1 + y2)
     expected = {
         "common": [line for line in distinct(a) if line in b],
@@ -78,7 +78,67 @@ def test_every_verb_is_what_python_says(files, tmp_path, size, partitions):
         assert (report.lines, report.kept) == (len(a), len(kept))
         assert report.candidates >= len(kept) if verb == "common" else report.candidates
         assert report.bytes_through_work > 0 and report.filter_bytes > 0
-    assert not list(tmp_path.glob(".petal-work-*"))
+        assert report.shards == (shards or 0)
+        counted = getattr(_jobs, verb)(
+            Here(), [a1, a2], *others, None, work=tmp_path / "work", **given
+        )
+        assert (counted.kept, counted.candidates > 0) == (len(kept), True)
+        assert "take" not in counted.seconds
+    assert not left(tmp_path) and not left(tmp_path / "work")
+
+
+@pytest.mark.parametrize("verb", ["common", "diff", "dedup"])
+def test_filters_too_large_for_a_task_are_sharded_there_and_back(files, tmp_path, monkeypatch, verb):
+    (a1, x1), _, (b1, _), _ = files
+    others = [] if verb == "dedup" else [b1]
+    petal_says = tmp_path / "one"
+    getattr(petal, verb)(a1, *others, out=petal_says)
+    stages = set()
+
+    class Told(Here):
+        def map(self, function, items):
+            stages.add(function.func.__name__)
+            return super().map(function, items)
+
+    for bits, sharded in (6, False), (1 << 40, True):
+        monkeypatch.setattr(_jobs, "LEAST_BITS", bits)
+        out = tmp_path / f"{verb}-{bits}"
+        report = getattr(_jobs, verb)(Told(), a1, *others, out, memory=MEMORY)
+        assert answer(out) == petal_says.read_bytes()
+        assert report.shards == (Here.slots if sharded else 0)
+        assert ("probe" in stages, "build_back" in stages) == (
+            sharded,
+            not sharded and verb != "dedup",
+        )
+        stages.clear()
+
+
+def test_a_filter_that_has_room_is_not_cut():
+    plan = {"wanted_bytes": 14 << 20, "lines": 8 << 20, "room": 100 << 20}
+    side = _jobs._Side("b", [], plan, False)
+    assert side.whole()[0] == 14 << 20 and not side.is_too_large()
+    plan["room"] = 15 << 20  # two of them are held: 7.5 bits a line
+    assert side.whole()[0] == 15 << 19 and not side.is_too_large()
+    assert _jobs._Side("a", [], plan, True).is_too_large()  # three: 5 bits
+    plan["room"] = 3 << 20
+    assert side.is_too_large() and side.shards() == 5 and side.shard(5)[0] <= 3 << 20
+
+
+def test_small_inputs_are_cut_so_that_every_slot_has_some(tmp_path):
+    path = tmp_path / "lines"
+    with path.open("wb") as file:
+        file.truncate(40 << 20)
+    assert len(_jobs._cut(path, None, 3)) == 12
+    assert len(_jobs._cut(path, None, 100)) == 40  # of a megabyte, no less
+    assert len(_jobs._cut(path, 20 << 20, 100)) == 2
+
+
+def test_groups_are_neighbours_and_all_there_is():
+    for count in range(9):
+        for most in range(1, 11):
+            made = _stages.groups(range(count), most)
+            assert [one for some in made for one in some] == list(range(count))
+            assert len(made) == (min(count, most) or 1) and (all(made) or not count)
 
 
 def test_processes_do_it_too_and_packed_files_are_whole(files, tmp_path):
@@ -95,43 +155,83 @@ def test_an_answer_is_not_written_over(files, tmp_path):
     (tmp_path / "out" / "part-00000").touch()
     with pytest.raises(FileExistsError, match="new or empty folder"):
         _jobs.dedup(Here(), files[0][0], tmp_path / "out")
+    assert (tmp_path / "out" / "part-00000").exists()
 
 
-def test_a_job_that_fails_leaves_no_success_and_no_work(files, tmp_path):
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", ["exact", "take"])
+def test_a_job_that_fails_leaves_nothing(files, tmp_path, error, at):
     class Broken(Here):
         def map(self, function, items):
-            if function.__name__ == "exact":
-                raise RuntimeError("no workers left")
-            return super().map(function, items)
+            if function.func.__name__ != at:
+                return super().map(function, items)
+            function(items[0])
+            raise error("no workers left")
 
-    with pytest.raises(RuntimeError):
-        _jobs.dedup(Broken(), files[0][0], tmp_path / "out", memory=MEMORY)
-    assert not (tmp_path / "out" / "_SUCCESS").exists()
-    assert not list(tmp_path.glob(".petal-work-*"))
+    with pytest.raises(error):
+        _jobs.dedup(Broken(), files[0][0], tmp_path / "new", memory=MEMORY, range_bytes=3000)
+    assert not (tmp_path / "new").exists() and not left(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(error):
+        _jobs.dedup(Broken(), files[0][0], tmp_path / "empty", memory=MEMORY, range_bytes=3000)
+    assert not list((tmp_path / "empty").iterdir()) and not left(tmp_path)
 
 
 def test_empty_inputs(files, tmp_path):
     empty = tmp_path / "empty"
     empty.touch()
     a, words = files[0]
-    for verb, kept in ("common", []), ("diff", distinct(words)):
-        getattr(_jobs, verb)(Here(), a, empty, tmp_path / verb, memory=MEMORY)
-        assert answer(tmp_path / verb) == joined(kept)
+    for shards in None, 3:
+        for verb, kept in ("common", []), ("diff", distinct(words)):
+            out = tmp_path / f"{verb}-{shards}"
+            getattr(_jobs, verb)(Here(), a, empty, out, memory=MEMORY, shards=shards)
+            assert answer(out) == joined(kept)
     assert _jobs.common(Here(), empty, a, tmp_path / "none", memory=MEMORY).lines == 0
     assert answer(tmp_path / "none") == b""
 
 
+def facts(path):
+    """All that a filter file says, but for its estimate of inserts."""
+    filter = petal.load(path)
+    info = filter.info()
+    return filter, {name: info[name] for name in info if name != "inserted"}, filter.metadata
+
+
+@pytest.mark.parametrize("capacity", [None, 5000])
+def test_a_filter_is_that_of_one_machine_however_it_was_made(files, tmp_path, capacity):
+    inputs = [path for path, _ in files]
+    given = {"capacity": capacity, "rate": 0.003}
+    petal.build(inputs, tmp_path / "one", **given)
+    made = []
+    for size, slots in (100, 7), (999, 2), (None, 1):
+        engine = Here()
+        engine.slots = slots
+        out = tmp_path / f"{slots}"
+        report = _jobs.build(engine, inputs, out, memory=MEMORY, range_bytes=size, **given)
+        assert facts(out) == facts(tmp_path / "one")
+        assert report.lines == (capacity or sum(len(words) for _, words in files))
+        made.append(out.read_bytes())
+    assert made[0] == made[1] == made[2]
+    united = petal.load(out) | petal.load(tmp_path / "one")
+    assert united == petal.load(tmp_path / "one")
+    assert not left(tmp_path)
+
+
 def test_a_filter_built_by_many_is_asked_by_many(files, tmp_path):
     (a1, x1), (a2, x2), *_ = files
-    report = _jobs.build(Here(), [a1], tmp_path / "a.petal", memory=MEMORY, range_bytes=999)
-    built = petal.load(str(tmp_path / "a.petal"))
-    assert all(line in built for line in x1) and report.filter_bytes > 0
-    out = tmp_path / "checked"
-    done = _jobs.check(Here(), a2, tmp_path / "a.petal", out, memory=MEMORY, range_bytes=500)
-    assert answer(out) == joined(line for line in x2 if line in built)
-    assert done.lines == len(x2)
-    _jobs.check(Here(), a2, tmp_path / "a.petal", tmp_path / "not", invert=True, memory=MEMORY)
-    assert answer(tmp_path / "not") == joined(line for line in x2 if line not in built)
+    _jobs.build(Here(), [a1], tmp_path / "a.petal", memory=MEMORY, range_bytes=999)
+    built = petal.load(tmp_path / "a.petal")
+    assert all(line in built for line in x1)
+    for invert in False, True:
+        out = tmp_path / f"checked-{invert}"
+        given = {"memory": MEMORY, "range_bytes": 500, "invert": invert}
+        done = _jobs.check(Here(), a2, tmp_path / "a.petal", out, **given)
+        kept = [line for line in x2 if (line in built) != invert]
+        assert answer(out) == joined(kept)
+        assert (done.lines, done.kept) == (len(x2), len(kept))
+        work = tmp_path / "work"
+        counted = _jobs.check(Here(), a2, tmp_path / "a.petal", None, work=work, **given)
+        assert (counted.lines, counted.kept) == (len(x2), len(kept))
 
 
 def test_errors_are_of_petals_tree(tmp_path):
@@ -139,6 +239,113 @@ def test_errors_are_of_petals_tree(tmp_path):
     with pytest.raises(petal.InputError, match="missing"):
         ranges.split([str(tmp_path / "missing")], 100)
     with pytest.raises(ValueError, match="24 bytes"):
-        ranges.build(settings, b"short", [], (100, 1), (str(tmp_path / "f"), None))
+        ranges.build(settings, b"short", [], (100, 1, None), (str(tmp_path / "f"), None))
     with pytest.raises(petal.MemoryCapError):
-        ranges.build(settings, bytes(24), [], (1 << 40, 1), (str(tmp_path / "f"), None))
+        ranges.build(settings, bytes(24), [], (1 << 40, 1, None), (str(tmp_path / "f"), None))
+
+
+def test_errors_travel_between_processes():
+    names = ["Petal", "Format", "Incompatible", "Full", "Unsupported", "MemoryCap", "Input"]
+    for name in names:
+        kind = getattr(petal, f"{name}Error")
+        back = pickle.loads(pickle.dumps(kind("one line")))
+        assert (type(back), str(back)) == (kind, "one line")
+        # As Dask does it.
+        assert isinstance(kind.__new__(kind, "one line"), petal.PetalError)
+
+
+def test_what_is_wrong_is_told_in_a_line(files, tmp_path):
+    a = files[0][0]
+    a.parent.joinpath("file").touch()
+
+    def says(kind, words, verb, *args, **options):
+        with pytest.raises(kind, match=words) as raised:
+            verb(Here(), *args, memory=MEMORY, **options)
+        assert "\n" not in str(raised.value)
+        assert not left(tmp_path)
+
+    gone, out = tmp_path / "gone", tmp_path / "out"
+    says(petal.InputError, "gone: cannot read", _jobs.dedup, gone, out)
+    says(petal.InputError, "gone: cannot read", _jobs.common, a, gone, out)
+    says(petal.InputError, "gone: cannot be read", _jobs.check, a, gone, out)
+    says(petal.FormatError, "filter: ", _jobs.check, a, a, out)
+    says(petal.InputError, r"cannot be made.*out=", _jobs.dedup, a, tmp_path / "file" / "out")
+    says(petal.InputError, r"cannot be made.*work=", _jobs.dedup, a, out, work=tmp_path / "file")
+    says(ValueError, "work=: ", _jobs.dedup, a, None)
+    says(ValueError, "delimiter=: ", _jobs.dedup, a, out, delimiter=b"\r\n")
+    says(petal.MemoryCapError, "memory=", _jobs.build, a, out, capacity=10**9)
+    with pytest.raises(petal.MemoryCapError, match="memory="):
+        _jobs.dedup(Here(), a, out, memory=1000)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_damaged_work_is_an_error_and_never_an_answer(files, tmp_path, shards):
+    """Whatever one task left for the next: a byte is changed in the middle of one file."""
+    (a1, _), _, (b1, _), _ = files
+    damaged = []
+
+    class Damages(Here):
+        def __init__(self, number):
+            self.number = number
+
+        def map(self, function, items):
+            done = [function(item) for item in items]
+            self.number -= 1
+            if self.number == 0:
+                out = items[0]["out"]
+                path = out if isinstance(out, str) else out[-1] or out[0]
+                with open(path, "r+b") as file:
+                    at = os.path.getsize(path) // 2
+                    file.seek(at)
+                    byte = file.read(1)[0]
+                    file.seek(at)
+                    file.write(bytes([byte ^ 4]))
+                damaged.append(function.func.__name__)
+            return done
+
+    for number in range(1, 20):
+        with pytest.raises(petal.PetalError) as raised:
+            _jobs.diff(
+                Damages(number), a1, b1, tmp_path / "out", memory=MEMORY, range_bytes=900,
+                shards=shards,
+            )
+        assert "\n" not in str(raised.value) and ".petal-work-" in str(raised.value)
+        if damaged[-1] == "exact":
+            break
+    first = ["keys", "keys", "build_shard", "build_shard", "probe"]
+    there = first if shards else ["build", "union"] * 2
+    assert damaged == [*there, "narrow", "build_back", "union", "narrow", "exact"]
+
+
+def test_a_worker_that_does_not_see_the_folders_says_so(files, tmp_path):
+    class Elsewhere(Here):
+        def map(self, function, items):
+            os.rename(tmp_path / "out", tmp_path / "hidden")
+            try:
+                return super().map(function, items)
+            finally:
+                os.rename(tmp_path / "hidden", tmp_path / "out")
+
+    with pytest.raises(petal.InputError, match=r"out: not there for the worker on .* out= "):
+        _jobs.dedup(Elsewhere(), files[0][0], tmp_path / "out", memory=MEMORY)
+
+
+def test_copies_are_made_once_and_go_when_their_job_is_over(tmp_path):
+    near = tmp_path / "near"
+    near.mkdir()
+    work = [tmp_path / f".petal-work-{number}" for number in range(2)]
+    for number, folder in enumerate(work):
+        folder.mkdir()
+        (folder / "f").write_text(f"{number}")
+    copies = [_tasks.copied(str(folder / "f"), str(near)) for folder in work]
+    assert [open(copy).read() for copy in copies] == ["0", "1"]
+    (work[0] / "f").write_text("changed")
+    assert _tasks.copied(str(work[0] / "f"), str(near)) == copies[0]
+    assert open(copies[0]).read() == "0"
+    (work[0] / "f").unlink()
+    work[0].rmdir()
+    (work[1] / "g").touch()
+    assert os.path.exists(_tasks.copied(str(work[1] / "g"), str(near)))
+    assert [os.path.exists(copy) for copy in copies] == [False, True]
+    assert len(list(near.glob(".petal-work-*"))) == 2

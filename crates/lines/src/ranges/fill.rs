@@ -3,23 +3,37 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use petal::{Answers, BloomFilter};
+use petal::{Answers, BloomFilter, Shape};
 
 use super::{Range, Task};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::input::Temp;
+use crate::pass::{Batch, Flow, Scratch};
 use crate::sections::{Aside, Kind, Sections};
 use crate::spill::{Scratchpad, Stream};
 use crate::steps::Keys;
 
 /// How large all partials of a job are: filters can be united only if they are of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
     /// Bytes at most.
     pub bytes: u64,
     /// Keys that shall go into their union.
     pub keys: u64,
+    /// The rate that it is planned for; none makes the best of the bytes.
+    pub rate: Option<f64>,
+}
+
+impl Size {
+    /// That of the filter which everybody makes for so many keys at a rate.
+    ///
+    /// # Errors
+    /// If no filter has that rate.
+    pub fn for_rate(keys: u64, rate: f64) -> Result<Self> {
+        let bytes = Shape::for_rate(keys, rate)?.size_bytes();
+        Ok(Self { bytes, keys, rate: Some(rate) })
+    }
 }
 
 /// Where a partial filter is, or shall be.
@@ -51,6 +65,20 @@ pub struct Built {
 }
 
 impl Task<'_> {
+    /// Counts the lines of ranges.
+    ///
+    /// Cost: one pass, as fast as they can be read.
+    ///
+    /// # Errors
+    /// If a range cannot be read.
+    pub fn count(&self, ranges: &[Range]) -> Result<Built> {
+        let (budget, inputs) = self.open(ranges)?;
+        let refs: Vec<_> = inputs.iter().collect();
+        let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(Flow::Go);
+        let read = self.settings.pass(budget).run("counting", &refs, |_, _| {}, fold)?;
+        Ok(Built { lines: read.lines, bytes: read.bytes, written: 0 })
+    }
+
     /// Fills one partial filter with the lines of many ranges. One for each worker is enough, and
     /// each is of the full size: not one for each range.
     ///
@@ -65,9 +93,9 @@ impl Task<'_> {
         let mut twice = twice.map(Keys::Filter);
         let refs: Vec<_> = inputs.iter().collect();
         let read = self.steps(budget).fill(&refs, &mut seen, twice.as_mut())?;
-        let mut written = write(&seen, &out.seen)?;
+        let mut written = write(&seen, "", &out.seen)?;
         if let (Some(Keys::Filter(twice)), Some(path)) = (&twice, &out.twice) {
-            written += write(twice, path)?;
+            written += write(twice, "", path)?;
         }
         Ok(Built { lines: read.lines, bytes: read.bytes, written })
     }
@@ -117,13 +145,27 @@ impl Task<'_> {
             }
             seen.union(&read(&partial.seen)?).map_err(of(&partial.seen))?;
         }
-        let mut written = write(&seen, &out.seen)?;
+        let mut written = write(&seen, "", &out.seen)?;
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
-            written += write(twice, path)?;
+            written += write(twice, "", path)?;
         }
         // Of each partial the filter of all lines, or that twice and the other one.
         let files = partials.len() as u64 * if twice.is_some() { 3 } else { 1 };
         Ok(Built { lines: seen.inserted(), bytes: files * seen.size_bytes(), written })
+    }
+
+    /// Makes a filter file for others of the union of all partials. It is the same file however
+    /// many partials there were: how many keys went in is told from the bits, as of any union.
+    ///
+    /// # Errors
+    /// If the partial is missing, damaged or of another job, or the file cannot be written.
+    pub fn publish(&self, partial: &Path, metadata: &str, out: &Path) -> Result<Built> {
+        let budget = Budget::new(self.settings.memory, self.settings.jobs)?;
+        let mut filter = self.read(partial, &budget, 2)?;
+        let same = self.read(partial, &budget, 2)?;
+        filter.union(&same).map_err(|error| Error::work(partial, error.to_string()))?;
+        let written = write(&filter, metadata, out)?;
+        Ok(Built { lines: filter.inserted(), bytes: filter.size_bytes(), written })
     }
 
     /// Fills a partial filter with the keys of survivors, to narrow the other side with.
@@ -151,7 +193,7 @@ impl Task<'_> {
                 Ok(())
             })?;
         }
-        built.written = write(&filter, out)?;
+        built.written = write(&filter, "", out)?;
         Ok(built)
     }
 
@@ -163,6 +205,7 @@ impl Task<'_> {
     pub(super) fn empty(&self, size: Size, budget: &Budget, held: u64) -> Result<BloomFilter> {
         self.check_room(size.bytes, budget, held)?;
         let builder = BloomFilter::builder().memory(size.bytes).keys(size.keys.max(1));
+        let builder = size.rate.map_or(builder, |rate| builder.rate(rate));
         Ok(builder.hash(*self.hashes.spec()).build()?)
     }
 
@@ -195,9 +238,9 @@ impl Task<'_> {
     }
 }
 
-/// Writes a partial; how many bytes it took.
-pub(super) fn write(filter: &BloomFilter, path: &Path) -> Result<u64> {
+/// Writes a filter; how many bytes it took.
+pub(super) fn write(filter: &BloomFilter, metadata: &str, path: &Path) -> Result<u64> {
     let mut out = Aside::new(path)?;
-    filter.write_to(&mut out, "").map_err(|e| Error::work(path, e.to_string()))?;
+    filter.write_to(&mut out, metadata).map_err(|e| Error::work(path, e.to_string()))?;
     out.finish()
 }

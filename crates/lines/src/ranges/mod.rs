@@ -33,6 +33,9 @@
 //!
 //! and [`Task::filter`] takes those bits instead of filters.
 //!
+//! A filter of its own, for others to ask, is what [`Task::build`] and [`Task::union`] come to with
+//! keys that everybody knows ([`JobKeys::public`]), put into a file by [`Task::publish`].
+//!
 //! Each function is pure: what it writes depends on its arguments, its settings and the files it
 //! reads. It writes one file, under another name, and moves it into its place; so a function may
 //! run twice, even at once. Files are the same on every machine; one that is cut, damaged or of
@@ -58,7 +61,7 @@
 //!
 //! let settings = Settings::new(64 << 20);
 //! let task = Task::new(&settings)?; // its keys go to every worker
-//! let size = plan(&settings, &b, None)?.filter;
+//! let size = plan(&settings, &b)?.wanted;
 //! task.build(&b, size, &Partial::seen(file("f")))?;
 //! let filter = BloomFilter::read_from(std::fs::File::open(file("f"))?)?.0;
 //! task.filter(&a, Side::First, Narrow::Filters(&[&filter]), 1, &file("a.survivors"))?;
@@ -177,6 +180,13 @@ impl JobKeys {
     /// If the system gives no random bytes.
     pub fn random() -> Result<Self> {
         Ok(Self(Hashes::random()?.keys()))
+    }
+
+    /// Those of filters that everybody is to make alike and to ask: the hash of any filter, with
+    /// the seed 0. Not for exact answers.
+    #[must_use]
+    pub fn public() -> Self {
+        Self([0; 3])
     }
 
     /// Those that came from another worker.

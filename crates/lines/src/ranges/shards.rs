@@ -133,9 +133,9 @@ impl Task<'_> {
             })?;
         }
         built.bytes = built.lines * 8;
-        built.written = write(&seen, &out.seen)?;
+        built.written = write(&seen, "", &out.seen)?;
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
-            built.written += write(twice, path)?;
+            built.written += write(twice, "", path)?;
         }
         Ok(built)
     }

@@ -86,7 +86,7 @@ impl Task<'_> {
     }
 
     /// Writes the lines that start in a range and that a filter of any job may hold, or, inverted,
-    /// those that it certainly does not.
+    /// those that it certainly does not; without a file they are only counted.
     ///
     /// # Errors
     /// If the range cannot be read, or the file cannot be written.
@@ -95,13 +95,14 @@ impl Task<'_> {
         range: &Range,
         filter: &dyn Membership,
         invert: bool,
-        out: &Path,
+        out: Option<&Path>,
     ) -> Result<Checked> {
         let (budget, inputs) = self.open(std::slice::from_ref(range))?;
-        let mut file = Aside::new(out)?;
+        let mut file = out.map(Aside::new).transpose()?;
         let asked = Check { invert, ..Check::default() };
-        let checked = check_inputs(self.settings, budget, filter, &inputs, asked, Some(&mut file))?;
-        file.finish()?;
+        let sink = file.as_mut().map(|file| file as &mut (dyn std::io::Write + Send));
+        let checked = check_inputs(self.settings, budget, filter, &inputs, asked, sink)?;
+        file.map(Aside::finish).transpose()?;
         Ok(checked)
     }
 

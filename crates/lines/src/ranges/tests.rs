@@ -72,8 +72,8 @@ impl<'a> Driver<'a> {
     }
 
     fn size(&self, ranges: &[Range]) -> Size {
-        let keys = plan(&self.settings, ranges, None).unwrap().lines.max(1);
-        Size { bytes: (keys * self.division.bits / 8).max(128), keys }
+        let keys = plan(&self.settings, ranges).unwrap().lines.max(1);
+        Size { bytes: (keys * self.division.bits / 8).max(128), keys, rate: None }
     }
 
     fn partial(&self, name: &str, number: usize, twice: bool) -> Partial {
@@ -145,7 +145,7 @@ impl<'a> Driver<'a> {
     /// The survivors of `a`: what the filters of the shards of `a` or `b` cannot rule out.
     fn sharded(&self, verb: Verb, a: &[Range], b: &[Range]) -> Vec<PathBuf> {
         let (a_keys, b_keys) = (self.keys("keys-a", a), self.keys("keys-b", b));
-        let size = Size { bytes: 640, keys: 100 };
+        let size = Size { bytes: 640, keys: 100, rate: None };
         let probe = |shard: u64| {
             let mut filters = Vec::new();
             if verb != Verb::Dedup {
@@ -173,7 +173,7 @@ impl<'a> Driver<'a> {
     }
 
     fn back(&self, survivors: &[PathBuf]) -> BloomFilter {
-        let size = Size { bytes: 1024, keys: 100 };
+        let size = Size { bytes: 1024, keys: 100, rate: None };
         let mut partials = vec![Partial::seen(self.file("back", 99))];
         self.task().build_back(&[], size, &partials[0].seen).unwrap();
         for (at, file) in survivors.iter().enumerate() {
@@ -332,7 +332,7 @@ impl Small {
     /// Does the whole job; what each function reads lies there before it is called.
     fn step(&self, task: &Task<'_>, function: &str) -> Result<Vec<u8>> {
         let file = |name: &str| self.file(name);
-        let size = Size { bytes: 128, keys: 10 };
+        let size = Size { bytes: 128, keys: 10, rate: None };
         let (partial, twice) = (
             Partial::seen(file("partial")),
             Partial { seen: file("seen"), twice: Some(file("twice")) },
@@ -603,7 +603,7 @@ fn what_is_in_two_partials_is_in_the_union_of_twice() {
     let scratch = Scratch::new();
     let settings = Settings::new(LEAST_MEMORY);
     let task = Task::new(&settings).unwrap();
-    let size = Size { bytes: 4096, keys: 1000 };
+    let size = Size { bytes: 4096, keys: 1000, rate: None };
     let line = |from: u64, to: u64| (from..to).map(|n| format!("{n}\n")).collect::<String>();
     let texts =
         [line(0, 300), line(300, 600), line(600, 900), line(250, 350), line(0, 10) + &line(5, 6)];

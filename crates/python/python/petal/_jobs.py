@@ -1,62 +1,55 @@
-"""The driver of jobs past one machine, for any engine.
+"""Set operations past one machine, on any engine: the driver of the stages in `petal._stages`.
 
-An engine is asked for little:
+The answer is a folder: `part-00000` and so on, one for each range of A in order, and at last
+`_SUCCESS`. One behind the other they are what `petal common` (`diff`, `dedup`) prints.
 
-* ``slots``: how many tasks it runs at a time;
-* ``map(function, items)``: applies a function of one item to each, on any worker, again where one
-  was lost; the results as a list, in the order of the items;
-* ``publish(path)``: hands a large file round, and gives a token that can be carried with an item;
-* ``fetch``: a function from such a token to the path of a local file, which can be carried too.
-
-Everything else goes through files in ``work``, a folder that all workers see, as they see the
-inputs and the output.
-
-The answer is a folder: ``part-00000`` and so on, one for each range of A in order, and at last
-``_SUCCESS``. One behind the other they are what ``petal common`` (``diff``, ``dedup``) prints.
+A filter that a task has no room for is cut by hash range into shards: each side's hashes are
+written once, by shard; each shard's filter is made of its hashes and asked with them; a bit comes
+back for each. For `diff` and `dedup` a line that came twice is told likewise: all its hashes are in
+one shard, whose filter knew the second when it came. This costs 8 bytes a line through the work
+folder, against a filter for each slot; it is done when whole filters would have less than
+`LEAST_BITS` a line.
 """
 
+import os
 import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from petal import _tasks
-from petal._petal import ranges
+from petal._petal import InputError, ranges
+from petal._stages import TASKS, Engine, Job, Range, Report, Size
 
-Paths = str | Path | Sequence[str | Path]
-Range = tuple[int, str, int, int]
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Folder = str | os.PathLike[str]
 T = TypeVar("T")
 
-#: Partial filters that one task unites.
-_FAN_IN = 8
-#: Bytes of a range, unless said otherwise.
+#: Bytes of a range of large inputs; of small ones they are fewer, for every slot to have some.
 RANGE_BYTES = 128 << 20
-
-
-class Engine(Protocol):
-    """What runs tasks."""
-
-    slots: int
-
-    def map(self, function: Callable[[Any], T], items: Iterable[Any]) -> list[T]: ...
-    def publish(self, path: str) -> Any: ...
-    @property
-    def fetch(self) -> Callable[[Any], str]: ...
+_LEAST_RANGE = 1 << 20
+#: Bits a line of a filter for which there is room, and the fewest that pay: with six, one line in
+#: twenty survives that should not. Fewer would cost more than what shards do.
+BITS = 14
+LEAST_BITS = 6
+#: The most that a filter is cut into: each file of bits is open at once where they are read.
+_MOST_SHARDS = 256
+_MOST_PARTITIONS = 1024
 
 
 def same(path: str) -> str:
-    """The fetch of engines whose workers see every file."""
+    """The fetch of engines whose workers read every file where it lies."""
     return path
 
 
 class Processes:
-    """An engine of processes on this machine, ``slots`` of them."""
+    """An engine of processes on this machine, `slots` of them."""
 
     fetch = staticmethod(same)
 
@@ -68,341 +61,338 @@ class Processes:
         with ProcessPoolExecutor(self.slots, mp_context=get_context("spawn")) as pool:
             return list(pool.map(function, items))
 
-    def publish(self, path: str) -> str:
-        return path
-
 
 @dataclass
-class Report:
-    """What a job did. Sizes are in bytes, times in seconds of wall clock."""
+class _Side:
+    """An input: its ranges, what is thought of its lines, and how its filter shall be."""
 
-    #: Lines of A, and lines of the answer.
-    lines: int = 0
-    kept: int = 0
-    #: Lines of A that filters could not rule out, and those of them that the exact decision says
-    #: they should have: `None` if all lines were decided.
-    candidates: int = 0
-    false_found: int | None = None
-    #: Of the largest filter.
-    filter_bytes: int = 0
-    bytes_read: int = 0
-    #: Written to the work folder: filters and survivors.
-    bytes_through_work: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
+    name: str
+    ranges: list[Range]
+    plan: dict[str, int]
+    #: Whether lines that come twice in it matter.
+    twice: bool
+
+    def whole(self) -> Size:
+        """The undivided filter: three are in memory where those of lines seen twice are united."""
+        return self._size(1, 3 if self.twice else 2)
+
+    def shard(self, shards: int) -> Size:
+        return self._size(shards, 2 if self.twice else 1)
+
+    def _size(self, shards: int, held: int) -> Size:
+        wanted = max(self.plan["wanted_bytes"] // shards, 128)
+        return min(wanted, self.plan["room"] // held), max(self.plan["lines"] // shards, 1), None
+
+    def is_too_large(self) -> bool:
+        """Whether the undivided filter would have too few bits."""
+        bytes, lines, _ = self.whole()
+        return bytes * 8 < lines * LEAST_BITS
+
+    def shards(self) -> int:
+        """How many shards the memory of a task asks for."""
+        return -(-self.plan["wanted_bytes"] * (2 if self.twice else 1) // self.plan["room"])
 
 
-@dataclass
-class _Job:
-    engine: Engine
-    work: Path
-    settings: tuple[int, int, str | None, int]
-    report: Report
-    keys: bytes = field(default_factory=ranges.job_keys)
+def _paths(paths: Paths) -> list[str]:
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.path.abspath(path) for path in several]
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begun = time.monotonic()
-        yield
-        self.report.seconds[name] = self.report.seconds.get(name, 0) + time.monotonic() - begun
 
-    def file(self, *name: object) -> str:
-        return str(self.work / "-".join(map(str, name)))
+def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
+    """Ranges of a size, or of one of which every slot gets some."""
+    names = _paths(paths)
+    cut = ranges.split(names, size or RANGE_BYTES)
+    if size is None and len(cut) < slots * TASKS:
+        each = -(-sum(end - start for _, _, start, end in cut) // (slots * TASKS))
+        cut = ranges.split(names, max(each, _LEAST_RANGE))
+    # Paths are larger than their names where they travel.
+    return [(number, os.fspath(path), start, end) for number, path, start, end in cut]
 
-    def each(
-        self, task: Callable[[Any], dict[str, int]], items: Sequence[dict[str, Any]]
-    ) -> list[dict[str, int]]:
-        """Runs a task for each item."""
-        given = {"settings": self.settings, "keys": self.keys, "fetch": self.engine.fetch}
-        done = self.engine.map(task, [given | item for item in items])
-        self.report.bytes_read += sum(numbers.get("bytes", 0) for numbers in done)
-        return done
 
-    def through_work(self, done: list[dict[str, int]]) -> list[dict[str, int]]:
-        self.report.bytes_through_work += sum(numbers["written"] for numbers in done)
-        return done
+def _folder(path: Folder, option: str) -> Path:
+    """A folder that is made if need be, and that can be written to."""
+    folder = Path(path).absolute()
+    hint = f"name with {option}= a folder on storage that all workers share"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}; {hint}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written to; {hint}")
+    return folder
 
-    def slots(self, of: Sequence[T]) -> list[Sequence[T]]:
-        """Neighbours together, one group for each slot."""
-        count = min(self.engine.slots, len(of)) or 1
-        ends = [len(of) * at // count for at in range(count + 1)]
-        return [of[begin:end] for begin, end in zip(ends, ends[1:])]
 
-    def filter_of(
-        self, name: str, of: Sequence[Range], size: tuple[int, int], twice: bool
-    ) -> tuple[str, str | None]:
-        """The filter of all lines of ranges, and of those that came twice."""
-        with self.stage("build"):
-            items = [
-                {"ranges": some, "size": size, "out": self.partial(name, slot, twice)}
-                for slot, some in enumerate(self.slots(of))
-            ]
-            self.through_work(self.each(_tasks.build, items))
-        return self.united(name, [item["out"] for item in items], twice)
+@contextmanager
+def _answer(out: Folder | None) -> Iterator[Path | None]:
+    """The folder of an answer: `_SUCCESS` at the end; of a job that fails, nothing is left."""
+    if out is None:
+        yield None
+        return
+    folder = Path(out).absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(
+            f"{folder}: is there already, expected a new or empty folder for the answer; "
+            "name another with out=, or remove it"
+        )
+    new = not folder.exists()
+    folder = _folder(folder, "out")
+    try:
+        yield folder
+        (folder / "_SUCCESS").touch()
+    except BaseException:
+        for part in folder.glob("part-*"):
+            part.unlink(missing_ok=True)
+        if new and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
 
-    def partial(self, name: str, number: object, twice: bool) -> tuple[str, str | None]:
-        seen = self.file(name, number)
-        return seen, seen + "-twice" if twice else None
 
-    def united(
-        self, name: str, partials: list[tuple[str, str | None]], twice: bool
-    ) -> tuple[str, str | None]:
-        level = 0
-        with self.stage("union"):
-            while len(partials) > 1:
-                level += 1
-                some = [partials[at : at + _FAN_IN] for at in range(0, len(partials), _FAN_IN)]
-                items = [
-                    {"partials": few, "out": self.partial(name, f"{level}.{at}", twice)}
-                    for at, few in enumerate(some)
-                ]
-                self.through_work(self.each(_tasks.union, items))
-                for path in (path for partial in partials for path in partial if path):
-                    Path(path).unlink(missing_ok=True)
-                partials = [item["out"] for item in items]
-        size = Path(partials[0][0]).stat().st_size
-        self.report.filter_bytes = max(self.report.filter_bytes, size)
-        return partials[0]
+@contextmanager
+def _begun(
+    engine: Engine, seen: Path | None, beside: Path | None, work: Folder | None,
+    settings: tuple[int, int, str | None], delimiter: bytes,
+) -> Iterator[Job]:
+    """A job in a new work folder within `beside`, unless another place is named; workers must see
+    it, and the folder `seen` for what comes of the job.
 
-    def survivors(
-        self,
-        name: str,
-        of: Sequence[Range],
-        filters: list[str] | None,
-        partitions: int,
-        first: bool,
-    ) -> tuple[list[str], list[dict[str, int]]]:
-        """The lines of ranges that filters cannot rule out, in files, with their numbers."""
-        with self.stage("filter"):
-            tokens = None if filters is None else [self.engine.publish(path) for path in filters]
-            items = [
-                {
-                    "ranges": some,
-                    "first": first,
-                    "partitions": partitions,
-                    "filters": tokens,
-                    "out": self.file(name, slot),
-                }
-                for slot, some in enumerate(self.slots(of))
-            ]
-            done = self.through_work(self.each(_tasks.narrow, items))
-        return [item["out"] for item in items], done
-
-    def back(self, survivors: list[str], count: int) -> str:
-        """The filter of the survivors of one side, to narrow the other with."""
-        size = (max(count * 14 // 8, 128), max(count, 1))
-        with self.stage("build"):
-            items = [
-                {"survivors": some, "size": size, "out": self.file("back", slot)}
-                for slot, some in enumerate(self.slots(survivors))
-            ]
-            self.through_work(self.each(_tasks.build_back, items))
-        return self.united("back", [(item["out"], None) for item in items], False)[0]
-
-    def answer(
-        self, verb: str, a: Sequence[Range], first: list[str], others: list[list[str]],
-        partitions: int, out: Path,
-    ) -> tuple[int, int]:
-        """Decides, and writes the parts; how many lines are listed, and how many refused."""
-        with self.stage("exact"):
-            items = [
-                {
-                    "verb": verb,
-                    "partition": number,
-                    "first": first,
-                    "others": others,
-                    "out": self.file("answer", number),
-                }
-                for number in range(partitions)
-            ]
-            done = self.through_work(self.each(_tasks.exact, items))
-        with self.stage("take"):
-            answers = [item["out"] for item in items]
-            takes = [{"range": one, "answers": answers, "out": _part(out, one)} for one in a]
-            self.each(_tasks.take, takes)
-        return sum(d["listed"] for d in done), sum(d["refused"] for d in done)
+    The folder has the rights of any new one: whoever may read it may see fingerprints of lines,
+    and not the keys that they are made with.
+    """
+    if len(delimiter) != 1:
+        raise ValueError(f"delimiter=: expected one byte, found {delimiter!r}")
+    if work is not None:
+        option, place = "work", _folder(work, "work")
+    elif beside is not None:
+        option, place = "out", _folder(beside, "out")
+    else:
+        raise ValueError("work=: expected without out=, found None; name a folder for all workers")
+    inside = place / f".petal-work-{uuid.uuid4().hex}"
+    inside.mkdir()
+    folders = [(str(inside), option)]
+    if seen is not None:
+        folders.append((str(seen), "out"))
+    begun = time.monotonic()
+    try:
+        job = Job(engine, inside, folders, (*settings, delimiter[0]))
+        yield job
+        job.report.seconds["all"] = time.monotonic() - begun
+    finally:
+        # A task that is still at it may put a file there meanwhile. It makes no folder.
+        for _ in range(5):
+            shutil.rmtree(inside, ignore_errors=True)
+            if not inside.exists():
+                break
 
 
 def _part(out: Path, one: Range) -> str:
     return str(out / f"part-{one[0]:05}")
 
 
-def _paths(paths: Paths) -> list[str]:
-    several = [paths] if isinstance(paths, str | Path) else paths
-    return [str(Path(path).absolute()) for path in several]
-
-
-def _work_folder(within: str | Path) -> Path:
-    """A new folder in one that all workers see, with the rights of any new folder: whoever may
-    read it may see fingerprints of lines, and not the keys that they are made with."""
-    folder = Path(within).absolute() / f".petal-work-{uuid.uuid4().hex}"
-    folder.mkdir()
-    return folder
-
-
-@contextmanager
-def _begun(
-    engine: Engine, out: str | Path, work: str | Path | None, memory: int, jobs: int,
-    temp_dir: str | None, delimiter: bytes,
-) -> Iterator[tuple[_Job, Path]]:
-    """A job in a work folder of its own, and the folder of its answer; `_SUCCESS` at the end."""
-    folder = Path(out).absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(
-            f"{folder}: is there already, expected a new or empty folder for the answer; "
-            "name another, or remove it"
-        )
-    if len(delimiter) != 1:
-        raise ValueError(f"delimiter: expected one byte, found {delimiter!r}")
-    folder.mkdir(parents=True, exist_ok=True)
-    inside = _work_folder(work or folder.parent)
-    settings = (memory, jobs, temp_dir, delimiter[0])
-    job = _Job(engine, inside, settings, Report())
-    begun = time.monotonic()
-    try:
-        yield job, folder
-        (folder / "_SUCCESS").touch()
-    finally:
-        shutil.rmtree(inside, ignore_errors=True)
-    job.report.seconds["all"] = time.monotonic() - begun
-
-
-def _size(plan: dict[str, int]) -> tuple[int, int]:
-    return plan["filter_bytes"], plan["filter_keys"]
-
-
 def _run(
-    verb: str, engine: Engine, a: Paths, b: Paths | None, out: str | Path, *,
-    work: str | Path | None, memory: int, jobs: int, range_bytes: int, partitions: int | None,
-    temp_dir: str | None, delimiter: bytes,
+    verb: str, engine: Engine, a: Paths, b: Paths | None, out: Folder | None, *,
+    work: Folder | None, memory: int, jobs: int, range_bytes: int | None,
+    partitions: int | None, shards: int | None, temp_dir: str | None, delimiter: bytes,
 ) -> Report:
-    with _begun(engine, out, work, memory, jobs, temp_dir, delimiter) as (job, folder):
-        report = job.report
+    settings = (memory, jobs, temp_dir)
+    with (
+        _answer(out) as folder,
+        _begun(engine, folder, folder and folder.parent, work, settings, delimiter) as job,
+    ):
         with job.stage("plan"):
-            first = ranges.split(_paths(a), range_bytes)
-            other = ranges.split(_paths(b), range_bytes) if b is not None else []
-            plan_a = ranges.plan(job.settings, first, None)
-            plan_b = ranges.plan(job.settings, other, None) if other else None
-        parts = partitions or max(engine.slots, min(plan_a["partitions"], 1024))
-        if not first:
-            return report
-        filters = []
-        if plan_b:
-            filters.append(job.filter_of("b", other, _size(plan_b), False)[0])
-        elif verb == "common":
-            return _nothing(job, first, folder)
-        if verb != "common":
-            twice = job.filter_of("a", first, _size(plan_a), True)[1]
-            filters.append(twice or "")
-        files, done = job.survivors("first", first, filters, parts, True)
-        report.lines = sum(numbers["lines"] for numbers in done)
-        report.candidates = sum(numbers["survivors"] for numbers in done)
-        others = []
-        if other:
-            back = job.back(files, report.candidates)
-            others.append(job.survivors("other", other, [back], parts, False)[0])
-        listed, refused = job.answer(verb, first, files, others, parts, folder)
-        report.kept = listed if verb == "common" else report.lines - listed
-        report.false_found = refused if verb == "common" else report.candidates - listed
+            cut = _cut(a, range_bytes, engine.slots)
+            first = _Side("a", cut, ranges.plan(job.settings, cut), verb != "common")
+            other = None
+            if b is not None:
+                cut = _cut(b, range_bytes, engine.slots)
+                other = _Side("b", cut, ranges.plan(job.settings, cut), False)
+        if not first.ranges:
+            return job.report
+        if verb == "common" and other and not other.ranges:
+            if folder:
+                for one in first.ranges:
+                    Path(_part(folder, one)).touch()
+            return job.report
+        parts = partitions or max(engine.slots, min(first.plan["partitions"], _MOST_PARTITIONS))
+        return _decide(job, verb, first, other, parts, shards, folder)
+
+
+def _shards(job: Job, filtered: Sequence[_Side], asked: int | None) -> int:
+    """How many shards filters are cut into; 0 if they are not."""
+    if asked is None and not any(side.is_too_large() for side in filtered):
+        return 0
+    needed = max(job.engine.slots, *(side.shards() for side in filtered))
+    return asked or min(needed, _MOST_SHARDS)
+
+
+def _decide(
+    job: Job, verb: str, first: _Side, other: _Side | None, parts: int, asked: int | None,
+    folder: Path | None,
+) -> Report:
+    report = job.report
+    filtered = [side for side in (first, other) if side and (side is other or side.twice)]
+    report.shards = shards = _shards(job, filtered, asked)
+    # What rules lines of A out: filters of B's lines, and of A's lines that came twice.
+    hashes = {}
+    if shards:
+        sides = [side for side in (first, other) if side]
+        hashes = {side.name: job.dealt(side.name, side.ranges, shards) for side in sides}
+        made = [
+            job.shards_of(side.name, hashes[side.name], shards, side.shard(shards), side.twice)
+            for side in filtered
+        ]
+        filters = [[twice or seen for seen, twice in shard] for shard in zip(*made)]
+        by = {"bits": job.told("a", filters, hashes["a"])}
+    else:
+        united = [
+            job.filter_of(side.name, side.ranges, side.whole(), side.twice) for side in filtered
+        ]
+        by = {"filters": [twice or seen for seen, twice in united]}
+    survivors, done = job.survivors("first", first.ranges, by, parts, True)
+    report.lines = sum(numbers["lines"] for numbers in done)
+    report.candidates = count = sum(numbers["survivors"] for numbers in done)
+    others = []
+    if other:
+        room = other.plan["room"] // 2
+        if shards and room * 8 < count * LEAST_BITS:
+            # The filter of all of A rules out of B what that of A's survivors does.
+            again = made[0] if first.twice else job.shards_of(
+                "a", hashes["a"], shards, first.shard(shards)
+            )
+            by = {"bits": job.told("b", [[seen] for seen, _ in again], hashes["b"])}
+        else:
+            size = (min(max(count * BITS // 8, 128), room), max(count, 1), None)
+            by = {"filters": [job.filter_of_survivors(survivors, size)]}
+        others.append(job.survivors("other", other.ranges, by, parts, False)[0])
+    answers, listed, refused = job.decided(verb, survivors, others, parts)
+    if folder:
+        takes = [
+            {"range": one, "answers": answers, "out": _part(folder, one)} for one in first.ranges
+        ]
+        job.each("take", _tasks.take, takes)
+    report.kept = listed if verb == "common" else report.lines - listed
+    report.false_found = refused if verb == "common" else count - listed
     return report
 
 
-def _nothing(job: _Job, first: Sequence[Range], folder: Path) -> Report:
-    """The empty answer: nothing is common with an input that has no line."""
-    for one in first:
-        Path(_part(folder, one)).touch()
-    return job.report
-
-
 def common(
-    engine: Engine, a: Paths, b: Paths, out: str | Path, *, work: str | Path | None = None,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int = RANGE_BYTES,
-    partitions: int | None = None, temp_dir: str | None = None, delimiter: bytes = b"\n",
+    engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
+    memory: int = 1 << 30, jobs: int = 1, range_bytes: int | None = None,
+    partitions: int | None = None, shards: int | None = None, temp_dir: str | None = None,
+    delimiter: bytes = b"\n",
 ) -> Report:
-    """Writes the distinct lines of ``a`` that are in ``b`` to the folder ``out``, in a's order.
+    """Writes the distinct lines of `a` that are in `b` to the folder `out`, in a's order.
 
-    ``a`` and ``b`` are a file or several, each taken as one input; all workers must see them,
-    ``out`` and ``work`` (a folder for what goes from task to task; beside ``out`` by default)
-    under the same names. ``memory`` is the cap of each task in bytes, ``jobs`` its threads.
-    Packed files (gzip, zstd) are one range each.
+    - `a`, `b`: a file or several, each taken as one input. All workers must see them, `out` and
+      `work` under the names that they have here. Packed files (gzip, zstd) are one range each.
+    - `out`: a new or empty folder; or None, then lines are only counted.
+    - `work`: a folder for what goes from task to task [that of `out`].
+    - `memory`: cap of each task in bytes; `jobs`: its threads. `temp_dir`: for what does not fit
+      [the system's].
+    - `range_bytes`: what one task reads at a time [128 MiB, less of small inputs]; `partitions`:
+      tasks of the exact decision; `shards`: hash ranges that filters are cut into [none, unless
+      they are too large for `memory`].
+    - `delimiter`: the byte that ends a line.
 
-    Cost: ``b`` is read twice, ``a`` twice and where it has lines of the answer; one filter of 14
-    bits a line of ``b`` in each slot, if the memory has room for it.
+    Cost: `b` is read twice, `a` twice and where it has lines of the answer; one filter of 14
+    bits a line of `b` in each slot, if the memory has room for it.
 
-    Raises ``FileExistsError`` if ``out`` is not empty, ``InputError`` and ``MemoryCapError``.
+    Raises `FileExistsError` if `out` is not empty, `InputError` if something cannot be read or
+    written, `MemoryCapError` if the memory is too little. Nothing is left of a job that fails.
     """
     return _run(
         "common", engine, a, b, out, work=work, memory=memory, jobs=jobs, range_bytes=range_bytes,
-        partitions=partitions, temp_dir=temp_dir, delimiter=delimiter,
+        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
     )
 
 
 def diff(
-    engine: Engine, a: Paths, b: Paths, out: str | Path, *, work: str | Path | None = None,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int = RANGE_BYTES,
-    partitions: int | None = None, temp_dir: str | None = None, delimiter: bytes = b"\n",
+    engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
+    memory: int = 1 << 30, jobs: int = 1, range_bytes: int | None = None,
+    partitions: int | None = None, shards: int | None = None, temp_dir: str | None = None,
+    delimiter: bytes = b"\n",
 ) -> Report:
-    """Writes the distinct lines of ``a`` that are not in ``b``. All else as :func:`common`; three
-    filters at a time in a slot that unites them."""
+    """Writes the distinct lines of `a` that are not in `b`. All else as :func:`common`; three
+    filters of `a` at a time in a slot that unites them."""
     return _run(
         "diff", engine, a, b, out, work=work, memory=memory, jobs=jobs, range_bytes=range_bytes,
-        partitions=partitions, temp_dir=temp_dir, delimiter=delimiter,
+        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
     )
 
 
 def dedup(
-    engine: Engine, a: Paths, out: str | Path, *, work: str | Path | None = None,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int = RANGE_BYTES,
-    partitions: int | None = None, temp_dir: str | None = None, delimiter: bytes = b"\n",
+    engine: Engine, a: Paths, out: Folder | None, *, work: Folder | None = None,
+    memory: int = 1 << 30, jobs: int = 1, range_bytes: int | None = None,
+    partitions: int | None = None, shards: int | None = None, temp_dir: str | None = None,
+    delimiter: bytes = b"\n",
 ) -> Report:
-    """Writes the distinct lines of ``a``, in its order. All else as :func:`diff`."""
+    """Writes the distinct lines of `a`, in its order. All else as :func:`diff`."""
     return _run(
         "dedup", engine, a, None, out, work=work, memory=memory, jobs=jobs,
-        range_bytes=range_bytes, partitions=partitions, temp_dir=temp_dir, delimiter=delimiter,
+        range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
+        delimiter=delimiter,
     )
 
 
 def build(
-    engine: Engine, paths: Paths, out: str | Path, *, rate: float = 0.01,
-    work: str | Path | None = None, memory: int = 1 << 30, jobs: int = 1,
-    range_bytes: int = RANGE_BYTES, delimiter: bytes = b"\n",
+    engine: Engine, paths: Paths, out: Folder, *, capacity: int | None = None, rate: float = 0.01,
+    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1,
+    range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
-    """Writes the filter of all lines of files to the file ``out``, which any petal reads.
+    """Writes the filter of all lines of files to the file `out`, which any petal reads.
 
-    It is planned for ``rate`` and for as many lines as a sample says there are.
+    It is the filter that `petal.build` makes of the same files, `capacity` and `rate`, bit for bit,
+    and can be united with it. (Only its count of inserts is an estimate, as of any union.)
+
+    - `capacity`: lines to plan for [they are counted first]; `rate`: the false-positive rate.
+    - `memory`: cap of each task in bytes: twice the filter must fit.
+    - All else as :func:`common`.
+
+    Cost: the files are read once, or twice if their lines are counted; a filter in each slot.
     """
-    target = Path(out).absolute()
-    inside = _work_folder(work or target.parent)
-    job = _Job(engine, inside, (memory, jobs, None, delimiter[0]), Report())
-    begun = time.monotonic()
-    try:
-        of = ranges.split(_paths(paths), range_bytes)
-        plan = ranges.plan(job.settings, of, rate)
-        seen = job.filter_of("seen", of, _size(plan), False)[0]
-        aside = target.with_name(target.name + ".new")
-        shutil.copyfile(seen, aside)
-        aside.replace(target)
-        job.report.lines = plan["lines"]
-    finally:
-        shutil.rmtree(inside, ignore_errors=True)
-    job.report.seconds["all"] = time.monotonic() - begun
+    target = Path(os.path.abspath(out))
+    settings = (memory, jobs, None)
+    with _begun(engine, target.parent, target.parent, work, settings, delimiter) as job:
+        job.keys = ranges.public_keys()
+        of = _cut(paths, range_bytes, engine.slots)
+        lines = job.count(of) if capacity is None else capacity
+        size = ranges.size_for(max(lines, 1), rate)
+        partial = job.filter_of("filter", of, size, False)[0]
+        made = job.each("publish", _tasks.publish, [{"partial": partial, "out": str(target)}])
+        job.report.lines, job.report.kept = lines, made[0]["lines"]
     return job.report
 
 
 def check(
-    engine: Engine, paths: Paths, filter: str | Path, out: str | Path, *, invert: bool = False,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int = RANGE_BYTES,
-    delimiter: bytes = b"\n",
+    engine: Engine, paths: Paths, filter: Folder, out: Folder | None, *, invert: bool = False,
+    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1,
+    range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
-    """Writes the lines of files that a filter file may hold, or inverted those that it does not."""
-    with _begun(engine, out, None, memory, jobs, None, delimiter) as (job, folder):
-        token = engine.publish(str(Path(filter).absolute()))
-        of = ranges.split(_paths(paths), range_bytes)
+    """Writes the lines of files that a filter file may hold, or inverted those that it does not, to
+    the folder `out`, in their order, repeated ones too.
+
+    All else as :func:`common`. Cost: the files are read once.
+    """
+    settings = (memory, jobs, None)
+    with (
+        _answer(out) as folder,
+        _begun(engine, folder, folder and folder.parent, work, settings, delimiter) as job,
+    ):
+        # All workers see it there, and it stays as it is.
+        asked = job.file("filter")
+        try:
+            shutil.copyfile(filter, asked)
+        except OSError as error:
+            raise InputError(f"{filter}: cannot be read: {error.strerror}") from error
         items = [
-            {"range": one, "filters": [token], "invert": invert, "out": _part(folder, one)}
-            for one in of
+            {
+                "range": one,
+                "filters": [asked],
+                "invert": invert,
+                "out": _part(folder, one) if folder else None,
+            }
+            for one in _cut(paths, range_bytes, engine.slots)
         ]
-        with job.stage("check"):
-            done = job.each(_tasks.check, items)
+        done = job.each("check", _tasks.check, items)
         job.report.lines = sum(numbers["lines"] for numbers in done)
         job.report.kept = sum(numbers["found"] for numbers in done)
     return job.report

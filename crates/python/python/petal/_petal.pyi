@@ -2,15 +2,55 @@
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final
+from types import ModuleType
+from typing import Any, Protocol, SupportsIndex, TypeAlias, final
 
 from _typeshed import ReadableBuffer
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
+
+__all__ = [
+    "BloomFilter",
+    "ClassicBloomFilter",
+    "ClassicCountingBloomFilter",
+    "CountingBloomFilter",
+    "Filter",
+    "FilterCascade",
+    "ForeignFilter",
+    "FormatError",
+    "FullError",
+    "IncompatibleError",
+    "InputError",
+    "Mask",
+    "MemoryCapError",
+    "PetalError",
+    "QuotientFilter",
+    "ScalableBloomFilter",
+    "StaticFilter",
+    "UnsupportedError",
+    "WideBloomFilter",
+    "WindowedBloomFilter",
+    "__version__",
+    "_build_job",
+    "_check_job",
+    "_set_job",
+    "_unpickled",
+    "add_prints",
+    "add_prints_twice",
+    "fingerprints",
+    "from_bytes",
+    "load",
+    "open",
+    "prints_found",
+    "ranges",
+    "spark_xxhash64",
+]
 
 __version__: str
 
+# What the workers of a cluster do; typed where it is called.
+ranges: ModuleType
+
 _Key: TypeAlias = str | SupportsIndex | ReadableBuffer
-_KeyForm: TypeAlias = Literal["text", "utf16", "int64", "int32"]
 
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: Any = None, /) -> tuple[Any, Any]: ...
@@ -34,6 +74,7 @@ class Mask:
     def __len__(self) -> int: ...
     def __getitem__(self, at: int, /) -> bool: ...
 
+@disjoint_base
 class Filter:
     @property
     def capacity(self) -> int: ...
@@ -77,13 +118,8 @@ class Filter:
     def copy(self) -> Self: ...
     def expected_rate(self, keys: int) -> float: ...
     @staticmethod
-    def add_prints(filter: Filter, prints: bytes) -> None: ...
-def add_prints_twice(seen: Filter, twice: Filter, prints: bytes) -> None: ...
-def fingerprints(columns: Sequence[Any], key: bytes) -> bytes: ...
-def prints_found(filter: Filter, prints: bytes) -> bytes: ...
-def spark_xxhash64(keys: _Keys) -> bytes: ...
-def from_bytes(
-        data: ReadableBuffer, *, format: str | None = None, keys: _KeyForm = "text"
+    def from_bytes(
+        data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
     ) -> Filter: ...
     def info(self) -> dict[str, Any]: ...
     def save(self, path: str | PathLike[str]) -> None: ...
@@ -267,7 +303,7 @@ class FilterCascade(Filter):
 @final
 class ForeignFilter(Filter):
     def __new__(
-        cls, format: str, capacity: int, rate: float = 0.01, *, keys: _KeyForm = "text"
+        cls, format: str, capacity: int, rate: float = 0.01, *, keys: str = "text"
     ) -> Self: ...
     @property
     def format(self) -> str | None: ...
@@ -278,13 +314,22 @@ class ForeignFilter(Filter):
     def __ror__(self, other: Self, /) -> Self: ...
     def union(self, *others: Self) -> Self: ...
 
+# Jobs of the file engine; typed where they are called.
+def _build_job(inputs: Any, out: Any, not_in: Any, asked: Any, told: Any) -> Any: ...
+def _check_job(filter: Any, inputs: Any, question: Any, told: Any) -> Any: ...
+def _set_job(verb: Any, first: Any, others: Any, answer: Any, told: Any) -> Any: ...
 def _unpickled(data: ReadableBuffer, format: str | None, keys: str) -> Filter: ...
+def add_prints(filter: Filter, prints: bytes) -> None: ...
+def add_prints_twice(seen: Filter, twice: Filter, prints: bytes) -> None: ...
+def fingerprints(columns: Sequence[Any], key: bytes) -> bytes: ...
+def prints_found(filter: Filter, prints: bytes) -> bytes: ...
+def spark_xxhash64(keys: _Keys) -> bytes: ...
 def from_bytes(
-    data: ReadableBuffer, *, format: str | None = None, keys: _KeyForm = "text"
+    data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...
 def load(
-    path: str | PathLike[str], *, format: str | None = None, keys: _KeyForm = "text"
+    path: str | PathLike[str], *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...
 def open(
-    path: str | PathLike[str], *, format: str | None = None, keys: _KeyForm = "text"
+    path: str | PathLike[str], *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...

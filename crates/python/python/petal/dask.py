@@ -1,8 +1,9 @@
 """Set operations on line files by the workers of a Dask cluster.
 
 The workers read the files themselves, range by range; Dask schedules, and runs again what a lost
-worker had. So every worker must see the inputs and the output directory under the same paths.
-The answers are those of one machine, byte for byte: `petal.common`, `petal.diff`, `petal.dedup`.
+worker had. So every worker must have petal, and see the inputs and the output under the same
+paths. The answers are those of one machine, byte for byte: `petal.common`, `petal.diff`,
+`petal.dedup`; a filter is that of `petal.build`.
 
     >>> from distributed import Client
     >>> import petal.dask
@@ -13,19 +14,15 @@ The answers are those of one machine, byte for byte: `petal.common`, `petal.diff
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec
 
-import cloudpickle
 from distributed import Client
 
-from petal import _jobs, _tasks
-
-# Workers need the extension module and nothing else of the package.
-cloudpickle.register_pickle_by_value(_tasks)
+from petal import _jobs, _stages
 
 
 class _Engine:
     """Dask, as far as a job needs it: a place to run functions."""
 
-    fetch = staticmethod(str)  # The file itself: all workers see it.
+    fetch = staticmethod(_jobs.same)
 
     def __init__(self, client: Client):
         self._client = client
@@ -33,21 +30,22 @@ class _Engine:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         futures = self._client.map(function, list(items), pure=False)
-        return self._client.gather(futures)
-
-    def publish(self, path: str) -> str:
-        return path
+        try:
+            return self._client.gather(futures)
+        except BaseException:
+            self._client.cancel(futures)
+            raise
 
 
 P = ParamSpec("P")
 
 
 def _verb(
-    verb: Callable[Concatenate[_jobs.Engine, P], _jobs.Report],
-) -> Callable[Concatenate[Client, P], _jobs.Report]:
+    verb: Callable[Concatenate[_stages.Engine, P], _stages.Report],
+) -> Callable[Concatenate[Client, P], _stages.Report]:
     """The same job, with Dask as the engine."""
 
-    def run(client: Client, *args: P.args, **options: P.kwargs) -> _jobs.Report:
+    def run(client: Client, *args: P.args, **options: P.kwargs) -> _stages.Report:
         return verb(_Engine(client), *args, **options)
 
     run.__name__ = run.__qualname__ = verb.__name__

@@ -14,15 +14,15 @@ use pyo3::types::PyDict;
 
 use super::job::{Teller, run};
 use super::make::Asked;
-use super::output::{Target, cannot_write};
+use super::output::Target;
 use super::{Done, Told, sources};
-use crate::error::{Kind, Raise};
+use crate::error::{Kind, Raise, cannot_write};
 use crate::filter::Filter;
 use crate::held::{Held, Keyer};
 
 /// What filters built from lines say of themselves, as the program has it. No time and no names:
 /// the same lines give the same file.
-const METADATA: &str = concat!(
+pub(crate) const METADATA: &str = concat!(
     r#"{"producer":"petal "#,
     env!("CARGO_PKG_VERSION"),
     r#"","keys":"lines as bytes, without their delimiter"}"#

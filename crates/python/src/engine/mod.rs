@@ -19,6 +19,8 @@ use petal_lines::{Cap, LEAST_MEMORY, Settings, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+pub(crate) use filters::METADATA;
+
 /// What every job is told.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use tempfile::NamedTempFile;
 
 use super::job::{Sink, Teller};
-use crate::error::Kind;
+use crate::error::{Kind, cannot_write, plain};
 
 /// Where lines are to go, as asked for.
 pub(super) enum Target {
@@ -172,18 +172,4 @@ impl Output {
 
 fn dir_of(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// The error of a file that cannot be written.
-pub(super) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
-    Kind::Input.with(format_args!("{}: cannot write: {}", path.display(), plain(error)))
-}
-
-/// An error of the system in its own words: without Rust's `(os error N)`, and without the name
-/// of a file aside, which tells nobody anything.
-fn plain(error: &io::Error) -> String {
-    let within = error.get_ref().and_then(|error| error.source());
-    let error = within.and_then(|error| error.downcast_ref()).unwrap_or(error);
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

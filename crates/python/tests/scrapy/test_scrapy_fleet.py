@@ -35,8 +35,9 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        plain = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-        self.command = [f"{PEERS}/bin/redis-server", *plain, *words]
+        plain = ["--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+        port = ["--port", str(self.port)]
+        self.command = [f"{PEERS}/bin/redis-server", *port, *plain, *words]
         self.client = redis.Redis.from_url(self.url)
         self.start()
 
@@ -90,7 +91,7 @@ def test_filters_with_one_key_are_one(ask, server):
 
 def test_a_key_of_another_kind_is_refused(ask, server):
     ask(REDIS_URL=server.url).close()
-    with pytest.raises(petal.IncompatibleError, match="of kind grow, window None; the settings say"):
+    with pytest.raises(petal.IncompatibleError, match="of kind grow, window None; the"):
         ask(REDIS_URL=server.url, WINDOW=60)
     ask(REDIS_URL=server.url, WINDOW=60, KEY="{spider}:week").close()
     assert server.client.exists("bare:week")

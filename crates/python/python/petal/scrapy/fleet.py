@@ -16,6 +16,7 @@ waits.
 
 import logging
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -43,6 +44,7 @@ class Fleet:
         Raises `petal.IncompatibleError` if that one is of another kind, `redis.RedisError` if
         there is no server, or it has not petal's module.
         """
+        # Only here: a spider without a server needs no redis-py.
         import redis
         from redis.backoff import NoBackoff
         from redis.retry import Retry
@@ -60,7 +62,7 @@ class Fleet:
             socket_connect_timeout=PATIENCE,
             retry=Retry(NoBackoff(), 0),
         )
-        self._ask = self._client.execute_command
+        self._ask: Callable[..., Any] = self._client.execute_command
         # What this spider let through while there was no server.
         self._alone: petal.Filter | None = None
         self._away = False
@@ -148,9 +150,9 @@ class Fleet:
             kind = "fixed"
         if (kind, window) != (self._plan.kind, self._plan.window):
             raise petal.IncompatibleError(
-                f"{self._where()}: the filter there is of kind {kind}, window {window}; the settings"
-                f" say {self._plan.kind}, window {self._plan.window}: set {PREFIX}* as they were,"
-                f" or take another {PREFIX}KEY"
+                f"{self._where()}: the filter there is of kind {kind}, window {window}; the"
+                f" settings say {self._plan.kind}, window {self._plan.window}: set {PREFIX}* as"
+                f" they were, or take another {PREFIX}KEY"
             )
         words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
         parts = (info["items"], info["capacity"], info["error-rate"])

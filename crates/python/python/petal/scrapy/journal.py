@@ -61,7 +61,7 @@ def records(path: Path) -> Iterator[bytes]:
             yield record
 
 
-def _strange(path: Path, place: int) -> Exception:
+def _strange(path: Path, place: int) -> petal.FormatError:
     return petal.FormatError(
         f"{path}: at byte {place}: expected a fingerprint, in hexadecimal digits or behind its"
         " length, found neither; remove the file to go on without it"

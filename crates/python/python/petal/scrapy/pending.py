@@ -9,7 +9,7 @@ closed, Scrapy's queue is removed and the crawl is given these requests anew.
 Invariants: a request is here before the journal knows it as seen, and until it has left the
 engine. What is fetched twice after a kill is therefore what was under way.
 
-Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
+Cost: for each request that is new one `pickle` and two short transactions, some 80 microseconds in
 all; disk as Scrapy's own queue takes. The disk is waited for only where SQLite cleans up its log.
 
 Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
@@ -112,7 +112,7 @@ class Pending:
             engine.crawl(request_from_dict(pickle.loads(data), spider=spider))
         self.gives_back = False
         self._teller.facts({"given_back": len(rows)})
-        words = "The last run in this JOBDIR was killed: %d requests it had not done are scheduled anew"
+        words = "The last run was killed: %d requests that it had not done are scheduled anew"
         self._teller.line(logging.INFO, words, len(rows))
 
     def close(self, finished: bool) -> None:

@@ -57,20 +57,20 @@ def read(settings: BaseSettings) -> Plan:
     capacity = _whole(settings, "CAPACITY")
     window = _whole(settings, "WINDOW")
     if memory is not None and capacity is not None:
-        raise ValueError(f"{PREFIX}MEMORY and {PREFIX}CAPACITY: one follows from the other; drop one")
+        raise _at_odds("MEMORY", "CAPACITY", "one follows from the other")
     if memory is None and capacity is None:
         capacity = CAPACITY
-    for other, value in (("MEMORY", memory), ("WINDOW", window)):
-        if value is not None and settings.get(PREFIX + "GROW") and settings.getbool(PREFIX + "GROW"):
-            raise ValueError(f"{PREFIX}GROW and {PREFIX}{other}: such a filter does not grow; drop one")
+    for name, value in (("MEMORY", memory), ("WINDOW", window)):
+        if value is not None and settings.getbool(PREFIX + "GROW", False):
+            raise _at_odds("GROW", name, "such a filter does not grow")
     grow = memory is None and window is None and settings.getbool(PREFIX + "GROW", True)
     exact = settings.getbool(PREFIX + "EXACT", False)
     redis_url = settings.get(PREFIX + "REDIS_URL") or None
     for name, value in (("WINDOW", window), ("REDIS_URL", redis_url)):
         if exact and value is not None:
-            raise ValueError(f"{PREFIX}EXACT and {PREFIX}{name}: these do not go together; drop one")
+            raise _at_odds("EXACT", name, "these do not go together")
     if redis_url is not None and memory is not None:
-        raise ValueError(f"{PREFIX}MEMORY and {PREFIX}REDIS_URL: on a server say {PREFIX}CAPACITY")
+        raise _at_odds("MEMORY", "REDIS_URL", "a filter on a server has a capacity")
     return Plan(
         capacity=capacity,
         rate=_rate(settings),
@@ -82,6 +82,10 @@ def read(settings: BaseSettings) -> Plan:
         redis_url=redis_url,
         key=settings.get(PREFIX + "KEY") or KEY,
     )
+
+
+def _at_odds(one: str, other: str, why: str) -> ValueError:
+    return ValueError(f"{PREFIX}{one} and {PREFIX}{other}: {why}; drop one")
 
 
 def _whole(settings: BaseSettings, name: str) -> int | None:
@@ -117,5 +121,5 @@ def _memory(settings: BaseSettings) -> int | None:
     parts = re.fullmatch(r"([0-9_]+) *([KMG]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
     size = int(parts[1].replace("_", "")) * _UNITS[parts[2].upper()] if parts else 0
     if not 64 <= size < 1 << 63:
-        raise ValueError(f"{PREFIX}MEMORY: expected bytes, such as 67108864 or '64M', found {value!r}")
+        raise ValueError(f"{PREFIX}MEMORY: expected bytes, 67108864 or '64M', found {value!r}")
     return size

@@ -1,7 +1,9 @@
 """Set operations on line files, as plain RDD tasks: Spark schedules, the extension reads.
 
 Executors need one file, the extension module, which is shipped to them; and they must see the
-inputs and the output directory under the same paths as the driver.
+inputs and the output under the same paths as the driver. Filters are copied from the work folder to
+a disk of each executor and mapped there. (Not by `addFile`: whatever was added once, every executor
+to come must fetch, for as long as the session lasts.)
 """
 
 import re
@@ -12,16 +14,15 @@ from pyspark import SparkContext, SparkFiles, cloudpickle
 from pyspark.sql import SparkSession
 
 import petal
-from petal import _jobs, _petal, _tasks
+from petal import _jobs, _petal, _stages, _tasks
+from petal._tasks import copied
 
 # Executors need the extension module and nothing else of the package.
 cloudpickle.register_pickle_by_value(_tasks)
 
 
 class Engine:
-    """Spark, as far as a job needs it: a place to run functions, and to hand a file round."""
-
-    fetch = staticmethod(SparkFiles.get)
+    """Spark, as far as a job needs it: a place to run functions."""
 
     def __init__(self, spark: SparkSession | SparkContext, slots: int | None = None):
         self._context = spark.sparkContext if isinstance(spark, SparkSession) else spark
@@ -41,10 +42,10 @@ class Engine:
                 raise
             raise told from error
 
-    def publish(self, path: str) -> str:
-        """Each executor fetches the file once, to a disk of its own."""
-        self._context.addFile(path)
-        return path.rsplit("/", 1)[-1]
+    @property
+    def fetch(self) -> Callable[[str], str]:
+        """Each executor copies a file once, to a disk of its own."""
+        return lambda path: copied(path, SparkFiles.getRootDirectory())
 
 
 def _told(trace: str) -> Exception | None:
@@ -58,11 +59,13 @@ P = ParamSpec("P")
 
 
 def _verb(
-    verb: Callable[Concatenate[_jobs.Engine, P], _jobs.Report],
-) -> Callable[Concatenate[SparkSession | SparkContext, P], _jobs.Report]:
+    verb: Callable[Concatenate[_stages.Engine, P], _stages.Report],
+) -> Callable[Concatenate[SparkSession | SparkContext, P], _stages.Report]:
     """The same job, with Spark as the engine."""
 
-    def run(spark: SparkSession | SparkContext, *args: P.args, **options: P.kwargs) -> _jobs.Report:
+    def run(
+        spark: SparkSession | SparkContext, *args: P.args, **options: P.kwargs
+    ) -> _stages.Report:
         return verb(Engine(spark), *args, **options)
 
     run.__name__ = run.__qualname__ = verb.__name__

@@ -1,0 +1,103 @@
+"""The terms of the cost model in docs/spark.md, measured: `python terms.py A B`.
+
+A and B are line files; the functions over ranges run one after the other in this process, on one
+thread, as the tasks of a job do. Prints CSV rows: the term, its value and unit, of how much.
+"""
+
+import csv
+import os
+import platform
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+
+from petal._petal import ranges
+
+SETTINGS = (1 << 30, 1, None, ord("\n"))
+
+
+def cpu(work: Callable[[], dict[str, int]]) -> tuple[float, dict[str, int]]:
+    """Seconds of processor time, user and system, and what the work came to."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    done = work()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done
+
+
+def main(a: str, b: str) -> None:
+    folder = tempfile.mkdtemp(prefix="terms-", dir=os.path.dirname(os.path.abspath(a)))
+    try:
+        rows(a, b, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def rows(a: str, b: str, folder: str) -> None:
+    out = csv.writer(sys.stdout)
+    out.writerow(["term", "value", "unit", "of", "machine"])
+    with open("/proc/cpuinfo") as told:
+        names = [line.split(": ")[1].strip() for line in told if line.startswith("model name")]
+    machine = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+
+    def row(term: str, value: float, unit: str, of: object) -> None:
+        out.writerow([term, f"{value:.4g}", unit, of, machine])
+
+    def file(name: str) -> str:
+        return os.path.join(folder, name)
+
+    keys = ranges.job_keys()
+    first, other = ranges.split([a], 128 << 20), ranges.split([b], 128 << 20)
+    plan = ranges.plan(SETTINGS, other, None)
+    size = (plan["filter_bytes"], plan["filter_keys"])
+    halves = [other[: len(other) // 2], other[len(other) // 2 :]]
+    lines = seconds = 0.0
+    for at, half in enumerate(halves):
+        spent, done = cpu(
+            lambda at=at, half=half: ranges.build(
+                SETTINGS, keys, half, size, (file(f"half-{at}"), None)
+            )
+        )
+        seconds, lines = seconds + spent, lines + done["lines"]
+    row("build", seconds / lines * 1e9, "ns a line", int(lines))
+    partials = [(file(f"half-{at}"), None) for at in range(2)]
+    spent, _ = cpu(lambda: ranges.union(SETTINGS, keys, partials, (file("b"), None)))
+    row("union", spent / size[0] / 2 * 1e9, "ns a byte of a partial", size[0])
+    spent, done = cpu(
+        lambda: ranges.filter(SETTINGS, keys, first, True, 2, file("first"), [file("b")])
+    )
+    row("filter", spent / done["lines"] * 1e9, "ns a line", done["lines"])
+    candidates, written = done["survivors"], done["written"]
+    back = (max(candidates * 14 // 8, 128), candidates)
+    spent, _ = cpu(
+        lambda: ranges.build_back(SETTINGS, keys, [file("first")], back, file("back"))
+    )
+    row("filter back", spent / candidates * 1e9, "ns a survivor", candidates)
+    spent, done = cpu(
+        lambda: ranges.filter(SETTINGS, keys, other, False, 2, file("other"), [file("back")])
+    )
+    records = candidates + done["survivors"]
+    row("survivors", (written + done["written"]) / records, "bytes a survivor", records)
+    row("filter", spent / done["lines"] * 1e9, "ns a line", done["lines"])
+    seconds, kept = 0.0, 0
+    for part in range(2):
+        spent, done = cpu(
+            lambda part=part: ranges.exact(
+                SETTINGS, keys, "common", part, [file("first")], [[file("other")]],
+                file(f"answer-{part}"),
+            )
+        )
+        seconds, kept = seconds + spent, kept + done["listed"]
+    row("exact", seconds / records * 1e9, "ns a survivor", records)
+    answers = [file(f"answer-{part}") for part in range(2)]
+    seconds = 0.0
+    for one in first:
+        seconds += cpu(
+            lambda one=one: ranges.take(SETTINGS, keys, one, answers, file("part"))
+        )[0]
+    row("take", seconds / (first[-1][3]) * 1e9, "ns a byte", f"{kept} lines kept")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

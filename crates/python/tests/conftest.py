@@ -1,0 +1,16 @@
+"""What several tests need."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """The program `petal`, as the tests of the workspace build it."""
+    subprocess.run(["cargo", "build", "--quiet", "--package", "petal-cli"], cwd=ROOT, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "petal"

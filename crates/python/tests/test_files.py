@@ -1,0 +1,119 @@
+"""Golden files answer as their manifests say; one filter is one for all who made it."""
+
+import csv
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import petal
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+FOREIGN = ROOT / "testdata" / "foreign"
+# Whole Parquet files and JSON hold filters, and are none.
+NO_FILTERS = {"parquet-file", "go-bloom-json"}
+
+
+def golden():
+    with (FOREIGN / "manifest.tsv").open() as manifest:
+        rows = csv.DictReader(manifest, delimiter="\t")
+        return [row for row in rows if row["format"] not in NO_FILTERS]
+
+
+def lines(name):
+    path = FOREIGN / "keys" / name
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+@pytest.mark.parametrize("row", golden(), ids=lambda row: row["file"])
+def test_files_of_other_programs_answer_as_those_do(row, tmp_path):
+    path, words = FOREIGN / row["file"], {"keys": row["keys"]}
+    if row["format"] == "rbloom":
+        with pytest.raises(petal.FormatError):
+            petal.load(path)
+        words["format"] = "rbloom"
+    packed = row["file"].endswith(".gz")
+    made = [petal.load(path, **words), petal.from_bytes(path.read_bytes(), **words)]
+    if packed:
+        with pytest.raises(petal.UnsupportedError, match="petal.load"):
+            petal.open(path, **words)
+    else:
+        made.append(petal.open(path, **words))
+    asked, answers = lines(row["members"] + ".asked"), path.with_name(path.name + ".answers")
+    for one in made:
+        assert isinstance(one, petal.ForeignFilter) and one.type == "foreign"
+        assert one.format == row["format"] and one.keys == row["keys"]
+        one.verify()
+        # A cascade may be one of what it holds not.
+        if "inverted" not in row["file"]:
+            assert all(one.contains_batch(lines(row["members"] + ".txt")))
+        if answers.exists():
+            expect = [answer == "1" for answer in answers.read_text().strip()]
+            assert one.contains_batch(asked) == expect
+            assert [key in one for key in asked] == expect
+            if row["keys"] in ("int64", "int32"):
+                numbers = [int(key) for key in asked if int(key) >= 0]
+                some = [answer for key, answer in zip(asked, expect) if int(key) >= 0]
+                assert one.contains_batch(numbers) == some
+    if not packed:
+        assert made[0].to_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "testdata/native").iterdir()))
+def test_files_of_version_1_are_read(name):
+    path = ROOT / "testdata" / "native" / name
+    for one in [petal.open(path), petal.load(path)]:
+        one.verify()
+        assert all(one.contains_batch([f"key-{number}" for number in range(40)]))
+        assert one.to_bytes() == path.read_bytes()
+
+
+# ---- One filter for all -------------------------------------------------------------------------
+
+TYPES = {
+    "bloom": ([], lambda: petal.BloomFilter(5000, 0.001)),
+    "classic": ([], lambda: petal.ClassicBloomFilter(5000, 0.001)),
+    "counting": ([], lambda: petal.CountingBloomFilter(5000, 0.001)),
+    "quotient": ([], lambda: petal.QuotientFilter(5000, 0.001)),
+    "scalable": ([], lambda: petal.ScalableBloomFilter(5000, 0.001)),
+    "wide": ([], lambda: petal.WideBloomFilter(5000, 0.001)),
+    "windowed": (["--window", "1h"], lambda: petal.WindowedBloomFilter(5000, 0.001, window=3600)),
+}
+
+
+def random_lines(seed, count):
+    rng = random.Random(seed)
+    letters = [chr(c) for c in [*range(32, 127), 0xE4, 0x4E2D, 0x1F338]]
+    made = {"".join(rng.choices(letters, k=rng.randrange(1, 90))) for _ in range(count)}
+    return sorted(made)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_command_lines_filter_is_pythons(kind, program, tmp_path):
+    words, make = TYPES[kind]
+    keys, others = random_lines(1, 3000), random_lines(2, 3000)
+    numbers = [number for number in (random.Random(3).randrange(2**64) for _ in range(1000))
+               if b"\n" not in number.to_bytes(8, "little")]
+    file = b"".join(key.encode() + b"\n" for key in keys)
+    file += b"".join(number.to_bytes(8, "little") + b"\n" for number in numbers)
+    (tmp_path / "keys").write_bytes(file)
+    built = tmp_path / "built.petal"
+    build = [program, "build", "--type", kind, "-n", "5000", "-p", "0.001", *words]
+    subprocess.run([*build, tmp_path / "keys", "-o", built], check=True, capture_output=True)
+    ours = make()
+    ours.update(keys, numbers)
+    theirs = petal.load(built)
+    assert type(theirs) is type(ours)
+    if kind != "windowed":  # The clock is part of a window.
+        assert theirs == ours
+    for one in [ours, theirs, petal.open(built)]:
+        assert all(one.contains_batch(keys)) and all(one.contains_batch(numbers))
+        assert all(one.contains_batch([key.encode() for key in keys]))
+        assert one.contains_batch(others) == ours.contains_batch(others)
+    ours.save(tmp_path / "ours.petal")
+    (tmp_path / "others").write_text("".join(other + "\n" for other in others))
+    check = [program, "check", tmp_path / "ours.petal", tmp_path / "others"]
+    passed = subprocess.run(check, check=False, capture_output=True).stdout.decode()
+    assert passed.split("\n")[:-1] == [other for other in others if other in ours]
+    assert abs(time.time() - ours.info().get("now", time.time())) < 3600
