@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextmanager
-def standalone(folder: Path) -> Iterator[str]:
+def standalone(folder: Path, memory: str = "1g") -> Iterator[str]:
     """A master and two workers of one core each; its address."""
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
@@ -18,7 +18,7 @@ def standalone(folder: Path) -> Iterator[str]:
     common = ["--host", "127.0.0.1", "--webui-port", "0"]
     words = [[f"{deploy}.master.Master", *common, "--port", str(port)]]
     for number in (1, 2):
-        at = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}")]
+        at = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / f"worker-{number}")]
         words.append([f"{deploy}.worker.Worker", *common, *at, address])
     options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
     started: list[subprocess.Popen] = []
