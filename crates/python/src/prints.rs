@@ -13,14 +13,15 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use petal::Answers;
+use petal_interop::Hasher;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use crate::arrow;
-use crate::error::Raise as _;
 use crate::filter::Filter;
+use crate::held::Keyer;
+use crate::{arrow, batch};
 
 /// Bytes of a fingerprint.
 const BYTES: usize = 16;
@@ -35,7 +36,7 @@ fn fingerprints<'py>(
     columns: Vec<Bound<'py, PyAny>>,
     key: [u8; 16],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let columns = columns.iter().map(arrow::take).collect::<PyResult<Vec<_>>>()?;
+    let columns = columns.iter().map(column).collect::<PyResult<Vec<_>>>()?;
     let rows = columns.first().map_or(0, |column| column.len());
     if columns.iter().any(|column| column.len() != rows) {
         return Err(PyValueError::new_err("fingerprints: expected columns of one length"));
@@ -53,6 +54,15 @@ fn fingerprints<'py>(
         PyResult::Ok(prints)
     })?;
     Ok(PyBytes::new(py, &prints))
+}
+
+/// The one array that an object shows.
+fn column(shown: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let mut arrays = arrow::arrays(shown)?.into_iter().flatten();
+    match (arrays.next(), arrays.next()) {
+        (Some(array), None) => array,
+        _ => Err(PyTypeError::new_err("fingerprints: expected each column as one Arrow array")),
+    }
 }
 
 fn of_column(column: &ArrayRef, key: [u8; 16]) -> PyResult<Vec<u8>> {
@@ -98,10 +108,10 @@ fn of_column(column: &ArrayRef, key: [u8; 16]) -> PyResult<Vec<u8>> {
 /// Puts fingerprints into a filter.
 #[pyfunction]
 fn add_prints(filter: &Bound<'_, Filter>, prints: PyBackedBytes) -> PyResult<()> {
-    let mut held = filter.get().write(filter.py())?;
-    let (face, mut new) = (held.face_mut()?, Answers::new());
-    pieces(&prints).try_for_each(|hashes| {
-        face.insert_hashes(&hashes, &mut new).map_err(|error| error.raise())
+    let own = filter.get();
+    filter.py().detach(|| {
+        let (mut held, mut new) = (own.write_detached()?, Answers::new());
+        pieces(&prints).try_for_each(|hashes| held.insert_words(&hashes, &mut new))
     })
 }
 
@@ -112,18 +122,16 @@ fn add_prints_twice(
     twice: &Bound<'_, Filter>,
     prints: PyBackedBytes,
 ) -> PyResult<()> {
-    let py = seen.py();
-    if seen.is(twice) {
-        return Err(PyValueError::new_err("add_prints_twice: expected two filters, found one"));
-    }
-    let (mut seen, mut twice) = (seen.get().write(py)?, twice.get().write(py)?);
-    let (seen, twice) = (seen.face_mut()?, twice.face_mut()?);
-    let (mut new, mut again) = (Answers::new(), Answers::new());
-    pieces(&prints).try_for_each(|hashes| {
-        seen.insert_hashes(&hashes, &mut new).map_err(|error| error.raise())?;
-        let had = (0..hashes.len()).filter(|&at| !new.get(at));
-        let had: Vec<_> = had.map(|at| hashes[at]).collect();
-        twice.insert_hashes(&had, &mut again).map_err(|error| error.raise())
+    let (first, second) = (seen.get(), twice.get());
+    seen.py().detach(|| {
+        let (mut new, mut again) = (Answers::new(), Answers::new());
+        pieces(&prints).try_for_each(|hashes| {
+            // One after the other: nobody holds one lock while waiting for the other.
+            first.write_detached()?.insert_words(&hashes, &mut new)?;
+            let had = (0..hashes.len()).filter(|&at| !new.get(at));
+            let had: Vec<_> = had.map(|at| hashes[at]).collect();
+            second.write_detached()?.insert_words(&had, &mut again)
+        })
     })
 }
 
@@ -133,21 +141,37 @@ fn prints_found<'py>(
     filter: &Bound<'py, Filter>,
     prints: PyBackedBytes,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let held = filter.get().read(filter.py())?;
-    let mut found = Answers::new();
-    let mut bitmap = Vec::with_capacity(prints.len() / BYTES / 8 + 8);
-    for hashes in pieces(&prints) {
-        held.face().contains_hashes(&hashes, &mut found);
-        bitmap.extend(found.as_words().iter().flat_map(|word| word.to_le_bytes()));
-    }
+    let own = filter.get();
+    let bitmap = filter.py().detach(|| {
+        let (held, mut found) = (own.read_detached()?, Answers::new());
+        let mut bitmap = Vec::with_capacity(prints.len() / BYTES / 8 + 8);
+        for hashes in pieces(&prints) {
+            held.contains_words(&hashes, &mut found);
+            bitmap.extend(found.as_words().iter().flat_map(|word| word.to_le_bytes()));
+        }
+        PyResult::Ok(bitmap)
+    })?;
     Ok(PyBytes::new(filter.py(), &bitmap))
+}
+
+/// What `xxhash64` gives in Spark's SQL for keys, 8 bytes each, little-endian.
+#[pyfunction]
+fn spark_xxhash64<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let hashes = batch::words(keys, Keyer::Foreign(Hasher::of_spark_sql(), false))?;
+    let bytes: Vec<u8> = hashes.into_iter().flat_map(u64::to_le_bytes).collect();
+    Ok(PyBytes::new(keys.py(), &bytes))
 }
 
 /// What goes into filters of fingerprints: their first 64 bits, piece by piece.
 fn pieces(prints: &[u8]) -> impl Iterator<Item = Vec<u64>> {
     prints.chunks(AT_ONCE * BYTES).map(|piece| {
         let (prints, _) = piece.as_chunks::<BYTES>();
-        prints.iter().filter_map(|print| print.first_chunk()).copied().map(u64::from_le_bytes).collect()
+        prints
+            .iter()
+            .filter_map(|print| print.first_chunk())
+            .copied()
+            .map(u64::from_le_bytes)
+            .collect()
     })
 }
 
@@ -155,5 +179,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(add_prints, module)?)?;
     module.add_function(wrap_pyfunction!(add_prints_twice, module)?)?;
     module.add_function(wrap_pyfunction!(fingerprints, module)?)?;
-    module.add_function(wrap_pyfunction!(prints_found, module)?)
+    module.add_function(wrap_pyfunction!(prints_found, module)?)?;
+    module.add_function(wrap_pyfunction!(spark_xxhash64, module)?)
 }

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import petal  # noqa: E402
-import petal.spark  # noqa: E402
+from petal.spark import frames  # noqa: E402
 from conftest import kill_executor_once  # noqa: E402
 
 ROWS = 3000
@@ -32,7 +32,7 @@ def frame(spark, kind, start, rows=ROWS, partitions=3):
 @pytest.mark.parametrize("kind", ["string", "binary", "bigint", "int"])
 def test_common_is_a_left_semi_join(spark, kind):
     a, b = frame(spark, kind, 0), frame(spark, kind, ROWS * 9 // 10)
-    answer = petal.spark.common(a, b, "the key")
+    answer = frames.common(a, b, "the key")
     expected = a.join(b, "the key", "left_semi")
     assert answer.schema == a.schema
     assert rows_of(answer) == rows_of(expected)
@@ -43,14 +43,14 @@ def test_common_is_a_left_semi_join(spark, kind):
 def test_common_by_several_columns(spark):
     a = spark.createDataFrame([("a", 1), ("ab", 1), ("b", None), (None, 2)], "k string, n int")
     b = spark.createDataFrame([("a", 1), ("a", 2), ("b", None), (None, 2)], "k string, n bigint")
-    answer = petal.spark.common(a, b, ["k", "n"])
+    answer = frames.common(a, b, ["k", "n"])
     assert [tuple(row) for row in answer.collect()] == [("a", 1)]
     answer.unpersist()
 
 
 def test_common_with_a_hopeless_filter_is_exact(spark):
     a, b = frame(spark, "string", 0), frame(spark, "string", ROWS - 100)
-    answer = petal.spark.common(a, b, "the key", rate=0.9)
+    answer = frames.common(a, b, "the key", rate=0.9)
     assert rows_of(answer) == rows_of(a.join(b, "the key", "left_semi"))
     answer.unpersist()
 
@@ -61,7 +61,7 @@ def test_dedup_has_one_row_a_key(spark, kind, repeats):
     a = frame(spark, kind, 0, partitions=2)
     single = a.where("id % 2 = 0 and `the key` is not null")
     df = single.union(a.where(f"id < {int(ROWS * repeats)}")) if repeats < 0.5 else a
-    answer = petal.spark.dedup(df, "the key")
+    answer = frames.dedup(df, "the key")
     assert answer.schema == df.schema
     found = answer.collect()
     keys = [row["the key"] for row in found]
@@ -73,10 +73,10 @@ def test_dedup_has_one_row_a_key(spark, kind, repeats):
 def test_nothing_in_common_with_nothing(spark):
     a, none = frame(spark, "string", 0), frame(spark, "string", 0).where("false")
     for left, right in [(a, none), (none, a), (none, none)]:
-        answer = petal.spark.common(left, right, "the key")
+        answer = frames.common(left, right, "the key")
         assert answer.collect() == []
         answer.unpersist()
-    assert petal.spark.dedup(none, "the key").collect() == []
+    assert frames.dedup(none, "the key").collect() == []
 
 
 def test_contains_as_rows_and_as_a_column(spark, tmp_path):
@@ -85,9 +85,9 @@ def test_contains_as_rows_and_as_a_column(spark, tmp_path):
     members = {f"https://example.com/ü/{n}" for n in range(500)}
     filter.update(members)
     expected = [row for row in a.collect() if row["the key"] in members]
-    assert sorted(petal.spark.contains(a, "`the key`", filter).collect()) == sorted(expected)
+    assert sorted(frames.contains(a, "`the key`", filter).collect()) == sorted(expected)
     filter.save(tmp_path / "f.petal")
-    asked = petal.spark.contains(a, a["the key"], tmp_path / "f.petal", column="found")
+    asked = frames.contains(a, a["the key"], tmp_path / "f.petal", column="found")
     answers = {(row["id"], row["found"]) for row in asked.collect()}
     ids = {row["id"] for row in expected}
     assert answers == {(n, n in ids) for n in range(ROWS)}
@@ -96,13 +96,13 @@ def test_contains_as_rows_and_as_a_column(spark, tmp_path):
 def test_what_cannot_be_a_key_is_refused(spark):
     a = spark.createDataFrame([(1.0, "a", 1)], "x double, k string, n int")
     with pytest.raises(TypeError, match="column 'x' is double, expected string"):
-        petal.spark.dedup(a, "x")
+        frames.dedup(a, "x")
     with pytest.raises(ValueError, match="no column 'z', expected one of x, k, n"):
-        petal.spark.dedup(a, ["k", "z"])
+        frames.dedup(a, ["k", "z"])
     with pytest.raises(ValueError, match="found none"):
-        petal.spark.common(a, a, [])
+        frames.common(a, a, [])
     with pytest.raises(TypeError, match="whole numbers in one frame and text"):
-        petal.spark.common(a.select("n"), a.selectExpr("k n"), "n")
+        frames.common(a.select("n"), a.selectExpr("k n"), "n")
 
 
 def test_executors_have_no_petal(spark):
@@ -131,7 +131,7 @@ def test_an_executor_killed_in_mid_job(spark, tmp_path, where):
         a = a.mapInArrow(killer, a.schema)
     else:
         b = b.mapInArrow(killer, b.schema)
-    answer = petal.spark.common(a, b, "the key")
+    answer = frames.common(a, b, "the key")
     assert flag.exists()
     assert rows_of(answer) == expected
     answer.unpersist()

@@ -23,9 +23,8 @@ def of_jvm(spark, frame, column, version=2):
     sketch = jvm.org.apache.spark.util.sketch
     made = frame._jdf.stat().bloomFilter(column, len(KEYS), 0.01)
     if version == 1:
-        number = getattr(sketch.BloomFilter, "Version").V1
-        bits, probes = made.bitSize(), 7
-        made = sketch.BloomFilter.create(number, probes, bits, 0)
+        v1 = getattr(sketch, "BloomFilter$Version").V1
+        made = sketch.BloomFilter.create(v1, len(KEYS), made.bitSize(), 0)
         for row in frame.select(column).collect():
             made.put(row[0])
     out = jvm.java.io.ByteArrayOutputStream()
