@@ -1,4 +1,4 @@
-"""Jobs on files by real Spark clusters, whose executors have no petal but what is shipped to them."""
+"""Jobs on files by real Spark clusters: their executors have no petal but what is shipped."""
 
 import gzip
 import os
@@ -120,4 +120,5 @@ def test_nothing_of_a_job_stays_on_executors_beyond_the_next(spark, inputs, tmp_
     listed = context.parallelize(range(2), 2).map(copies).collect()
     assert all(len(names) <= 2 for names in listed)
     files = context._jsc.sc().listFiles()
-    assert [files.apply(n).rsplit("/")[-1] for n in range(files.size())].count("_petal.abi3.so") == 1
+    names = [files.apply(number).rsplit("/")[-1] for number in range(files.size())]
+    assert names.count("_petal.abi3.so") == 1
