@@ -88,7 +88,7 @@ def test_every_verb_is_what_python_says(files, tmp_path, size, partitions, shard
 
 
 @pytest.mark.parametrize("verb", ["common", "diff", "dedup"])
-def test_filters_too_large_for_a_task_are_sharded_there_and_back(files, tmp_path, monkeypatch, verb):
+def test_too_large_filters_are_sharded_there_and_back(files, tmp_path, monkeypatch, verb):
     (a1, x1), _, (b1, _), _ = files
     others = [] if verb == "dedup" else [b1]
     petal_says = tmp_path / "one"
