@@ -5,12 +5,12 @@
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 1 ] || { echo "usage: crates/python/install.sh DIR [--profile NAME] [--engines]" >&2; exit 2; }
-DIR=$1 PROFILE=release LISTS=("$HERE/requirements.txt")
+DIR=$1 PROFILE=release ENGINES=no LISTS=("$HERE/requirements.txt")
 shift
 while [ $# -gt 0 ]; do
     case $1 in
         --profile) PROFILE=$2; shift 2 ;;
-        --engines) LISTS+=("$HERE/requirements-engines.txt"); shift ;;
+        --engines) ENGINES=yes LISTS+=("$HERE/requirements-engines.txt"); shift ;;
         *) echo "install.sh: no such option: $1" >&2; exit 2 ;;
     esac
 done
@@ -25,6 +25,15 @@ for list in "${LISTS[@]}"; do
     sum=$(sha256sum < "$list" | cut -c1-16)
     [ -e "$DIR/done-$sum" ] || { pip install -r "$list" && : > "$DIR/done-$sum"; }
 done
+
+# Spark runs in a JVM, and its tests compile for it.
+if [ "$ENGINES" = yes ]; then
+    PEERS=$DIR/jdk-files
+    . "$HERE/../../peers/lib.sh"
+    . "$HERE/../../peers/java.sh"
+    find_jdk
+    ln -sfn "$(dirname "$JDK")" "$DIR/jdk"
+fi
 
 rm -rf "$DIR/wheels"
 (cd "$HERE" && "$DIR/bin/maturin" build --quiet --profile "$PROFILE" --interpreter "$DIR/bin/python" --out "$DIR/wheels")
