@@ -327,6 +327,13 @@ pub struct Hasher {
 }
 
 impl Hasher {
+    /// What the function `xxhash64` gives in Spark's SQL, one word: what its `might_contain` and
+    /// `bloom_filter_agg` are given for keys that are no whole numbers of 64 bits.
+    #[must_use]
+    pub fn of_spark_sql() -> Self {
+        Self { form: KeyForm::Text, digest: formats::sql_digest(), space: Vec::new(), empty: true }
+    }
+
     /// Appends the words of a key.
     ///
     /// # Errors

@@ -128,11 +128,7 @@ impl Hashes {
 
 /// The 128-bit keyed fingerprints of keys that are not lines of files, 16 bytes each, put behind
 /// what is in `prints`. Whoever knows the key of the fingerprints can make two keys collide.
-pub fn fingerprints<'a>(
-    key: [u8; 16],
-    keys: impl Iterator<Item = &'a [u8]>,
-    prints: &mut Vec<u8>,
-) {
+pub fn fingerprints<'a>(key: [u8; 16], keys: impl Iterator<Item = &'a [u8]>, prints: &mut Vec<u8>) {
     let Fingerprint { high, low } = Fingerprint::from_bytes(&key);
     let mut found = Vec::with_capacity(keys.size_hint().0);
     Hashes::with_keys([high, low, 0]).fingerprints(keys, &mut found);

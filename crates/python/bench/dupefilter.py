@@ -19,6 +19,7 @@ import multiprocessing
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
 from statistics import median
 
@@ -29,6 +30,7 @@ from scrapy.utils.test import get_crawler
 from petal.scrapy import DupeFilter
 
 RATE = 0.0001
+PIECE = 10_000
 
 
 class Precomputed:
@@ -49,11 +51,14 @@ def opened(name: str, requests: int) -> object:
     return made
 
 
-def fingerprints(turn: int, number: int) -> list[bytes]:
-    """Others in every turn; 20 bytes each, as SHA-1 has."""
-    seed = hashlib.sha1(b"turn %d" % turn).digest()
-    stream = hashlib.shake_128(seed).digest(20 * number)
-    return [stream[at : at + 20] for at in range(0, 20 * number, 20)]
+def fingerprints(turn: int, number: int) -> Iterator[list[bytes]]:
+    """Others in every turn, 20 bytes each, as SHA-1 has; few at a time, for the memory that they
+    take themselves is no filter's.
+    """
+    for piece in range(number // PIECE):
+        seed = b"%d %d" % (turn, piece)
+        stream = hashlib.shake_128(seed).digest(20 * PIECE)
+        yield [stream[at : at + 20] for at in range(0, 20 * PIECE, 20)]
 
 
 def resident() -> int:
@@ -62,22 +67,25 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def asked(seen, requests: list[bytes]) -> tuple[float, int]:
+def asked(seen: Callable[[bytes], bool], pieces: Iterable[list[bytes]]) -> tuple[float, int]:
     """Nanoseconds of CPU a request, and how many were held back."""
-    held = 0
-    begin = time.process_time()
-    for request in requests:
-        held += seen(request)
-    return (time.process_time() - begin) / len(requests) * 1e9, held
+    spent, held, number = 0.0, 0, 0
+    for piece in pieces:
+        begin = time.process_time()
+        for request in piece:
+            held += seen(request)
+        spent += time.process_time() - begin
+        number += len(piece)
+    return spent / number * 1e9, held
 
 
 def work(name: str, requests: int, turns: int, line: Connection) -> None:
     """One filter: a turn whenever it is told to, then its row."""
     made = opened(name, requests)
+    each = requests // turns // PIECE * PIECE
     gc.collect()
     before = resident()
     new, again, wrong = [], [], 0
-    each = requests // turns
     for turn in range(turns):
         line.recv()
         nanoseconds, held = asked(made.request_seen, fingerprints(turn, each))
@@ -91,6 +99,7 @@ def work(name: str, requests: int, turns: int, line: Connection) -> None:
         line.send(None)
     gc.collect()
     memory = resident() - before
+    requests = each * turns
     share = wrong / requests
     if share > (0 if name == "scrapy" else 1.2 * RATE):
         raise AssertionError(f"{name}: {wrong} of {requests} new requests were held back")

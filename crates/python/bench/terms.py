@@ -37,7 +37,9 @@ def main(a: str, b: str) -> None:
 def rows(a: str, b: str, folder: str) -> None:
     out = csv.writer(sys.stdout)
     out.writerow(["term", "value", "unit", "of", "machine"])
-    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    with open("/proc/cpuinfo") as told:
+        names = [line.split(": ")[1].strip() for line in told if line.startswith("model name")]
+    machine = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
     def row(term: str, value: float, unit: str, of: object) -> None:
         out.writerow([term, f"{value:.4g}", unit, of, machine])

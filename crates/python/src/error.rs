@@ -78,7 +78,9 @@ impl Kind {
             Self::Full => vec![root()?],
             Self::Format | Self::Incompatible => vec![root()?, py.get_type::<PyValueError>()],
             Self::Unsupported => vec![root()?, py.get_type::<PyTypeError>()],
-            Self::MemoryCap => vec![root()?, py.get_type::<PyMemoryError>()],
+            // In this order: else it is made as its first base is, and found by the other's
+            // `__new__`, which refuses. Dask unpickles by that.
+            Self::MemoryCap => vec![py.get_type::<PyMemoryError>(), root()?],
             Self::Input => vec![root()?, py.get_type::<PyOSError>()],
         };
         let (name, doc) = self.name_and_doc();

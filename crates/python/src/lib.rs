@@ -4,8 +4,8 @@
 //! Rooms: [`error`] (exceptions), [`key`] (what can be a key), [`held`] (a filter of any type,
 //! in memory, in a mapped file, or another program's), [`arrow`] and [`batch`] (many keys at
 //! once), [`filter`] (the classes), [`open`] and [`save`] (filter files), [`engine`] (files of
-//! lines), [`ranges`] (what the workers of a cluster do). `python/petal` has what is written in
-//! Python.
+//! lines), [`ranges`] and [`prints`] (what the workers of a cluster do, with files and with
+//! tables). `python/petal` has what is written in Python.
 //!
 //! **Threads.** Whatever takes long is done without the interpreter's lock, under a lock of the
 //! filter's own. Nobody waits for that lock while holding the interpreter's, and no Python code
@@ -19,6 +19,7 @@ mod filter;
 mod held;
 mod key;
 mod open;
+mod prints;
 mod ranges;
 mod save;
 
@@ -34,5 +35,6 @@ fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     filter::register(module)?;
     module.add_class::<arrow::Mask>()?;
     open::register(module)?;
+    prints::register(module)?;
     ranges::register(module)
 }

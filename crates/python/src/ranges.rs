@@ -4,7 +4,7 @@
 //! A range is a tuple `(number, path, start, end)`, settings are `(memory, jobs, temp_dir,
 //! delimiter)`, keys of a job are bytes, paths are str; answers are dicts of numbers. Filters are
 //! named by their files, which are mapped; their sizes are tuples `(bytes, keys, rate)`. The driver that puts these together is
-//! `petal/_jobs.py`, the tasks are in `petal/_tasks.py`.
+//! `petal/_stages.py` and `petal/_jobs.py`, the tasks are in `petal/_tasks.py`.
 //!
 //! All of them work without the interpreter's lock.
 

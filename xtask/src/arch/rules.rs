@@ -329,6 +329,7 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "batch", uses: &["arrow", "filter", "held", "key"] },
             Room { name: "filter", uses: &["batch", "held", "key", "open", "save"] },
             Room { name: "open", uses: &["filter", "held"] },
+            Room { name: "prints", uses: &["arrow", "batch", "filter", "held"] },
             Room { name: "ranges", uses: &["engine", "open"] },
             Room { name: "engine", uses: &["filter", "held"] },
         ],

@@ -17,6 +17,8 @@ pub(crate) use redisbloom::chunks as redisbloom_chunks;
 
 pub use filter_cascade::CascadeHash;
 
+pub(crate) use spark::sql_digest;
+
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::scheme::{Plan, Scheme};

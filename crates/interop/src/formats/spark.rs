@@ -17,7 +17,7 @@ use crate::bytes::{be32, to_be32};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
-use crate::hashes::spark::murmur3;
+use crate::hashes::spark::{murmur3, xxhash64};
 use crate::keys::KeyForm;
 use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional, REACH};
 
@@ -187,6 +187,11 @@ impl Positional for Spark {
              numbers of any size",
         );
     }
+}
+
+/// What `xxhash64` of Spark's SQL gives.
+pub(crate) fn sql_digest() -> Digest {
+    Arc::new(|key, words| words.push(xxhash64(key)))
 }
 
 #[cfg(test)]

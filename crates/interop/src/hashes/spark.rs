@@ -2,6 +2,15 @@
 //! the rest is mixed in like a word of its own, with its sign. Source: the answers of Spark's
 //! sketch library; Appleby 2011 for the rest.
 
+use xxhash_rust::xxh64::xxh64;
+
+/// The function `xxhash64` of Spark's SQL, of one column: the original with a seed of its own.
+/// Whole numbers are hashed as the bytes of their type, low byte first.
+#[inline]
+pub(crate) fn xxhash64(key: &[u8]) -> u64 {
+    xxh64(key, 42)
+}
+
 /// The hash of bytes.
 #[inline]
 pub(crate) fn murmur3(key: &[u8], seed: u32) -> u32 {

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from petal import _tasks
 from petal._petal import InputError, ranges
 from petal._stages import TASKS, Engine, Job, Range, Report, Size
+from petal._tasks import Item, Row
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Folder = str | os.PathLike[str]
@@ -103,9 +104,10 @@ def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
     names = _paths(paths)
     cut = ranges.split(names, size or RANGE_BYTES)
     if size is None and len(cut) < slots * TASKS:
-        each = sum(end - start for _, _, start, end in cut) // (slots * TASKS)
+        each = -(-sum(end - start for _, _, start, end in cut) // (slots * TASKS))
         cut = ranges.split(names, max(each, _LEAST_RANGE))
-    return cut
+    # Paths are larger than their names where they travel.
+    return [(number, os.fspath(path), start, end) for number, path, start, end in cut]
 
 
 def _folder(path: Folder, option: str) -> Path:
@@ -231,7 +233,8 @@ def _decide(
     filtered = [side for side in (first, other) if side and (side is other or side.twice)]
     report.shards = shards = _shards(job, filtered, asked)
     # What rules lines of A out: filters of B's lines, and of A's lines that came twice.
-    hashes = {}
+    hashes: dict[str, Row] = {}
+    by: Item
     if shards:
         sides = [side for side in (first, other) if side]
         hashes = {side.name: job.dealt(side.name, side.ranges, shards) for side in sides}

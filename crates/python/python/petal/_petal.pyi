@@ -1,6 +1,6 @@
 """Types of the extension module. What things do is said in their own docstrings."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from types import ModuleType
 from typing import Any, Protocol, SupportsIndex, TypeAlias, final
@@ -34,10 +34,15 @@ __all__ = [
     "_check_job",
     "_set_job",
     "_unpickled",
+    "add_prints",
+    "add_prints_twice",
+    "fingerprints",
     "from_bytes",
     "load",
     "open",
+    "prints_found",
     "ranges",
+    "spark_xxhash64",
 ]
 
 __version__: str
@@ -314,6 +319,11 @@ def _build_job(inputs: Any, out: Any, not_in: Any, asked: Any, told: Any) -> Any
 def _check_job(filter: Any, inputs: Any, question: Any, told: Any) -> Any: ...
 def _set_job(verb: Any, first: Any, others: Any, answer: Any, told: Any) -> Any: ...
 def _unpickled(data: ReadableBuffer, format: str | None, keys: str) -> Filter: ...
+def add_prints(filter: Filter, prints: bytes) -> None: ...
+def add_prints_twice(seen: Filter, twice: Filter, prints: bytes) -> None: ...
+def fingerprints(columns: Sequence[Any], key: bytes) -> bytes: ...
+def prints_found(filter: Filter, prints: bytes) -> bytes: ...
+def spark_xxhash64(keys: _Keys) -> bytes: ...
 def from_bytes(
     data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
 ) -> Filter: ...

@@ -138,7 +138,7 @@ class Job:
 
     def filter_of(self, name: str, of: Sequence[Range], size: Size, twice: bool) -> Partial:
         """The filter of all lines of ranges, and if asked of those that came twice."""
-        items = [
+        items: list[Item] = [
             {"ranges": some, "size": size, "out": self._partial(name, slot, twice)}
             for slot, some in enumerate(groups(of, self.engine.slots))
         ]
@@ -148,7 +148,7 @@ class Job:
     def filter_of_survivors(self, survivors: Row, size: Size) -> str:
         """The filter of the survivors of one side, to narrow the other with."""
         prefix, begin, end = survivors
-        items = [
+        items: list[Item] = [
             {
                 "survivors": (prefix, some[0], some[-1] + 1),
                 "size": size,
@@ -165,7 +165,7 @@ class Job:
         while len(partials) > 1:
             level += 1
             some = [partials[at : at + _FAN_IN] for at in range(0, len(partials), _FAN_IN)]
-            items = [
+            items: list[Item] = [
                 {"partials": few, "out": self._partial(name, f"{level}.{at}", twice)}
                 for at, few in enumerate(some)
             ]
@@ -196,7 +196,7 @@ class Job:
         self, name: str, hashes: Row, shards: int, size: Size, twice: bool = False
     ) -> list[Partial]:
         """The filter of each shard, and if asked of the lines that came twice."""
-        items = [
+        items: list[Item] = [
             {
                 "shard": shard,
                 "size": size,

@@ -181,7 +181,6 @@ class Local:
             "capacity": self._filter.capacity,
             "rate": self._filter.rate,
             "inserted": self._inserted,
-            "expected_rate": self._filter.expected_rate(self._inserted),
             "bytes": self._filter.memory_bytes,
             "layers": self._layers,
         }
@@ -277,6 +276,8 @@ class Local:
     def close(self) -> None:
         """Saves, tells the stats, and lets go of all files."""
         self._look()
+        # At the end only: in layers it takes a tenth of a millisecond.
+        self._teller.facts({"expected_rate": self._filter.expected_rate(self._inserted)})
         if self._journal is not None:
             self._save(self._journal)
             self._journal.close()

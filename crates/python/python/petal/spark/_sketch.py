@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-import petal._petal
+from petal import _petal
 
 
 def to_spark_bloom(
@@ -33,21 +33,21 @@ def to_spark_bloom(
     """
     if version not in (1, 2):
         raise ValueError(f"version {version}: Spark's Bloom filters are of version 1 or 2")
-    filter = petal._petal.ForeignFilter(f"spark-v{version}", capacity, rate)
+    filter = _petal.ForeignFilter(f"spark-v{version}", capacity, rate)
     filter.update(xxhash64(keys) if hashed else keys)
     return filter.to_bytes()
 
 
-def from_spark_bloom(data: bytes) -> "petal._petal.ForeignFilter":
+def from_spark_bloom(data: bytes) -> "_petal.ForeignFilter":
     """The filter in the bytes that Spark's `bloom_filter_agg` or `writeTo` gave, of version 1 or 2,
     to be asked and filled. FormatError if they are none.
 
     What `bloom_filter_agg(xxhash64(column), ...)` made is asked with
     `filter.contains_batch(xxhash64(keys))`.
     """
-    filter = petal._petal.Filter.from_bytes(data)
+    filter = _petal.Filter.from_bytes(data)
     if getattr(filter, "format", None) not in ("spark-v1", "spark-v2"):
-        raise petal._petal.FormatError(
+        raise _petal.FormatError(
             f"expected a Bloom filter of Spark, found {filter!r}; petal.from_bytes opens it"
         )
     return filter
@@ -57,7 +57,7 @@ def xxhash64(keys: Iterable[Any]) -> pa.UInt64Array:
     """What `xxhash64(column)` gives in SQL for these keys, as unsigned numbers; SQL shows the same
     64 bits with a sign. Text and binary as they are, whole numbers as `bigint`s. Nulls, which SQL
     gives 42, are left out, as no keys."""
-    hashes = petal._petal.spark_xxhash64(keys)
+    hashes = _petal.spark_xxhash64(keys)
     return pa.Array.from_buffers(pa.uint64(), len(hashes) // 8, [None, pa.py_buffer(hashes)])
 
 

@@ -6,7 +6,7 @@ only never leave the machine that reads them. What decides afterwards is never a
 
 **Cost.** A row costs about half a microsecond from the JVM to Python and back, whatever is done
 with it there, so no row is taken there twice: the pass over `b` leaves its fingerprints behind,
-16 bytes a row, held by Spark in runs of a megabyte, and everything after that works on these.
+16 bytes a row, held by Spark in runs of many, and everything after that works on these.
 Only key columns leave the JVM; others are carried along in it.
 """
 
@@ -24,8 +24,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-import petal._petal
-from petal.spark import _tasks
+from petal import _petal
+from petal.spark import _frame_tasks as _tasks
 
 _PRINT = "__petal_print"
 """The column of fingerprints, while there is one."""
@@ -42,7 +42,7 @@ _folders: weakref.WeakKeyDictionary[SparkContext, Path] = weakref.WeakKeyDiction
 def contains(
     df: DataFrame,
     col: str | Column,
-    filter: petal._petal.Filter | str | os.PathLike[str],
+    filter: _petal.Filter | str | os.PathLike[str],
     *,
     column: str | None = None,
 ) -> DataFrame:
@@ -55,9 +55,9 @@ def contains(
     """
     key = F.col(col) if isinstance(col, str) else col
     context = df.sparkSession.sparkContext
-    context.addFile(petal._petal.__file__)
+    context.addFile(_petal.__file__)
     if isinstance(filter, str | os.PathLike):
-        petal._petal.open(filter)  # Says at once what is wrong with it.
+        _petal.open(filter)  # Says at once what is wrong with it.
         name = _publish(context, Path(filter))
     else:
         name = _publish(context, filter.to_bytes())
@@ -81,7 +81,7 @@ def common(
     keys = _keys(on, df_a, df_b)
     df_a, df_b = df_a.dropna(subset=keys), df_b.dropna(subset=keys)
     context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.PRINT)
-    context.addFile(petal._petal.__file__)
+    context.addFile(_petal.__file__)
     runs = df_b.select(_columns(df_b, keys)).mapInArrow(_tasks.runs_of(key), "prints binary")
     with _held(runs):
         (filter,) = _filled(runs, _tasks.one_filter, _rows(runs), rate)
@@ -111,12 +111,12 @@ def dedup(df: DataFrame, on: str | Sequence[str], *, rate: float = 0.01) -> Data
     """
     keys = _keys(on, df)
     context, key = df.sparkSession.sparkContext, secrets.token_bytes(_tasks.PRINT)
-    context.addFile(petal._petal.__file__)
+    context.addFile(_petal.__file__)
     runs = df.select(_columns(df, keys)).mapInArrow(_tasks.runs_of(key), "prints binary")
     with _held(runs):
         rows = _rows(runs)
         _, twice = _filled(runs, _tasks.two_filters, rows, rate)
-    if petal._petal.BloomFilter.from_bytes(twice).estimated_len > rows * _REPEATED:
+    if _petal.BloomFilter.from_bytes(twice).estimated_len > rows * _REPEATED:
         return df.dropDuplicates(keys)
     tagged = _tagged(df, keys, key, _publish(context, twice))
     single, several = (tagged.where(f"{_PRINT} is {what} null") for what in ("", "not"))
@@ -175,10 +175,12 @@ def _filled(
     runs: DataFrame, task: Callable[[int, float], Callable], rows: int, rate: float
 ) -> tuple[bytes, ...]:
     """Filters of fingerprints: one partial in each executor slot, united as a tree."""
-    context, capacity = runs.sparkSession.sparkContext, max(rows, 1)
-    kind = "a binary, b binary" if task is _tasks.two_filters else "a binary"
-    partials = runs.coalesce(context.defaultParallelism).mapInArrow(task(capacity, rate), kind)
-    return partials.rdd.map(tuple).treeReduce(_tasks.united)
+    names = ["a", "b"] if task is _tasks.two_filters else ["a"]
+    if rows == 0:  # and perhaps not one partition
+        return tuple(_petal.BloomFilter(1, rate).to_bytes() for _ in names)
+    kind = ", ".join(f"{name} binary" for name in names)
+    slots = runs.coalesce(runs.sparkSession.sparkContext.defaultParallelism)
+    return slots.mapInArrow(task(rows, rate), kind).rdd.map(tuple).treeReduce(_tasks.united)
 
 
 @contextmanager

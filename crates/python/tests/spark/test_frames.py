@@ -1,0 +1,137 @@
+"""Data frames: the answers of petal.spark are those of Spark's own joins."""
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import petal  # noqa: E402
+from petal.spark import frames  # noqa: E402
+from conftest import kill_executor_once  # noqa: E402
+
+ROWS = 3000
+
+
+def rows_of(frame):
+    """Its rows, in an order of their own."""
+    return sorted(map(repr, frame.collect()))
+
+
+def frame(spark, kind, start, rows=ROWS, partitions=3):
+    """Keys of a kind from a number on, some of them repeated and some null, with other columns."""
+    key = {
+        "string": "concat('https://example.com/ü/', n)",
+        "binary": "cast(concat('key ', n) as binary)",
+        "bigint": "n - 1000",
+        "int": "cast(n - 1000 as int)",
+    }[kind]
+    numbers = spark.range(start, start + rows, 1, partitions).selectExpr("id", "id - id % 2 n")
+    key = f"case when id % 7 = 3 then null else {key} end `the key`"
+    return numbers.selectExpr(key, "id", "array(id, null) list", "cast(id as decimal(20, 2)) d")
+
+
+@pytest.mark.parametrize("kind", ["string", "binary", "bigint", "int"])
+def test_common_is_a_left_semi_join(spark, kind):
+    a, b = frame(spark, kind, 0), frame(spark, kind, ROWS * 9 // 10)
+    answer = frames.common(a, b, "the key")
+    expected = a.join(b, "the key", "left_semi")
+    assert answer.schema == a.schema
+    assert rows_of(answer) == rows_of(expected)
+    assert answer.count() > 100
+    answer.unpersist()
+
+
+def test_common_by_several_columns(spark):
+    a = spark.createDataFrame([("a", 1), ("ab", 1), ("b", None), (None, 2)], "k string, n int")
+    b = spark.createDataFrame([("a", 1), ("a", 2), ("b", None), (None, 2)], "k string, n bigint")
+    answer = frames.common(a, b, ["k", "n"])
+    assert [tuple(row) for row in answer.collect()] == [("a", 1)]
+    answer.unpersist()
+
+
+def test_common_with_a_hopeless_filter_is_exact(spark):
+    a, b = frame(spark, "string", 0), frame(spark, "string", ROWS - 100)
+    answer = frames.common(a, b, "the key", rate=0.9)
+    assert rows_of(answer) == rows_of(a.join(b, "the key", "left_semi"))
+    answer.unpersist()
+
+
+@pytest.mark.parametrize("kind", ["string", "bigint"])
+@pytest.mark.parametrize("repeats", [0.02, 0.5])
+def test_dedup_has_one_row_a_key(spark, kind, repeats):
+    a = frame(spark, kind, 0, partitions=2)
+    single = a.where("id % 2 = 0 and `the key` is not null")
+    df = single.union(a.where(f"id < {int(ROWS * repeats)}")) if repeats < 0.5 else a
+    answer = frames.dedup(df, "the key")
+    assert answer.schema == df.schema
+    found = answer.collect()
+    keys = [row["the key"] for row in found]
+    assert len(set(keys)) == len(keys) == df.dropDuplicates(["the key"]).count()
+    # Whole rows of the frame, not pieces of several.
+    assert set(map(repr, found)) <= set(map(repr, df.collect()))
+
+
+def test_nothing_in_common_with_nothing(spark):
+    a, none = frame(spark, "string", 0), frame(spark, "string", 0).where("false")
+    for left, right in [(a, none), (none, a), (none, none)]:
+        answer = frames.common(left, right, "the key")
+        assert answer.collect() == []
+        answer.unpersist()
+    assert frames.dedup(none, "the key").collect() == []
+
+
+def test_contains_as_rows_and_as_a_column(spark, tmp_path):
+    a = frame(spark, "string", 0)
+    filter = petal.BloomFilter(1000, 1e-9)
+    members = {f"https://example.com/ü/{n}" for n in range(500)}
+    filter.update(members)
+    expected = [row for row in a.collect() if row["the key"] in members]
+    assert sorted(frames.contains(a, "`the key`", filter).collect()) == sorted(expected)
+    filter.save(tmp_path / "f.petal")
+    asked = frames.contains(a, a["the key"], tmp_path / "f.petal", column="found")
+    answers = {(row["id"], row["found"]) for row in asked.collect()}
+    ids = {row["id"] for row in expected}
+    assert answers == {(n, n in ids) for n in range(ROWS)}
+
+
+def test_what_cannot_be_a_key_is_refused(spark):
+    a = spark.createDataFrame([(1.0, "a", 1)], "x double, k string, n int")
+    with pytest.raises(TypeError, match="column 'x' is double, expected string"):
+        frames.dedup(a, "x")
+    with pytest.raises(ValueError, match="no column 'z', expected one of x, k, n"):
+        frames.dedup(a, ["k", "z"])
+    with pytest.raises(ValueError, match="found none"):
+        frames.common(a, a, [])
+    with pytest.raises(TypeError, match="whole numbers in one frame and text"):
+        frames.common(a.select("n"), a.selectExpr("k n"), "n")
+
+
+def test_executors_have_no_petal(spark):
+    def task(batches):
+        import importlib.util
+
+        import pyarrow as pa
+
+        for _ in batches:
+            found = importlib.util.find_spec("petal") is not None
+            yield pa.record_batch({"found": [found]})
+
+    found = spark.range(0, 4, 1, 2).mapInArrow(task, "found boolean").collect()
+    assert {row["found"] for row in found} == {False}
+
+
+@pytest.mark.parametrize("where", ["a", "b"])
+def test_an_executor_killed_in_mid_job(spark, tmp_path, where):
+    if spark.sparkContext.master.startswith("local["):
+        pytest.skip("its executor is the driver")
+    a, b = frame(spark, "string", 0), frame(spark, "string", ROWS * 9 // 10)
+    expected = rows_of(a.join(b, "the key", "left_semi"))
+    flag = tmp_path / "killed"
+    killer = kill_executor_once(flag)
+    if where == "a":
+        a = a.mapInArrow(killer, a.schema)
+    else:
+        b = b.mapInArrow(killer, b.schema)
+    answer = frames.common(a, b, "the key")
+    assert flag.exists()
+    assert rows_of(answer) == expected
+    answer.unpersist()
