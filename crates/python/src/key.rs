@@ -13,7 +13,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyInt, PyString};
 
 /// A key as it was given.
 #[derive(Clone, Copy)]
@@ -38,6 +38,9 @@ pub(crate) fn with_key<R>(
     if let Ok(bytes) = key.cast_exact::<PyBytes>() {
         return look(Key::Bytes(bytes.as_bytes()));
     }
+    if key.is_exact_instance_of::<PyInt>() {
+        return look(Key::Int(key.extract().map_err(|_| out_of_range(key))?));
+    }
     with_other_key(key, look)
 }
 
@@ -52,8 +55,7 @@ fn with_other_key<R>(
     }
     // Numbers of other libraries, too: some of them would show their bytes as well.
     if key.hasattr(intern!(key.py(), "__index__"))? {
-        let number: u64 = key.extract().map_err(|_| out_of_range(key))?;
-        return look(Key::Int(number));
+        return look(Key::Int(key.extract().map_err(|_| out_of_range(key))?));
     }
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
         return look(Key::Bytes(&buffer.to_vec(key.py())?));

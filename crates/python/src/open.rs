@@ -74,7 +74,7 @@ fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyRe
     let held = py.detach(|| {
         let map = map(&path)?;
         if !told.is_foreign(map.as_ref()) {
-            let filter = AnyFilter::open_mapped(map).map_err(|error| error.raise_of(&path))?;
+            let filter = AnyFilter::open_mapped(map).map_err(|error| wrong(error, Some(&path)))?;
             let metadata = filter.metadata().to_owned();
             return Ok(Held::at(Place::File(filter), metadata));
         }
@@ -84,7 +84,7 @@ fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyRe
                 path.display()
             )));
         }
-        let filter = told.foreign(map).map_err(|error| error.raise_of(&path))?;
+        let filter = told.foreign(map).map_err(|error| wrong(error, Some(&path)))?;
         Ok(Held::at(Place::ForeignFile(filter), String::new()))
     })?;
     filter::object(py, held)
@@ -102,7 +102,7 @@ fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyRe
         let read = file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start);
         read.map_err(|error| cannot_read(&path, &error))?;
         let foreign = told.is_foreign(&start);
-        read_held(start.chain(file), told, foreign, |error| error.of(&path))
+        read_held(start.chain(file), told, foreign, Some(&path))
     })?;
     filter::object(py, held)
 }
@@ -117,7 +117,7 @@ pub(crate) fn from_bytes(
     keys: &str,
 ) -> PyResult<Py<PyAny>> {
     let told = Told::new(format, keys)?;
-    let read = |data: &[u8]| read_held(data, told, told.is_foreign(data), |error| error.plain());
+    let read = |data: &[u8]| read_held(data, told, told.is_foreign(data), None);
     let held = match data.cast::<PyBytes>() {
         Ok(data) => {
             let data = data.as_bytes();
@@ -132,43 +132,23 @@ pub(crate) fn from_bytes(
     filter::object(py, held)
 }
 
-/// What is wrong with a file.
-enum Wrong {
-    Native(petal::Error),
-    Foreign(petal_interop::Error),
-}
-
-impl Wrong {
-    fn of(self, path: &Path) -> PyErr {
-        match self {
-            Self::Native(error) => error.raise_of(path),
-            Self::Foreign(error) => error.raise_of(path),
-        }
-    }
-
-    fn plain(self) -> PyErr {
-        match self {
-            Self::Native(error) => error.raise(),
-            Self::Foreign(error) => error.raise(),
-        }
+/// What is wrong with a file, or with bytes: no argument of the caller's, whatever it is.
+fn wrong(error: impl Raise, path: Option<&Path>) -> PyErr {
+    let kind = error.kind().unwrap_or(Kind::Format);
+    match path {
+        Some(path) => kind.with(format_args!("{}: {}", path.display(), error.to_string())),
+        None => kind.with(error.to_string()),
     }
 }
 
-fn read_held(
-    stream: impl Read,
-    told: Told,
-    foreign: bool,
-    wrong: impl Fn(Wrong) -> PyErr,
-) -> PyResult<Held> {
+fn read_held(stream: impl Read, told: Told, foreign: bool, path: Option<&Path>) -> PyResult<Held> {
     if !foreign {
-        let read = AnyFilter::read_from(stream);
-        let (filter, metadata) = read.map_err(|error| wrong(Wrong::Native(error)))?;
+        let (filter, metadata) = AnyFilter::read_from(stream).map_err(|e| wrong(e, path))?;
         return Ok(Held::at(Place::Memory(filter), metadata));
     }
-    let of_foreign = |error| wrong(Wrong::Foreign(error));
-    let bytes = petal_interop::read_unpacked(stream, u64::MAX).map_err(of_foreign)?;
-    let filter = told.foreign(bytes).map_err(of_foreign)?.within(u64::MAX);
-    filter.verify().map_err(of_foreign)?;
+    let bytes = petal_interop::read_unpacked(stream, u64::MAX).map_err(|e| wrong(e, path))?;
+    let filter = told.foreign(bytes).map_err(|e| wrong(e, path))?.within(u64::MAX);
+    filter.verify().map_err(|e| wrong(e, path))?;
     Ok(Held::at(Place::Foreign(filter), String::new()))
 }
 
@@ -179,7 +159,7 @@ pub(crate) fn map(path: &Path) -> PyResult<Mapped> {
     // SAFETY: the map is private to this process and read only. If another process cuts the file
     // short meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no memory harmed.
     // petal itself never changes a filter file in place: it moves a new one over it.
-    unsafe { Mapped::open(&file) }.map_err(|error| error.raise_of(path))
+    unsafe { Mapped::open(&file) }.map_err(|error| wrong(error, Some(path)))
 }
 
 /// Opens a regular file: a FIFO would wait for its writer.

@@ -16,8 +16,7 @@ use crate::error::{Kind, cannot_write};
 /// `InputError` with the path if anything fails, or what `fill` says; the old file stays then.
 pub(crate) fn save(path: &Path, fill: impl FnOnce(&mut dyn Write) -> PyResult<()>) -> PyResult<()> {
     let failed = |error: io::Error| cannot_write(path, &error);
-    // Through a link: the file is replaced, not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = behind_links(path);
     if target.is_dir() {
         return Err(Kind::Input.with(format_args!(
             "{}: is a directory, expected the name of a file",
@@ -42,6 +41,18 @@ pub(crate) fn save(path: &Path, fill: impl FnOnce(&mut dyn Write) -> PyResult<()
     aside.persist(&target).map_err(|error| failed(error.error))?;
     // The new name is durable when its folder is.
     File::open(&folder).and_then(|folder| folder.sync_all()).map_err(failed)
+}
+
+/// Through links, to nothing too, so that the file and not the link is replaced.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many as Linux follows; a loop is then an error of whoever opens it.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { break };
+        // An absolute target replaces all of the path.
+        path = folder(&path).join(target);
+    }
+    path
 }
 
 fn folder(path: &Path) -> PathBuf {

@@ -8,7 +8,7 @@ use super::{Filter, parts};
 use crate::error::Raise;
 use crate::held::{Clock, Held, Place};
 
-/// Grows: when its newest layer is full it adds one, `growth` times as large (2 or 4), and keeps
+/// Grows: when its newest layer is full it adds one, `growth` times as large, and keeps
 /// the rate over all of them. `capacity` is that of the first layer.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ScalableBloomFilter;
