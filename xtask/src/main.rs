@@ -19,6 +19,7 @@ mod step;
 
 use std::process::ExitCode;
 
+use python::Tier;
 use step::{Result, Step};
 
 const USAGE: &str = "\
@@ -30,7 +31,7 @@ usage: cargo x COMMAND
   test --engines   test, then the tests with a real Apache Spark
   test --foreign --engines   all of these
   python           builds the Python package into target/python and runs its tests; what follows goes to pytest
-  python --engines the same with the tests that need Apache Spark
+  python --engines the same with the tests that need Apache Spark, python --foreign with those that need the peers
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   loom             the concurrent filter's protocol in every order of its threads
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
@@ -62,8 +63,9 @@ fn main() -> ExitCode {
         {
             test(tiers.contains(&"--foreign"), tiers.contains(&"--engines"))
         }
-        ["python", "--engines", rest @ ..] => python::test(true, rest),
-        ["python", rest @ ..] => python::test(false, rest),
+        ["python", "--foreign", rest @ ..] => python::test(Tier::Foreign, rest),
+        ["python", "--engines", rest @ ..] => python::test(Tier::Engines, rest),
+        ["python", rest @ ..] => python::test(Tier::Own, rest),
         ["arch"] => arch::arch(),
         ["loom"] => loom::loom(),
         ["fuzz", seconds] => match seconds.parse() {
@@ -109,12 +111,13 @@ fn usage(problem: &str) -> ExitCode {
 /// engines.
 fn test(foreign: bool, engines: bool) -> Result {
     check::test()?;
-    python::test(false, &[])?;
+    python::test(Tier::Own, &[])?;
     if foreign {
         peers::test()?;
+        python::test(Tier::Foreign, &[])?;
     }
     if engines {
-        python::test(true, &[])?;
+        python::test(Tier::Engines, &[])?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::step::{Result, Step, root};
 
 /// Where they are installed: a folder that git passes over.
-const HOME: &str = "target/peers";
+pub(crate) const HOME: &str = "target/peers";
 
 /// Installs all of them; what is there already stays.
 pub(crate) fn install() -> Result {

@@ -1,22 +1,40 @@
 //! `python`: the Python package as a wheel in an environment of its own, and its tests.
 
+use crate::peers;
 use crate::step::{Result, Step, root};
 
 /// The environment: a folder that git passes over.
 const HOME: &str = "target/python";
 
-/// Builds and installs the package, then runs its tests; `engines` also those with a real Spark.
-pub(crate) fn test(engines: bool, more: &[&str]) -> Result {
+/// Which of the package's tests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Those that need no more than packages of Python.
+    Own,
+    /// Those with a real Redis, which is among the peers.
+    Foreign,
+    /// Those with a real Spark.
+    Engines,
+}
+
+/// Builds and installs the package, then runs its tests of a tier.
+pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
     // That of the other tests: an optimiser, every check, and no second build of the libraries.
     let install = ["crates/python/install.sh", HOME, "--profile", "dev"];
-    let engines_too = if engines { &["--engines"][..] } else { &[] };
-    Step::script(install[0], &[&install[1..], engines_too].concat()).run()?;
-    // What its answers are compared with; here, where no test's time is running.
-    Step::cargo(&["build", "--package", "petal-cli"]).run()?;
+    let engines = if tier == Tier::Engines { &["--engines"][..] } else { &[] };
+    Step::script(install[0], &[&install[1..], engines].concat()).run()?;
+    // What its answers are compared with, and the module; here, where no test's time is running.
+    Step::cargo(&["build", "--package", "petal-cli", "--package", "petal-redis"]).run()?;
     let python = root().join(HOME).join("bin/python");
-    let chosen = if engines { "engines" } else { "not engines" };
+    let chosen = match tier {
+        Tier::Own => "not engines and not foreign",
+        Tier::Foreign => "foreign",
+        Tier::Engines => "engines",
+    };
     let words = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
-    Step::program(&python, &[&words[..], more].concat()).run()
+    Step::program(&python, &[&words[..], more].concat())
+        .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
+        .run()
 }
 
 /// Builds all that the bench of the package needs, as releases, and starts it.

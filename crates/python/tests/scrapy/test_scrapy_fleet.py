@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[4]
 MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
 
 pytestmark = [
-    pytest.mark.skipif(not PEERS, reason="PETAL_PEERS is not set"),
+    pytest.mark.foreign,
     pytest.mark.timeout(400),
 ]
 
