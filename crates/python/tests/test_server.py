@@ -1,0 +1,61 @@
+"""A filter of Python's in a real server with petal's module, and back: one filter for all.
+
+Needs `PETAL_PEERS`, the folder that `cargo x peers` fills, and the module, which is `PETAL_MODULE`
+or what `cargo build -p petal-redis` made.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import petal
+import pytest
+import redis
+
+PEERS = os.environ.get("PETAL_PEERS")
+ROOT = Path(__file__).resolve().parents[3]
+MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
+
+pytestmark = pytest.mark.skipif(not PEERS, reason="PETAL_PEERS is not set")
+
+
+@pytest.fixture
+def server(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(tmp_path)]
+    run = [f"{PEERS}/bin/redis-server", *words, "--loadmodule", str(MODULE)]
+    process = subprocess.Popen(run, stdout=subprocess.DEVNULL)
+    client = redis.Redis(port=port)
+    for _ in range(1000):
+        try:
+            client.ping()
+            break
+        except redis.ConnectionError:
+            time.sleep(0.01)
+    yield client
+    process.kill()
+    process.wait()
+
+
+def test_the_servers_filter_is_pythons(server):
+    ours = petal.BloomFilter(10_000, 0.01)
+    ours.update([f"key-{number}" for number in range(5000)], range(5000), [b"\xff\n\0"])
+    server.execute_command("PETAL.IMPORT", "seen", 0, ours.to_bytes())
+    asked = [f"other-{number}" for number in range(5000)] + ["key-1", b"\xff\n\0"]
+    asked += [number.to_bytes(8, "little") for number in range(4000, 9000)]
+    answers = server.execute_command("BF.MEXISTS", "seen", *asked)
+    assert [bool(answer) for answer in answers] == ours.contains_batch(asked)
+
+    server.execute_command("BF.ADD", "seen", "from the server")
+    at, file = 0, b""
+    while not file or at:
+        at, piece = server.execute_command("PETAL.EXPORT", "seen", at)
+        file += piece
+    theirs = petal.from_bytes(file)
+    assert theirs != ours and "from the server" in theirs
+    ours.add("from the server")
+    assert theirs == ours
