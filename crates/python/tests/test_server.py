@@ -18,7 +18,7 @@ PEERS = os.environ.get("PETAL_PEERS")
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
 
-pytestmark = pytest.mark.skipif(not PEERS, reason="PETAL_PEERS is not set")
+pytestmark = pytest.mark.foreign
 
 
 @pytest.fixture
