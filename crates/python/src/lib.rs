@@ -1,10 +1,10 @@
 //! The extension module of the Python package `petal`: filters of every type, batches of keys
 //! where they lie, and the file engine.
 //!
-//! Rooms: [`error`] (exceptions), [`key`] (what can be a key), [`held`] (a filter of any type,
-//! in memory, in a mapped file, or another program's), [`arrow`] and [`batch`] (many keys at
-//! once), [`filter`] (the classes), [`open`] and [`save`] (filter files), [`engine`] (files of
-//! lines), [`ranges`] and [`prints`] (what the workers of a cluster do, with files and with
+//! Rooms: `error` (exceptions), `key` (what can be a key), `held` (a filter of any type,
+//! in memory, in a mapped file, or another program's), `arrow` and `batch` (many keys at
+//! once), `filter` (the classes), `open` and `save` (filter files), `engine` (files of
+//! lines), `ranges` and `prints` (what the workers of a cluster do, with files and with
 //! tables). `python/petal` has what is written in Python.
 //!
 //! **Threads.** Whatever takes long is done without the interpreter's lock, under a lock of the
