@@ -265,11 +265,11 @@ impl Sections {
         // Ranges in order, or none; and what is reckoned with these numbers stays in 64 bits.
         let ranges = (facts.first, facts.last);
         let sound = match kind {
-            Kind::First | Kind::Other | Kind::Keys => {
+            Kind::First | Kind::Other => {
                 (ranges == NO_RANGES || ranges.0 <= ranges.1 && ranges.1 < MOST_RANGES)
-                    && facts.cut.checked_add(u64::from(kind != Kind::Keys)) == Some(count)
+                    && facts.cut.checked_add(1) == Some(count)
             }
-            Kind::Kept | Kind::Dropped | Kind::Bits => true,
+            Kind::Keys | Kind::Kept | Kind::Dropped | Kind::Bits => true,
         };
         if !sound {
             return Err(damaged(path, "it tells of ranges or of sections that cannot be"));

@@ -736,7 +736,7 @@ fn filters_count_against_the_memory() {
         task.probe(0, &filters, &keys, &out).unwrap_err(),
         task.check_to(&small.a[0], filters[0], false, None).unwrap_err(),
     ];
-    errors.iter().for_each(|error| assert!(error.to_string().contains("memory"), "{error}"));
+    errors.iter().for_each(|error| assert!(error.to_string().contains("too little"), "{error}"));
 }
 
 /// Sound files with numbers that no function writes: what is reckoned with them must not wrap.
