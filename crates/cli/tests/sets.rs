@@ -91,6 +91,23 @@ fn fifos_are_inputs() {
     }
 }
 
+/// However a stream by name begins and ends, its lines are all there.
+#[test]
+fn writers_may_come_late_pause_or_say_nothing() {
+    let place = Place::new();
+    for (script, expect) in [
+        ("mkfifo p; (sleep 0.3; printf 'b\\na\\nb\\n' > p) & $petal dedup p; rm p", "b\na\n"),
+        ("mkfifo p; { printf 'a\\n'; sleep 0.3; echo b; } > p & $petal dedup p; rm p", "a\nb\n"),
+        ("mkfifo p; sleep 0.3 > p & $petal dedup p; rm p", ""),
+        ("mkfifo p; echo a > b; (sleep 0.3; echo a > p) & $petal common b p; rm p b", "a\n"),
+        ("$petal dedup <(sleep 0.3) <(true) <(echo a)", "a\n"),
+        ("true | $petal dedup /dev/stdin", ""),
+        ("(sleep 0.3; echo a) | $petal dedup /dev/stdin", "a\n"),
+    ] {
+        assert_eq!(place.sh(script).ok(), expect.as_bytes(), "{script}");
+    }
+}
+
 /// Large enough that 8 MiB do not hold it: strategies spill.
 #[test]
 fn every_overlap_spilled_or_not_gives_the_same_bytes() {

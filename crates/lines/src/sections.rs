@@ -29,6 +29,7 @@ use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Result};
+use crate::ranges::{MOST_RANGES, NO_RANGES};
 
 const BEGIN: &[u8; 8] = b"petalrng";
 const END: &[u8; 8] = b"petalend";
@@ -98,10 +99,24 @@ impl Aside {
         Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 18, file) })
     }
 
-    /// Moves it into its place; how many bytes it has.
+    /// Moves it into its place; how many bytes it has. For what the job itself reads: that has
+    /// checksums, so bytes that the storage lost are an error there.
     pub(crate) fn finish(self) -> Result<u64> {
+        self.place(false)
+    }
+
+    /// The same for what stays when the job has ended: whatever the storage has to say against
+    /// its bytes it says before the file has its name.
+    pub(crate) fn finish_for_good(self) -> Result<u64> {
+        self.place(true)
+    }
+
+    fn place(self, stays: bool) -> Result<u64> {
         let failed = |e: &io::Error| Error::work_io(&self.path, "written", e);
         let file = self.file.into_inner().map_err(|e| failed(e.error()))?;
+        if stays {
+            file.as_file().sync_all().map_err(|e| failed(&e))?;
+        }
         let bytes = file.as_file().metadata().map_err(|e| failed(&e))?.len();
         file.persist(&self.path).map_err(|e| failed(&e.error))?;
         Ok(bytes)
@@ -247,16 +262,23 @@ impl Sections {
             count: word(5),
             cut: word(6),
         };
+        // Ranges in order, or none; and what is reckoned with these numbers stays in 64 bits.
+        let ranges = (facts.first, facts.last);
+        let sound = match kind {
+            Kind::First | Kind::Other => {
+                (ranges == NO_RANGES || ranges.0 <= ranges.1 && ranges.1 < MOST_RANGES)
+                    && facts.cut.checked_add(1) == Some(count)
+            }
+            Kind::Keys | Kind::Kept | Kind::Dropped | Kind::Bits => true,
+        };
+        if !sound {
+            return Err(damaged(path, "it tells of ranges or of sections that cannot be"));
+        }
         Ok((Self { path: path.into(), file, index, count, facts }, kind))
     }
 
     pub(crate) fn facts(&self) -> Facts {
         self.facts
-    }
-
-    /// How many sections there are.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
 
     /// A section, of records of so many bytes.

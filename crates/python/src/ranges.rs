@@ -1,29 +1,34 @@
 //! The functions over byte ranges of files, with plain data only: whatever carries a task to a
 //! worker carries its arguments and its answer.
 //!
-//! A range is a tuple `(number, path, start, end)`, settings are `(memory, jobs, temp_dir,
+//! A range is a tuple `(number, path, start, end, (length, seconds, nanoseconds))`, of which the
+//! last tells of its file and when that was changed; settings are `(memory, jobs, temp_dir,
 //! delimiter)`, keys of a job are bytes, paths are str; answers are dicts of numbers. Filters are
 //! named by their files, which are mapped; their sizes are tuples `(bytes, keys, rate)`. The driver that puts these together is
 //! `petal/_stages.py` and `petal/_jobs.py`, the tasks are in `petal/_tasks.py`.
 //!
-//! All of them work without the interpreter's lock.
+//! All of them work without the interpreter's lock, and end soon after a signal whose handler raises.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use petal::{AnyFilter, Mapped, Membership};
-use petal_lines::ranges::{self, JobKeys, Narrow, Partial, Range, Side, Size, Task};
+use petal_lines::ranges::{self, AllOf, JobKeys, Narrow, Partial, Range, Side, Size, Stamp, Task};
 use petal_lines::{Settings, Verb};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::engine::METADATA;
+use crate::engine::{METADATA, job};
 use crate::error::Raise;
 use crate::open::map;
 
-type PlainRange = (u64, PathBuf, u64, u64);
+type PlainRange = (u64, PathBuf, u64, u64, (u64, i64, i64));
 type PlainSettings = (u64, usize, Option<PathBuf>, u8);
 type PlainSize = (u64, u64, Option<f64>);
+type PlainAll = (Vec<PathBuf>, u64);
 type PlainPartial = (PathBuf, Option<PathBuf>);
 
 fn settings((memory, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'static> {
@@ -32,8 +37,8 @@ fn settings((memory, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'sta
     Settings { jobs, temp_dir, delimiter, ..settings }
 }
 
-fn range((number, path, start, end): PlainRange) -> Range {
-    Range { number, path, start, end }
+fn range((number, path, start, end, (length, seconds, nanos)): PlainRange) -> Range {
+    Range { number, path, start, end, stamp: Stamp { length, changed: (seconds, nanos) } }
 }
 
 fn ranges_of(plain: Vec<PlainRange>) -> Vec<Range> {
@@ -42,6 +47,10 @@ fn ranges_of(plain: Vec<PlainRange>) -> Vec<Range> {
 
 fn partial((seen, twice): PlainPartial) -> Partial {
     Partial { seen, twice }
+}
+
+fn all((files, ranges): &PlainAll) -> AllOf<'_> {
+    AllOf { files, ranges: *ranges }
 }
 
 fn size((bytes, keys, rate): PlainSize) -> Size {
@@ -53,14 +62,7 @@ struct Filters(Vec<AnyFilter<Mapped>>);
 
 impl Filters {
     fn open(paths: &[PathBuf]) -> PyResult<Self> {
-        let open = |path: &PathBuf| {
-            let sound = AnyFilter::open_mapped(map(path)?).and_then(|filter| {
-                filter.verify()?;
-                Ok(filter)
-            });
-            sound.map_err(|error| error.raise_of(path))
-        };
-        Ok(Self(paths.iter().map(open).collect::<PyResult<_>>()?))
+        Ok(Self(paths.iter().map(|path| sound(path)).collect::<PyResult<_>>()?))
     }
 
     fn faces(&self) -> Vec<&dyn Membership> {
@@ -68,22 +70,72 @@ impl Filters {
     }
 }
 
-/// Does a task without the interpreter's lock, and makes a dict of the numbers it comes to.
+/// What tells a file from any other, and from itself after a change.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    length: u64,
+    changed: [(i64, i64); 2],
+}
+
+impl Identity {
+    fn of(path: &Path) -> Option<Self> {
+        let data = std::fs::metadata(path).ok()?;
+        Some(Self {
+            device: data.dev(),
+            inode: data.ino(),
+            length: data.len(),
+            changed: [(data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec())],
+        })
+    }
+}
+
+/// The files of which this process has examined every byte: tasks of a job that run in one worker
+/// name the same filter again and again.
+static EXAMINED: LazyLock<Mutex<HashSet<Identity>>> = LazyLock::new(Mutex::default);
+
+/// So many are remembered; then it begins anew.
+const MOST_EXAMINED: usize = 4096;
+
+/// A filter in a file, of which every byte is sound.
+fn sound(path: &Path) -> PyResult<AnyFilter<Mapped>> {
+    let before = Identity::of(path);
+    let filter = AnyFilter::open_mapped(map(path)?).map_err(|error| error.raise_of(path))?;
+    // If it is the same file before and after, that is the one which was opened.
+    let identity = Identity::of(path).filter(|now| before.as_ref() == Some(now));
+    let examined = || EXAMINED.lock().unwrap_or_else(PoisonError::into_inner);
+    if identity.as_ref().is_some_and(|identity| examined().contains(identity)) {
+        return Ok(filter);
+    }
+    filter.verify().map_err(|error| error.raise_of(path))?;
+    if let Some(identity) = identity {
+        let mut examined = examined();
+        if examined.len() >= MOST_EXAMINED {
+            examined.clear();
+        }
+        examined.insert(identity);
+    }
+    Ok(filter)
+}
+
+/// Does a task in a thread of its own, without the interpreter's lock, while the calling thread
+/// listens for signals; makes a dict of the numbers it comes to.
 fn run<const N: usize>(
     py: Python<'_>,
     plain: PlainSettings,
     keys: &[u8],
-    work: impl FnOnce(&Task<'_>) -> petal_lines::Result<[(&'static str, u64); N]> + Send,
+    work: impl FnOnce(&Task<'_>) -> PyResult<[(&'static str, u64); N]> + Send,
 ) -> PyResult<Py<PyDict>> {
     let keys = keys.try_into().map_err(|_| {
         let (expected, found) = (JobKeys::BYTES, keys.len());
         PyValueError::new_err(format!("the keys of a job are {expected} bytes, found {found}"))
     })?;
-    let numbers = py.detach(|| {
-        let settings = settings(plain);
+    let numbers = job::run(py, None, vec![], |teller| {
+        let settings = Settings { progress: teller, ..settings(plain) };
         work(&Task::with_keys(&settings, JobKeys::from_bytes(keys)))
-    });
-    dict(py, numbers.map_err(Raise::raise)?)
+    })?;
+    dict(py, numbers)
 }
 
 fn dict<const N: usize>(py: Python<'_>, numbers: [(&'static str, u64); N]) -> PyResult<Py<PyDict>> {
@@ -92,8 +144,9 @@ fn dict<const N: usize>(py: Python<'_>, numbers: [(&'static str, u64); N]) -> Py
     Ok(dict.unbind())
 }
 
-fn built(built: ranges::Built) -> [(&'static str, u64); 3] {
-    [("lines", built.lines), ("bytes", built.bytes), ("written", built.written)]
+fn built(built: petal_lines::Result<ranges::Built>) -> PyResult<[(&'static str, u64); 3]> {
+    let built = built.map_err(Raise::raise)?;
+    Ok([("lines", built.lines), ("bytes", built.bytes), ("written", built.written)])
 }
 
 /// Fresh keys for one job.
@@ -106,7 +159,10 @@ fn job_keys(py: Python<'_>) -> PyResult<Py<PyBytes>> {
 #[pyfunction]
 fn split(py: Python<'_>, paths: Vec<PathBuf>, size: u64) -> PyResult<Vec<PlainRange>> {
     let ranges = py.detach(|| ranges::split(&paths, size)).map_err(Raise::raise)?;
-    let plain = |range: Range| (range.number, range.path, range.start, range.end);
+    let plain = |Range { number, path, start, end, stamp }: Range| {
+        let Stamp { length, changed: (seconds, nanos) } = stamp;
+        (number, path, start, end, (length, seconds, nanos))
+    };
     Ok(ranges.into_iter().map(plain).collect())
 }
 
@@ -153,7 +209,7 @@ fn count(
     ranges: Vec<PlainRange>,
 ) -> PyResult<Py<PyDict>> {
     let ranges = ranges_of(ranges);
-    run(py, settings, keys, |task| Ok(built(task.count(&ranges)?)))
+    run(py, settings, keys, |task| built(task.count(&ranges)))
 }
 
 /// Fills a partial filter with the lines of ranges; `out` names its file and, if lines seen twice
@@ -168,7 +224,7 @@ fn build(
     out: PlainPartial,
 ) -> PyResult<Py<PyDict>> {
     let (ranges, size, out) = (ranges_of(ranges), self::size(size), partial(out));
-    run(py, settings, keys, |task| Ok(built(task.build(&ranges, size, &out)?)))
+    run(py, settings, keys, |task| built(task.build(&ranges, size, &out)))
 }
 
 /// Unites partial filters.
@@ -181,7 +237,7 @@ fn union(
     out: PlainPartial,
 ) -> PyResult<Py<PyDict>> {
     let (partials, out) = (partials.into_iter().map(partial).collect::<Vec<_>>(), partial(out));
-    run(py, settings, keys, |task| Ok(built(task.union(&partials, &out)?)))
+    run(py, settings, keys, |task| built(task.union(&partials, &out)))
 }
 
 /// Makes a filter file for others of the union of all partials.
@@ -193,7 +249,7 @@ fn publish(
     partial: PathBuf,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    run(py, settings, keys, |task| Ok(built(task.publish(&partial, METADATA, &out)?)))
+    run(py, settings, keys, |task| built(task.publish(&partial, METADATA, &out)))
 }
 
 /// Fills a partial filter with the keys of survivors.
@@ -207,7 +263,7 @@ fn build_back(
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
     let size = self::size(size);
-    run(py, settings, keys, |task| Ok(built(task.build_back(&survivors, size, &out)?)))
+    run(py, settings, keys, |task| built(task.build_back(&survivors, size, &out)))
 }
 
 /// Makes records of the lines of ranges that filters in files, or bits, cannot rule out; with
@@ -228,19 +284,19 @@ fn filter(
 ) -> PyResult<Py<PyDict>> {
     let side = if first { Side::First } else { Side::Other };
     let ranges = ranges_of(ranges);
-    let opened = Filters::open(filters.as_deref().unwrap_or_default())?;
-    let faces = opened.faces();
-    let narrow = match (&filters, &bits) {
-        (Some(_), Some(_)) => {
-            let words = "filters or bits can narrow lines, not both: give one of them";
-            return Err(PyValueError::new_err(words));
-        }
-        (Some(_), None) => Narrow::Filters(&faces),
-        (None, Some(bits)) => Narrow::Bits(bits),
-        (None, None) => Narrow::Nothing,
-    };
     run(py, settings, keys, |task| {
-        let done = task.filter(&ranges, side, narrow, partitions, &out)?;
+        let opened = Filters::open(filters.as_deref().unwrap_or_default())?;
+        let faces = opened.faces();
+        let narrow = match (&filters, &bits) {
+            (Some(_), Some(_)) => {
+                let words = "filters or bits can narrow lines, not both: give one of them";
+                return Err(PyValueError::new_err(words));
+            }
+            (Some(_), None) => Narrow::Filters(&faces),
+            (None, Some(bits)) => Narrow::Bits(bits),
+            (None, None) => Narrow::Nothing,
+        };
+        let done = task.filter(&ranges, side, narrow, partitions, &out).map_err(Raise::raise)?;
         Ok([
             ("lines", done.lines),
             ("bytes", done.bytes),
@@ -250,7 +306,8 @@ fn filter(
     })
 }
 
-/// Decides one partition of the survivors.
+/// Decides one partition of the survivors. Inputs are tuples: the survivors of all of its ranges,
+/// and how many ranges it has.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "plain data, each of another kind")]
 fn exact(
@@ -259,8 +316,8 @@ fn exact(
     keys: &[u8],
     verb: &str,
     partition: u64,
-    first: Vec<PathBuf>,
-    others: Vec<Vec<PathBuf>>,
+    first: PlainAll,
+    others: Vec<PlainAll>,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
     let verb = match verb {
@@ -273,7 +330,8 @@ fn exact(
         }
     };
     run(py, settings, keys, |task| {
-        let done = task.exact(verb, partition, &first, &others, &out)?;
+        let others: Vec<_> = others.iter().map(all).collect();
+        let done = task.exact(verb, partition, all(&first), &others, &out).map_err(Raise::raise)?;
         Ok([
             ("first", done.first),
             ("others", done.others),
@@ -297,7 +355,7 @@ fn take(
 ) -> PyResult<Py<PyDict>> {
     let range = self::range(range);
     run(py, settings, keys, |task| {
-        let done = task.take_to(&range, &answers, &out)?;
+        let done = task.take_to(&range, &answers, &out).map_err(Raise::raise)?;
         Ok([("bytes", done.bytes), ("written", done.written)])
     })
 }
@@ -315,10 +373,10 @@ fn check(
     out: Option<PathBuf>,
 ) -> PyResult<Py<PyDict>> {
     let range = self::range(range);
-    let opened = Filters::open(&[filter])?;
-    let filter = opened.0[0].face();
     run(py, settings, keys, |task| {
-        let done = task.check_to(&range, filter, invert, out.as_deref())?;
+        let filter = sound(&filter)?;
+        let done =
+            task.check_to(&range, filter.face(), invert, out.as_deref()).map_err(Raise::raise)?;
         Ok([("lines", done.lines), ("found", done.found)])
     })
 }
@@ -334,7 +392,7 @@ fn keys(
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
     let ranges = ranges_of(ranges);
-    run(py, settings, keys, |task| Ok(built(task.keys(&ranges, shards, &out)?)))
+    run(py, settings, keys, |task| built(task.keys(&ranges, shards, &out)))
 }
 
 /// Fills the filter of one shard with its hashes.
@@ -349,7 +407,7 @@ fn build_shard(
     out: PlainPartial,
 ) -> PyResult<Py<PyDict>> {
     let (size, out) = (self::size(size), partial(out));
-    run(py, settings, keys, |task| Ok(built(task.build_shard(shard, size, &hashes, &out)?)))
+    run(py, settings, keys, |task| built(task.build_shard(shard, size, &hashes, &out)))
 }
 
 /// Asks the filters of one shard, in files, for its hashes.
@@ -363,9 +421,10 @@ fn probe(
     hashes: Vec<PathBuf>,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    let opened = Filters::open(&filters)?;
-    let faces = opened.faces();
-    run(py, settings, keys, |task| Ok(built(task.probe(shard, &faces, &hashes, &out)?)))
+    run(py, settings, keys, |task| {
+        let opened = Filters::open(&filters)?;
+        built(task.probe(shard, &opened.faces(), &hashes, &out))
+    })
 }
 
 /// Adds them as the module `ranges` of the extension.

@@ -169,8 +169,16 @@ def python(code: str, *words: object, **told) -> subprocess.Popen:
     return subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **told)
 
 
-def test_ctrl_c_ends_the_job(tmp_path: Path):
-    # Lines without end: without a way to be cancelled the job would go on for ever.
+@pytest.mark.parametrize("endless", ["zeros", "fifo"])
+def test_ctrl_c_ends_the_job(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, endless: str
+):
+    # Lines without end, or a writer that never comes: without a way to be cancelled the job would
+    # go on for ever.
+    source = Path("/dev/zero")
+    if endless == "fifo":
+        source = tmp_path_factory.mktemp("fifo") / "fifo"
+        os.mkfifo(source)
     job = python(
         """
         import sys, threading, petal
@@ -182,7 +190,7 @@ def test_ctrl_c_ends_the_job(tmp_path: Path):
             print("interrupted", threading.active_count())
             raise
         """,
-        "/dev/zero",
+        source,
         tmp_path / "out",
         tmp_path,
     )

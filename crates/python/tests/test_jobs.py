@@ -4,6 +4,8 @@ import gzip
 import os
 import pickle
 import random
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -242,6 +244,61 @@ def test_errors_are_of_petals_tree(tmp_path):
         ranges.build(settings, b"short", [], (100, 1, None), (str(tmp_path / "f"), None))
     with pytest.raises(petal.MemoryCapError):
         ranges.build(settings, bytes(24), [], (1 << 40, 1, None), (str(tmp_path / "f"), None))
+
+
+def test_a_signal_ends_a_task_and_nothing_is_left(tmp_path):
+    class Enough(Exception):
+        pass
+
+    def enough(*_):
+        raise Enough
+
+    settings, out = (MEMORY, 1, None, 10), tmp_path / "partial"
+    (tmp_path / "lines").write_bytes(b"%098d\n" % 1 * 10_000)
+    # More than is read before the signal comes: a partial would be there if all of it were.
+    cut = ranges.split([str(tmp_path / "lines")], 1 << 20) * 5000
+    before = signal.signal(signal.SIGALRM, enough)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(Enough):
+            ranges.build(settings, bytes(24), cut, (1 << 20, 1, None), (str(out), None))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not out.exists()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(ranges.count, settings, bytes(24), cut[:3]).result()
+    assert done["lines"] == 30_000
+
+
+def test_a_filter_counts_against_the_memory_and_is_examined_when_it_changed(tmp_path):
+    settings, keys = (MEMORY, 1, None, 10), ranges.public_keys()
+    (tmp_path / "lines").write_bytes(b"a\nb\n")
+    (one,) = ranges.split([str(tmp_path / "lines")], 100)
+    path = tmp_path / "filter"
+
+    def ask():
+        return ranges.check(settings, keys, one, str(path), False, None)
+
+    petal.BloomFilter(1000, 0.01).save(path)
+    assert ask()["lines"] == ask()["lines"] == 2
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(petal.FormatError, match="filter"):
+        ask()
+    petal.BloomFilter(MEMORY, 0.01).save(path)
+    with pytest.raises(petal.MemoryCapError):
+        ask()
+
+
+def test_an_input_that_changed_between_tasks_is_an_error(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\nb\n")
+    cut = ranges.split([str(path)], 100)
+    path.write_bytes(b"a\nb\nc\n")
+    with pytest.raises(petal.InputError, match="changed"):
+        ranges.count((MEMORY, 1, None, 10), bytes(24), cut)
 
 
 def test_errors_travel_between_processes():

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 use crate::progress::{Note, Progress};
+use crate::ranges::Stamp;
 use codec::{Codec, MAGIC_BYTES, Magic};
 use stream::{LazyFile, Unpacked};
 
@@ -232,7 +233,17 @@ impl Input {
         }
     }
 
-    /// The same, where it must be known: of a packed file, after the pass that found it out.
+    /// Of a file, what other machines see of it too.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        match &self.body {
+            Body::Named { mark, .. } => {
+                Some(Stamp { length: mark.length, changed: mark.changed[0] })
+            }
+            Body::Held { .. } | Body::Stream(_) => None,
+        }
+    }
+
+    /// The length, where it must be known: of a packed file, after the pass that found it out.
     pub(crate) fn known_length(&self) -> Result<u64> {
         let unknown = || Error::read(&self.name, io::Error::other("its length is not known"));
         self.length().ok_or_else(unknown)
@@ -351,6 +362,11 @@ impl Input {
         let mut spool = Spool::new(temp)?;
         let mut buffer = vec![0; 256 << 10];
         loop {
+            while !stream.ready() {
+                if progress.cancelled() {
+                    return Err(Error::cancelled());
+                }
+            }
             let got = match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(got) => got,
@@ -500,6 +516,37 @@ mod tests {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         assert!(text.starts_with("Name:"));
+    }
+
+    #[test]
+    fn a_fifo_is_waited_for_until_a_writer_came_and_went() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for text in ["", "a\nb\n"] {
+            let input = Input::look_at(&[Source::from_arg(&path)], 1 << 20).unwrap().remove(0);
+            let Open::Stream(mut stream) = input.open(0).unwrap() else { panic!("not a stream") };
+            assert!(!stream.ready() && !stream.ready(), "nobody has written");
+            let mut writer = File::options().write(true).open(&path).unwrap();
+            assert!(!stream.ready(), "a writer without a byte");
+            std::io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
+            drop(writer);
+            assert!(stream.ready());
+            let mut read = String::new();
+            stream.read_to_string(&mut read).unwrap();
+            assert_eq!(read, text);
+        }
+        // A read waits as well.
+        let input = Input::look_at(&[Source::from_arg(&path)], 1 << 20).unwrap().remove(0);
+        let Open::Stream(mut stream) = input.open(0).unwrap() else { panic!("not a stream") };
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(3 * stream::MOMENT);
+            std::fs::write(path, "late")
+        });
+        let mut read = String::new();
+        stream.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "late");
+        writer.join().unwrap().unwrap();
     }
 
     #[test]

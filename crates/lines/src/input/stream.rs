@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use super::codec::{self, Magic};
@@ -26,31 +27,61 @@ impl Wait for File {
     }
 }
 
-/// A stream that is opened when it is first read: a FIFO blocks until it has a writer.
+/// A stream that is opened when it is first waited for.
+///
+/// To open a FIFO blocks until it has a writer, and nothing but a signal ends that. So it is opened
+/// without blocking and its writer waited for as its bytes are: a FIFO that had no writer since
+/// it was opened is not ready; it is when there are bytes, or when a writer has come and gone. From
+/// then on its reads block as any others, and 0 bytes are its end.
 pub(super) struct LazyFile {
     path: PathBuf,
     file: Option<File>,
+    /// Whether its reads may block: there was a byte, or its end.
+    begun: bool,
 }
 
 impl LazyFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
+        Self { path, file: None, begun: false }
+    }
+
+    /// The file, and whether it has begun: waits a moment for that.
+    fn begin(&mut self) -> io::Result<(&mut File, bool)> {
+        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let flags = OFlags::NONBLOCK.bits().cast_signed();
+                none.insert(File::options().read(true).custom_flags(flags).open(&self.path)?)
+            }
+        };
+        if !self.begun && file.ready() {
+            fcntl_setfl(&*file, fcntl_getfl(&*file)? - OFlags::NONBLOCK)?;
+            self.begun = true;
+        }
+        Ok((file, self.begun))
     }
 }
 
 impl Read for LazyFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(File::open(&self.path)?),
-        };
-        file.read(buffer)
+        loop {
+            if let (file, true) = self.begin()? {
+                return file.read(buffer);
+            }
+        }
     }
 }
 
 impl Wait for LazyFile {
     fn ready(&mut self) -> bool {
-        self.file.as_mut().is_none_or(Wait::ready)
+        let begun = self.begun;
+        match self.begin() {
+            Ok((file, true)) if begun => file.ready(),
+            Ok((_, ready)) => ready,
+            // What is wrong is said by the read.
+            Err(_) => true,
+        }
     }
 }
 

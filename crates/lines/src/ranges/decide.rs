@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use petal::Membership;
 
 use super::shards::Told;
-use super::{OFFSET_BITS, Range, Task, base, numbers};
+use super::{NO_RANGES, OFFSET_BITS, Range, Task, base, numbers};
 use crate::budget::{Budget, least_records};
 use crate::error::{Error, Result};
 use crate::input::{Input, Temp};
 use crate::judge::Verb;
 use crate::marks::{Listed, Spans};
 use crate::resolve::{Digits, Part, Resolver};
-use crate::sections::{Facts, Kind, Sections, Writer};
+use crate::sections::{Facts, Kind, Section, Sections, Writer};
 use crate::spill::{Scratchpad, Spill, Stream};
 use crate::steps::{Asked, KEY_LOG, Keys, Role};
 
@@ -53,6 +53,15 @@ pub enum Narrow<'a> {
     Bits(&'a [PathBuf]),
 }
 
+/// All survivors of one input, in any order.
+#[derive(Clone, Copy, Debug)]
+pub struct AllOf<'a> {
+    /// Their files: [`Task::filter`] made them.
+    pub files: &'a [PathBuf],
+    /// How many ranges the input has: each is in one of the files.
+    pub ranges: u64,
+}
+
 /// What filters could not rule out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survivors {
@@ -85,7 +94,7 @@ pub struct Decided {
 
 impl Task<'_> {
     /// Makes records of the lines of ranges that cannot be ruled out. They are dealt to so many partitions, the same number in all of a
-    /// job. The ranges of the first input must follow each other.
+    /// job. The ranges must follow each other.
     ///
     /// Cost: one pass; a fingerprint and 24 bytes for each survivor (16 of others), and 8 for its
     /// key unless all lines survive.
@@ -108,16 +117,14 @@ impl Task<'_> {
         for filter in filters {
             self.check_job(*filter, Path::new("the filter to narrow with"))?;
         }
-        if side == Side::First
-            && let Some(pair) = ranges.windows(2).find(|pair| pair[1].number != pair[0].number + 1)
-        {
+        // Or nobody could tell whether survivors are complete.
+        if let Some(pair) = ranges.windows(2).find(|pair| pair[1].number != pair[0].number + 1) {
             let Range { path, start, end, .. } = &pair[1];
             let problem = "its number does not follow that of the range before; keep the order";
             return Err(Error::range(&path.to_string_lossy(), *start, *end, problem));
         }
         let (budget, inputs) = self.open(ranges)?;
-        let held = filters.iter().map(|filter| filter.memory_usage()).sum();
-        let allowance = self.room_beside(held, &budget)?;
+        let allowance = self.room_beside(filters, &budget)?;
         let digits = self.digits(partitions, allowance, out)?;
         let pad = Scratchpad::new(&Temp::new(&self.settings.temp_dir))?;
         let mut spill = Spill::new(&pad, digits.parts(), allowance);
@@ -176,70 +183,30 @@ impl Task<'_> {
     /// memory goes to temporary files as on one machine.
     ///
     /// # Errors
-    /// If a file is missing, damaged or of another job, if ranges of the first input are missing
-    /// or there twice, or if files cannot be written.
+    /// If a file is missing, damaged or of another job, if ranges of an input are missing or there
+    /// twice, or if files cannot be written.
     pub fn exact(
         &self,
         verb: Verb,
         partition: u64,
-        first: &[PathBuf],
-        others: &[Vec<PathBuf>],
+        first: AllOf<'_>,
+        others: &[AllOf<'_>],
         out: &Path,
     ) -> Result<Decided> {
         let budget = Budget::new(self.settings.memory, self.settings.jobs)?;
-        let mut files = first
-            .iter()
-            .map(|path| Ok((Sections::open(path, &[Kind::First], self.job)?.0, path)))
-            .collect::<Result<Vec<_>>>()?;
-        files.sort_by_key(|(file, _)| file.facts().first);
-        let mut ranges = 0;
         let mut partitions = None;
-        for (file, path) in &files {
-            let Facts { first, last, .. } = file.facts();
-            if first > last {
-                continue;
-            }
-            if first != ranges {
-                let found = format!(
-                    "begins with range {first} of the first input, expected {ranges}; name the \
-                     survivors of every range, once"
-                );
-                return Err(Error::work(path, found));
-            }
-            ranges = last + 1;
-        }
-        let mut section = |file: &Sections, path: &Path, role: Role| {
-            let cut = file.facts().cut;
-            let expected = *partitions.get_or_insert(cut);
-            if cut != expected || partition >= cut {
-                let found = format!(
-                    "is in {cut} partitions, expected {expected} and number {partition} among \
-                     them; use one number for all of a job"
-                );
-                return Err(Error::work(path, found));
-            }
-            file.section(partition, role.record() as u64)
-        };
-        let firsts = files.iter().map(|(file, path)| section(file, path, Role::First));
-        let first = Stream::of_sections(firsts.collect::<Result<_>>()?);
-        drop(files);
-        // Of `diff`, it does not matter in which of the others a line is.
-        let together: Vec<&PathBuf>;
-        let groups: Vec<Vec<&PathBuf>> = match verb {
-            Verb::Common => others.iter().map(|other| other.iter().collect()).collect(),
-            Verb::Diff | Verb::Dedup => {
-                together = others.iter().flatten().collect();
-                if together.is_empty() { vec![] } else { vec![together] }
-            }
-        };
+        let ranges = first.ranges;
+        let first = self.covered(first, Side::First, partition, &mut partitions)?;
+        let first = Stream::of_sections(first);
         let mut streams = Vec::new();
-        for group in &groups {
-            let sections = group.iter().map(|path| {
-                let (file, _) = Sections::open(path, &[Kind::Other], self.job)?;
-                section(&file, path, Role::Other)
-            });
-            streams.push(Stream::of_sections(sections.collect::<Result<_>>()?));
+        for other in others {
+            streams.push(self.covered(*other, Side::Other, partition, &mut partitions)?);
         }
+        // Of `diff`, it does not matter in which of the others a line is.
+        if verb != Verb::Common && !streams.is_empty() {
+            streams = vec![streams.concat()];
+        }
+        let streams: Vec<_> = streams.into_iter().map(Stream::of_sections).collect();
         let verb = verb.with_others(streams.len());
         let (listed, kind) = match verb {
             Verb::Common => (Listed::Kept, Kind::Kept),
@@ -287,8 +254,58 @@ impl Task<'_> {
         Ok(decided)
     }
 
-    /// What is left of the memory beside filters that hold so much of it.
-    fn room_beside(&self, held: u64, budget: &Budget) -> Result<u64> {
+    /// The sections of a partition in all survivors of an input, in the order of its ranges, if
+    /// they tell of each range once. `partitions` are the job's, once any file has told.
+    fn covered(
+        &self,
+        all: AllOf<'_>,
+        side: Side,
+        partition: u64,
+        partitions: &mut Option<u64>,
+    ) -> Result<Vec<Section>> {
+        let mut found = Vec::new();
+        for path in all.files {
+            let (file, _) = Sections::open(path, &[side.kind()], self.job)?;
+            let Facts { first, last, cut, .. } = file.facts();
+            let expected = *partitions.get_or_insert(cut);
+            if cut != expected || partition >= cut {
+                let found = format!(
+                    "is in {cut} partitions, expected {expected} and number {partition} among \
+                     them; use one number for all of a job"
+                );
+                return Err(Error::work(path, found));
+            }
+            found.push((first, last, path, file.section(partition, side.role().record() as u64)?));
+        }
+        // Those of no range may be anywhere.
+        found.sort_by_key(|(first, last, ..)| (*first, *last));
+        let (mut next, mut end) = (0, Path::new("the list of survivors"));
+        let hint = "name the survivors of every range, once";
+        for (first, last, path, _) in &found {
+            if (*first, *last) == NO_RANGES {
+                continue;
+            }
+            if *first != next {
+                let problem =
+                    format!("begins with range {first} of its input, expected {next}; {hint}");
+                return Err(Error::work(path, problem));
+            }
+            (next, end) = (last + 1, path);
+        }
+        if next != all.ranges {
+            let ranges = all.ranges;
+            let problem =
+                format!("ends after {next} ranges of its input, expected {ranges}; {hint}");
+            return Err(Error::work(end, problem));
+        }
+        Ok(found.into_iter().map(|(.., section)| section).collect())
+    }
+
+    /// What is left of the memory beside filters. Those that are mapped are asked all over, so all
+    /// of their pages come into memory.
+    pub(super) fn room_beside(&self, filters: &[&dyn Membership], budget: &Budget) -> Result<u64> {
+        let held = filters.iter().map(|filter| filter.memory_usage().max(filter.size_bytes()));
+        let held = held.fold(0, u64::saturating_add);
         let least = least_records(budget.work);
         match budget.work.checked_sub(held) {
             Some(left) if left >= least => Ok(left),

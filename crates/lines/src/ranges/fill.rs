@@ -93,9 +93,9 @@ impl Task<'_> {
         let mut twice = twice.map(Keys::Filter);
         let refs: Vec<_> = inputs.iter().collect();
         let read = self.steps(budget).fill(&refs, &mut seen, twice.as_mut())?;
-        let mut written = write(&seen, "", &out.seen)?;
+        let mut written = write(&seen, &out.seen)?;
         if let (Some(Keys::Filter(twice)), Some(path)) = (&twice, &out.twice) {
-            written += write(twice, "", path)?;
+            written += write(twice, path)?;
         }
         Ok(Built { lines: read.lines, bytes: read.bytes, written })
     }
@@ -145,9 +145,9 @@ impl Task<'_> {
             }
             seen.union(&read(&partial.seen)?).map_err(of(&partial.seen))?;
         }
-        let mut written = write(&seen, "", &out.seen)?;
+        let mut written = write(&seen, &out.seen)?;
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
-            written += write(twice, "", path)?;
+            written += write(twice, path)?;
         }
         // Of each partial the filter of all lines, or that twice and the other one.
         let files = partials.len() as u64 * if twice.is_some() { 3 } else { 1 };
@@ -164,14 +164,14 @@ impl Task<'_> {
         let mut filter = self.read(partial, &budget, 2)?;
         let same = self.read(partial, &budget, 2)?;
         filter.union(&same).map_err(|error| Error::work(partial, error.to_string()))?;
-        let written = write(&filter, metadata, out)?;
+        let written = put(&filter, metadata, out)?.finish_for_good()?;
         Ok(Built { lines: filter.inserted(), bytes: filter.size_bytes(), written })
     }
 
     /// Fills a partial filter with the keys of survivors, to narrow the other side with.
     ///
     /// # Errors
-    /// If a file is missing, damaged, or of another job; as [`build`](Self::build).
+    /// If a file is missing, damaged, of another job, or made without narrowing; as [`build`](Self::build).
     pub fn build_back(&self, survivors: &[PathBuf], size: Size, out: &Path) -> Result<Built> {
         let budget = Budget::new(self.settings.memory, self.settings.jobs)?;
         let mut filter = self.empty(size, &budget, 1)?;
@@ -181,8 +181,16 @@ impl Task<'_> {
         let mut built = Built::default();
         for path in survivors {
             let (file, _) = Sections::open(path, &[Kind::First, Kind::Other], self.job)?;
-            let Some(last) = file.count().checked_sub(1) else { continue };
-            let keys = Stream::of_sections(vec![file.section(last, 8)?]);
+            let keys = Stream::of_sections(vec![file.section(file.facts().cut, 8)?]);
+            let (survivors, found) = (file.facts().count, keys.bytes() / 8);
+            // A filter that lacks keys would rule out lines of the answer.
+            if found != survivors {
+                let problem = format!(
+                    "has {found} keys of its {survivors} survivors: keys are kept where lines are \
+                     narrowed; filter its ranges with a filter or with bits"
+                );
+                return Err(Error::work(path, problem));
+            }
             built.lines += keys.bytes() / 8;
             built.bytes += keys.bytes();
             keys.for_each_block(&pad, |block| {
@@ -193,7 +201,7 @@ impl Task<'_> {
                 Ok(())
             })?;
         }
-        built.written = write(&filter, "", out)?;
+        built.written = write(&filter, out)?;
         Ok(built)
     }
 
@@ -238,9 +246,13 @@ impl Task<'_> {
     }
 }
 
-/// Writes a filter; how many bytes it took.
-pub(super) fn write(filter: &BloomFilter, metadata: &str, path: &Path) -> Result<u64> {
+/// Writes a filter for the job; how many bytes it took.
+pub(super) fn write(filter: &BloomFilter, path: &Path) -> Result<u64> {
+    put(filter, "", path)?.finish()
+}
+
+fn put(filter: &BloomFilter, metadata: &str, path: &Path) -> Result<Aside> {
     let mut out = Aside::new(path)?;
     filter.write_to(&mut out, metadata).map_err(|e| Error::work(path, e.to_string()))?;
-    out.finish()
+    Ok(out)
 }

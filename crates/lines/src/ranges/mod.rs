@@ -39,7 +39,8 @@
 //! Each function is pure: what it writes depends on its arguments, its settings and the files it
 //! reads. It writes one file, under another name, and moves it into its place; so a function may
 //! run twice, even at once. Files are the same on every machine; one that is cut, damaged or of
-//! another job is an error. Inputs must not change while a job lasts.
+//! another job is an error. Inputs must not change while a job lasts: a range carries the
+//! length of its file and when that was changed, and whoever opens it compares them.
 //!
 //! Why no line is lost: a line of A and of B has one key, and all its bits are set in B's filter.
 //! Of lines that are twice in A: if one partial got both, the second was not new to it, and went
@@ -49,7 +50,7 @@
 //!
 //! ```
 //! use petal::{BloomFilter, Membership};
-//! use petal_lines::ranges::{Narrow, Partial, Side, Task, plan, split};
+//! use petal_lines::ranges::{AllOf, Narrow, Partial, Side, Task, plan, split};
 //! use petal_lines::{Settings, Sinks, Verb};
 //!
 //! # let dir = tempfile::tempdir()?;
@@ -66,7 +67,9 @@
 //! let filter = BloomFilter::read_from(std::fs::File::open(file("f"))?)?.0;
 //! task.filter(&a, Side::First, Narrow::Filters(&[&filter]), 1, &file("a.survivors"))?;
 //! task.filter(&b, Side::Other, Narrow::Nothing, 1, &file("b.survivors"))?;
-//! task.exact(Verb::Common, 0, &[file("a.survivors")], &[vec![file("b.survivors")]], &file("0"))?;
+//! let first = AllOf { files: &[file("a.survivors")], ranges: a.len() as u64 };
+//! let other = AllOf { files: &[file("b.survivors")], ranges: b.len() as u64 };
+//! task.exact(Verb::Common, 0, first, &[other], &file("0"))?;
 //! let mut out = Vec::new();
 //! for range in &a {
 //!     task.take(range, &[file("0")], Sinks::to(&mut out))?;
@@ -92,7 +95,7 @@ use crate::input::{self, Input, Source};
 use crate::settings::Settings;
 use crate::steps::Steps;
 
-pub use decide::{Decided, Narrow, Side, Survivors};
+pub use decide::{AllOf, Decided, Narrow, Side, Survivors};
 pub use fill::{Built, Partial, Size};
 pub use plan::{Planned, plan};
 pub use take::Taken;
@@ -100,7 +103,9 @@ pub use take::Taken;
 /// Bits of a position within a range: what is above is the range's number.
 const OFFSET_BITS: u32 = 40;
 /// The most ranges of one input.
-const MOST_RANGES: u64 = 1 << (64 - OFFSET_BITS);
+pub(crate) const MOST_RANGES: u64 = 1 << (64 - OFFSET_BITS);
+/// The first and the last of no ranges: told by their order.
+pub(crate) const NO_RANGES: (u64, u64) = (1, 0);
 
 /// Lines of a file: those that start in a range of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +118,17 @@ pub struct Range {
     pub start: u64,
     /// The byte behind the last. Of a packed file, all of it must be one range.
     pub end: u64,
+    /// What the file was when it was cut.
+    pub stamp: Stamp,
+}
+
+/// What a file shows of a change on every machine that sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Bytes in it.
+    pub length: u64,
+    /// When they were changed: seconds and nanoseconds since 1970.
+    pub changed: (i64, i64),
 }
 
 /// Cuts files, taken as one input, into ranges of about `size` bytes each; of a packed file, all is
@@ -127,7 +143,7 @@ pub fn split(paths: &[PathBuf], size: u64) -> Result<Vec<Range>> {
     let mut ranges = Vec::new();
     for path in paths {
         let input = open(path)?;
-        let (length, whole) = input.file_length().ok_or_else(|| {
+        let ((length, whole), stamp) = input.file_length().zip(input.stamp()).ok_or_else(|| {
             Error::range(
                 input.name(),
                 0,
@@ -145,7 +161,7 @@ pub fn split(paths: &[PathBuf], size: u64) -> Result<Vec<Range>> {
         for part in 0..parts {
             let number = ranges.len() as u64;
             let (start, end) = (cut(part), cut(part + 1));
-            ranges.push(Range { number, path: path.clone(), start, end });
+            ranges.push(Range { number, path: path.clone(), start, end, stamp });
         }
     }
     Ok(ranges)
@@ -249,7 +265,11 @@ impl<'a> Task<'a> {
             if end.saturating_sub(start) > 1 << OFFSET_BITS {
                 return bad("it is longer than 2^40 bytes; cut into smaller ranges");
             }
-            open(&range.path)?.portion(input::Range { start, end })
+            let input = open(&range.path)?;
+            if input.stamp().is_some_and(|now| now != range.stamp) {
+                return Err(Error::changed(input.name()));
+            }
+            input.portion(input::Range { start, end })
         };
         let inputs = ranges.iter().map(portion).collect::<Result<Vec<_>>>()?;
         let packed = inputs.iter().any(Input::may_be_packed);
@@ -261,9 +281,10 @@ impl<'a> Task<'a> {
     }
 }
 
-/// The numbers of the first range and the last; nothing has none, which is told by their order.
+/// The numbers of the first range and the last.
 fn numbers(ranges: &[Range]) -> (u64, u64) {
-    ranges.first().zip(ranges.last()).map_or((1, 0), |(first, last)| (first.number, last.number))
+    let ends = ranges.first().zip(ranges.last());
+    ends.map_or(NO_RANGES, |(first, last)| (first.number, last.number))
 }
 
 /// Where the positions of a range begin.

@@ -133,9 +133,9 @@ impl Task<'_> {
             })?;
         }
         built.bytes = built.lines * 8;
-        built.written = write(&seen, "", &out.seen)?;
+        built.written = write(&seen, &out.seen)?;
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
-            built.written += write(twice, "", path)?;
+            built.written += write(twice, path)?;
         }
         Ok(built)
     }
@@ -144,8 +144,8 @@ impl Task<'_> {
     /// the filters may hold it.
     ///
     /// # Errors
-    /// If a file is missing, damaged or of another job, if a filter is of another, or if the file
-    /// cannot be written.
+    /// If a file is missing, damaged or of another job, if a filter is of another, if the filters
+    /// leave too little memory, or if the file cannot be written.
     pub fn probe(
         &self,
         shard: u64,
@@ -156,6 +156,7 @@ impl Task<'_> {
         for filter in filters {
             self.check_job(*filter, Path::new("the filter of the shard"))?;
         }
+        self.room_beside(filters, &Budget::new(self.settings.memory, self.settings.jobs)?)?;
         let (mut built, mut shards, mut entries) = (Built::default(), 1, Vec::new());
         let mut writer = Writer::new(out, Kind::Bits)?;
         for path in keys {

@@ -82,14 +82,15 @@ impl Task<'_> {
     pub fn take_to(&self, range: &Range, answers: &[PathBuf], out: &Path) -> Result<Taken> {
         let mut file = Aside::new(out)?;
         let taken = self.take(range, answers, Sinks::to(&mut file))?;
-        Ok(Taken { written: file.finish()?, ..taken })
+        Ok(Taken { written: file.finish_for_good()?, ..taken })
     }
 
     /// Writes the lines that start in a range and that a filter of any job may hold, or, inverted,
     /// those that it certainly does not; without a file they are only counted.
     ///
     /// # Errors
-    /// If the range cannot be read, or the file cannot be written.
+    /// If the range cannot be read, the filter leaves too little memory, or the file cannot be
+    /// written.
     pub fn check_to(
         &self,
         range: &Range,
@@ -98,11 +99,12 @@ impl Task<'_> {
         out: Option<&Path>,
     ) -> Result<Checked> {
         let (budget, inputs) = self.open(std::slice::from_ref(range))?;
+        self.room_beside(&[filter], &budget)?;
         let mut file = out.map(Aside::new).transpose()?;
         let asked = Check { invert, ..Check::default() };
         let sink = file.as_mut().map(|file| file as &mut (dyn std::io::Write + Send));
         let checked = check_inputs(self.settings, budget, filter, &inputs, asked, sink)?;
-        file.map(Aside::finish).transpose()?;
+        file.map(Aside::finish_for_good).transpose()?;
         Ok(checked)
     }
 

@@ -11,6 +11,7 @@ use petal_testkit::scratch::Scratch;
 
 use super::*;
 use crate::budget::LEAST_MEMORY;
+use crate::sections::{Facts, Kind, Writer};
 use crate::{Mode, SetJob, Sinks, Verb};
 
 const VERBS: [Verb; 3] = [Verb::Common, Verb::Diff, Verb::Dedup];
@@ -185,7 +186,7 @@ impl<'a> Driver<'a> {
         self.union("back", partials, false).0
     }
 
-    fn answers(&self, verb: Verb, first: &[PathBuf], others: &[Vec<PathBuf>]) -> Vec<PathBuf> {
+    fn answers(&self, verb: Verb, first: AllOf<'_>, others: &[AllOf<'_>]) -> Vec<PathBuf> {
         let one = |partition: u64| {
             let out = self.file("answer", partition as usize);
             self.task().exact(verb, partition, first, others, &out).unwrap();
@@ -225,13 +226,20 @@ impl<'a> Driver<'a> {
             let narrow = if narrow { Narrow::Filters(&back) } else { Narrow::Nothing };
             self.filter(&name, ranges, Side::Other, narrow)
         });
-        let answers = self.answers(verb, &survivors, &others.collect::<Vec<_>>());
+        let others: Vec<_> = others.collect();
+        let all = others.iter().zip(&bs).map(|(files, ranges)| all_of(files, ranges.len()));
+        let all: Vec<_> = all.collect();
+        let answers = self.answers(verb, all_of(&survivors, a.len()), &all);
         let mut out = Vec::new();
         for range in &a {
             self.task().take(range, &answers, Sinks::to(&mut out)).unwrap();
         }
         out
     }
+}
+
+fn all_of(files: &[PathBuf], ranges: usize) -> AllOf<'_> {
+    AllOf { files, ranges: ranges as u64 }
 }
 
 fn read(path: &Path) -> BloomFilter {
@@ -371,9 +379,11 @@ impl Small {
             "build_back" => task.build_back(&[file("other")], size, &file("back")).map(drop)?,
             "exact" => {
                 for partition in 0..2 {
-                    let others = [vec![file("other")]];
+                    let (first, other) = ([file("first")], [file("other")]);
+                    let first = all_of(&first, self.a.len());
+                    let others = [all_of(&other, self.b.len())];
                     let out = file(&format!("answer-{partition}"));
-                    task.exact(Verb::Common, partition, &[file("first")], &others, &out)?;
+                    task.exact(Verb::Common, partition, first, &others, &out)?;
                 }
             }
             "take" => {
@@ -490,14 +500,39 @@ fn files_of_another_job_or_in_the_wrong_place_are_refused() {
     }
     let file = |name: &str| small.file(name);
     let told = |result: Result<Decided>| result.unwrap_err().to_string();
-    let exact = |partition, first: &[PathBuf], others: &[Vec<PathBuf>]| {
-        told(task.exact(Verb::Diff, partition, first, others, &file("out")))
+    let exact = |partition, first: &[PathBuf], others: &[PathBuf]| {
+        let first = all_of(first, small.a.len());
+        let others = [all_of(others, small.b.len())];
+        told(task.exact(Verb::Diff, partition, first, &others, &file("out")))
     };
-    let (first, others) = ([file("first")], [vec![file("other")]]);
+    let (first, others) = ([file("first")], [file("other")]);
     assert!(exact(2, &first, &others).contains("2 partitions"));
     assert!(exact(0, &[file("first"), file("first")], &others).contains("once"));
     assert!(exact(0, &[file("other")], &others).contains("something else"));
     assert!(exact(0, &[file("nothing")], &others).contains("cannot be read"));
+    // One file for each range, and each of them left out, the last too.
+    let each = |name: &str, ranges: &[Range], side| -> Vec<PathBuf> {
+        let one = |range: &Range| {
+            let out = file(&format!("{name}-{}", range.number));
+            let range = std::slice::from_ref(range);
+            task.filter(range, side, Narrow::Nothing, 2, &out).unwrap();
+            out
+        };
+        ranges.iter().map(one).collect()
+    };
+    let firsts = each("first", &small.a, Side::First);
+    let seconds = each("other", &small.b, Side::Other);
+    let without = |files: &[PathBuf], at: usize| [&files[..at], &files[at + 1..]].concat();
+    for at in 0..firsts.len() {
+        assert!(exact(0, &without(&firsts, at), &seconds).contains("once"), "{at}");
+    }
+    for at in 0..seconds.len() {
+        assert!(exact(0, &firsts, &without(&seconds, at)).contains("once"), "{at}");
+    }
+    // Survivors of everything have no keys: a filter of none would rule out all of B.
+    let size = Size { bytes: 128, keys: 10, rate: None };
+    let error = task.build_back(&firsts, size, &file("out")).unwrap_err();
+    assert!(error.is_work() && error.to_string().contains("has 0 keys"), "{error}");
     let take = |answers: &[PathBuf]| {
         task.take(&small.a[0], answers, Sinks::default()).unwrap_err().to_string()
     };
@@ -540,8 +575,9 @@ fn every_line_is_in_one_range_wherever_files_are_cut() {
             let none = Narrow::Nothing;
             let other = task.filter(&[], Side::Other, none, 1, &scratch.file("o")).unwrap();
             assert_eq!(other.lines, 0);
-            let others = [vec![scratch.file("o")]];
-            task.exact(Verb::Diff, 0, &[scratch.file("s")], &others, &scratch.file("0")).unwrap();
+            let (first, other) = ([scratch.file("s")], [scratch.file("o")]);
+            let (first, others) = (all_of(&first, ranges.len()), [all_of(&other, 0)]);
+            task.exact(Verb::Diff, 0, first, &others, &scratch.file("0")).unwrap();
             let mut out = Vec::new();
             for range in &ranges {
                 task.take(range, &[scratch.file("0")], Sinks::to(&mut out)).unwrap();
@@ -597,6 +633,25 @@ fn packed_files_are_whole_ranges() {
     assert!(pipe.is_input(), "{pipe}");
 }
 
+#[test]
+fn an_input_that_changed_since_it_was_cut_is_an_error() {
+    let scratch = Scratch::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    let path = scratch.write("lines", "a\nb\n");
+    let ranges = split(std::slice::from_ref(&path), 100).unwrap();
+    let old = std::fs::metadata(&path).unwrap().modified().unwrap();
+    assert!(task.count(&ranges).is_ok());
+    for text in ["a\nb\nc\n", "a\nc\n"] {
+        let file = std::fs::File::create(&path).unwrap();
+        std::io::Write::write_all(&mut &file, text.as_bytes()).unwrap();
+        let later = if text.len() > 4 { old } else { old + std::time::Duration::from_secs(1) };
+        file.set_modified(later).unwrap();
+        let error = task.count(&ranges).unwrap_err();
+        assert!(error.is_input() && error.to_string().contains("changed"), "{error}");
+    }
+}
+
 /// Nothing of a key that was seen twice may be missing, however its copies were dealt.
 #[test]
 fn what_is_in_two_partials_is_in_the_union_of_twice() {
@@ -648,13 +703,63 @@ fn a_cancelled_job_ends_with_an_error_that_says_so() {
             let error = small.step(&task, function).unwrap_err();
             assert!(error.is_cancelled(), "{function}: {error}");
         }
-        let source = |name| crate::Source::from_arg(small.file(name));
-        let job = SetJob {
-            verb: Verb::Diff,
-            first: vec![source("a")],
-            others: vec![source("b")],
-            mode: Mode::Exact { strategy: None },
-        };
-        assert!(job.run(&cancelled, Sinks::default()).unwrap_err().is_cancelled());
+        // Of a FIFO that nobody will ever write to as well, read as it is or copied first.
+        let fifo = small.file("fifo");
+        _ = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        for (first, other) in [("a", "b"), ("fifo", "b"), ("a", "fifo")] {
+            let source = |name| crate::Source::from_arg(small.file(name));
+            let job = SetJob {
+                verb: Verb::Diff,
+                first: vec![source(first)],
+                others: vec![source(other)],
+                mode: Mode::Exact { strategy: None },
+            };
+            assert!(job.run(&cancelled, Sinks::default()).unwrap_err().is_cancelled());
+        }
+        std::fs::remove_file(fifo).unwrap();
+    }
+}
+
+#[test]
+fn filters_count_against_the_memory() {
+    let small = Small::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    let large = BloomFilter::builder().memory(LEAST_MEMORY).keys(10).hash(*task.hashes.spec());
+    let large = large.build().unwrap();
+    task.keys(&small.a, 1, &small.file("keys")).unwrap();
+    let (out, keys, filters) =
+        (small.file("out"), [small.file("keys")], [&large as &dyn Membership]);
+    let narrow = Narrow::Filters(&filters);
+    let errors = [
+        task.filter(&small.a, Side::First, narrow, 2, &out).unwrap_err(),
+        task.probe(0, &filters, &keys, &out).unwrap_err(),
+        task.check_to(&small.a[0], filters[0], false, None).unwrap_err(),
+    ];
+    errors.iter().for_each(|error| assert!(error.to_string().contains("too little"), "{error}"));
+}
+
+/// Sound files with numbers that no function writes: what is reckoned with them must not wrap.
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    let scratch = Scratch::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    let path = scratch.file("first");
+    let tell = |first, last, cut, sections| {
+        let mut writer = Writer::new(&path, Kind::First).unwrap();
+        (0..sections).for_each(|_| writer.section(0, |_| Ok(())).unwrap());
+        writer.finish(Facts { job: task.job, first, last, cut, ..Facts::default() }).unwrap();
+        let files = [path.clone()];
+        let first = AllOf { files: &files, ranges: last.wrapping_add(1) };
+        task.exact(Verb::Dedup, 0, first, &[], &scratch.file("out"))
+    };
+    assert!(tell(0, MOST_RANGES - 1, 2, 3).is_ok());
+    for (first, last) in [(0, MOST_RANGES), (0, u64::MAX), (2, 1), (u64::MAX, u64::MAX)] {
+        let error = tell(first, last, 2, 3).unwrap_err();
+        assert!(error.is_work() && error.to_string().contains("cannot be"), "{error}");
+    }
+    for (cut, sections) in [(0, 0), (0, 1), (u64::MAX, 0), (2, 2), (1 << 40, 3)] {
+        assert!(tell(0, 0, cut, sections).unwrap_err().is_work(), "{cut} {sections}");
     }
 }

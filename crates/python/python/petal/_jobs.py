@@ -104,10 +104,10 @@ def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
     names = _paths(paths)
     cut = ranges.split(names, size or RANGE_BYTES)
     if size is None and len(cut) < slots * TASKS:
-        each = -(-sum(end - start for _, _, start, end in cut) // (slots * TASKS))
+        each = -(-sum(end - start for _, _, start, end, _ in cut) // (slots * TASKS))
         cut = ranges.split(names, max(each, _LEAST_RANGE))
     # Paths are larger than their names where they travel.
-    return [(number, os.fspath(path), start, end) for number, path, start, end in cut]
+    return [(number, os.fspath(path), start, end, of) for number, path, start, end, of in cut]
 
 
 def _folder(path: Folder, option: str) -> Path:
@@ -264,8 +264,10 @@ def _decide(
         else:
             size = (min(max(count * BITS // 8, 128), room), max(count, 1), None)
             by = {"filters": [job.filter_of_survivors(survivors, size)]}
-        others.append(job.survivors("other", other.ranges, by, parts, False)[0])
-    answers, listed, refused = job.decided(verb, survivors, others, parts)
+        row, _ = job.survivors("other", other.ranges, by, parts, False)
+        others.append((row, len(other.ranges)))
+    all_of_first = (survivors, len(first.ranges))
+    answers, listed, refused = job.decided(verb, all_of_first, others, parts)
     if folder:
         takes = [
             {"range": one, "answers": answers, "out": _part(folder, one)} for one in first.ranges

@@ -26,7 +26,7 @@ from petal import _tasks
 from petal._petal import ranges
 from petal._tasks import Item, Numbers, Row
 
-Range = tuple[int, str, int, int]
+Range = tuple[int, str, int, int, tuple[int, int, int]]
 Size = tuple[int, int, float | None]
 Partial = tuple[str, str | None]
 T = TypeVar("T")
@@ -234,9 +234,10 @@ class Job:
         return row, self.write("filter", _tasks.narrow, items)
 
     def decided(
-        self, verb: str, first: Row, others: list[Row], partitions: int
+        self, verb: str, first: tuple[Row, int], others: list[tuple[Row, int]], partitions: int
     ) -> tuple[Row, int, int]:
-        """The answer in files; how many lines it lists, and how many it refused."""
+        """The answer in files; how many lines it lists, and how many it refused. Inputs are the
+        survivors of each, and how many ranges it has."""
         answers = self.row("answer", partitions)
         items = [
             {"verb": verb, "partition": number, "first": first, "others": others, "out": out}

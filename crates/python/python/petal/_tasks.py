@@ -122,9 +122,9 @@ def narrow(job: Job, item: Item) -> Numbers:
 
 def exact(job: Job, item: Item) -> Numbers:
     """Decides one partition."""
-    others = [files(other) for other in item["others"]]
+    first, *others = [(files(row), ranges) for row, ranges in [item["first"], *item["others"]]]
     return _ranges().exact(
-        *_told(job), item["verb"], item["partition"], files(item["first"]), others, item["out"]
+        *_told(job), item["verb"], item["partition"], first, others, item["out"]
     )
 
 

@@ -35,7 +35,7 @@ enum Word {
 }
 
 /// The job's side.
-pub(super) struct Teller {
+pub(crate) struct Teller {
     words: SyncSender<Word>,
     shared: Arc<Shared>,
 }
@@ -94,7 +94,7 @@ impl io::Write for Sink {
 ///
 /// # Errors
 /// What the job says, or what Python raised meanwhile: a signal's handler, `progress`, a file.
-pub(super) fn run<T: Send>(
+pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     files: Vec<Py<PyAny>>,

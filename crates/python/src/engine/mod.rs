@@ -8,7 +8,7 @@
 //! path, `-` too: who wants standard input says `/dev/stdin`.
 
 mod filters;
-mod job;
+pub(crate) mod job;
 mod make;
 mod output;
 mod sets;
