@@ -140,6 +140,31 @@ def test_without_the_server_a_spider_goes_on_alone_and_ends(ask, server, caplog,
     asked.close()
 
 
+@pytest.mark.parametrize("words", [{}, {"WINDOW": 3600}])
+def test_a_key_that_vanishes_is_made_again_as_the_settings_say(ask, server, caplog, words):
+    asked = ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-6, **words)
+    assert asked.new(range(10)) == list(range(10))
+    server.client.delete("bare:dupefilter")
+    assert asked.new(range(20)) == list(range(20))
+    assert "is gone from the server" in caplog.text
+    assert asked.stat("server_errors") is None
+    asked.close()
+    assert (asked.stat("rate"), asked.stat("capacity")) == (1e-6, 5000)
+    caplog.clear()
+    ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-6, **words).close()
+    assert "stays as it was made" not in caplog.text
+    ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-3, **words).close()
+    assert "stays as it was made: capacity 5000" in caplog.text
+
+
+def test_a_server_that_refuses_is_told_from_one_that_is_away(ask, server, caplog):
+    asked = ask(REDIS_URL=server.url)
+    server.client.set("bare:dupefilter", "no filter")
+    assert asked.new(range(5)) == list(range(5))
+    assert "the server refuses the request (WRONGTYPE" in caplog.text
+    asked.close()
+
+
 def test_a_full_filter_on_the_server_loses_nothing(ask, server, caplog, monkeypatch):
     monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
     asked = ask(REDIS_URL=server.url, GROW=False, CAPACITY=100, RATE=0.0001)

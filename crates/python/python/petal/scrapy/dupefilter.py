@@ -39,7 +39,7 @@ class DupeFilter:
         try:
             self._read(crawler)
         except (ValueError, petal.PetalError) as error:
-            logger.error("%s", error)
+            logger.error("%s", str(error))
             raise
 
     def _read(self, crawler: Crawler) -> None:
@@ -84,7 +84,9 @@ class DupeFilter:
             else:
                 self._tier = Local(self._plan, teller, self._pending, self._jobdir)
         except (ValueError, petal.PetalError) as error:
-            teller.line(logging.ERROR, "%s", error)
+            teller.line(logging.ERROR, "%s", str(error))
+            if self._jobdir is not None:
+                self._jobdir.close()
             raise
         assert self._crawler.request_fingerprinter is not None
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
