@@ -82,7 +82,7 @@ def test_filters_with_one_key_are_one(ask, server):
     assert server.client.exists("bare:dupefilter")
     assert one.new(range(0, 100)) == list(range(0, 100))
     assert other.new(range(50, 150)) == list(range(100, 150))
-    assert server.calls("bf.add") == 200
+    assert server.calls("bf.insert") == 200
     one.close()
     other.close()
     assert one.stat("inserted") == 150
@@ -132,11 +132,36 @@ def test_without_the_server_a_spider_goes_on_alone_and_ends(ask, server, caplog,
     assert asked.new(range(20)) == []
     assert asked.stat("alone") >= 20 and asked.stat("server_errors") > 0
     errors = [line for line in caplog.records if line.levelno == logging.ERROR]
-    assert len(errors) == 1 and "the server failed" in errors[0].getMessage()
+    assert len(errors) == 1 and "the server does not answer" in errors[0].getMessage()
     server.start()
     server.client.execute_command("PETAL.RESERVE", "bare:dupefilter", "0.001", 1000)
     assert asked.new(range(30)) == list(range(20, 30))
     assert server.client.execute_command("BF.CARD", "bare:dupefilter") == 10
+    asked.close()
+
+
+@pytest.mark.parametrize("words", [{}, {"WINDOW": 3600}])
+def test_a_key_that_vanishes_is_made_again_as_the_settings_say(ask, server, caplog, words):
+    asked = ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-6, **words)
+    assert asked.new(range(10)) == list(range(10))
+    server.client.delete("bare:dupefilter")
+    assert asked.new(range(20)) == list(range(20))
+    assert "is gone from the server" in caplog.text
+    assert asked.stat("server_errors") is None
+    asked.close()
+    assert (asked.stat("rate"), asked.stat("capacity")) == (1e-6, 5000)
+    caplog.clear()
+    ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-6, **words).close()
+    assert "stays as it was made" not in caplog.text
+    ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-3, **words).close()
+    assert "stays as it was made: capacity 5000" in caplog.text
+
+
+def test_a_server_that_refuses_is_told_from_one_that_is_away(ask, server, caplog):
+    asked = ask(REDIS_URL=server.url)
+    server.client.set("bare:dupefilter", "no filter")
+    assert asked.new(range(5)) == list(range(5))
+    assert "the server refuses the request (WRONGTYPE" in caplog.text
     asked.close()
 
 

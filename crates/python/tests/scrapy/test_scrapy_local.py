@@ -35,9 +35,10 @@ def test_what_was_seen_is_seen(ask):
         ({"REDIS_URL": "redis://localhost", "EXACT": True}, "do not go together"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(ask, words, told):
+def test_settings_that_cannot_be_are_refused(ask, caplog, words, told):
     with pytest.raises(ValueError, match=told):
         ask(**words)
+    assert told in caplog.text
 
 
 def test_a_filter_that_is_too_small_grows(ask):
@@ -252,6 +253,41 @@ def test_a_disk_that_takes_no_more_ends_the_log_and_not_the_crawl(ask, tmp_path,
     assert asked.new(range(20)) == list(range(10, 20))
     assert asked.stat("log_errors") == 1
     assert "cannot write its log" in caplog.text
+    # Once the disk takes more, a snapshot makes up for what the log has not.
+    asked.new(range(20, 1020))
+    asked.kill()
+    asked = ask(JOBDIR=tmp_path, PENDING=False)
+    assert asked.new(range(1020)) == []
+    asked.close()
+
+
+def test_a_snapshot_that_fails_leaves_the_log_as_it_was(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.journal.LEAST_LOG", 2000)
+    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
+    asked = ask(JOBDIR=tmp_path, PENDING=False, CAPACITY=100)
+    folder = tmp_path / "petal.dupefilter"
+    (folder / "filter-2.petal").mkdir()
+    assert len(asked.new(range(400))) == 400
+    assert asked.stat("snapshot_errors") >= 1
+    asked.kill()
+    (folder / "filter-2.petal").rmdir()
+    asked = ask(JOBDIR=tmp_path, PENDING=False, CAPACITY=100)
+    assert asked.new(range(400)) == []
+    asked.close()
+
+
+def test_without_made_json_nothing_is_removed(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    asked.new(range(10))
+    asked.close()
+    made = tmp_path / "petal.dupefilter" / "made.json"
+    text = made.read_bytes()
+    made.unlink()
+    with pytest.raises(petal.FormatError, match=r"made.json: missing, though filter-\d"):
+        ask(JOBDIR=tmp_path)
+    made.write_bytes(text)
+    asked = ask(JOBDIR=tmp_path)
+    assert asked.new(range(10)) == []
     asked.close()
 
 

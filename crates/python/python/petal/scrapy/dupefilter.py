@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import referer_str
 
+import petal
 from petal.scrapy import plan
 from petal.scrapy.fleet import Fleet
 from petal.scrapy.journal import JobDir
@@ -32,8 +33,16 @@ class DupeFilter:
         """Reads the settings, and takes the JOBDIR; `open` makes or finds the filter.
 
         Raises `ValueError` of settings that cannot be, `petal.InputError` if another process uses
-        the JOBDIR.
+        the JOBDIR, `petal.IncompatibleError` if `PENDING` was on there and is off. What it raises
+        is also a line of the log, for Scrapy shows a traceback.
         """
+        try:
+            self._read(crawler)
+        except (ValueError, petal.PetalError) as error:
+            logger.error("%s", str(error))
+            raise
+
+    def _read(self, crawler: Crawler) -> None:
         self._plan = plan.read(crawler.settings)
         self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
         self._told = False
@@ -43,11 +52,19 @@ class DupeFilter:
         self._pending: Pending | None = None
         if path := job_dir(crawler.settings):
             self._jobdir = JobDir(Path(path))
+            table = self._jobdir.folder / "pending.sqlite3"
             if self._plan.pending:
-                self._pending = Pending(self._jobdir.folder / "pending.sqlite3")
+                self._pending = Pending(table)
                 if self._pending.was_killed:
                     # Now, for the scheduler opens it next, and stumbles over what it was not told.
-                    shutil.rmtree(Path(path) / "requests.queue", ignore_errors=True)
+                    _move_aside(Path(path) / "requests.queue")
+            elif table.exists():
+                self._jobdir.close()
+                # It would go stale, and be taken for what a killed run had left.
+                raise petal.IncompatibleError(
+                    f"JOBDIR {path} keeps pending requests, and {plan.PREFIX}PENDING is off: leave"
+                    " it on, or take another JOBDIR"
+                )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -61,11 +78,16 @@ class DupeFilter:
         `petal.FormatError` if it is damaged, `redis.RedisError` if there is no server.
         """
         teller = Teller(self._crawler)
-        keep = self._pending.add if self._pending is not None else None
-        if self._plan.redis_url is not None:
-            self._tier = Fleet(self._plan, teller, keep)
-        else:
-            self._tier = Local(self._plan, teller, keep, self._jobdir)
+        try:
+            if self._plan.redis_url is not None:
+                self._tier = Fleet(self._plan, teller, self._pending)
+            else:
+                self._tier = Local(self._plan, teller, self._pending, self._jobdir)
+        except (ValueError, petal.PetalError) as error:
+            teller.line(logging.ERROR, "%s", str(error))
+            if self._jobdir is not None:
+                self._jobdir.close()
+            raise
         assert self._crawler.request_fingerprinter is not None
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
         self._seen = self._tier.seen
@@ -74,8 +96,8 @@ class DupeFilter:
 
     def request_seen(self, request: Request) -> bool:
         """Whether this request was asked before; it is known from now on."""
-        if self._pending is not None and self._pending.gives_back:
-            # It was let through by a run that was killed.
+        if self._pending is not None and self._pending.given_back is request:
+            # It was let through by an earlier run.
             self._seen(self._fingerprint(request), request)
             return False
         return self._seen(self._fingerprint(request), request)
@@ -101,3 +123,11 @@ class DupeFilter:
             self._told = True
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value("dupefilter/filtered")
+
+
+def _move_aside(queue: Path) -> None:
+    """Scrapy's queue of a run that was killed; what an earlier kill left goes."""
+    if queue.exists():
+        aside = queue.with_name("requests.queue.killed")
+        shutil.rmtree(aside, ignore_errors=True)
+        queue.rename(aside)

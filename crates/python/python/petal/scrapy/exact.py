@@ -29,6 +29,7 @@ class Exact:
             "CREATE TABLE IF NOT EXISTS seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID"
         )
         self._new: set[bytes] = set()
+        self._full = GATHER
 
     def __contains__(self, fingerprint: bytes) -> bool:
         if fingerprint in self._new:
@@ -42,17 +43,28 @@ class Exact:
             self.add(fingerprint)
 
     def add(self, fingerprint: bytes) -> None:
-        """Adds one, there or not."""
+        """Adds one, there or not.
+
+        Raises `sqlite3.Error` if the disk does not take what was gathered; it is in memory then,
+        and tried again when as many more have come.
+        """
         self._new.add(fingerprint)
-        if len(self._new) >= GATHER:
+        if len(self._new) >= self._full:
+            self._full = len(self._new) + GATHER
             self._write()
 
     def _write(self) -> None:
-        self._base.execute("BEGIN")
-        rows = ((fingerprint,) for fingerprint in sorted(self._new))
-        self._base.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
-        self._base.execute("COMMIT")
+        try:
+            self._base.execute("BEGIN")
+            rows = ((fingerprint,) for fingerprint in sorted(self._new))
+            self._base.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
+            self._base.execute("COMMIT")
+        except sqlite3.Error:
+            if self._base.in_transaction:
+                self._base.execute("ROLLBACK")
+            raise
         self._new.clear()
+        self._full = GATHER
 
     def commit(self) -> None:
         """Writes what was gathered, and waits for the disk."""
@@ -60,6 +72,5 @@ class Exact:
         self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        """Commits, then lets go of the file."""
-        self.commit()
+        """Lets go of the file; what was not committed is gone."""
         self._base.close()

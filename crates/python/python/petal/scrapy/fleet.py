@@ -1,7 +1,8 @@
 """A filter on a Redis or Valkey server with petal's module, shared by all spiders that name it.
 
-`BF.ADD` asks and marks in one step: of several spiders that come upon a page at once, one alone
-hears that it is new. With a window, `BF.EXISTS` asks first and only what is new is marked, for
+`BF.INSERT` asks and marks in one step: of several spiders that come upon a page at once, one alone
+hears that it is new. Its `NOCREATE` keeps a filter that was deleted from being made again as the
+server thinks fit: it is made again as the settings say, and told. With a window, `BF.EXISTS` asks first and only what is new is marked, for
 marking again would make it known for longer; two spiders that ask at once are told apart by
 `PETAL.SEEN`, which marks.
 
@@ -23,14 +24,14 @@ from typing import Any
 from scrapy import Request
 
 import petal
-from petal.scrapy.local import Keep
+from petal.scrapy.pending import Pending
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
 
 # Seconds that a silent server may hold up the crawl, unless the URL says otherwise.
 PATIENCE = 5.0
-# Seconds until a server that failed is asked again.
-PAUSE = 1.0
+# Seconds until a server that failed is asked again; twice as long each time, up to the longest.
+PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Requests that a spider expects to let through while there is no server; more only cost memory.
 ALONE = 10_000
 
@@ -38,8 +39,8 @@ ALONE = 10_000
 class Fleet:
     """The filter that a server has. `seen(fingerprint, request)` asks and marks."""
 
-    def __init__(self, plan: Plan, teller: Teller, keep: Keep | None = None) -> None:
-        """Makes the filter, or joins that which is there; `keep` is told of what is new.
+    def __init__(self, plan: Plan, teller: Teller, pending: Pending | None = None) -> None:
+        """Makes the filter, or joins that which is there; `pending` is told of what is new.
 
         Raises `petal.IncompatibleError` if that one is of another kind, `redis.RedisError` if
         there is no server, or it has not petal's module.
@@ -52,7 +53,7 @@ class Fleet:
         assert plan.redis_url is not None
         self._plan = plan
         self._teller = teller
-        self._keep = keep
+        self._pending = pending
         self._error = redis.RedisError
         self._refused = redis.ResponseError
         self._key = plan.key.replace("{spider}", teller.spider_name)
@@ -67,6 +68,7 @@ class Fleet:
         self._alone: petal.Filter | None = None
         self._away = False
         self._again = 0.0
+        self._pause = PAUSE
         self._let_through = 0
         self._join()
 
@@ -75,8 +77,8 @@ class Fleet:
         seen = self._answer(fingerprint)
         if not seen:
             self._let_through += 1
-            if self._keep is not None:
-                self._keep(fingerprint, request)
+            if self._pending is not None:
+                self._pending.add(fingerprint, request)
         return seen
 
     def _answer(self, fingerprint: bytes) -> bool:
@@ -85,18 +87,30 @@ class Fleet:
         if self._away and time.monotonic() < self._again:
             return self._seen_alone(fingerprint)
         try:
-            seen = self._seen_by_any(fingerprint)
-        except self._error as error:
+            try:
+                seen = self._seen_by_any(fingerprint)
+            except self._refused as error:
+                if "not found" not in str(error):
+                    raise
+                words = "Duplicate filter is gone from the server (%s); it begins anew"
+                self._teller.line(logging.WARNING, words, self._where())
+                self._join()
+                seen = self._seen_by_any(fingerprint)
+        except (self._error, petal.IncompatibleError) as error:
             self._leave(error)
             return self._seen_alone(fingerprint)
         if self._away:
             self._away = False
+            self._pause = PAUSE
             self._teller.line(logging.INFO, "Duplicate filter: the server answers again")
         return seen
 
     def _seen_by_any(self, fingerprint: bytes) -> bool:
         if self._plan.window is None:
-            return not self._ask("BF.ADD", self._key, fingerprint)
+            (new,) = self._ask("BF.INSERT", self._key, "NOCREATE", "ITEMS", fingerprint)
+            if isinstance(new, Exception):
+                raise new
+            return not new
         if self._ask("BF.EXISTS", self._key, fingerprint):
             return True
         return bool(self._ask("PETAL.SEEN", self._key, fingerprint)[0])
@@ -109,14 +123,20 @@ class Fleet:
 
     def _leave(self, error: Exception) -> None:
         self._teller.count("server_errors")
-        self._again = time.monotonic() + PAUSE
+        refused = isinstance(error, (self._refused, petal.IncompatibleError))
+        if refused:
+            self._pause = PAUSE
+        self._again = time.monotonic() + self._pause
+        # Each time that it is silent holds up the crawl.
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
         if not self._away:
             self._away = True
             words = (
-                "Duplicate filter: the server failed (%s); until it answers, this spider counts as"
+                "Duplicate filter: the server %s (%s); until it answers, this spider counts as"
                 " seen only what it let through itself, and may fetch what others have"
             )
-            self._teller.line(logging.ERROR, words, error)
+            does = "refuses the request" if refused else "does not answer"
+            self._teller.line(logging.ERROR, words, does, error)
 
     def _join(self) -> None:
         """Makes the filter; if another spider was first, looks whether it will do."""
@@ -154,6 +174,16 @@ class Fleet:
                 f" settings say {self._plan.kind}, window {self._plan.window}: set {PREFIX}* as"
                 f" they were, or take another {PREFIX}KEY"
             )
+        asked = (self._plan.capacity, self._plan.rate)
+        # Of one that has grown the capacity is the sum of its layers.
+        capacity = int(info["capacity"]) if int(info["layers"]) == 1 else asked[0]
+        if (capacity, float(info["error-rate"])) != asked:
+            words = (
+                "Duplicate filter on the server stays as it was made: capacity %s, rate %s; the"
+                " settings say %s, %s"
+            )
+            parts = (info["capacity"], info["error-rate"], *asked)
+            self._teller.line(logging.WARNING, words, *parts)
         words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
         parts = (info["items"], info["capacity"], info["error-rate"])
         self._teller.line(logging.INFO, words, self._where(), *parts)

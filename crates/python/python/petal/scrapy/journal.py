@@ -2,7 +2,7 @@
 
 | file in `JOBDIR/petal.dupefilter` | what it is |
 |---|---|
-| `made.json` | what the filter was made for; while it is missing, nothing here counts |
+| `made.json` | what the filter was made for; `made.part` until the first snapshot is there |
 | `filter-N.petal` | the filter as it was when log N began |
 | `log-N` | what was let through since: records as of Scrapy's `requests.seen` |
 
@@ -12,8 +12,8 @@ file, as by a power cut, ends the reading: what it told of is asked once more, w
 that is fetched twice, never one that is lost.
 
 Invariants: the newest snapshot and all logs from its number on are the whole set. A snapshot has
-its name only when it is whole, and what is older is removed only then, so that a kill at any point
-leaves such a set. No run goes on with the log of another: it begins its own, behind a snapshot.
+its name only when it is whole, its log begins behind it, and what is older is removed only then, so
+that a kill at any point leaves such a set, and a disk that is full the old one. No run goes on with the log of another: it begins its own, behind a snapshot.
 
 Cost: one `write` of 22 bytes for each record. A snapshot is due when the log is as large as the
 filter (at least 16 MiB), so that all snapshots together write about as much as the log.
@@ -108,9 +108,16 @@ class Journal:
         try:
             made = json.loads(path.read_bytes())
         except FileNotFoundError:
+            files = self._files()
+            told = [file for file in files if file.suffix or file.stat().st_size > 0]
+            if told and not path.with_suffix(".part").exists():
+                raise petal.FormatError(
+                    f"{path}: missing, though {told[0].name} is there; restore it, or remove"
+                    f" {self._folder} to begin anew"
+                ) from None
             # What a first run left that did not come so far.
-            for name in self._files():
-                name.unlink()
+            for file in files:
+                file.unlink()
             return None
         except ValueError:
             made = None
@@ -120,14 +127,15 @@ class Journal:
             )
         return made
 
-    def begin(self, made: dict[str, Any]) -> None:
-        """Tells what the filter was made for; the first snapshot must be there."""
+    def begin(self, made: dict[str, Any], save: Callable[[Path], object]) -> None:
+        """Tells what the filter was made for, once the first snapshot is there."""
         path = self._folder / "made.json"
         part = path.with_suffix(".part")
         with part.open("w") as file:
             json.dump(made, file)
             file.flush()
             os.fsync(file.fileno())
+        self.rotate(save)
         part.rename(path)
         self._sync_folder()
         self.made = made
@@ -160,16 +168,18 @@ class Journal:
                 yield from records(path)
 
     def rotate(self, save: Callable[[Path], object]) -> None:
-        """Begins a log, lets the filter be saved, and removes what is older."""
+        """Lets the filter be saved, begins a log, and removes what is older.
+
+        Raises `OSError`: if the filter was not saved the old log goes on, and the next snapshot is
+        due after as much again.
+        """
         old = self._files()
         number = max(old.values(), default=0) + 1
-        if self._log is not None:
-            os.close(self._log)
-            self._log = None
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._log = os.open(self._folder / f"log-{number}", flags, 0o644)
         self._size = 0
         save(self._folder / f"filter-{number}.petal")
+        self.give_up()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._log = os.open(self._folder / f"log-{number}", flags, 0o644)
         self._sync_folder()
         for path in old:
             path.unlink()
@@ -194,8 +204,8 @@ class Journal:
             self._log = None
 
     def is_due(self, filter_bytes: int) -> bool:
-        """Whether a snapshot is due of a filter of so many bytes."""
-        return self._size > max(LEAST_LOG, filter_bytes)
+        """Whether a snapshot is due of a filter of so many bytes, or as no log is open."""
+        return self._log is None or self._size > max(LEAST_LOG, filter_bytes)
 
     def sync(self) -> None:
         """Waits until the log is on the disk."""

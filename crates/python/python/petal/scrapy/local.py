@@ -9,10 +9,14 @@ Three orders of work, by what the settings ask for:
   everywhere would never be due.
 
 What is let through goes to the journal before the answer is given.
+
+A disk that is full, or broken, costs pages that are fetched twice and never one that is lost: what
+is new to the filter is answered so, whatever the files say.
 """
 
 import logging
 import math
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -24,10 +28,9 @@ from scrapy import Request
 import petal
 from petal.scrapy.exact import Exact
 from petal.scrapy.journal import JobDir, Journal, records
+from petal.scrapy.pending import Pending
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
-
-Keep = Callable[[bytes, Request], None]
 
 BATCH = 65_536
 # Bytes of the time, in seconds since 1970, before a fingerprint in the log of a window.
@@ -41,16 +44,20 @@ class Local:
     """The filter of one process. `seen(fingerprint, request)` asks and marks."""
 
     def __init__(
-        self, plan: Plan, teller: Teller, keep: Keep | None = None, jobdir: JobDir | None = None
+        self,
+        plan: Plan,
+        teller: Teller,
+        pending: Pending | None = None,
+        jobdir: JobDir | None = None,
     ) -> None:
-        """`keep` is told of what is new before the journal is.
+        """`pending` is told of what is new before the journal is.
 
         Raises `petal.IncompatibleError` if the JOBDIR has a filter for other settings,
         `petal.FormatError` if what it has is damaged.
         """
         self._plan = plan
         self._teller = teller
-        self._keep = keep
+        self._pending = pending
         self._journal = Journal(jobdir.folder) if jobdir is not None else None
         self._exact: Exact | None = None
         made = self._journal.made if self._journal is not None else None
@@ -75,7 +82,7 @@ class Local:
             self.seen = self._seen_in_window
         elif self._exact is not None:
             self.seen = self._seen_exactly
-        elif keep is None and self._journal is None:
+        elif pending is None and self._journal is None:
             self.seen = self._seen_in_memory
         self._look()
 
@@ -99,10 +106,16 @@ class Local:
     def _seen_exactly(self, fingerprint: bytes, request: Request) -> bool:
         assert self._exact is not None
         if not self._add(fingerprint):
-            if fingerprint in self._exact:
-                return True
-            self._teller.count("false_positives")
-        self._exact.add(fingerprint)
+            try:
+                if fingerprint in self._exact:
+                    return True
+                self._teller.count("false_positives")
+            except sqlite3.Error as error:
+                self._lose_exact(error)
+        try:
+            self._exact.add(fingerprint)
+        except sqlite3.Error as error:
+            self._lose_exact(error)
         self._let_through(fingerprint, request, fingerprint)
         return False
 
@@ -117,8 +130,8 @@ class Local:
 
     def _let_through(self, fingerprint: bytes, request: Request, record: bytes) -> None:
         """What follows when a request is new."""
-        if self._keep is not None:
-            self._keep(fingerprint, request)
+        if self._pending is not None:
+            self._pending.add(fingerprint, request)
         if self._journal is not None:
             try:
                 self._journal.write(record)
@@ -140,8 +153,14 @@ class Local:
             self._tell_growth()
         if self._journal is not None:
             if self._journal.is_due(self._filter.size_bytes):
-                self._save(self._journal)
-            self._journal.sync()
+                self._save_if_it_can(self._journal)
+            # First: a request that is seen and not pending would be lost.
+            if self._pending is not None:
+                self._pending.sync()
+            try:
+                self._journal.sync()
+            except OSError as error:
+                self._lose_log(error)
         self._teller.facts(self.facts())
         self._next = min(self._alarm, self._inserted + STEP)
 
@@ -196,8 +215,8 @@ class Local:
             self._teller.facts({"imported": number})
             words = "Duplicate filter took over %d requests from %s"
             self._teller.line(logging.INFO, words, number, stock)
-        self._save(journal)
-        journal.begin(_made_for(self._plan))
+        self._commit()
+        journal.begin(_made_for(self._plan), self._filter.save)
         return self._filter
 
     def _resumed(self, journal: Journal) -> petal.Filter:
@@ -258,20 +277,37 @@ class Local:
 
     def _save(self, journal: Journal) -> None:
         """A snapshot; what is on disk of the exact tier must not be behind it."""
+        self._commit()
+        journal.rotate(self._filter.save)
+
+    def _commit(self) -> None:
         if self._exact is not None:
             self._exact.commit()
-        journal.rotate(self._filter.save)
+
+    def _save_if_it_can(self, journal: Journal) -> None:
+        """The same; if it fails, what is there and the log still are the whole set."""
+        try:
+            self._save(journal)
+        except (OSError, sqlite3.Error) as error:
+            words = "Duplicate filter cannot save itself in JOBDIR (%s); it is tried again"
+            self._teller.trouble("snapshot_errors", words, error)
+
+    def _lose_exact(self, error: sqlite3.Error) -> None:
+        """The crawl goes on: what cannot be looked up is let through."""
+        words = (
+            "Duplicate filter cannot use its table of fingerprints (%s): pages may be fetched twice"
+        )
+        self._teller.trouble("exact_errors", words, error)
 
     def _lose_log(self, error: OSError) -> None:
         """The crawl goes on: what is not in the log costs pages that are fetched twice."""
         assert self._journal is not None
         self._journal.give_up()
-        self._teller.count("log_errors")
         words = (
-            "Duplicate filter cannot write its log in JOBDIR (%s): if this run is killed, the next"
-            " fetches again what follows"
+            "Duplicate filter cannot write its log in JOBDIR (%s): if this run is killed before it"
+            " can, the next fetches again what follows"
         )
-        self._teller.line(logging.ERROR, words, error)
+        self._teller.trouble("log_errors", words, error)
 
     def close(self) -> None:
         """Saves, tells the stats, and lets go of all files."""
@@ -279,7 +315,7 @@ class Local:
         # At the end only: in layers it takes a tenth of a millisecond.
         self._teller.facts({"expected_rate": self._filter.expected_rate(self._inserted)})
         if self._journal is not None:
-            self._save(self._journal)
+            self._save_if_it_can(self._journal)
             self._journal.close()
         if self._exact is not None:
             self._exact.close()

@@ -4,16 +4,23 @@ Scrapy's own queue in a JOBDIR tells what is in it only when it is closed. After
 lost, while what was seen is not, and the next run holds back all that the queue had: it fetches the
 first page and calls itself finished. So what is let through is kept here too, in a table of
 SQLite, until Scrapy is done with it, its callback and items included. After a run that was not
-closed, Scrapy's queue is removed and the crawl is given these requests anew.
+closed, Scrapy's queue is moved aside and the crawl is given these requests anew. What a queue has
+that no table knows of, such as that of Scrapy's own filter, is taken into the table first.
 
-Invariants: a request is here before the journal knows it as seen, and until it has left the
-engine. What is fetched twice after a kill is therefore what was under way.
+Scrapy is done with a request that its scheduler handed out and that is no longer under way in the
+engine, however it ended: fetched, from a cache, refused. A request that never comes to that end
+stays here, and is at worst fetched again.
 
-Cost: for each request that is new one `pickle` and two short transactions, some 80 microseconds in
-all; disk as Scrapy's own queue takes. The disk is waited for only where SQLite cleans up its log.
+Invariants: a request is here before the journal knows it as seen, and is durable here before
+`sync` is back. It leaves after all that its callback asked for is here.
+
+Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
+all; disk as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite
+cleans up its log.
 
 Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
-callback, is not kept, and a JOBDIR must be trusted like code, for `pickle` reads it.
+callback, is not kept, and a JOBDIR must be trusted like code, for `pickle` reads it. A disk that is
+full keeps no more; the crawl goes on without.
 """
 
 import logging
@@ -22,6 +29,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -30,6 +38,8 @@ from scrapy.utils.request import request_from_dict
 from petal.scrapy.teller import Teller
 
 _BEGUN, _CLOSED = 1, 2
+# Requests that are read at once.
+SLICE = 500
 
 
 class Pending:
@@ -45,80 +55,146 @@ class Pending:
         )
         (state,) = self._base.execute("PRAGMA user_version").fetchone()
         self.was_killed: bool = state == _BEGUN
-        self.gives_back = False
-        self._left: list[Request] = []
+        self._is_new: bool = state not in (_BEGUN, _CLOSED)
+        # The one that is just given back, which the filter must not hold back.
+        self.given_back: Request | None = None
+        self._slot: Any = None
+        # What the scheduler handed out and was not seen to be done.
+        self._handed_out: set[Request] = set()
         # Requests that came again past the filter, such as retries: done is only the last of them.
         self._again: Counter[bytes] = Counter()
 
     def begin(
         self, crawler: Crawler, fingerprint: Callable[[Request], bytes], teller: Teller
     ) -> None:
-        """From here on a run that is not closed counts as killed."""
-        self._base.execute(f"PRAGMA user_version = {_BEGUN}")
+        """Waits for the spider to be opened; from then on a run that is not closed was killed."""
         self._crawler, self._fingerprint, self._teller = crawler, fingerprint, teller
         crawler.signals.connect(self._came, signals.request_scheduled)
-        crawler.signals.connect(self._gone, signals.request_left_downloader)
-        if self.was_killed:
-            crawler.signals.connect(self._give_back, signals.spider_opened)
+        crawler.signals.connect(self._opened, signals.spider_opened)
 
-    def fingerprints(self) -> list[bytes]:
-        """Of all requests that are kept."""
-        return [row for (row,) in self._base.execute("SELECT fingerprint FROM pending")]
-
-    def add(self, fingerprint: bytes, request: Request) -> None:
-        """Keeps a request."""
+    def add(self, fingerprint: bytes, request: Request) -> bool:
+        """Keeps a request, if it can be."""
         try:
             # What the request refers to is looked up by name, as Scrapy's queue does.
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
         except (pickle.PicklingError, AttributeError, TypeError, ValueError):
             self._teller.count("not_pickled")
-            return
-        self._base.execute(
+            return False
+        return self._change(
             "INSERT OR REPLACE INTO pending (fingerprint, request) VALUES (?, ?)",
             (fingerprint, data),
         )
+
+    def sync(self) -> None:
+        """Waits until all that was added is on the disk."""
+        self._change("PRAGMA wal_checkpoint(PASSIVE)", ())
+
+    def _change(self, words: str, values: tuple[bytes, ...]) -> bool:
+        """Whether the disk took it. The crawl goes on without: only a kill makes a difference."""
+        try:
+            self._base.execute(words, values).fetchall()
+        except sqlite3.Error as error:
+            told = (
+                "Duplicate filter cannot keep pending requests in JOBDIR (%s): if this run is"
+                " killed, the next may not know of some, or fetch some again"
+            )
+            self._teller.trouble("pending_errors", told, error)
+            return False
+        return True
+
+    def _opened(self) -> None:
+        """The spider is open, and nothing was handed out yet."""
+        engine = self._crawler.engine
+        # Scrapy below 2.13 calls it `slot`.
+        self._slot = getattr(engine, "_slot", None) or getattr(engine, "slot", None)
+        scheduler = self._slot.scheduler
+        self._next: Callable[[], Request | None] = scheduler.next_request
+        # No signal tells of all requests that are handed out, such as those that a cache answers.
+        scheduler.next_request = self._hand_out
+        self._base.execute(f"PRAGMA user_version = {_BEGUN}")
+        if self.was_killed:
+            number = self._give_back()
+            words = "The last run was killed: %d requests that it had not done are scheduled anew"
+            self._teller.facts({"given_back": number})
+            self._teller.line(logging.INFO, words, number)
+        elif self._is_new:
+            self._take_over()
 
     def _came(self, request: Request) -> None:
         if request.dont_filter:
             self._again[self._fingerprint(request)] += 1
 
-    def _gone(self, request: Request) -> None:
-        """A request left the downloader; those before it that left the engine too are done."""
-        engine = self._crawler.engine
-        # Scrapy below 2.13 calls it `slot`.
-        slot = getattr(engine, "_slot", None) or getattr(engine, "slot", None)
-        under_way = slot.inprogress if slot is not None else ()
-        done = [request for request in self._left if request not in under_way]
-        self._left = [request for request in self._left if request in under_way]
-        self._left.append(request)
-        for request in done:
-            self._drop(request)
+    def _hand_out(self) -> Request | None:
+        """In the place of the scheduler's `next_request`."""
+        self._drop_done()
+        request = self._next()
+        if request is not None:
+            self._handed_out.add(request)
+        return request
 
-    def _drop(self, request: Request) -> None:
-        fingerprint = self._fingerprint(request)
+    def _drop_done(self) -> None:
+        # The engine has what was handed out under way before it asks for the next.
+        done = self._handed_out - self._slot.inprogress
+        self._handed_out -= done
+        for request in done:
+            self._drop(self._fingerprint(request))
+
+    def _drop(self, fingerprint: bytes) -> None:
         if self._again[fingerprint] > 0:
             self._again[fingerprint] -= 1
             return
         del self._again[fingerprint]
-        self._base.execute("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
 
-    def _give_back(self) -> None:
-        """Schedules all that a killed run had not done."""
-        rows = self._base.execute("SELECT request FROM pending ORDER BY id").fetchall()
-        engine, spider = self._crawler.engine, self._crawler.spider
+    def _give_back(self) -> int:
+        """Schedules all requests that are kept; their number."""
+        last, number = 0, 0
+        # What the filter does not know is added once more, behind the end.
+        (end,) = self._base.execute("SELECT ifnull(max(id), 0) FROM pending").fetchone()
+        rows = "SELECT id, request FROM pending WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+        while found := self._base.execute(rows, (last, end, SLICE)).fetchall():
+            last = found[-1][0]
+            for _, data in found:
+                try:
+                    # Such as a callback that the spider no longer has, or a class that moved.
+                    kept = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
+                except Exception as error:
+                    words = (
+                        "Duplicate filter cannot restore a pending request (%s: %s); the stat"
+                        " petal/dupefilter/not_restored counts all of them, which are lost"
+                    )
+                    self._teller.trouble("not_restored", words, type(error).__name__, error)
+                    continue
+                self._crawl(kept)
+                number += 1
+        return number
+
+    def _crawl(self, request: Request) -> None:
+        engine = self._crawler.engine
         assert engine is not None
-        self.gives_back = True
-        for (data,) in rows:
-            engine.crawl(request_from_dict(pickle.loads(data), spider=spider))
-        self.gives_back = False
-        self._teller.facts({"given_back": len(rows)})
-        words = "The last run was killed: %d requests that it had not done are scheduled anew"
-        self._teller.line(logging.INFO, words, len(rows))
+        self.given_back = request
+        try:
+            engine.crawl(request)
+        finally:
+            self.given_back = None
+
+    def _take_over(self) -> None:
+        """Keeps what is in a queue that was filled without this table, and queues it anew."""
+        others = []
+        while (request := self._next()) is not None:
+            if request.dont_filter or not self.add(self._fingerprint(request), request):
+                others.append(request)
+        number = self._give_back()
+        for request in others:
+            self._crawl(request)
+        if number or others:
+            words = "Duplicate filter keeps the %d requests of a queue that was there before it"
+            self._teller.line(logging.INFO, words, number + len(others))
 
     def close(self, finished: bool) -> None:
         """A run ends as it should: Scrapy's queue has what is left, if it has not `finished`."""
-        for request in self._left:
-            self._drop(request)
+        if self._slot is not None:
+            self._drop_done()
         if finished:
             self._base.execute("DELETE FROM pending")
         self._base.execute(f"PRAGMA user_version = {_CLOSED}")

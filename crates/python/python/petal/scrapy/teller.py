@@ -25,6 +25,12 @@ class Teller:
         """Adds to a stat."""
         self._stats.inc_value(f"petal/dupefilter/{name}", more)
 
+    def trouble(self, name: str, words: str, *parts: object) -> None:
+        """Counts what went wrong; the first time it is also a line of level ERROR."""
+        if not self.is_set(name):
+            self.line(logging.ERROR, words, *parts)
+        self.count(name)
+
     def facts(self, facts: Mapping[str, object]) -> None:
         """Sets stats."""
         for name, value in facts.items():

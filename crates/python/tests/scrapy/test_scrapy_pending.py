@@ -1,0 +1,135 @@
+"""What is pending in a JOBDIR, with as much of Scrapy's engine as it needs."""
+
+import logging
+import sqlite3
+from collections import deque
+
+import pytest
+from conftest import number
+from scrapy import Request, signals
+
+import petal
+
+
+class Engine:
+    """A queue, and what is under way; it is its own slot and scheduler."""
+
+    def __init__(self, asked, queue=()):
+        self._asked, self.queue, self.inprogress = asked, deque(queue), set()
+        self._slot = self.scheduler = self
+        asked.crawler.engine = self
+        self._send(signals.spider_opened)
+
+    def _send(self, signal, **words):
+        crawler = self._asked.crawler
+        crawler.signals.send_catch_log(signal, spider=crawler.spider, **words)
+
+    def crawl(self, request):
+        self._send(signals.request_scheduled, request=request)
+        if request.dont_filter or not self._asked.filter.request_seen(request):
+            self.queue.append(request)
+
+    def next_request(self):
+        return self.queue.popleft() if self.queue else None
+
+    def urls(self):
+        return [request.url for request in self.queue]
+
+
+def errors(caplog):
+    # Scrapy's own parts ask for a reactor, and miss it.
+    ours = [line for line in caplog.records if line.name == "petal.scrapy"]
+    return [line.getMessage() for line in ours if line.levelno == logging.ERROR]
+
+
+def kept(folder):
+    base = sqlite3.connect(folder / "petal.dupefilter" / "pending.sqlite3")
+    (rows,) = base.execute("SELECT count(*) FROM pending").fetchone()
+    base.close()
+    return rows
+
+
+def test_a_request_is_done_when_the_engine_has_it_no_longer(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    for at in range(3):
+        engine.crawl(number(at))
+    first = engine.scheduler.next_request()
+    engine.inprogress.add(first)
+    # The second never reaches a downloader: a cache had it.
+    engine.scheduler.next_request()
+    # A download of a pipeline, of the same page as the third.
+    engine.inprogress.add(number(2))
+    assert kept(tmp_path) == 3
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 2
+    # The first is tried again.
+    engine.crawl(first.replace(dont_filter=True))
+    engine.inprogress.clear()
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 1
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 0
+    asked.close()
+
+
+def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("petal.scrapy.pending.SLICE", 4)
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    for at in range(10):
+        engine.crawl(number(at))
+    asked.kill()
+    base = sqlite3.connect(tmp_path / "petal.dupefilter" / "pending.sqlite3")
+    base.execute("UPDATE pending SET request = x'00' WHERE id IN (2, 7)")
+    base.commit()
+    base.close()
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    assert engine.urls() == [number(at).url for at in range(10) if at not in (1, 6)]
+    assert (asked.stat("given_back"), asked.stat("not_restored")) == (8, 2)
+    assert len(errors(caplog)) == 1
+    # The filter filters again.
+    engine.crawl(number(3))
+    assert len(engine.queue) == 8
+    asked.close()
+
+
+def test_a_queue_from_before_is_kept_from_a_kill(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path, PENDING=False)
+    queue = [number(at) for at in range(5) if not asked.filter.request_seen(number(at))]
+    asked.close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked, [*queue, Request("http://example.com/start", dont_filter=True)])
+    assert len(engine.queue) == 6 and kept(tmp_path) == 5
+    asked.kill()
+    (tmp_path / "requests.queue").mkdir()
+    (tmp_path / "requests.queue" / "p0").write_text("torn")
+    asked = ask(JOBDIR=tmp_path)
+    assert (tmp_path / "requests.queue.killed" / "p0").exists()
+    assert Engine(asked).urls() == [request.url for request in queue]
+    asked.close()
+
+
+def test_pending_is_not_turned_off_where_it_was_on(ask, tmp_path, caplog):
+    ask(JOBDIR=tmp_path).close()
+    with pytest.raises(petal.IncompatibleError, match="PENDING is off: leave it on"):
+        ask(JOBDIR=tmp_path, PENDING=False)
+    assert "PENDING is off" in caplog.text
+    ask(JOBDIR=tmp_path).close()
+
+
+def test_a_table_that_takes_no_more_is_told_once_and_the_request_is_new(ask, tmp_path, caplog):
+    for words in ({}, {"EXACT": True}):
+        caplog.clear()
+        asked = ask(JOBDIR=tmp_path / str(len(words)), **words)
+        asked.filter._pending._base.execute("PRAGMA query_only = 1")
+        if words:
+            asked.filter._tier._exact._base.execute("PRAGMA query_only = 1")
+            asked.filter._tier._exact._full = 10
+        assert asked.new(range(100)) == list(range(100))
+        assert asked.new(range(100)) == []
+        assert asked.stat("pending_errors") == 100
+        assert len(errors(caplog)) == 1 + len(words)
+        asked.filter._pending._base.execute("PRAGMA query_only = 0")
+        asked.close()
