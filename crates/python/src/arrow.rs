@@ -4,6 +4,11 @@
 //! `__arrow_c_stream__`): two C structures in capsules, which whoever takes them empties. The
 //! memory stays the producer's, and is released when the last array over it goes.
 //!
+//! Nothing that an array says of itself is believed before it is checked: offsets, views and
+//! indexes lead into memory. Text is read as bytes, for nobody promised that it is UTF-8. How long
+//! the bytes behind the last offset are, the interface does not tell: for its own arrays pyarrow
+//! does. Cost: a pass over offsets, views or indexes, once an array; none over the keys.
+//!
 //! Source: the Arrow C data interface and its PyCapsule interface.
 
 use std::sync::Arc;
@@ -42,13 +47,18 @@ impl Iterator for Arrays {
             Self::One(array) => Ok(array.take()?),
             Self::Stream(stream) => stream.next()?.map_err(|error| raised(&error)),
         };
-        Some(next.and_then(column))
+        Some(next.and_then(column).and_then(|array| checked(&array).map_err(|e| raised(&e))))
     }
 }
 
 /// The arrays of what shows any; `None` of other objects.
 pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     let py = keys.py();
+    let of_pyarrow = keys.get_type().module()?.to_str()?.starts_with("pyarrow");
+    if of_pyarrow && keys.hasattr(intern!(py, "validate"))? {
+        // A stream of bytes becomes its arrays unchecked.
+        keys.call_method0(intern!(py, "validate"))?;
+    }
     if let Some(show) = keys.getattr_opt(intern!(py, "__arrow_c_array__"))? {
         let shown = show.call0()?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = shown.extract()?;
@@ -75,6 +85,12 @@ fn imported(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyRe
     if array.is_released() {
         return Err(PyValueError::new_err("keys: the Arrow array was released or taken already"));
     }
+    let kind = DataType::try_from(&schema).map_err(|error| raised(&error))?;
+    if !is_aligned(&array, &kind) {
+        return Err(PyValueError::new_err(
+            "keys: the offsets of the Arrow array are not aligned; give a copy of it",
+        ));
+    }
     // SAFETY: by the protocol the structures describe memory that lives until they are released,
     // which the array that comes of them does when it goes.
     let data = unsafe { from_ffi(array, &schema) };
@@ -91,14 +107,30 @@ fn imported_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<ArrayStreamReader>
     ArrayStreamReader::try_new(stream).map_err(|error| raised(&error))
 }
 
+/// Whether offsets can be read where they lie, which the import does before it aligns anything.
+fn is_aligned(array: &FFI_ArrowArray, kind: &DataType) -> bool {
+    let width = match kind {
+        DataType::Utf8 | DataType::Binary => 4,
+        DataType::LargeUtf8 | DataType::LargeBinary => 8,
+        DataType::Dictionary(_, kind) => {
+            return array.dictionary().is_none_or(|values| is_aligned(values, kind));
+        }
+        DataType::Struct(fields) if array.num_children() == 1 && fields.len() == 1 => {
+            return is_aligned(array.child(0), fields[0].data_type());
+        }
+        _ => return true,
+    };
+    array.num_buffers() < 2 || array.buffer(1).addr().is_multiple_of(width)
+}
+
 fn raised(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("keys: {error}"))
 }
 
-/// The keys of a table of one column are that column.
+/// The keys of a table of one column are that column; where the table has a null, so has it.
 fn column(array: ArrayRef) -> PyResult<ArrayRef> {
     let DataType::Struct(fields) = array.data_type() else { return Ok(array) };
-    if fields.len() != 1 || array.null_count() > 0 {
+    if fields.len() != 1 {
         let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
         return Err(PyTypeError::new_err(format!(
             "keys: expected one column, found {} ({}); choose one",
@@ -106,10 +138,37 @@ fn column(array: ArrayRef) -> PyResult<ArrayRef> {
             names.join(", ")
         )));
     }
-    Ok(Arc::clone(array.as_struct().column(0)))
+    let column = array.as_struct().column(0);
+    let Some(nulls) = array.nulls().filter(|_| !column.data_type().is_null()) else {
+        return Ok(Arc::clone(column));
+    };
+    let both = match column.nulls() {
+        Some(more) => nulls.inner() & more.inner(),
+        None => nulls.inner().clone(),
+    };
+    let data = column.to_data().into_builder().nulls(Some(both.into())).build();
+    Ok(make_array(data.map_err(|error| raised(&error))?))
 }
 
-/// Puts the places of those that are no nulls into `rows`, and their words into `words`.
+/// The array with all that leads into memory checked, and its text as bytes.
+fn checked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let (array, kind) = match array.data_type() {
+        DataType::Utf8 => (Arc::clone(array), DataType::Binary),
+        DataType::LargeUtf8 => (Arc::clone(array), DataType::LargeBinary),
+        DataType::Utf8View => (Arc::clone(array), DataType::BinaryView),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let array = dictionary.with_values(checked(dictionary.values())?);
+            let kind = array.data_type().clone();
+            (array, kind)
+        }
+        kind => (Arc::clone(array), kind.clone()),
+    };
+    // Whatever is built is checked, but not what it is built of.
+    Ok(make_array(array.to_data().into_builder().data_type(kind).build()?))
+}
+
+/// Of a checked array: puts the places of those that are no nulls into `rows`, and their words into `words`.
 ///
 /// # Errors
 /// `TypeError` if its type is no type of keys, `OverflowError` of a negative number.
@@ -141,9 +200,6 @@ fn put_rows(
         }};
     }
     match array.data_type() {
-        DataType::Utf8 => lent!(array.as_string::<i32>()),
-        DataType::LargeUtf8 => lent!(array.as_string::<i64>()),
-        DataType::Utf8View => lent!(array.as_string_view()),
         DataType::Binary => lent!(array.as_binary::<i32>()),
         DataType::LargeBinary => lent!(array.as_binary::<i64>()),
         DataType::BinaryView => lent!(array.as_binary_view()),
@@ -156,6 +212,8 @@ fn put_rows(
         DataType::UInt16 => put_ints::<UInt16Type>(array, rows, keyer, words),
         DataType::UInt32 => put_ints::<UInt32Type>(array, rows, keyer, words),
         DataType::UInt64 => put_ints::<UInt64Type>(array, rows, keyer, words),
+        // All of them are null: there need be no value then.
+        DataType::Dictionary(..) if rows.is_empty() => Ok(()),
         DataType::Dictionary(..) => {
             let array = array.as_any_dictionary();
             let places = array.normalized_keys();

@@ -124,7 +124,13 @@ impl<'a, 'py> Batch<'a, 'py> {
             return Ok(Self::Arrow(keys, arrays));
         }
         let py = keys.py();
-        if keys.get_type().module()?.to_str()? != "numpy" {
+        let module = keys.get_type().module()?;
+        if module.to_str()?.starts_with("numpy.ma") {
+            return Err(PyTypeError::new_err(
+                "keys: a masked array; give keys.compressed(), which is without what is masked",
+            ));
+        }
+        if module.to_str()? != "numpy" {
             return Ok(Self::Each(keys));
         }
         let Some(dtype) = keys.getattr_opt(intern!(py, "dtype"))? else {

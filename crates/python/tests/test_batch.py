@@ -1,5 +1,6 @@
 """Many keys at once, whatever they lie in, are the keys one by one."""
 
+import struct
 import threading
 
 import numpy as np
@@ -225,3 +226,50 @@ def test_other_threads_go_on_while_a_filter_is_filled():
     other.join()
     # With the interpreter's lock held all the while it would be none.
     assert done > 1000
+
+
+def text(offsets, kind=pa.utf8(), shift=0):
+    packed = b"x" * shift + struct.pack(f"<{len(offsets)}i", *offsets)
+    buffers = [None, pa.py_buffer(packed).slice(shift), pa.py_buffer(b"abb")]
+    return pa.Array.from_buffers(kind, len(offsets) - 1, buffers)
+
+
+def index(*indexes):
+    return pa.DictionaryArray.from_arrays(pa.array(indexes, pa.int32()), pa.array(["a"]), safe=False)
+
+
+BAD = [
+    text([0, -(1 << 20), 3]), text([0, 1 << 22, 3]), text([0, 1 << 28, 1 << 29]), text([3, 1, 3]),
+    text([0, 3, 1], pa.binary()), text([0, 1, 3], shift=1), index(0, 77), index(0, -1),
+    pa.DictionaryArray.from_arrays([0], text([0, 1 << 22, 3]), safe=False),
+]
+
+
+@pytest.mark.parametrize("array", BAD, ids=range(len(BAD)))
+def test_arrays_that_lead_out_of_their_memory_are_refused(array):
+    one = petal.BloomFilter(100)
+    with pytest.raises(ValueError):
+        one.contains_batch(array)
+    with pytest.raises(ValueError):
+        one.update(array)
+    assert one == petal.BloomFilter(100)
+
+
+def test_text_need_not_be_utf8():
+    one = petal.BloomFilter(100, 1e-6)
+    one.add(b"\xff")
+    packed = pa.py_buffer(struct.pack("<3i", 0, 1, 2))
+    array = pa.Array.from_buffers(pa.utf8(), 2, [None, packed, pa.py_buffer(b"\xff\xfe")])
+    assert one.contains_batch(array).to_pylist() == [True, False]
+
+
+def test_what_is_null_or_masked_is_no_key():
+    one = petal.BloomFilter(100, 1e-6)
+    one.add("a")
+    nothing = pa.array([None, None], pa.string()).dictionary_encode()
+    assert len(nothing.dictionary) == 0 and one.contains_batch(nothing).to_pylist() == [False] * 2
+    table = pa.array([{"k": "a"}, None, {"k": None}, {"k": "a"}])
+    assert one.contains_batch(table).to_pylist() == [True, False, False, True]
+    assert one.contains_batch(table[1:]).to_pylist() == [False, False, True]
+    with pytest.raises(TypeError, match=r"masked array; give keys.compressed\(\)"):
+        one.contains_batch(np.ma.array([1, 2], mask=[0, 1]))

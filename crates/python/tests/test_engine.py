@@ -1,14 +1,18 @@
 """Set operations on files: the same answers as sets of Python, and the same bytes as the program."""
 
+import copy
+import dataclasses
 import gzip
 import json
 import os
+import pickle
 import random
 import shutil
 import subprocess
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import petal
@@ -266,3 +270,35 @@ def test_what_the_docs_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         if "tqdm" in block:
             pytest.importorskip("tqdm")
         exec(compile(block, "python-files.md", "exec"), names)
+
+
+def test_copies_share_the_lines_and_pickles_have_none(tmp_path: Path):
+    (tmp_path / "a").write_bytes(b"x\ny\n")
+    report = petal.dedup(tmp_path / "a")
+    copies = [copy.copy(report), copy.deepcopy(report), dataclasses.replace(report, passes=9)]
+    pickled = pickle.loads(pickle.dumps(report))
+    del report
+    assert [list(one) for one in copies] == [[b"x", b"y"]] * 3
+    assert pickled == copies[0]
+    with pytest.raises(petal.UnsupportedError, match="stayed in the process that made it"):
+        list(pickled)
+    assert "_lines" not in copies[0].as_dict()
+    del copies[0]
+    assert list(copies[0]) == [b"x", b"y"]
+
+
+def test_reports_of_filters_tell_what_was_read(tmp_path: Path):
+    (tmp_path / "a").write_bytes(b"x\ny\n")
+    built = petal.build(tmp_path / "a", tmp_path / "f")
+    assert (built.passes, built.bytes_read, len(built.phases)) == (2, 8, 2)
+    checked = petal.check(tmp_path / "f", tmp_path / "a", jobs=np.int64(2))
+    assert (checked.passes, checked.bytes_read, len(checked.phases)) == (1, 4, 1)
+    assert checked.phases[0].bytes == 4
+    assert petal.build(tmp_path / "a", tmp_path / "f", capacity=9).passes == 1
+
+
+def test_paths_are_of_the_time_of_the_call(tmp_path: Path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"x\n")
+    monkeypatch.chdir(tmp_path)
+    petal.dedup("a", out="out", progress=lambda *words: os.chdir("/"))
+    assert (tmp_path / "out").read_bytes() == b"x\n"

@@ -29,6 +29,10 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
+def both_in_one(a: Path, file: io.BytesIO) -> None:
+    petal.dedup(a, out=file, rest=file)
+
+
 TROUBLE: list[tuple[Callable[[Path, Path], object], type[Exception], str]] = [
     (lambda a, d: petal.common(a, d / "no"), petal.InputError, "no: cannot read: no such file"),
     (lambda a, d: petal.common(a, d), petal.InputError, "is a directory, expected a file of lines"),
@@ -42,8 +46,18 @@ TROUBLE: list[tuple[Callable[[Path, Path], object], type[Exception], str]] = [
         ValueError,
         "named for two outputs",
     ),
+    (lambda a, d: both_in_one(a, io.BytesIO()), ValueError, "one file for two outputs"),
     (lambda a, d: petal.dedup(a, out=3), TypeError, "out=: expected a path or a file open for"),
-    (lambda a, d: petal.dedup(a, out=io.StringIO()), TypeError, "string argument expected"),
+    (lambda a, d: petal.dedup(a, out=io.StringIO()), TypeError, "out=: .* open it with 'wb'"),
+    (lambda a, d: petal.dedup(a, out=""), ValueError, "out=: expected a path .* an empty one"),
+    (lambda a, d: petal.dedup(str(a).encode()), TypeError, r"found bytes; give os.fsdecode"),
+    (lambda a, d: petal.dedup(a.open("rb")), TypeError, "give the path of the file"),
+    (lambda a, d: petal.common(None, a), TypeError, "a path or several, found NoneType"),
+    (lambda a, d: petal.common(a, [a]), TypeError, "expected a path, found list"),
+    (lambda a, d: petal.check(3, a), TypeError, "expected a filter or its path, found int"),
+    (lambda a, d: petal.dedup(a, delimiter="\n"), TypeError, "delimiter=: expected one byte"),
+    (lambda a, d: petal.dedup(a, approx=True, rate="1"), TypeError, "rate=: expected a number"),
+    (lambda a, d: petal.dedup(a, memory=True), ValueError, "memory=: .* found True"),
     (lambda a, d: petal.dedup(a, out=d / "x", count=True), ValueError, "count=True: lines are"),
     (lambda a, d: petal.dedup(a, memory="1M"), petal.MemoryCapError, "memory=: 1 MiB is too lit"),
     (lambda a, d: petal.dedup(a, memory="4"), ValueError, "memory=: '4' has no unit; write 4M"),
@@ -148,6 +162,66 @@ def test_a_file_that_takes_a_little_gets_all(large: Path):
     slow = Slow()
     petal.dedup(large, out=slow)
     assert slow.got == large.read_bytes()
+
+
+def test_a_file_that_takes_nothing_is_refused(a: Path):
+    class Full(io.RawIOBase):
+        def write(self, data: bytes) -> None:
+            return None
+
+    with pytest.raises(petal.InputError, match="took none of 18 bytes"):
+        petal.dedup(a, out=Full())
+
+
+def test_no_descriptor_is_left_when_python_raises_at_the_end(a: Path):
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    calls: list[object] = []
+    petal.dedup(a, progress=lambda *words: calls.append(words))
+    before = descriptors()
+    for _ in range(5):
+        left = len(calls)
+
+        def last(*words: object) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            petal.dedup(a, progress=last)
+    assert descriptors() == before
+
+
+def test_a_filter_is_not_replaced_by_its_answer(tmp_path: Path, a: Path):
+    petal.build(a, tmp_path / "f")
+    before = (tmp_path / "f").read_bytes()
+    with pytest.raises(ValueError, match="is the same file as the input"):
+        petal.check(tmp_path / "f", a, out=tmp_path / "f")
+    with pytest.raises(ValueError, match="is the same file as the input"):
+        petal.check(tmp_path / "f", a, allow=a, out=a)
+    assert (tmp_path / "f").read_bytes() == before
+
+
+def test_a_mapped_filter_counts_as_memory(tmp_path: Path, a: Path):
+    petal.BloomFilter(10, memory="17M").save(tmp_path / "f")
+    with pytest.raises(petal.MemoryCapError, match="the filter takes 17 MiB, more than 16 MiB"):
+        petal.check(tmp_path / "f", a, memory="16M")
+
+
+def test_ctrl_c_ends_the_wait_for_a_reader(tmp_path: Path, a: Path):
+    os.mkfifo(tmp_path / "fifo")
+    code = "import petal, sys; print(flush=True); petal.dedup(sys.argv[1], out=sys.argv[2])"
+    job = python(code, a, tmp_path / "fifo")
+    assert job.stdout is not None
+    job.stdout.readline()
+    job.send_signal(signal.SIGINT)
+    _, err = job.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in err
+    job = python(code, a, tmp_path / "fifo")
+    assert (tmp_path / "fifo").read_bytes() == a.read_bytes()
+    assert job.communicate(timeout=60)[1] == b""
 
 
 def test_an_output_keeps_its_permissions_and_its_link(tmp_path: Path, a: Path):

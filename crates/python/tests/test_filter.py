@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import petal
 import pytest
@@ -184,11 +185,12 @@ def test_sizes_are_as_asked_for():
     assert petal.BloomFilter(1000, memory="64K").size_bytes == 64 << 10
     assert petal.BloomFilter(1000, memory=1 << 16).rate < 1e-6
     assert petal.BloomFilter(1000).rate == 0.01
+    assert petal.BloomFilter(10, 0.01, memory="25%").rate == 0.01
     with pytest.raises(petal.MemoryCapError, match="raise it"):
         petal.BloomFilter(1_000_000, 0.01, memory="64K")
     with pytest.raises(MemoryError):
         petal.CountingBloomFilter(10**6, 0.01, memory="3M")
-    for memory in ["64X", "", "-1", "inf"]:
+    for memory in ["64X", "", "-1", "inf", "4", True, -1, 1.5]:
         with pytest.raises(ValueError, match="memory"):
             petal.BloomFilter(1000, memory=memory)
     assert petal.BloomFilter(10).info()["hash"] != petal.BloomFilter(10, secret=bytes(16)).info()["hash"]
@@ -404,3 +406,11 @@ assert pickle.loads(pickle.dumps(one)) == one and "petal" not in sys.modules
 """
     run = [sys.executable, "-I", "-c", code, str(tmp_path)]
     subprocess.run(run, check=True, timeout=60)
+
+
+def test_filters_can_be_referenced_weakly():
+    one = petal.BloomFilter(10)
+    seen = weakref.ref(one)
+    assert seen() is one
+    del one
+    assert seen() is None

@@ -9,6 +9,9 @@ the interpreter's lock, in as many threads as there are processors or `jobs` say
 and leaves nothing half written.
 """
 
+import io
+import numbers
+import operator
 import os
 import time
 import weakref
@@ -44,8 +47,35 @@ class Phase:
     """Wall time."""
     bytes: int
     """Bytes of input gone through."""
-    lines: int
-    """Lines gone through; 0 of phases that look at no lines."""
+    lines: int | None
+    """Lines gone through; 0 of phases that look at no lines, `None` of `build` and `check`."""
+
+
+class _Lines:
+    """The nameless file of an answer: closed when the last report that has it is gone. No other
+    process has it.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self.descriptor = descriptor
+        if descriptor is not None:
+            weakref.finalize(self, os.close, descriptor)
+
+    def read(self, size: int, at: int) -> bytes:
+        if self.descriptor is None:
+            raise UnsupportedError(
+                "the lines of the report stayed in the process that made it; name a file with out="
+            )
+        return os.pread(self.descriptor, size, at)
+
+    def __copy__(self) -> "_Lines":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "_Lines":
+        return self
+
+    def __reduce__(self) -> tuple[type["_Lines"], tuple[None]]:
+        return _Lines, (None,)
 
 
 @dataclass(frozen=True)
@@ -53,7 +83,7 @@ class Report:
     """What a job did. `len(report)` is how many lines the answer has; where no `out` was named,
     `for line in report` gives them, as bytes without their delimiter, from a temporary file that
     is there as long as the report is. Any number of loops may do so at a time, each with some
-    hundred KiB of memory.
+    hundred KiB of memory. Copies share them; a pickled report has its numbers only.
     """
 
     strategy: str
@@ -87,12 +117,8 @@ class Report:
     """Phases that an earlier run of this job had finished."""
     phases: tuple[Phase, ...] = ()
     """The phases, in order."""
-    _lines: int | None = field(default=None, repr=False, compare=False)
+    _lines: _Lines | None = field(default=None, repr=False, compare=False)
     _delimiter: bytes = field(default=b"\n", repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self._lines is not None:
-            weakref.finalize(self, os.close, self._lines)
 
     def __len__(self) -> int:
         return self.kept
@@ -110,7 +136,7 @@ class Report:
     def _read(self) -> Iterator[bytes]:
         assert self._lines is not None
         at, size, rest = 0, _PIECE, b""
-        while piece := os.pread(self._lines, size, at):
+        while piece := self._lines.read(size, at):
             at += len(piece)
             lines = (rest + piece).split(self._delimiter)
             rest = lines.pop()
@@ -273,7 +299,7 @@ def build(
     asked = {
         "type": type,
         "capacity": _whole("capacity", capacity, 1),
-        "rate": rate,
+        "rate": _number("rate", rate),
         "memory": _memory(memory),
         "seed": _whole("seed", seed, 0),
         "width": _whole("width", width, 2, 8),
@@ -284,7 +310,7 @@ def build(
     }
     told = _told(None, jobs, None, delimiter, progress)
     others = [] if not_in is None else _paths(not_in)
-    return _report(_build_job(_paths(inputs), out, others, asked, told), delimiter)
+    return _report(_build_job(_paths(inputs), _out("out", out), others, asked, told), delimiter)
 
 
 def check(
@@ -315,16 +341,24 @@ def check(
     Cost: one pass over the inputs. Raises as `common`.
     """
     listed = [] if allow is None else _paths(allow)
+    question = {
+        "out": _out("out", out),
+        "invert": invert,
+        "count": count,
+        "allow": listed,
+        "asked": [] if isinstance(filter, Filter) else [_path(filter, expected="a filter or its path")],
+    }
     asked = filter if isinstance(filter, Filter) else _open(filter, format=format, keys=keys)
-    question = {"out": out, "invert": invert, "count": count, "allow": listed}
     told = _told(memory, jobs, temp_dir, delimiter, progress)
     return _report(_check_job(asked, _paths(inputs), question, told), delimiter)
 
 
 def _paths(paths: Paths) -> list[str]:
     """One path, or several."""
-    if isinstance(paths, (str, os.PathLike)):
-        return [os.fspath(paths)]
+    if isinstance(paths, (str, bytes, os.PathLike)) or hasattr(paths, "read"):
+        return [_path(paths)]
+    if not isinstance(paths, Iterable):
+        raise TypeError(f"expected a path or several, found {_name(paths)}")
     listed = _each(paths)
     if not listed:
         raise ValueError("expected at least one path, found an empty list")
@@ -332,12 +366,51 @@ def _paths(paths: Paths) -> list[str]:
 
 
 def _each(paths: Iterable[Path]) -> list[str]:
-    return [os.fspath(path) for path in paths]
+    return [_path(path) for path in paths]
+
+
+def _path(path: object, word: str = "", expected: str = "a path") -> str:
+    """A path that means the same wherever the process goes meanwhile."""
+    if not isinstance(path, (str, os.PathLike)):
+        more = "; give the path of the file" if hasattr(path, "read") else ""
+        more = "; give os.fsdecode(path)" if isinstance(path, bytes) else more
+        raise TypeError(f"{word}expected {expected}, found {_name(path)}{more}")
+    name = os.fsdecode(path)
+    if not name:
+        raise ValueError(f"{word}expected {expected}, found an empty one")
+    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
+
+
+def _name(thing: object) -> str:
+    return thing.__class__.__name__
+
+
+def _out(name: str, out: Out | None) -> str | Writes | None:
+    """Where lines go."""
+    if out is None:
+        return None
+    if isinstance(out, io.TextIOBase):
+        raise TypeError(f"{name}=: the file is open for text; open it with 'wb'")
+    if not isinstance(out, (str, os.PathLike)) and hasattr(out, "write"):
+        return out
+    return _path(out, f"{name}=: ", "a path or a file open for writing bytes")
+
+
+def _number(name: str, number: float | None) -> float | None:
+    if number is None:
+        return None
+    if isinstance(number, numbers.Real) and not isinstance(number, bool):
+        return float(number)
+    raise TypeError(f"{name}=: expected a number, found {number!r}")
 
 
 def _whole(name: str, number: int | None, least: int, most: int = 2**64 - 1) -> int | None:
-    if number is None or (isinstance(number, int) and least <= number <= most):
-        return number
+    if number is None:
+        return None
+    if hasattr(number, "__index__") and not isinstance(number, bool):
+        whole = operator.index(number)
+        if least <= whole <= most:
+            return whole
     raise ValueError(f"{name}=: expected a whole number from {least} to {most}, found {number!r}")
 
 
@@ -355,13 +428,15 @@ def _answer(
 ) -> dict[str, object]:
     if not approx and (capacity is not None or rate is not None):
         raise ValueError("capacity=, rate=: an exact job has no filter to plan; add approx=True")
+    if out is not None and out is rest and not isinstance(out, (str, os.PathLike)):
+        raise ValueError("out=, rest=: one file for two outputs; give another for rest=")
     return {
-        "out": out,
-        "rest": rest,
+        "out": _out("out", out),
+        "rest": _out("rest", rest),
         "count": count,
         "approx": approx,
         "capacity": _whole("capacity", capacity, 1),
-        "rate": rate,
+        "rate": _number("rate", rate),
     }
 
 
@@ -376,13 +451,15 @@ def _told(
 ) -> dict[str, object]:
     if resume and work_dir is None:
         raise ValueError("resume=True: say with work_dir= where the job has left its work")
+    if not isinstance(delimiter, (bytes, bytearray)):
+        raise TypeError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
     return {
         "memory": _memory(memory),
         "jobs": _whole("jobs", jobs, 1),
-        "temp_dir": temp_dir,
-        "work_dir": work_dir,
+        "temp_dir": None if temp_dir is None else _path(temp_dir, "temp_dir=: "),
+        "work_dir": None if work_dir is None else _path(work_dir, "work_dir=: "),
         "resume": resume,
-        "delimiter": delimiter,
+        "delimiter": bytes(delimiter),
         "progress": progress,
     }
 
@@ -390,4 +467,5 @@ def _told(
 def _report(done: tuple[dict[str, Any], int | None], delimiter: bytes) -> Report:
     fields, lines = done
     phases = tuple(Phase(*phase) for phase in fields.pop("phases", ()))
-    return Report(**fields, phases=phases, _lines=lines, _delimiter=delimiter)
+    owner = None if lines is None else _Lines(lines)
+    return Report(**fields, phases=phases, _lines=owner, _delimiter=delimiter)

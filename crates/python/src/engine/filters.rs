@@ -1,7 +1,9 @@
 //! Filters filled from the lines of files, and asked with them.
 
 use std::num::NonZeroUsize;
+use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use petal::{Answers, AnyFilter, FilterCascade, FilterType, StaticFilter};
 use petal_lines::{
@@ -10,9 +12,9 @@ use petal_lines::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
-use super::job::{Teller, run};
+use super::job::{Phase, Teller, run};
 use super::make::Asked;
 use super::output::Target;
 use super::{Done, Told, sources};
@@ -52,7 +54,7 @@ pub(super) fn build_job(
     let (inputs, not_in) = (sources(inputs), sources(not_in));
     let mut files = Vec::new();
     let target = Target::of(Some(out), "out", &mut files)?.unwrap_or(Target::Nowhere);
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let built = run(py, told.progress, files, |teller| {
         let settings = Settings { progress: teller, ..settings };
         let all: Vec<_> = inputs.iter().chain(&not_in).cloned().collect();
@@ -71,9 +73,12 @@ pub(super) fn build_job(
             })?;
         }
         output.finish()?;
-        Ok((lines, filter.face().inserted()))
+        // Lines are counted first where nothing tells how many to plan for.
+        let counted = !kind.is_fixed() && asked.keys(kind).is_none();
+        let kept = filter.face().inserted();
+        Ok((Work { lines, kept, passes: 1 + u64::from(counted) }, teller.phases()))
     })?;
-    numbers(py, "build", built, begun.elapsed().as_secs_f64()).map(|fields| (fields, None))
+    numbers(py, "build", built, begun).map(|fields| (fields, None))
 }
 
 /// A filter that takes line after line, and how many there were.
@@ -150,6 +155,8 @@ pub(super) struct Question<'py> {
     invert: bool,
     count: bool,
     allow: Vec<PathBuf>,
+    /// Where the filter lies, if it came by path.
+    asked: Vec<PathBuf>,
 }
 
 /// Asks a filter about every line of paths.
@@ -165,6 +172,7 @@ pub(super) fn check_job(
     let mut settings = told.settings()?;
     settings.memory = left(&*filter.get().read(py)?, settings.memory)?;
     let (inputs, allow) = (sources(inputs), sources(question.allow));
+    let asked = sources(question.asked);
     let mut files = Vec::new();
     let target = match Target::of(question.out, "out", &mut files)? {
         Some(_) if question.count => {
@@ -175,10 +183,10 @@ pub(super) fn check_job(
         None if question.count => Target::Nowhere,
         None => Target::Nameless(settings.temp_dir.clone()),
     };
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let (checked, lines) = run(py, told.progress, files, |teller: &Teller| {
         let settings = Settings { progress: teller, ..settings };
-        let all: Vec<_> = inputs.iter().chain(&allow).cloned().collect();
+        let all: Vec<_> = inputs.iter().chain(&allow).chain(&asked).cloned().collect();
         let mut output = target.open(&all, teller)?;
         let allow = (!allow.is_empty()).then(|| Exceptions::read(&settings, &allow));
         let allow = allow.transpose().map_err(Raise::raise)?;
@@ -191,9 +199,11 @@ pub(super) fn check_job(
         let shared = Shared { filter, hash };
         let checked = check(&settings, &shared, &inputs, asked, output.writer());
         let checked = checked.map_err(Raise::raise)?;
-        Ok(((checked.lines, checked.found), output.finish()?))
+        let work = Work { lines: checked.lines, kept: checked.found, passes: 1 };
+        Ok(((work, teller.phases()), output.finish()?))
     })?;
-    numbers(py, "check", checked, begun.elapsed().as_secs_f64()).map(|fields| (fields, lines))
+    let fields = numbers(py, "check", checked, begun)?;
+    Ok((fields, lines.map(OwnedFd::into_raw_fd)))
 }
 
 /// What a mapped filter leaves of the memory, at least what any work needs.
@@ -201,7 +211,7 @@ fn left(filter: &Held, memory: u64) -> PyResult<u64> {
     if !filter.is_mapped() || memory < LEAST_MEMORY {
         return Ok(memory);
     }
-    let size = filter.file_bytes();
+    let size = filter.face().map_or_else(|| filter.file_bytes(), |face| face.size_bytes());
     if size > memory {
         return Err(Kind::MemoryCap.with(format_args!(
             "memory=: the filter takes {}, more than {}; raise memory=",
@@ -266,17 +276,32 @@ impl LineHash for Hash {
     }
 }
 
+/// What a job on a filter did.
+struct Work {
+    lines: u64,
+    kept: u64,
+    passes: u64,
+}
+
 /// The numbers of a job on a filter, by the names that set operations have for them.
 fn numbers(
     py: Python<'_>,
     strategy: &str,
-    (lines, kept): (u64, u64),
-    seconds: f64,
+    (work, phases): (Work, Vec<Phase>),
+    begun: Instant,
 ) -> PyResult<Py<PyDict>> {
     let fields = PyDict::new(py);
     fields.set_item("strategy", strategy)?;
-    fields.set_item("kept", kept)?;
-    fields.set_item("first_lines", lines)?;
-    fields.set_item("seconds", seconds)?;
+    fields.set_item("kept", work.kept)?;
+    fields.set_item("first_lines", work.lines)?;
+    fields.set_item("passes", work.passes)?;
+    fields.set_item("bytes_read", phases.iter().map(|phase| phase.bytes).sum::<u64>())?;
+    fields.set_item("seconds", begun.elapsed().as_secs_f64())?;
+    let list = PyList::empty(py);
+    for phase in &phases {
+        let seconds = (phase.ended - phase.begun).as_secs_f64();
+        list.append((phase.what, seconds, phase.bytes, py.None()))?;
+    }
+    fields.set_item("phases", list)?;
     Ok(fields.unbind())
 }

@@ -9,9 +9,9 @@
 //! often `progress` is called.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,15 @@ enum Word {
 pub(crate) struct Teller {
     words: SyncSender<Word>,
     shared: Arc<Shared>,
+    phases: Mutex<Vec<Phase>>,
+}
+
+/// A phase, from when to when it went, and how many bytes.
+pub(super) struct Phase {
+    pub(super) what: &'static str,
+    pub(super) bytes: u64,
+    pub(super) begun: Instant,
+    pub(super) ended: Instant,
 }
 
 /// What both sides look at.
@@ -51,6 +60,13 @@ struct Shared {
 impl Progress for Teller {
     fn phase(&self, what: &'static str, bytes: Option<u64>) {
         let before = self.shared.done.swap(0, Ordering::Relaxed);
+        let now = Instant::now();
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = phases.last_mut() {
+            (last.bytes, last.ended) = (before, now);
+        }
+        phases.push(Phase { what, bytes: 0, begun: now, ended: now });
+        drop(phases);
         // Nobody hears it if the calling thread panicked; then nothing is left to tell.
         let _ = self.words.send(Word::Phase { what, bytes, before });
     }
@@ -65,6 +81,15 @@ impl Progress for Teller {
 }
 
 impl Teller {
+    /// The phases that there were, the last of which ends now.
+    pub(super) fn phases(&self) -> Vec<Phase> {
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = phases.last_mut() {
+            (last.bytes, last.ended) = (self.shared.done.load(Ordering::Relaxed), Instant::now());
+        }
+        std::mem::take(&mut phases)
+    }
+
     /// A writer to the file object of that number.
     pub(super) fn sink(&self, to: usize) -> Sink {
         Sink { to, words: self.words.clone() }
@@ -102,7 +127,7 @@ pub(crate) fn run<T: Send>(
 ) -> PyResult<T> {
     let (words, heard) = sync_channel(WAITING);
     let shared = Arc::new(Shared::default());
-    let teller = Teller { words, shared: shared.clone() };
+    let teller = Teller { words, shared: shared.clone(), phases: Mutex::default() };
     let mut listener =
         Listener { progress, files, phase: None, told: Instant::now(), raised: None };
     let hears = &mut listener;
@@ -192,9 +217,22 @@ impl Listener {
 fn write(py: Python<'_>, file: &Py<PyAny>, mut bytes: &[u8]) -> PyResult<()> {
     while !bytes.is_empty() {
         let wrote = file.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
-        // Files that are no more than something with a `write` often say nothing.
-        let wrote = wrote.extract::<usize>(py).unwrap_or(bytes.len());
-        bytes = bytes.get(wrote.max(1)..).unwrap_or_default();
+        // Files that are no more than something with a `write` often say nothing. A raw one that
+        // says nothing took nothing.
+        let wrote = wrote.bind(py);
+        let raw = || file.bind(py).is_instance(&py.import("io")?.getattr("RawIOBase")?);
+        let took = match wrote.is_none() && raw()? {
+            true => 0,
+            false => wrote.extract::<usize>().unwrap_or(bytes.len()),
+        };
+        if took == 0 {
+            return Err(Kind::Input.with(format_args!(
+                "out=: its write() took none of {} bytes; give a file that waits until it can \
+                 take them",
+                bytes.len()
+            )));
+        }
+        bytes = bytes.get(took..).unwrap_or_default();
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod make;
 mod output;
 mod sets;
 
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 use petal_lines::{Cap, LEAST_MEMORY, Settings, Source};
@@ -91,8 +92,9 @@ fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
     paths.into_iter().map(Source::Path).collect()
 }
 
-/// What was done, as it goes to Python: numbers by name, and the file of lines if it is nameless.
-type Done = (Py<pyo3::types::PyDict>, Option<i32>);
+/// What was done, as it goes to Python: numbers by name, and the file of lines if it is nameless,
+/// which is then the caller's to close.
+type Done = (Py<pyo3::types::PyDict>, Option<RawFd>);
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sets::set_job, module)?)?;

@@ -6,13 +6,19 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::IntoRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
-use petal_lines::Source;
+use petal_lines::{Progress as _, Source};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use super::job::{Sink, Teller};
@@ -64,7 +70,7 @@ impl Target {
                 })?;
                 Ok(Output::Nameless(file))
             }
-            Self::File(path) => open_file(path, inputs),
+            Self::File(path) => open_file(path, inputs, teller),
         }
     }
 }
@@ -99,7 +105,7 @@ pub(super) enum Output {
     Object(Sink),
 }
 
-fn open_file(path: PathBuf, inputs: &[Source]) -> PyResult<Output> {
+fn open_file(path: PathBuf, inputs: &[Source], teller: &Teller) -> PyResult<Output> {
     let failed = |error: io::Error| cannot_write(&path, &error);
     // Through links, so that the file and not the link is replaced.
     let target = real(&path);
@@ -108,6 +114,9 @@ fn open_file(path: PathBuf, inputs: &[Source]) -> PyResult<Output> {
         if data.is_dir() {
             let path = path.display();
             return Err(Kind::Input.with(format_args!("{path}: is a directory, expected a file")));
+        }
+        if data.file_type().is_fifo() {
+            return open_fifo(&target, teller).map(Output::Direct).map_err(failed);
         }
         // As opening it would: a file one may not write is not replaced.
         let file = File::options().append(true).open(&target).map_err(failed)?;
@@ -125,6 +134,27 @@ fn open_file(path: PathBuf, inputs: &[Source]) -> PyResult<Output> {
         file.as_file().set_permissions(permissions).map_err(failed)?;
     }
     Ok(Output::Aside(file, target))
+}
+
+/// Opens a FIFO when somebody reads it, or never if the job is cancelled before.
+fn open_fifo(path: &Path, teller: &Teller) -> io::Result<File> {
+    let mut options = File::options();
+    let options = options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    loop {
+        match options.open(path) {
+            Ok(file) => {
+                fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+                return Ok(file);
+            }
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
+                if teller.cancelled() {
+                    return Err(error);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn refuse_input(path: &Path, data: &fs::Metadata, inputs: &[Source]) -> PyResult<()> {
@@ -154,11 +184,11 @@ impl Output {
     }
 
     /// Makes the result durable and gives it its name. Of a nameless file the caller is given the
-    /// descriptor, which is then the caller's to close.
-    pub(super) fn finish(self) -> PyResult<Option<i32>> {
+    /// descriptor.
+    pub(super) fn finish(self) -> PyResult<Option<OwnedFd>> {
         match self {
             Self::Nowhere | Self::Direct(_) | Self::Object(_) => Ok(None),
-            Self::Nameless(file) => Ok(Some(file.into_raw_fd())),
+            Self::Nameless(file) => Ok(Some(file.into())),
             Self::Aside(file, path) => {
                 let synced = file.as_file().sync_all();
                 let moved = synced.and_then(|()| file.persist(&path).map_err(|e| e.error));

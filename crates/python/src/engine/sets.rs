@@ -1,5 +1,6 @@
 //! `common`, `diff` and `dedup`.
 
+use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
 
 use petal_lines::{Mode, Report, SetJob, Settings, Sinks, Verb, forget_work};
@@ -61,7 +62,7 @@ pub(super) fn set_job(
     let (report, lines) = run(py, told.progress, files, |teller| {
         work(&job, kept, rest, &Settings { progress: teller, ..settings }, teller)
     })?;
-    Ok((in_python(py, &report)?, lines))
+    Ok((in_python(py, &report)?, lines.map(OwnedFd::into_raw_fd)))
 }
 
 /// In a thread of its own.
@@ -71,7 +72,7 @@ fn work(
     rest: Target,
     settings: &Settings<'_>,
     teller: &Teller,
-) -> PyResult<(Report, Option<i32>)> {
+) -> PyResult<(Report, Option<OwnedFd>)> {
     let inputs: Vec<_> = job.first.iter().chain(&job.others).cloned().collect();
     let (mut kept, mut rest) = (kept.open(&inputs, teller)?, rest.open(&inputs, teller)?);
     let sinks = Sinks { kept: kept.writer(), rest: rest.writer() };

@@ -34,7 +34,7 @@ use crate::save::save;
 /// almost certainly.
 ///
 /// Made by the classes below this one, by open(), load() and from_bytes().
-#[pyclass(frozen, subclass, module = "petal")]
+#[pyclass(frozen, subclass, weakref, module = "petal")]
 pub(crate) struct Filter {
     held: RwLock<Held>,
 }

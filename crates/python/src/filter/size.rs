@@ -1,9 +1,10 @@
 //! What the constructors of several classes are told: keys, rate, memory, hash.
 
 use petal::HashSpec;
+use petal_lines::Cap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBool, PyString};
 
 /// The rate when nothing is said of it.
 const RATE: f64 = 0.01;
@@ -52,7 +53,7 @@ pub(super) fn hash(seed: u64, secret: Option<&[u8]>, wide: bool) -> PyResult<Has
     Ok(if wide { HashSpec::wide_keyed(key) } else { HashSpec::keyed(key) })
 }
 
-/// A number of bytes: an int, or a str such as "512M" or "1.5G", in powers of 1024.
+/// A number of bytes: an int, or a str such as "512M", "1.5G" or "25%", as of the file engine.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes(pub(crate) u64);
 
@@ -60,28 +61,19 @@ impl<'py> FromPyObject<'_, 'py> for Bytes {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let Ok(text) = given.cast::<PyString>() else { return given.extract().map(Self) };
-        let text = text.to_str()?;
-        parsed(text).map(Self).ok_or_else(|| {
+        if let Ok(text) = given.cast::<PyString>() {
+            let cap = Cap::parse(text.to_str()?);
+            return cap
+                .map(|cap| Self(cap.bytes()))
+                .map_err(|problem| PyValueError::new_err(format!("memory=: {problem}")));
+        }
+        let number = if given.is_instance_of::<PyBool>() { None } else { given.extract().ok() };
+        number.map(Self).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "memory: expected bytes as an int, or a str such as \"512M\" or \"4G\", found \
-                 {text:?}"
+                "memory=: expected bytes as a whole number, or a str such as \"512M\" or \"25%\", \
+                 found {}",
+                given.repr().map_or_else(|_| "?".to_owned(), |found| found.to_string())
             ))
         })
     }
-}
-
-fn parsed(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let power = match unit.to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 1,
-        "M" | "MB" | "MIB" => 2,
-        "G" | "GB" | "GIB" => 3,
-        "T" | "TB" | "TIB" => 4,
-        _ => return None,
-    };
-    let bytes = number.parse::<f64>().ok()? * 1024_f64.powi(power);
-    (bytes.is_finite() && bytes >= 0.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
 }
