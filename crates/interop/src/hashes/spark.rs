@@ -51,4 +51,17 @@ mod tests {
             assert_eq!(murmur3(key.as_bytes(), (-7_i32).cast_unsigned()), other, "{key}");
         }
     }
+
+    #[test]
+    fn hashes_of_sql() {
+        // `select xxhash64(...)` of Spark 4.3, without the sign.
+        for (key, hash) in [
+            (&b""[..], 0x98b1_582b_0977_e704),
+            (b"a", 0x88e4_fe59_adf7_b0cc),
+            ("https://example.com/ä".as_bytes(), 0xe524_7a5e_028c_3a05),
+            (&1_i64.to_le_bytes(), 0x9ed5_0fd5_9358_d232),
+        ] {
+            assert_eq!(xxhash64(key), hash, "{key:?}");
+        }
+    }
 }
