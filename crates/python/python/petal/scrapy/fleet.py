@@ -182,8 +182,8 @@ class Fleet:
                 "Duplicate filter on the server stays as it was made: capacity %s, rate %s; the"
                 " settings say %s, %s"
             )
-            parts = (info["capacity"], info["error-rate"], *asked)
-            self._teller.line(logging.WARNING, words, *parts)
+            found = (info["capacity"], info["error-rate"])
+            self._teller.line(logging.WARNING, words, *found, *asked)
         words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
         parts = (info["items"], info["capacity"], info["error-rate"])
         self._teller.line(logging.INFO, words, self._where(), *parts)
