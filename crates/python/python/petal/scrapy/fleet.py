@@ -24,6 +24,7 @@ from typing import Any
 from scrapy import Request
 
 import petal
+from petal.scrapy.local import STEP
 from petal.scrapy.pending import Pending
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
@@ -79,6 +80,8 @@ class Fleet:
             self._let_through += 1
             if self._pending is not None:
                 self._pending.add(fingerprint, request)
+                if self._let_through % STEP == 0:
+                    self._pending.sync()
         return seen
 
     def _answer(self, fingerprint: bytes) -> bool:
