@@ -1,7 +1,7 @@
 """A filter on a Redis or Valkey server with petal's module, shared by all spiders that name it.
 
-`BF.INSERT` asks and marks in one step: of several spiders that come upon a page at once, one alone
-hears that it is new. Its `NOCREATE` keeps a filter that was deleted from being made again as the
+`BF.INSERT` asks and marks in one step: of several spiders that come upon a page at once, one
+alone hears that it is new. Its `NOCREATE` keeps a filter that was deleted from being made again as the
 server thinks fit: it is made again as the settings say, and told. With a window, `BF.EXISTS` asks first and only what is new is marked, for
 marking again would make it known for longer; two spiders that ask at once are told apart by
 `PETAL.SEEN`, which marks.
@@ -24,6 +24,7 @@ from typing import Any
 from scrapy import Request
 
 import petal
+from petal.scrapy.local import STEP
 from petal.scrapy.pending import Pending
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
@@ -79,6 +80,8 @@ class Fleet:
             self._let_through += 1
             if self._pending is not None:
                 self._pending.add(fingerprint, request)
+                if self._let_through % STEP == 0:
+                    self._pending.sync()
         return seen
 
     def _answer(self, fingerprint: bytes) -> bool:
@@ -182,8 +185,8 @@ class Fleet:
                 "Duplicate filter on the server stays as it was made: capacity %s, rate %s; the"
                 " settings say %s, %s"
             )
-            parts = (info["capacity"], info["error-rate"], *asked)
-            self._teller.line(logging.WARNING, words, *parts)
+            found = (info["capacity"], info["error-rate"])
+            self._teller.line(logging.WARNING, words, *found, *asked)
         words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
         parts = (info["items"], info["capacity"], info["error-rate"])
         self._teller.line(logging.INFO, words, self._where(), *parts)

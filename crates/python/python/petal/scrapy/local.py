@@ -75,6 +75,8 @@ class Local:
         self._inserted: int = self._filter.inserted
         # A fixed filter is looked at when it is full, the others when it is time.
         self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
+        # After a snapshot that failed, the number of requests at which it is tried again.
+        self._retry = 0
         self._size = 0
         self._layers = 0
         self.seen: Callable[[bytes, Request], bool] = self._seen
@@ -152,7 +154,8 @@ class Local:
         if self._filter.size_bytes != self._size:
             self._tell_growth()
         if self._journal is not None:
-            if self._journal.is_due(self._filter.size_bytes):
+            due = self._journal.is_due(self._filter.size_bytes)
+            if due and self._inserted >= self._retry:
                 self._save_if_it_can(self._journal)
             # First: a request that is seen and not pending would be lost.
             if self._pending is not None:
@@ -291,6 +294,8 @@ class Local:
         except (OSError, sqlite3.Error) as error:
             words = "Duplicate filter cannot save itself in JOBDIR (%s); it is tried again"
             self._teller.trouble("snapshot_errors", words, error)
+            # Ever more rarely, for each try may write all that there is.
+            self._retry = self._inserted + self._inserted // 8
 
     def _lose_exact(self, error: sqlite3.Error) -> None:
         """The crawl goes on: what cannot be looked up is let through."""
