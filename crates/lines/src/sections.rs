@@ -29,7 +29,11 @@ use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Result};
-use crate::ranges::{MOST_RANGES, NO_RANGES};
+
+/// The most ranges of one input.
+pub(crate) const MOST_RANGES: u64 = 1 << 24;
+/// The first and the last of no ranges: told by their order.
+pub(crate) const NO_RANGES: (u64, u64) = (1, 0);
 
 const BEGIN: &[u8; 8] = b"petalrng";
 const END: &[u8; 8] = b"petalend";

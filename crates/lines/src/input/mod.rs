@@ -28,7 +28,6 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 use crate::progress::{Note, Progress};
-use crate::ranges::Stamp;
 use codec::{Codec, MAGIC_BYTES, Magic};
 use stream::{LazyFile, Unpacked};
 
@@ -107,6 +106,15 @@ impl Mark {
             changed: [(data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec())],
         }
     }
+}
+
+/// What a file shows of a change on every machine that sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Bytes in it.
+    pub length: u64,
+    /// When they were changed: seconds and nanoseconds since 1970.
+    pub changed: (i64, i64),
 }
 
 /// An input opened for one pass.

@@ -92,20 +92,18 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{self, Input, Source};
+use crate::sections::{MOST_RANGES, NO_RANGES};
 use crate::settings::Settings;
 use crate::steps::Steps;
 
+pub use crate::input::Stamp;
 pub use decide::{AllOf, Decided, Narrow, Side, Survivors};
 pub use fill::{Built, Partial, Size};
 pub use plan::{Planned, plan};
 pub use take::Taken;
 
 /// Bits of a position within a range: what is above is the range's number.
-const OFFSET_BITS: u32 = 40;
-/// The most ranges of one input.
-pub(crate) const MOST_RANGES: u64 = 1 << (64 - OFFSET_BITS);
-/// The first and the last of no ranges: told by their order.
-pub(crate) const NO_RANGES: (u64, u64) = (1, 0);
+const OFFSET_BITS: u32 = MOST_RANGES.leading_zeros() + 1;
 
 /// Lines of a file: those that start in a range of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,15 +118,6 @@ pub struct Range {
     pub end: u64,
     /// What the file was when it was cut.
     pub stamp: Stamp,
-}
-
-/// What a file shows of a change on every machine that sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// Bytes in it.
-    pub length: u64,
-    /// When they were changed: seconds and nanoseconds since 1970.
-    pub changed: (i64, i64),
 }
 
 /// Cuts files, taken as one input, into ranges of about `size` bytes each; of a packed file, all is
