@@ -1,10 +1,10 @@
 """A filter on a Redis or Valkey server with petal's module, shared by all spiders that name it.
 
-`BF.INSERT` asks and marks in one step: of several spiders that come upon a page at once, one
-alone hears that it is new. Its `NOCREATE` keeps a filter that was deleted from being made again as the
-server thinks fit: it is made again as the settings say, and told. With a window, `BF.EXISTS` asks first and only what is new is marked, for
-marking again would make it known for longer; two spiders that ask at once are told apart by
-`PETAL.SEEN`, which marks.
+`BF.INSERT` asks and marks in one step: of several spiders that come upon a page at once, one alone
+hears that it is new. Its `NOCREATE` keeps a filter that was deleted from being made again as the
+server thinks fit: it is made again as the settings say, and told. With a window, `BF.EXISTS` asks
+first and only what is new is marked, for marking again would make it known for longer; two spiders
+that ask at once are told apart by `PETAL.SEEN`, which marks.
 
 While the server does not answer, the spider goes on by itself: what it has not let through itself
 counts as new. So nothing is lost and every crawl still ends, and each spider fetches a page at most

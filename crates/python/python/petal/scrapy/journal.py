@@ -12,8 +12,9 @@ file, as by a power cut, ends the reading: what it told of is asked once more, w
 that is fetched twice, never one that is lost.
 
 Invariants: the newest snapshot and all logs from its number on are the whole set. A snapshot has
-its name only when it is whole, its log begins behind it, and what is older is removed only then,
-so that a kill at any point leaves such a set, and a disk that is full the old one. No run goes on with the log of another: it begins its own, behind a snapshot.
+its name only when it is whole, its log begins behind it, and what is older is removed only then, so
+that a kill at any point leaves such a set, and a disk that is full the old one. No run goes on with
+the log of another: it begins its own, behind a snapshot.
 
 Cost: one `write` of 22 bytes for each record. A snapshot is due when the log is as large as the
 filter (at least 16 MiB), so that all snapshots together write about as much as the log.
