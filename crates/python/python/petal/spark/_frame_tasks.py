@@ -20,9 +20,10 @@ RUN = PRINT << 9
 """Most bytes of a run: Spark hands 10,000 rows at once to Python, and that must not be much."""
 
 Batches = Iterator[pa.RecordBatch]
+Task = Callable[[Batches], Batches]
 
 
-def runs_of(key: bytes) -> Callable[[Batches], Batches]:
+def runs_of(key: bytes) -> Task:
     """From key columns to runs of their fingerprints: `prints binary`."""
 
     def task(batches: Batches) -> Batches:
@@ -35,7 +36,7 @@ def runs_of(key: bytes) -> Callable[[Batches], Batches]:
     return task
 
 
-def one_filter(capacity: int, rate: float) -> Callable[[Batches], Batches]:
+def one_filter(capacity: int, rate: float) -> Task:
     """From runs to one filter of their fingerprints for the whole task."""
 
     def task(batches: Batches) -> Batches:
@@ -49,7 +50,7 @@ def one_filter(capacity: int, rate: float) -> Callable[[Batches], Batches]:
     return task
 
 
-def two_filters(capacity: int, rate: float) -> Callable[[Batches], Batches]:
+def two_filters(capacity: int, rate: float) -> Task:
     """From runs to two filters: of what the task saw, and of what it saw more than once."""
 
     def task(batches: Batches) -> Batches:
@@ -94,7 +95,7 @@ def found_in(name: str, key: bytes) -> Callable[[Iterator[tuple[pa.Array, ...]]]
     return task
 
 
-def narrowed(name: str) -> Callable[[Batches], Batches]:
+def narrowed(name: str) -> Task:
     """From runs to the fingerprints in them that may be in a filter, one a row."""
 
     def task(batches: Batches) -> Batches:

@@ -167,12 +167,12 @@ def _tagged(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFram
 
 def _rows(runs: DataFrame) -> int:
     """How many fingerprints are in runs."""
-    total = runs.agg(F.sum(F.length("prints"))).first()[0]
-    return (total or 0) // _tasks.PRINT
+    (total,) = runs.agg(F.sum(F.length("prints"))).collect()
+    return (total[0] or 0) // _tasks.PRINT
 
 
 def _filled(
-    runs: DataFrame, task: Callable[[int, float], Callable], rows: int, rate: float
+    runs: DataFrame, task: Callable[[int, float], _tasks.Task], rows: int, rate: float
 ) -> tuple[bytes, ...]:
     """Filters of fingerprints: one partial in each executor slot, united as a tree."""
     names = ["a", "b"] if task is _tasks.two_filters else ["a"]
@@ -197,7 +197,7 @@ def _shuffle_partitions(session: SparkSession, number: int) -> Iterator[None]:
     """Plans made in here shuffle to so many partitions. What is persisted is planned at once, and
     Spark does not adapt that plan later: without this, it would be 200 for the smallest answer."""
     name = "spark.sql.shuffle.partitions"
-    old = session.conf.get(name)
+    old = session.conf.get(name) or "200"
     session.conf.set(name, str(number))
     try:
         yield

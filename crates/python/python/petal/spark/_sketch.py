@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from petal import _petal
 
+_FORMATS = ["spark-v1", "spark-v2"]
+
 
 def to_spark_bloom(
     keys: Iterable[Any], capacity: int, rate: float = 0.01, *, hashed: bool = True, version: int = 2
@@ -33,12 +35,12 @@ def to_spark_bloom(
     """
     if version not in (1, 2):
         raise ValueError(f"version {version}: Spark's Bloom filters are of version 1 or 2")
-    filter = _petal.ForeignFilter(f"spark-v{version}", capacity, rate)
+    filter = _petal.ForeignFilter(_FORMATS[version - 1], capacity, rate)
     filter.update(xxhash64(keys) if hashed else keys)
     return filter.to_bytes()
 
 
-def from_spark_bloom(data: bytes) -> "_petal.ForeignFilter":
+def from_spark_bloom(data: bytes) -> _petal.ForeignFilter:
     """The filter in the bytes that Spark's `bloom_filter_agg` or `writeTo` gave, of version 1 or 2,
     to be asked and filled. FormatError if they are none.
 
@@ -46,7 +48,7 @@ def from_spark_bloom(data: bytes) -> "_petal.ForeignFilter":
     `filter.contains_batch(xxhash64(keys))`.
     """
     filter = _petal.Filter.from_bytes(data)
-    if getattr(filter, "format", None) not in ("spark-v1", "spark-v2"):
+    if not isinstance(filter, _petal.ForeignFilter) or filter.format not in _FORMATS:
         raise _petal.FormatError(
             f"expected a Bloom filter of Spark, found {filter!r}; petal.from_bytes opens it"
         )
