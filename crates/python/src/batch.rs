@@ -16,9 +16,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString};
 
 use crate::arrow::{self, Arrays, Bits};
-use crate::filter::Filter;
 use crate::held::Keyer;
 use crate::key::{Key, out_of_range, with_key};
+use crate::shared::Filter;
 
 /// Keys of a piece: as many as the library itself hashes together.
 const PIECE: usize = 1024;

@@ -2,7 +2,7 @@
 //! where they lie, and the file engine.
 //!
 //! Rooms: `error` (exceptions), `key` (what can be a key), `held` (a filter of any type,
-//! in memory, in a mapped file, or another program's), `arrow` and `batch` (many keys at
+//! in memory, in a mapped file, or another program's), `shared` (it behind a lock), `arrow` and `batch` (many keys at
 //! once), `filter` (the classes), `open` and `save` (filter files), `engine` (files of
 //! lines), `ranges` and `prints` (what the workers of a cluster do, with files and with
 //! tables). `python/petal` has what is written in Python.
@@ -22,6 +22,7 @@ mod open;
 mod prints;
 mod ranges;
 mod save;
+mod shared;
 
 use pyo3::prelude::*;
 
@@ -34,7 +35,6 @@ fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     filter::register(module)?;
     module.add_class::<arrow::Mask>()?;
-    open::register(module)?;
     prints::register(module)?;
     ranges::register(module)
 }

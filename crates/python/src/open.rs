@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{Kind, Raise, cannot_read};
-use crate::filter;
 use crate::held::{Held, Place};
 
 /// The first bytes of petal's own files.
@@ -60,18 +59,15 @@ pub(crate) fn form_of_keys(name: &str) -> PyResult<KeyForm> {
     })
 }
 
-/// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
-///
-/// Returns an object of the class of the filter in it, read only. `format` names the format of
-/// another program's file, for those that have no mark (rbloom); `keys` says what its keys were:
-/// "text", "utf16", "int64" or "int32".
-///
-/// Cost: the header is examined; pages are read as they are asked for. verify() examines all.
-#[pyfunction]
-#[pyo3(signature = (path, *, format = None, keys = "text"))]
-fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+/// Maps a filter file, to be asked where it lies.
+pub(crate) fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    format: Option<&str>,
+    keys: &str,
+) -> PyResult<Held> {
     let told = Told::new(format, keys)?;
-    let held = py.detach(|| {
+    py.detach(|| {
         let map = map(&path)?;
         if !told.is_foreign(map.as_ref()) {
             let filter = AnyFilter::open_mapped(map).map_err(|error| wrong(error, Some(&path)))?;
@@ -86,50 +82,47 @@ fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyRe
         }
         let filter = told.foreign(map).map_err(|error| wrong(error, Some(&path)))?;
         Ok(Held::at(Place::ForeignFile(filter), String::new()))
-    })?;
-    filter::object(py, held)
+    })
 }
 
-/// Reads a filter file into memory, every byte examined; what comes back can be changed. A file
-/// of another program may be packed with gzip. `format` and `keys` as for open().
-#[pyfunction]
-#[pyo3(signature = (path, *, format = None, keys = "text"))]
-fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+/// Reads a filter file into memory.
+pub(crate) fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    format: Option<&str>,
+    keys: &str,
+) -> PyResult<Held> {
     let told = Told::new(format, keys)?;
-    let held = py.detach(|| {
+    py.detach(|| {
         let mut file = BufReader::with_capacity(1 << 20, file(&path)?);
         let mut start = Vec::new();
         let read = file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start);
         read.map_err(|error| cannot_read(&path, &error))?;
         let foreign = told.is_foreign(&start);
         read_held(start.chain(file), told, foreign, Some(&path))
-    })?;
-    filter::object(py, held)
+    })
 }
 
-/// Makes a filter of the bytes of a file, every byte examined. As load().
-#[pyfunction]
-#[pyo3(signature = (data, *, format = None, keys = "text"))]
+/// Makes a filter of the bytes of a file.
 pub(crate) fn from_bytes(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
     format: Option<&str>,
     keys: &str,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Held> {
     let told = Told::new(format, keys)?;
     let read = |data: &[u8]| read_held(data, told, told.is_foreign(data), None);
-    let held = match data.cast::<PyBytes>() {
+    match data.cast::<PyBytes>() {
         Ok(data) => {
             let data = data.as_bytes();
-            py.detach(|| read(data))?
+            py.detach(|| read(data))
         }
         // What others may change meanwhile is copied.
         Err(_) => {
             let data = PyBuffer::<u8>::get(data)?.to_vec(py)?;
-            py.detach(|| read(&data))?
+            py.detach(|| read(&data))
         }
-    };
-    filter::object(py, held)
+    }
 }
 
 /// What is wrong with a file, or with bytes: no argument of the caller's, whatever it is.
@@ -172,10 +165,4 @@ fn file(path: &Path) -> PyResult<File> {
         );
     }
     File::open(path).map_err(|error| cannot_read(path, &error))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(from_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(load, module)?)?;
-    module.add_function(wrap_pyfunction!(open, module)?)
 }

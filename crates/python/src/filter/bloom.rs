@@ -219,7 +219,7 @@ pub(super) fn combined(
         let other = other.cast::<Filter>()?.get();
         ours.py().detach(|| pair::change_by(&made, other, how))?;
     }
-    let held = made.held.into_inner().map_err(|_| super::broken())?;
+    let held = made.into_held()?;
     object(ours.py(), held)
 }
 

@@ -6,6 +6,7 @@
 
 mod bloom;
 mod counting;
+mod files;
 mod fixed;
 mod foreign;
 mod growing;
@@ -15,70 +16,19 @@ mod size;
 mod wide;
 
 use std::path::PathBuf;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use petal::FilterType;
 use pyo3::PyClass;
 use pyo3::prelude::*;
-use pyo3::sync::{PyOnceLock, RwLockExt};
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::batch;
 use crate::error::Kind;
 use crate::held::{Held, Place};
 use crate::key::with_key;
-use crate::open;
 use crate::save::save;
-
-/// A filter of any type. What it answers *no* to was never added; what it answers *yes* to was,
-/// almost certainly.
-///
-/// Made by the classes below this one, by open(), load() and from_bytes().
-#[pyclass(frozen, subclass, weakref, module = "petal")]
-pub(crate) struct Filter {
-    held: RwLock<Held>,
-}
-
-impl Filter {
-    pub(crate) fn new(held: Held) -> Self {
-        Self { held: RwLock::new(held) }
-    }
-
-    /// To look: without waiting if nobody changes it, else without the interpreter's lock.
-    #[inline]
-    pub(crate) fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, Held>> {
-        match self.held.try_read() {
-            Ok(held) => Ok(held),
-            Err(TryLockError::WouldBlock) => self.held.read_py_attached(py).map_err(|_| broken()),
-            Err(TryLockError::Poisoned(_)) => Err(broken()),
-        }
-    }
-
-    /// To change, likewise.
-    #[inline]
-    pub(crate) fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, Held>> {
-        match self.held.try_write() {
-            Ok(held) => Ok(held),
-            Err(TryLockError::WouldBlock) => self.held.write_py_attached(py).map_err(|_| broken()),
-            Err(TryLockError::Poisoned(_)) => Err(broken()),
-        }
-    }
-
-    /// To look, by whoever does not hold the interpreter's lock.
-    pub(crate) fn read_detached(&self) -> PyResult<RwLockReadGuard<'_, Held>> {
-        self.held.read().map_err(|_| broken())
-    }
-
-    /// To change, likewise.
-    pub(crate) fn write_detached(&self) -> PyResult<RwLockWriteGuard<'_, Held>> {
-        self.held.write().map_err(|_| broken())
-    }
-}
-
-/// A thread ended while it changed the filter.
-fn broken() -> PyErr {
-    Kind::Petal.with("the filter was left half changed by a thread that panicked")
-}
+pub(crate) use crate::shared::Filter;
 
 #[pymethods]
 impl Filter {
@@ -314,7 +264,7 @@ impl Filter {
         format: Option<&str>,
         keys: &str,
     ) -> PyResult<Py<PyAny>> {
-        open::from_bytes(py, data, format, keys)
+        files::from_bytes(py, data, format, keys)
     }
 
     /// A copy in memory of its own, which can be changed; of a mapped file, too.
@@ -357,7 +307,7 @@ fn unpickled(
     format: Option<&str>,
     keys: &str,
 ) -> PyResult<Py<PyAny>> {
-    open::from_bytes(py, data, format, keys)
+    files::from_bytes(py, data, format, keys)
 }
 
 /// What makes an object of a class below `Filter`.
@@ -396,6 +346,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let unpickled = wrap_pyfunction!(unpickled, module)?;
     UNPICKLED.get_or_init(module.py(), || unpickled.clone().into_any().unbind());
     module.add_function(unpickled)?;
+    files::register(module)?;
     module.add_class::<Filter>()?;
     module.add_class::<bloom::BloomFilter>()?;
     module.add_class::<bloom::ClassicBloomFilter>()?;

@@ -1,0 +1,46 @@
+//! Filter files as objects: what Python calls to open, read and unpickle them.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+use super::object;
+
+/// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
+///
+/// Returns an object of the class of the filter in it, read only. `format` names the format of
+/// another program's file, for those that have no mark (rbloom); `keys` says what its keys were:
+/// "text", "utf16", "int64" or "int32".
+///
+/// Cost: the header is examined; pages are read as they are asked for. verify() examines all.
+#[pyfunction]
+#[pyo3(signature = (path, *, format = None, keys = "text"))]
+fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::open(py, path, format, keys)?)
+}
+
+/// Reads a filter file into memory, every byte examined; what comes back can be changed. A file
+/// of another program may be packed with gzip. `format` and `keys` as for open().
+#[pyfunction]
+#[pyo3(signature = (path, *, format = None, keys = "text"))]
+fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::load(py, path, format, keys)?)
+}
+
+/// Makes a filter of the bytes of a file, every byte examined. As load().
+#[pyfunction]
+#[pyo3(signature = (data, *, format = None, keys = "text"))]
+pub(super) fn from_bytes(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    keys: &str,
+) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::from_bytes(py, data, format, keys)?)
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(from_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(open, module)?)
+}
