@@ -49,8 +49,8 @@ def rows(a: str, b: str, folder: str) -> None:
 
     keys = ranges.job_keys()
     first, other = ranges.split([a], 128 << 20), ranges.split([b], 128 << 20)
-    plan = ranges.plan(SETTINGS, other, None)
-    size = (plan["filter_bytes"], plan["filter_keys"])
+    plan = ranges.plan(SETTINGS, other)
+    size = (plan["wanted_bytes"], plan["lines"], None)
     halves = [other[: len(other) // 2], other[len(other) // 2 :]]
     lines = seconds = 0.0
     for at, half in enumerate(halves):
@@ -69,7 +69,7 @@ def rows(a: str, b: str, folder: str) -> None:
     )
     row("filter", spent / done["lines"] * 1e9, "ns a line", done["lines"])
     candidates, written = done["survivors"], done["written"]
-    back = (max(candidates * 14 // 8, 128), candidates)
+    back = (max(candidates * 14 // 8, 128), candidates, None)
     spent, _ = cpu(
         lambda: ranges.build_back(SETTINGS, keys, [file("first")], back, file("back"))
     )
@@ -84,8 +84,8 @@ def rows(a: str, b: str, folder: str) -> None:
     for part in range(2):
         spent, done = cpu(
             lambda part=part: ranges.exact(
-                SETTINGS, keys, "common", part, [file("first")], [[file("other")]],
-                file(f"answer-{part}"),
+                SETTINGS, keys, "common", part, ([file("first")], len(first)),
+                [([file("other")], len(other))], file(f"answer-{part}"),
             )
         )
         seconds, kept = seconds + spent, kept + done["listed"]
@@ -96,7 +96,7 @@ def rows(a: str, b: str, folder: str) -> None:
         seconds += cpu(
             lambda one=one: ranges.take(SETTINGS, keys, one, answers, file("part"))
         )[0]
-    row("take", seconds / (first[-1][3]) * 1e9, "ns a byte", f"{kept} lines kept")
+    row("take", seconds / first[-1][3] * 1e9, "ns a byte", f"{kept} lines kept")
 
 
 if __name__ == "__main__":
