@@ -220,6 +220,12 @@ impl Error {
         matches!(&*self.0, Kind::TooLarge { .. } | Kind::Alloc { .. })
     }
 
+    /// Two filters differ, and cannot be put together.
+    #[must_use]
+    pub fn is_different(&self) -> bool {
+        matches!(&*self.0, Kind::Different { .. })
+    }
+
     /// Reading or writing failed.
     #[must_use]
     pub fn is_io(&self) -> bool {

@@ -256,6 +256,10 @@ impl Foreign {
         if self.format != other.format {
             return Err(Error::different("format", self.format, other.format));
         }
+        let (form, other_form) = (self.key_form(), other.key_form());
+        if form != other_form {
+            return Err(Error::different("form of keys", form.name(), other_form.name()));
+        }
         let (Some((ours, _)), Some((theirs, bits))) = (self.scheme.row(), other.scheme.row())
         else {
             return Err(Error::unsupported(self.format, "is united with no other"));

@@ -176,6 +176,15 @@ impl Error {
         matches!(&*self.0, Kind::Cancelled)
     }
 
+    /// The input that could not be read, as it was named.
+    #[must_use]
+    pub fn input(&self) -> Option<&str> {
+        match &*self.0 {
+            Kind::Read { input, .. } => Some(input),
+            _ => None,
+        }
+    }
+
     /// A file that a function over ranges has made is missing, damaged, or of another job.
     #[must_use]
     pub fn is_work(&self) -> bool {

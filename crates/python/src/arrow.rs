@@ -7,7 +7,9 @@
 //! Nothing that an array says of itself is believed before it is checked: offsets, views and
 //! indexes lead into memory. Text is read as bytes, for nobody promised that it is UTF-8. How long
 //! the bytes behind the last offset are, the interface does not tell: for its own arrays pyarrow
-//! does. Cost: a pass over offsets, views or indexes, once an array; none over the keys.
+//! does. Of the streams of others it is believed, and that their offsets are aligned; and of all,
+//! that nobody changes them meanwhile, which Arrow forbids. Cost: a pass over offsets, views or
+//! indexes, once an array; none over the keys.
 //!
 //! Source: the Arrow C data interface and its PyCapsule interface.
 
@@ -18,16 +20,18 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
-    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, make_array};
+use arrow_array::{
+    Array, ArrayReader as _, ArrayRef, BinaryViewArray, BooleanArray, GenericBinaryArray,
+    OffsetSizeTrait, make_array,
+};
 use arrow_schema::{ArrowError, DataType};
 use petal::Answers;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyIterator, PyTuple};
 
 use crate::held::Keyer;
 use crate::key::{Key, out_of_range};
@@ -35,40 +39,67 @@ use crate::key::{Key, out_of_range};
 /// Arrays of keys, one or one after the other.
 pub(crate) enum Arrays {
     One(Option<ArrayRef>),
+    /// The arrays that an object of pyarrow is made of, each taken when its turn comes.
+    Each(Py<PyIterator>),
     Stream(Box<ArrayStreamReader>),
 }
 
 impl Iterator for Arrays {
     type Item = PyResult<ArrayRef>;
 
-    /// The next one. A stream may run Python code for it: no lock may be held.
+    /// The next one. Python code may run for it: no lock may be held.
     fn next(&mut self) -> Option<PyResult<ArrayRef>> {
-        let next = match self {
+        Some(match self {
             Self::One(array) => Ok(array.take()?),
-            Self::Stream(stream) => stream.next()?.map_err(|error| raised(&error)),
-        };
-        Some(next.and_then(column).and_then(|array| checked(&array).map_err(|e| raised(&e))))
+            Self::Each(parts) => Python::attach(|py| {
+                let next = parts.bind(py).clone().next()?;
+                Some(next.and_then(|part| shown(&part)))
+            })?,
+            Self::Stream(stream) => {
+                stream.next()?.map_err(|error| raised(&error)).and_then(|array| column(&array))
+            }
+        })
     }
 }
 
 /// The arrays of what shows any; `None` of other objects.
 pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     let py = keys.py();
-    let of_pyarrow = keys.get_type().module()?.to_str()?.starts_with("pyarrow");
-    if of_pyarrow && keys.hasattr(intern!(py, "validate"))? {
-        // A stream of bytes becomes its arrays unchecked.
+    if keys.hasattr(intern!(py, "__arrow_c_array__"))? {
+        return shown(keys).map(|array| Some(Arrays::One(Some(array))));
+    }
+    let Some(show) = keys.getattr_opt(intern!(py, "__arrow_c_stream__"))? else { return Ok(None) };
+    if is_of_pyarrow(keys)? {
+        return Ok(Some(Arrays::Each(parts(keys)?.unbind())));
+    }
+    let stream = show.call0()?.cast_into::<PyCapsule>()?;
+    imported_stream(&stream).map(|stream| Some(Arrays::Stream(Box::new(stream))))
+}
+
+fn is_of_pyarrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(keys.get_type().module()?.to_str()?.starts_with("pyarrow"))
+}
+
+/// What pyarrow's tables, columns and readers are made of: in a stream it would come unchecked,
+/// and what Python raises on the way would be a number.
+fn parts<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
+    for name in [intern!(keys.py(), "iterchunks"), intern!(keys.py(), "to_batches")] {
+        if let Some(parts) = keys.getattr_opt(name)? {
+            return parts.call0()?.try_iter();
+        }
+    }
+    keys.try_iter()
+}
+
+/// The array that an object shows, checked.
+fn shown(keys: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let py = keys.py();
+    if is_of_pyarrow(keys)? && keys.hasattr(intern!(py, "validate"))? {
         keys.call_method0(intern!(py, "validate"))?;
     }
-    if let Some(show) = keys.getattr_opt(intern!(py, "__arrow_c_array__"))? {
-        let shown = show.call0()?;
-        let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = shown.extract()?;
-        return imported(&schema, &array).map(|array| Some(Arrays::One(Some(array))));
-    }
-    if let Some(show) = keys.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
-        let stream = show.call0()?.cast_into::<PyCapsule>()?;
-        return imported_stream(&stream).map(|stream| Some(Arrays::Stream(Box::new(stream))));
-    }
-    Ok(None)
+    let shown = keys.call_method0(intern!(py, "__arrow_c_array__"))?;
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = shown.extract()?;
+    column(&imported(&schema, &array)?)
 }
 
 /// Takes an array out of its capsules.
@@ -82,13 +113,15 @@ fn imported(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyRe
     let (schema, array) = unsafe {
         (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()))
     };
-    if array.is_released() {
+    if schema.release().is_none() || array.is_released() {
         return Err(PyValueError::new_err("keys: the Arrow array was released or taken already"));
     }
     let kind = DataType::try_from(&schema).map_err(|error| raised(&error))?;
-    if !is_aligned(&array, &kind) {
+    check_kind(&kind)?;
+    if !fits(&array, &kind) {
         return Err(PyValueError::new_err(
-            "keys: the offsets of the Arrow array are not aligned; give a copy of it",
+            "keys: the Arrow array has other buffers than its type, or they are not aligned; \
+             give a copy of it",
         ));
     }
     // SAFETY: by the protocol the structures describe memory that lives until they are released,
@@ -104,71 +137,141 @@ fn imported_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<ArrayStreamReader>
     let stream = stream.cast::<FFI_ArrowArrayStream>();
     // SAFETY: as above; the reader releases the stream when it goes.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-    ArrayStreamReader::try_new(stream).map_err(|error| raised(&error))
+    let stream = ArrayStreamReader::try_new(stream).map_err(|error| raised(&error))?;
+    check_kind(stream.field().data_type())?;
+    Ok(stream)
 }
 
-/// Whether offsets can be read where they lie, which the import does before it aligns anything.
-fn is_aligned(array: &FFI_ArrowArray, kind: &DataType) -> bool {
-    let width = match kind {
-        DataType::Utf8 | DataType::Binary => 4,
-        DataType::LargeUtf8 | DataType::LargeBinary => 8,
+/// Refuses what holds no keys before it is imported, for that believes all that an array says.
+fn check_kind(kind: &DataType) -> PyResult<()> {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(()),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(()),
+        DataType::FixedSizeBinary(_) | DataType::Null => Ok(()),
+        kind if kind.is_integer() => Ok(()),
+        DataType::Dictionary(_, values) if !values.is_nested() => check_kind(values),
+        DataType::Struct(fields) if fields.len() == 1 && !fields[0].data_type().is_nested() => {
+            check_kind(fields[0].data_type())
+        }
+        DataType::Struct(fields) if fields.len() != 1 => {
+            let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
+            Err(PyTypeError::new_err(format!(
+                "keys: expected one column, found {} ({}); choose one",
+                fields.len(),
+                names.join(", ")
+            )))
+        }
+        other => Err(no_keys(other)),
+    }
+}
+
+fn no_keys(kind: &DataType) -> PyErr {
+    PyTypeError::new_err(format!(
+        "keys: a column of {kind} holds no keys; cast it to strings, binary or integers"
+    ))
+}
+
+/// Whether an array has the buffers of its type, and those that the import follows before it
+/// aligns anything can be read where they lie.
+fn fits(array: &FFI_ArrowArray, kind: &DataType) -> bool {
+    let buffers = array.num_buffers();
+    let aligned = |buffer, width| array.buffer(buffer).addr().is_multiple_of(width);
+    match kind {
+        DataType::Utf8 | DataType::Binary => buffers == 3 && aligned(1, 4),
+        DataType::LargeUtf8 | DataType::LargeBinary => buffers == 3 && aligned(1, 8),
+        DataType::Utf8View | DataType::BinaryView => buffers >= 3 && aligned(buffers - 1, 8),
         DataType::Dictionary(_, kind) => {
-            return array.dictionary().is_none_or(|values| is_aligned(values, kind));
+            buffers == 2 && array.dictionary().is_some_and(|values| fits(values, kind))
         }
-        DataType::Struct(fields) if array.num_children() == 1 && fields.len() == 1 => {
-            return is_aligned(array.child(0), fields[0].data_type());
+        DataType::Struct(fields) => {
+            let of = |child| fits(array.child(child), fields[child].data_type());
+            array.num_children() == fields.len() && (0..fields.len()).all(of)
         }
-        _ => return true,
-    };
-    array.num_buffers() < 2 || array.buffer(1).addr().is_multiple_of(width)
+        DataType::Null => true,
+        _ => buffers == 2,
+    }
 }
 
 fn raised(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("keys: {error}"))
 }
 
-/// The keys of a table of one column are that column; where the table has a null, so has it.
-fn column(array: ArrayRef) -> PyResult<ArrayRef> {
-    let DataType::Struct(fields) = array.data_type() else { return Ok(array) };
-    if fields.len() != 1 {
-        let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
-        return Err(PyTypeError::new_err(format!(
-            "keys: expected one column, found {} ({}); choose one",
-            fields.len(),
-            names.join(", ")
-        )));
+/// The keys of an array, checked. Those of a table of one column are that column; where the table
+/// has a null, so has it.
+fn column(array: &ArrayRef) -> PyResult<ArrayRef> {
+    if !matches!(array.data_type(), DataType::Struct(_)) {
+        return checked(array).map_err(|error| raised(&error));
     }
-    let column = array.as_struct().column(0);
+    let column = checked(array.as_struct().column(0)).map_err(|error| raised(&error))?;
     let Some(nulls) = array.nulls().filter(|_| !column.data_type().is_null()) else {
-        return Ok(Arc::clone(column));
+        return Ok(column);
     };
     let both = match column.nulls() {
         Some(more) => nulls.inner() & more.inner(),
         None => nulls.inner().clone(),
     };
-    let data = column.to_data().into_builder().nulls(Some(both.into())).build();
-    Ok(make_array(data.map_err(|error| raised(&error))?))
+    let data = column.to_data().into_builder().nulls(Some(both.into()));
+    // SAFETY: it was checked, and of more nulls there is less to follow.
+    #[expect(unsafe_code, reason = "a second check would look at what nulls hide")]
+    let data = unsafe { data.build_unchecked() };
+    Ok(make_array(data))
 }
 
 /// The array with all that leads into memory checked, and its text as bytes.
 fn checked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let (array, kind) = match array.data_type() {
-        DataType::Utf8 => (Arc::clone(array), DataType::Binary),
-        DataType::LargeUtf8 => (Arc::clone(array), DataType::LargeBinary),
-        DataType::Utf8View => (Arc::clone(array), DataType::BinaryView),
+    array.to_data().validate_nulls()?;
+    Ok(match array.data_type() {
+        DataType::Utf8 => runs(array.as_string::<i32>().clone().into())?,
+        DataType::LargeUtf8 => runs(array.as_string::<i64>().clone().into())?,
+        DataType::Binary => runs(array.as_binary::<i32>().clone())?,
+        DataType::LargeBinary => runs(array.as_binary::<i64>().clone())?,
+        DataType::Utf8View => views(array.as_string_view().clone().to_binary_view())?,
+        DataType::BinaryView => views(array.as_binary_view().clone())?,
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             let array = dictionary.with_values(checked(dictionary.values())?);
-            let kind = array.data_type().clone();
-            (array, kind)
+            make_array(array.to_data().into_builder().build()?)
         }
-        kind => (Arc::clone(array), kind.clone()),
-    };
-    // Whatever is built is checked, but not what it is built of.
-    Ok(make_array(array.to_data().into_builder().data_type(kind).build()?))
+        // Whatever is built is checked.
+        _ => make_array(array.to_data().into_builder().build()?),
+    })
 }
 
-/// Of a checked array: puts the places of those that are no nulls into `rows`, and their words into `words`.
+/// Keys one behind the other: each offset is where one ends and the next begins.
+fn runs<O: OffsetSizeTrait>(array: GenericBinaryArray<O>) -> Result<ArrayRef, ArrowError> {
+    let offsets = array.value_offsets();
+    let ascending = |ok, pair: &[O]| ok & (pair[0] <= pair[1]);
+    // All of them, though one that is wrong would do: the loop becomes one of vectors.
+    let ascend = offsets.windows(2).fold(true, ascending);
+    let within = offsets[0] >= O::zero() && offsets[array.len()].as_usize() <= array.values().len();
+    if ascend && within { Ok(Arc::new(array)) } else { Err(leads_out("an offset")) }
+}
+
+/// Keys that are in their views, or where these say: in the low bits how long the key is, above
+/// those how it begins or, of a short one, all of it, then in which buffer, then where.
+fn views(array: BinaryViewArray) -> Result<ArrayRef, ArrowError> {
+    const SHORT: u128 = 12;
+    let lengths = array.data_buffers().iter().map(|buffer| buffer.len());
+    // A buffer that says it is longer than any can be has no room at all.
+    let room = |length| if isize::try_from(length).is_ok() { length as u128 } else { 0 };
+    let room: Vec<_> = lengths.map(room).collect();
+    let leads_in = |view: u128| {
+        let part = |shift: u32| view >> shift & u128::from(u32::MAX);
+        let end = part(96) + part(0);
+        part(0) <= SHORT || room.get(part(64) as usize).is_some_and(|room| end <= *room)
+    };
+    // Nobody promised anything of the views of nulls, and nobody follows them.
+    let mut all = array.views().iter().enumerate();
+    let lead_in = all.all(|(row, view)| leads_in(*view) || array.is_null(row));
+    if lead_in { Ok(Arc::new(array)) } else { Err(leads_out("a view")) }
+}
+
+fn leads_out(what: &str) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("{what} of the Arrow array leads out of its memory"))
+}
+
+/// Of a checked array: puts the words of its keys into `words`, and if there are nulls among them,
+/// the places of the others into `rows`; whether there are.
 ///
 /// # Errors
 /// `TypeError` if its type is no type of keys, `OverflowError` of a negative number.
@@ -177,18 +280,18 @@ pub(crate) fn put_array(
     keyer: &mut Keyer,
     rows: &mut Vec<usize>,
     words: &mut Vec<u64>,
-) -> PyResult<()> {
+) -> PyResult<bool> {
+    let Some(nulls) = array.logical_nulls() else {
+        return put_rows(array, 0..array.len(), keyer, words).map(|()| false);
+    };
     rows.clear();
-    match array.logical_nulls() {
-        Some(nulls) => rows.extend(nulls.valid_indices()),
-        None => rows.extend(0..array.len()),
-    }
-    put_rows(array, rows, keyer, words)
+    rows.extend(nulls.valid_indices());
+    put_rows(array, rows.iter().copied(), keyer, words).map(|()| true)
 }
 
 fn put_rows(
     array: &dyn Array,
-    rows: &[usize],
+    mut rows: impl ExactSizeIterator<Item = usize>,
     keyer: &mut Keyer,
     words: &mut Vec<u64>,
 ) -> PyResult<()> {
@@ -196,7 +299,17 @@ fn put_rows(
     macro_rules! lent {
         ($array:expr) => {{
             let array = $array;
-            keyer.put_all(rows.iter().map(|&row| array.value(row)), words)
+            keyer.put_all(rows.map(|row| array.value(row)), words)
+        }};
+    }
+    /// Of arrays of numbers.
+    macro_rules! ints {
+        ($kind:ty) => {{
+            let values = array.as_primitive::<$kind>().values();
+            rows.try_for_each(|row| {
+                let number = values[row].try_into().map_err(|_| out_of_range(values[row]))?;
+                keyer.put_key(Key::Int(number), words)
+            })
         }};
     }
     match array.data_type() {
@@ -204,42 +317,26 @@ fn put_rows(
         DataType::LargeBinary => lent!(array.as_binary::<i64>()),
         DataType::BinaryView => lent!(array.as_binary_view()),
         DataType::FixedSizeBinary(_) => lent!(array.as_fixed_size_binary()),
-        DataType::Int8 => put_ints::<Int8Type>(array, rows, keyer, words),
-        DataType::Int16 => put_ints::<Int16Type>(array, rows, keyer, words),
-        DataType::Int32 => put_ints::<Int32Type>(array, rows, keyer, words),
-        DataType::Int64 => put_ints::<Int64Type>(array, rows, keyer, words),
-        DataType::UInt8 => put_ints::<UInt8Type>(array, rows, keyer, words),
-        DataType::UInt16 => put_ints::<UInt16Type>(array, rows, keyer, words),
-        DataType::UInt32 => put_ints::<UInt32Type>(array, rows, keyer, words),
-        DataType::UInt64 => put_ints::<UInt64Type>(array, rows, keyer, words),
+        DataType::Int8 => ints!(Int8Type),
+        DataType::Int16 => ints!(Int16Type),
+        DataType::Int32 => ints!(Int32Type),
+        DataType::Int64 => ints!(Int64Type),
+        DataType::UInt8 => ints!(UInt8Type),
+        DataType::UInt16 => ints!(UInt16Type),
+        DataType::UInt32 => ints!(UInt32Type),
+        DataType::UInt64 => ints!(UInt64Type),
         // All of them are null: there need be no value then.
-        DataType::Dictionary(..) if rows.is_empty() => Ok(()),
+        DataType::Dictionary(..) if rows.len() == 0 => Ok(()),
         DataType::Dictionary(..) => {
             let array = array.as_any_dictionary();
             let places = array.normalized_keys();
-            let rows: Vec<_> = rows.iter().map(|&row| places[row]).collect();
-            put_rows(array.values(), &rows, keyer, words)
+            let rows: Vec<_> = rows.map(|row| places[row]).collect();
+            put_rows(array.values(), rows.into_iter(), keyer, words)
         }
         // Nothing but nulls.
         DataType::Null => Ok(()),
-        other => Err(PyTypeError::new_err(format!(
-            "keys: a column of {other} holds no keys; cast it to strings, binary or integers"
-        ))),
+        other => Err(no_keys(other)),
     }
-}
-
-fn put_ints<T: ArrowPrimitiveType<Native: TryInto<u64> + std::fmt::Display>>(
-    array: &dyn Array,
-    rows: &[usize],
-    keyer: &mut Keyer,
-    words: &mut Vec<u64>,
-) -> PyResult<()> {
-    let values = array.as_primitive::<T>().values();
-    for &row in rows {
-        let number = values[row].try_into().map_err(|_| out_of_range(values[row]))?;
-        keyer.put_key(Key::Int(number), words)?;
-    }
-    Ok(())
 }
 
 /// Answers to a batch, as they come, a bit each.
@@ -250,9 +347,9 @@ impl Bits {
         Self(BooleanBufferBuilder::new(0))
     }
 
-    /// Appends answers to so many keys; those that have one are at `rows`, if not all have.
+    /// Appends answers to so many keys and nulls; where there are nulls, `rows` are the keys.
     pub(crate) fn append(&mut self, answers: &Answers, len: usize, rows: Option<&[usize]>) {
-        if let Some(rows) = rows.filter(|rows| rows.len() < len) {
+        if let Some(rows) = rows {
             let start = self.0.len();
             self.0.append_n(len, false);
             answers.iter().for_each(|at| self.0.set_bit(start + rows[at], true));
@@ -300,11 +397,26 @@ impl Mask {
         self.bits.len()
     }
 
-    fn __getitem__(&self, at: usize) -> PyResult<bool> {
-        if at < self.bits.len() {
-            return Ok(self.bits.value(at));
+    fn __getitem__(&self, at: isize) -> PyResult<bool> {
+        let len = self.bits.len();
+        let place = if at < 0 { len.checked_add_signed(at) } else { Some(at.unsigned_abs()) };
+        match place.filter(|&place| place < len) {
+            Some(place) => Ok(self.bits.value(place)),
+            None => Err(PyIndexError::new_err("mask index out of range")),
         }
-        Err(pyo3::exceptions::PyIndexError::new_err("mask index out of range"))
+    }
+
+    /// With another mask, or a list of booleans.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        let same = match other.cast::<Self>() {
+            Ok(other) => self.bits == other.get().bits,
+            Err(_) => match other.extract::<Vec<bool>>() {
+                Ok(list) => list.into_iter().map(Some).eq(self.bits.iter()),
+                Err(_) => return Ok(py.NotImplemented()),
+            },
+        };
+        Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
     }
 
     fn __repr__(&self) -> String {

@@ -149,7 +149,7 @@ impl<'a, 'py> Batch<'a, 'py> {
             'U' => Numbers::Text,
             'i' => Numbers::Signed,
             'u' => Numbers::Unsigned,
-            'V' => Numbers::Raw,
+            'V' if is_void(&dtype)? => Numbers::Raw,
             // Of Python's objects, and of strings of any length.
             'O' | 'T' => return Ok(Self::Each(keys)),
             _ => {
@@ -182,8 +182,8 @@ fn for_pieces_of_arrow(arrays: Arrays, mut keyer: Keyer, take: &mut Take<'_>) ->
         for start in (0..array.len()).step_by(PIECE) {
             let piece = array.slice(start, PIECE.min(array.len() - start));
             words.clear();
-            arrow::put_array(&piece, &mut keyer, &mut rows, &mut words)?;
-            take(Piece { words: &words, len: piece.len(), rows: Some(&rows) })?;
+            let nulls = arrow::put_array(&piece, &mut keyer, &mut rows, &mut words)?;
+            take(Piece { words: &words, len: piece.len(), rows: nulls.then_some(&rows[..]) })?;
             since += piece.len();
             if since >= PATIENCE {
                 since = 0;
@@ -233,6 +233,13 @@ fn for_pieces_of_numpy(
         py.check_signals()?;
     }
     Ok(())
+}
+
+/// Whether numpy calls it no more than bytes: records have gaps and pointers, and types of others
+/// a meaning.
+fn is_void(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let char: char = dtype.getattr(intern!(dtype.py(), "char"))?.extract()?;
+    Ok(char == 'V' && dtype.getattr(intern!(dtype.py(), "names"))?.is_none())
 }
 
 /// numpy fills up with zeros, and takes them away when it is asked for an item.

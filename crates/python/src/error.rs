@@ -9,13 +9,19 @@
 //! | `UnsupportedError` | `TypeError` | that type of filter cannot do that |
 //! | `MemoryCapError` | `MemoryError` | what was asked for does not fit the memory there is, or that was allowed |
 //! | `InputError` | `OSError` | a file cannot be read or written, or holds what it must not |
+//! | `MissingFileError` | `InputError`, `FileNotFoundError` | a file or folder is not there |
+//!
+//! Where the system said it, an `InputError` has `errno`, and `filename` if it is known; the words
+//! are petal's in either case.
 //!
 //! Arguments out of range are a plain `ValueError`, keys of a wrong type a `TypeError`.
 
 use std::io;
 use std::path::Path;
 
-use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyFileNotFoundError, PyMemoryError, PyOSError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -30,12 +36,14 @@ pub(crate) enum Kind {
     Unsupported,
     MemoryCap,
     Input,
+    MissingFile,
 }
 
-static TYPES: [PyOnceLock<Py<PyType>>; 7] = [const { PyOnceLock::new() }; 7];
+static TYPES: [PyOnceLock<Py<PyType>>; Kind::ALL.len()] =
+    [const { PyOnceLock::new() }; Kind::ALL.len()];
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Petal,
         Self::Format,
         Self::Incompatible,
@@ -43,6 +51,7 @@ impl Kind {
         Self::Unsupported,
         Self::MemoryCap,
         Self::Input,
+        Self::MissingFile,
     ];
 
     fn name_and_doc(self) -> (&'static str, &'static str) {
@@ -62,6 +71,7 @@ impl Kind {
             Self::Input => {
                 ("InputError", "A file that cannot be read or written, or holds what it must not.")
             }
+            Self::MissingFile => ("MissingFileError", "A file or folder that is not there."),
         }
     }
 
@@ -82,13 +92,29 @@ impl Kind {
             // `__new__`, which refuses. Dask unpickles by that.
             Self::MemoryCap => vec![py.get_type::<PyMemoryError>(), root()?],
             Self::Input => vec![root()?, py.get_type::<PyOSError>()],
+            Self::MissingFile => {
+                vec![Self::Input.class(py)?.clone(), py.get_type::<PyFileNotFoundError>()]
+            }
         };
         let (name, doc) = self.name_and_doc();
         let dict = PyDict::new(py);
         dict.set_item("__module__", "petal")?;
         dict.set_item("__doc__", doc)?;
+        if matches!(self, Self::Input) {
+            // Else Python would put number and name around words that tell of them already.
+            let words = c"lambda self: self.strerror or super(OSError, self).__str__()";
+            dict.set_item("__str__", py.eval(words, Some(&PyDict::new(py)), None)?)?;
+        }
         let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, dict))?;
         Ok(class.cast_into::<PyType>()?.unbind())
+    }
+
+    /// That of what the system said.
+    fn of_system(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::MissingFile,
+            _ => Self::Input,
+        }
     }
 
     /// An exception with these words.
@@ -101,25 +127,45 @@ impl Kind {
     }
 }
 
+/// The exception of what the system said of a file, in petal's words.
+fn of_system(error: &io::Error, path: Option<&Path>, words: String) -> PyErr {
+    let kind = Kind::of_system(error);
+    let Some(number) = error.raw_os_error() else { return kind.with(words) };
+    Python::attach(|py| match kind.class(py) {
+        Ok(class) => {
+            let name = path.map(|path| path.as_os_str().to_owned());
+            PyErr::from_type(class.clone(), (number, words, name))
+        }
+        Err(error) => error,
+    })
+}
+
 /// What an error of petal's libraries is in Python.
-pub(crate) trait Raise: ToString + Sized {
+pub(crate) trait Raise: std::error::Error + Sized {
     /// The exception for it; `None` if an argument was wrong, for which Python has one.
     fn kind(&self) -> Option<Kind>;
 
     fn raise(self) -> PyErr {
-        raised(self.kind(), self.to_string())
+        raised(&self, self.kind(), None, self.to_string())
     }
 
     /// The same with the name of the file in front.
     fn raise_of(self, path: &Path) -> PyErr {
-        raised(self.kind(), format!("{}: {}", path.display(), self.to_string()))
+        raised(&self, self.kind(), Some(path), format!("{}: {self}", path.display()))
     }
 }
 
-fn raised(kind: Option<Kind>, words: String) -> PyErr {
-    match kind {
-        Some(kind) => kind.with(words),
-        None => PyValueError::new_err(words),
+fn raised(
+    error: &dyn std::error::Error,
+    kind: Option<Kind>,
+    path: Option<&Path>,
+    words: String,
+) -> PyErr {
+    let system = error.source().and_then(|source| source.downcast_ref());
+    match (kind, system) {
+        (Some(Kind::Input), Some(system)) => of_system(system, path, words),
+        (Some(kind), _) => kind.with(words),
+        (None, _) => PyValueError::new_err(words),
     }
 }
 
@@ -146,6 +192,7 @@ impl Raise for petal_interop::Error {
             e if e.is_limit() || e.is_too_large() => Kind::MemoryCap,
             e if e.is_full() => Kind::Full,
             e if e.is_refused() => Kind::Unsupported,
+            e if e.is_different() => Kind::Incompatible,
             e if e.is_io() => Kind::Input,
             e if e.is_unknown() || e.is_malformed() || e.is_contradiction() => Kind::Format,
             _ => Kind::Petal,
@@ -166,7 +213,8 @@ impl Raise for petal_lines::Error {
     }
 
     fn raise(self) -> PyErr {
-        raised(self.kind(), self.told(&NAMES).to_string())
+        let path = self.input().map(Path::new);
+        raised(&self, self.kind(), path, self.told(&NAMES).to_string())
     }
 }
 
@@ -184,12 +232,14 @@ const NAMES: petal_lines::Names = petal_lines::Names {
 
 /// The error of a file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
-    Kind::Input.with(format_args!("{}: cannot write: {}", path.display(), plain(error)))
+    let words = format!("{}: cannot write: {}", path.display(), plain(error));
+    of_system(error, Some(path), words)
 }
 
 /// The error of a file that cannot be read.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> PyErr {
-    Kind::Input.with(format_args!("{}: cannot read: {}", path.display(), plain(error)))
+    let words = format!("{}: cannot read: {}", path.display(), plain(error));
+    of_system(error, Some(path), words)
 }
 
 /// An error of the system in its own words: without Rust's `(os error N)`, and without the name

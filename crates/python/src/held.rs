@@ -9,7 +9,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use petal::{Answers, AnyFilter, HashSpec, Mapped, Membership, Store};
-use petal_interop::{Facts, Foreign, Hasher, KeyForm};
+use petal_interop::{Facts, Foreign, Format, Hasher, KeyForm};
 use pyo3::PyResult;
 
 use crate::error::{Kind, Raise};
@@ -302,16 +302,12 @@ impl Held {
 
     /// Another program's format and form of keys, by name.
     pub(crate) fn told_by(&self) -> Option<(&'static str, &'static str)> {
-        match &self.place {
-            Place::Foreign(it) => Some((it.format().name(), it.key_form().name())),
-            Place::ForeignFile(it) => Some((it.format().name(), it.key_form().name())),
-            Place::Memory(_) | Place::File(_) => None,
-        }
+        self.foreign_file().map(|(format, form, _)| (format.name(), form.name()))
     }
 
     /// Bytes of another program's file.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.foreign_file().map_or(0, |(_, file)| file.len() as u64)
+        self.foreign_file().map_or(0, |(_, _, file)| file.len() as u64)
     }
 
     /// A copy in memory of its own.
@@ -365,10 +361,11 @@ impl Held {
         }
     }
 
-    fn foreign_file(&self) -> Option<(petal_interop::Format, &[u8])> {
+    /// Another program's format, the form of its keys, and its file.
+    fn foreign_file(&self) -> Option<(Format, KeyForm, &[u8])> {
         match &self.place {
-            Place::Foreign(filter) => Some((filter.format(), filter.as_bytes())),
-            Place::ForeignFile(filter) => Some((filter.format(), filter.as_bytes())),
+            Place::Foreign(it) => Some((it.format(), it.key_form(), it.as_bytes())),
+            Place::ForeignFile(it) => Some((it.format(), it.key_form(), it.as_bytes())),
             Place::Memory(_) | Place::File(_) => None,
         }
     }

@@ -55,7 +55,15 @@ fn with_other_key<R>(
     }
     // Numbers of other libraries, too: some of them would show their bytes as well.
     if key.hasattr(intern!(key.py(), "__index__"))? {
-        return look(Key::Int(key.extract().map_err(|_| out_of_range(key))?));
+        match key.extract() {
+            Ok(number) => return look(Key::Int(number)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(key.py()) => {
+                return Err(out_of_range(key));
+            }
+            // An array has it and is no number.
+            Err(error) if error.is_instance_of::<PyTypeError>(key.py()) => {}
+            Err(error) => return Err(error),
+        }
     }
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
         return look(Key::Bytes(&buffer.to_vec(key.py())?));

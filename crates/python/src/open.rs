@@ -127,10 +127,11 @@ pub(crate) fn from_bytes(
 
 /// What is wrong with a file, or with bytes: no argument of the caller's, whatever it is.
 fn wrong(error: impl Raise, path: Option<&Path>) -> PyErr {
-    let kind = error.kind().unwrap_or(Kind::Format);
-    match path {
-        Some(path) => kind.with(format_args!("{}: {}", path.display(), error.to_string())),
-        None => kind.with(error.to_string()),
+    match (error.kind(), path) {
+        (Some(_), Some(path)) => error.raise_of(path),
+        (None, Some(path)) => Kind::Format.with(format_args!("{}: {error}", path.display())),
+        (Some(_), None) => error.raise(),
+        (None, None) => Kind::Format.with(error),
     }
 }
 

@@ -68,16 +68,8 @@ fn column(shown: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 fn of_column(column: &ArrayRef, key: [u8; 16]) -> PyResult<Vec<u8>> {
     let mut prints = Vec::with_capacity(column.len() * BYTES);
     let out = &mut prints;
-    // What stands where a column is null is looked at, and overwritten below.
+    // Text came as bytes. Nulls get fingerprints too, which are overwritten below.
     match column.data_type() {
-        DataType::Utf8 => {
-            let keys = column.as_string::<i32>();
-            petal_lines::fingerprints(key, keys.iter().map(|k| k.unwrap_or("").as_bytes()), out);
-        }
-        DataType::LargeUtf8 => {
-            let keys = column.as_string::<i64>();
-            petal_lines::fingerprints(key, keys.iter().map(|k| k.unwrap_or("").as_bytes()), out);
-        }
         DataType::Binary => {
             let keys = column.as_binary::<i32>();
             petal_lines::fingerprints(key, keys.iter().map(Option::unwrap_or_default), out);

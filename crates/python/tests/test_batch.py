@@ -120,6 +120,16 @@ class OnlyArrow:
         return self.array.__arrow_c_array__(requested_schema)
 
 
+class OnlyStream:
+    """Likewise, of many arrays."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.arrays.__arrow_c_stream__(requested_schema)
+
+
 def test_any_arrow_producer_gets_an_arrow_mask():
     one = held(WORDS)
     mask = one.contains_batch(OnlyArrow(pa.array([*WORDS, "no", None])))
@@ -127,6 +137,13 @@ def test_any_arrow_producer_gets_an_arrow_mask():
     assert pa.array(mask).to_pylist() == [True] * len(WORDS) + [False, False]
     assert list(mask) == pa.array(mask).to_pylist()
     assert "6 of 8" in repr(mask)
+    chunks = pa.chunked_array([WORDS[:2], ["no"], WORDS[2:]])
+    mask = one.contains_batch(OnlyStream(chunks))
+    assert isinstance(mask, petal.Mask) and list(mask) == [True, True, False, *[True] * len(WORDS[2:])]
+    assert petal.BloomFilter(100).update(OnlyStream(pa.table({"key": chunks}))) == len(WORDS) + 1
+    for wrong in pa.table({"a": [1], "b": [2]}), pa.chunked_array([[1.5]]):
+        with pytest.raises(TypeError):
+            one.update(OnlyStream(wrong))
 
 
 def test_a_table_of_one_column_is_that_column():
@@ -157,13 +174,18 @@ def test_a_stream_that_fails_is_an_error():
 
     reader = pa.RecordBatchReader.from_batches(pa.schema([("key", pa.string())]), batches())
     one = petal.BloomFilter(1000)
-    with pytest.raises(ValueError, match="no more"):
+    with pytest.raises(RuntimeError, match="no more"):
         one.update(reader)
     assert "a" in one
+    # Of others' streams it is a number, and the words.
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("key", pa.string())]), batches())
+    with pytest.raises(ValueError, match="no more"):
+        one.update(OnlyStream(reader))
 
 
 @pytest.mark.parametrize("keys", [
-    pa.array([1.5]), pa.array([True]), pa.array([[1]]), np.array([1.5]), np.array([True]),
+    pa.array([1.5]), pa.array([True]), pa.array([[1]]), pa.chunked_array([[[1]]]),
+    pa.table({"a": ["a"], "b": ["b"]}), np.array([("a",)], [("k", "O")]), np.array([(1,)], [("k", "i4")]), np.array([1.5]), np.array([True]),
     [1.5], [None], [["a"]], "abc", b"abc", bytearray(b"abc"), memoryview(b"abc"), 5, None,
 ], ids=repr)
 def test_what_is_no_key_is_refused(keys):
@@ -238,7 +260,15 @@ def index(*indexes):
     return pa.DictionaryArray.from_arrays(pa.array(indexes, pa.int32()), pa.array(["a"]), safe=False)
 
 
+def view(*views, nulls=None):
+    """Strings of which each lies where its view says: (length, buffer, offset)."""
+    packed = b"".join(struct.pack("<i4sii", length, b"aaaa", *at) for length, *at in views)
+    buffers = [nulls, pa.py_buffer(packed), pa.py_buffer(b"a" * 20)]
+    return pa.Array.from_buffers(pa.string_view(), len(views), buffers)
+
+
 BAD = [
+    view((20, 0, 1)), view((20, 0, -1)), view((20, 1, 0)), view((20, -1, 0)), view((-1, 0, 0)),
     text([0, -(1 << 20), 3]), text([0, 1 << 22, 3]), text([3, 1, 3]),
     text([0, 3, 1], pa.binary()), text([0, 1, 3], shift=1), index(0, 77), index(0, -1),
     pa.DictionaryArray.from_arrays([0], text([0, 1 << 22, 3]), safe=False),
@@ -248,11 +278,53 @@ BAD = [
 @pytest.mark.parametrize("array", BAD, ids=range(len(BAD)))
 def test_arrays_that_lead_out_of_their_memory_are_refused(array):
     one = petal.BloomFilter(100)
+    chunked = pa.chunked_array([array])
+    table = pa.table({"key": chunked})
+    for several in chunked, table, table.to_reader():
+        with pytest.raises(ValueError):
+            one.update(several)
     with pytest.raises(ValueError):
         one.contains_batch(array)
     with pytest.raises(ValueError):
         one.update(array)
+    with pytest.raises(ValueError):
+        one.update(OnlyArrow(array))
     assert one == petal.BloomFilter(100)
+
+
+def test_nobody_follows_the_view_of_a_null():
+    one = petal.BloomFilter(100, 1e-6)
+    one.add("a" * 20)
+    array = view((20, 0, 0), (20, 7, 7), (20, 0, 1), nulls=pa.py_buffer(b"\x01"))
+    assert pa.array(one.contains_batch(OnlyArrow(array))).to_pylist() == [True, False, False]
+    with pytest.raises(ValueError, match="a view of the Arrow array leads out of its memory"):
+        one.update(OnlyArrow(view((20, 0, 0), (20, 7, 7))))
+
+
+def test_an_array_is_taken_once():
+    schema, taken = pa.array(["a"]).__arrow_c_array__()
+
+    class Again:
+        def __arrow_c_array__(self, requested_schema=None):
+            return schema, taken
+
+    one = petal.BloomFilter(100)
+    assert one.update(Again()) == 1
+    with pytest.raises(ValueError, match="taken already"):
+        one.update(Again())
+
+
+def test_a_mask_is_a_sequence():
+    one = petal.BloomFilter(100, 1e-6)
+    one.add("a")
+    mask = one.contains_batch(OnlyArrow(pa.array(["a", "b", "c"])))
+    assert len(mask) == 3 and list(mask) == [True, False, False]
+    assert mask[0] and mask[-3] and not mask[-1]
+    for at in 3, -4:
+        with pytest.raises(IndexError):
+            mask[at]
+    assert mask == [True, False, False] and mask != [True, False] and mask != "abc"
+    assert mask == one.contains_batch(OnlyArrow(pa.array(["a", "c", "b"])))
 
 
 def test_text_need_not_be_utf8():
@@ -261,6 +333,9 @@ def test_text_need_not_be_utf8():
     packed = pa.py_buffer(struct.pack("<3i", 0, 1, 2))
     array = pa.Array.from_buffers(pa.utf8(), 2, [None, packed, pa.py_buffer(b"\xff\xfe")])
     assert one.contains_batch(array).to_pylist() == [True, False]
+    # In a table with a null row, too.
+    rows = pa.StructArray.from_arrays([array], ["key"], mask=pa.array([False, True]))
+    assert one.contains_batch(rows).to_pylist() == [True, False]
 
 
 def test_what_is_null_or_masked_is_no_key():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,6 +172,50 @@ def test_a_file_that_takes_nothing_is_refused(a: Path):
 
     with pytest.raises(petal.InputError, match="took none of 18 bytes"):
         petal.dedup(a, out=Full())
+
+
+def test_a_file_says_what_it_took(a: Path):
+    class Says:
+        def __init__(self, says):
+            self.got, self.says = b"", says
+
+        def write(self, data: bytes):
+            self.got += data
+            return self.says
+
+    for says in None, True, "well", 18, 99:
+        file = Says(says)
+        petal.dedup(a, out=file)
+        assert file.got == a.read_bytes()
+    # It may have lost the rest, or have packed it.
+    with pytest.raises(petal.InputError, match="took 7 of 18 bytes; give a file that takes them"):
+        petal.dedup(a, out=Says(7))
+
+
+def test_a_file_gets_small_pieces(tmp_path: Path, a: Path):
+    class Measures:
+        longest = 0
+
+        def write(self, data: bytes) -> None:
+            self.longest = max(self.longest, len(data))
+
+    file = Measures()
+    petal.build(a, file, capacity=1_000_000)
+    assert file.longest == 64 << 10
+
+
+def test_work_is_kept_until_the_last_line_is_written(tmp_path: Path, a: Path):
+    class Full:
+        def write(self, data: bytes) -> None:
+            time.sleep(0.2)
+            raise OSError("no space left")
+
+    work, rest = tmp_path / "work", tmp_path / "rest"
+    with pytest.raises(OSError, match="no space left"):
+        petal.dedup(a, out=Full(), rest=rest, work_dir=work)
+    assert not rest.exists() and any(work.iterdir())
+    petal.dedup(a, out=tmp_path / "out", work_dir=work, resume=True)
+    assert (tmp_path / "out").read_bytes() == a.read_bytes() and not work.exists()
 
 
 def test_no_descriptor_is_left_when_python_raises_at_the_end(a: Path):

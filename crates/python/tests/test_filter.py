@@ -1,5 +1,6 @@
 """Filters against Python's sets, against each other, and against all that is wrong."""
 
+import errno
 import os
 import pickle
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import time
 import weakref
 
+import numpy as np
 import petal
 import pytest
 from hypothesis import given, settings
@@ -222,11 +224,56 @@ def test_exceptions_are_a_tree():
         petal.FormatError: ValueError, petal.IncompatibleError: ValueError,
         petal.FullError: Exception, petal.UnsupportedError: TypeError,
         petal.MemoryCapError: MemoryError, petal.InputError: OSError,
+        petal.MissingFileError: FileNotFoundError,
     }
     for ours, pythons in tree.items():
         assert issubclass(ours, petal.PetalError) and issubclass(ours, pythons)
         assert ours.__module__ == "petal" and ours.__doc__
         assert isinstance(pickle.loads(pickle.dumps(ours("words"))), ours)
+
+
+def test_what_the_system_said_of_a_file_is_told(tmp_path):
+    missing = tmp_path / "no"
+    for tried in (
+        lambda: petal.open(missing), lambda: petal.common(missing, missing),
+        lambda: petal.BloomFilter(9).save(missing / "x"),
+    ):
+        with pytest.raises(FileNotFoundError) as raised:
+            tried()
+        error = raised.value
+        assert isinstance(error, petal.InputError) and error.errno == errno.ENOENT
+        assert error.filename.startswith(str(missing))
+        assert str(error).startswith(error.filename) and "Errno" not in str(error)
+        again = pickle.loads(pickle.dumps(error))
+        assert (str(again), again.errno, again.filename) == (str(error), 2, error.filename)
+    with pytest.raises(petal.InputError) as raised:
+        petal.BloomFilter(9).save(tmp_path)
+    assert raised.value.errno is None and not isinstance(raised.value, FileNotFoundError)
+
+
+def test_an_array_is_a_key_by_its_bytes():
+    one = petal.BloomFilter(100, 1e-6)
+    one.add(b"\1\2")
+    assert np.array([1, 2], "u1") in one and np.uint8(1) not in one
+
+    class Wrong:
+        def __index__(self):
+            raise RuntimeError("wrong")
+
+    with pytest.raises(RuntimeError, match="wrong"):
+        one.add(Wrong())
+
+
+def test_other_forms_of_keys_are_other_filters(tmp_path):
+    text = petal.ForeignFilter("guava", 1000)
+    wide = petal.ForeignFilter("guava", 1000, keys="utf16")
+    assert text != wide and text == petal.ForeignFilter("guava", 1000)
+    wide.add("a")
+    with pytest.raises(petal.IncompatibleError, match="form of keys"):
+        text | wide
+    (tmp_path / "lines").write_text("a\n")
+    with pytest.raises(ValueError, match="the filter knows them"):
+        petal.check(text, tmp_path / "lines", keys="utf16")
 
 
 def test_a_filter_is_no_container_that_lies():

@@ -348,7 +348,12 @@ def check(
         "allow": listed,
         "asked": [] if isinstance(filter, Filter) else [_path(filter, expected="a filter or its path")],
     }
-    asked = filter if isinstance(filter, Filter) else _open(filter, format=format, keys=keys)
+    if isinstance(filter, Filter):
+        if format is not None or keys != "text":
+            raise ValueError("format=, keys=: the filter knows them; say them where it is opened")
+        asked = filter
+    else:
+        asked = _open(filter, format=format, keys=keys)
     told = _told(memory, jobs, temp_dir, delimiter, progress)
     return _report(_check_job(asked, _paths(inputs), question, told), delimiter)
 

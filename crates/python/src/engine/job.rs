@@ -17,11 +17,14 @@ use std::time::{Duration, Instant};
 
 use petal_lines::Progress;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBool, PyBytes};
 
 use crate::error::Kind;
 
 const SLICE: Duration = Duration::from_millis(100);
+
+/// Bytes that a file object is given at once, at most.
+const PIECE: usize = 64 << 10;
 
 /// Messages under way from the job to the calling thread: few, for some hold lines.
 const WAITING: usize = 4;
@@ -32,6 +35,8 @@ enum Word {
     Phase { what: &'static str, bytes: Option<u64>, before: u64 },
     /// Lines for a file object, by its number.
     Lines { to: usize, bytes: Vec<u8> },
+    /// Somebody waits until all of them are written.
+    Written(SyncSender<()>),
 }
 
 /// The job's side.
@@ -90,6 +95,14 @@ impl Teller {
         std::mem::take(&mut phases)
     }
 
+    /// Waits until the file objects have all that was handed to them.
+    pub(super) fn settle(&self) -> PyResult<()> {
+        let (done, written) = sync_channel(1);
+        let heard = self.words.send(Word::Written(done)).is_ok() && written.recv().is_ok();
+        // What Python raised is told instead.
+        if heard { Ok(()) } else { Err(Kind::Petal.with("cancelled")) }
+    }
+
     /// A writer to the file object of that number.
     pub(super) fn sink(&self, to: usize) -> Sink {
         Sink { to, words: self.words.clone() }
@@ -104,6 +117,7 @@ pub(super) struct Sink {
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(PIECE)];
         let lines = Word::Lines { to: self.to, bytes: bytes.to_vec() };
         self.words.send(lines).map_err(|_| io::ErrorKind::BrokenPipe)?;
         Ok(bytes.len())
@@ -195,6 +209,8 @@ impl Listener {
                 return self.tell(py, 0);
             }
             Some(Word::Lines { to, bytes }) => write(py, &self.files[to], &bytes)?,
+            // Nobody waits any more if the job was cancelled.
+            Some(Word::Written(done)) => drop(done.try_send(())),
             None => {}
         }
         match self.told.elapsed() < SLICE {
@@ -215,20 +231,21 @@ impl Listener {
 
 /// Writes all of it: a raw file may take less than it is given.
 fn write(py: Python<'_>, file: &Py<PyAny>, mut bytes: &[u8]) -> PyResult<()> {
+    let raw = || file.bind(py).is_instance(&py.import("io")?.getattr("RawIOBase")?);
     while !bytes.is_empty() {
         let wrote = file.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
-        // Files that are no more than something with a `write` often say nothing. A raw one that
-        // says nothing took nothing.
         let wrote = wrote.bind(py);
-        let raw = || file.bind(py).is_instance(&py.import("io")?.getattr("RawIOBase")?);
-        let took = match wrote.is_none() && raw()? {
-            true => 0,
-            false => wrote.extract::<usize>().unwrap_or(bytes.len()),
+        // Of files that are no more than something with a `write`, many say nothing, or that it
+        // went well. A raw one that says nothing took nothing.
+        let took = match wrote.extract::<usize>() {
+            Ok(took) if !wrote.is_instance_of::<PyBool>() => took,
+            _ if wrote.is_none() && raw()? => 0,
+            _ => bytes.len(),
         };
-        if took == 0 {
+        if took == 0 || (took < bytes.len() && !raw()?) {
+            let took = if took == 0 { "none".to_owned() } else { took.to_string() };
             return Err(Kind::Input.with(format_args!(
-                "out=: its write() took none of {} bytes; give a file that waits until it can \
-                 take them",
+                "out=: its write() took {took} of {} bytes; give a file that takes them all",
                 bytes.len()
             )));
         }

@@ -59,9 +59,12 @@ pub(super) fn set_job(
         None => Target::Nameless(settings.temp_dir.clone()),
     };
     refuse_twice(&kept, &rest)?;
+    let work_dir = settings.work_dir.clone();
     let (report, lines) = run(py, told.progress, files, |teller| {
         work(&job, kept, rest, &Settings { progress: teller, ..settings }, teller)
     })?;
+    // Not before the answer is where it belongs.
+    work_dir.as_deref().into_iter().for_each(forget_work);
     Ok((in_python(py, &report)?, lines.map(OwnedFd::into_raw_fd)))
 }
 
@@ -77,11 +80,9 @@ fn work(
     let (mut kept, mut rest) = (kept.open(&inputs, teller)?, rest.open(&inputs, teller)?);
     let sinks = Sinks { kept: kept.writer(), rest: rest.writer() };
     let report = job.run(settings, sinks).map_err(Raise::raise)?;
+    teller.settle()?;
     rest.finish()?;
-    let lines = kept.finish()?;
-    // Not before the answer is where it belongs.
-    settings.work_dir.as_deref().into_iter().for_each(forget_work);
-    Ok((report, lines))
+    Ok((report, kept.finish()?))
 }
 
 /// The numbers of a report by their names.

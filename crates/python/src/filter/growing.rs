@@ -112,7 +112,10 @@ impl WindowedBloomFilter {
         let filter = slf.as_super().get();
         slf.py().detach(|| {
             let mut held = filter.write_detached()?;
-            held.clock = Clock::Told(now);
+            held.clock = match held.clock {
+                Clock::Told(before) => Clock::Told(now.max(before)),
+                Clock::System => Clock::Told(now),
+            };
             if let Place::Memory(AnyFilter::Windowed(filter)) = &mut held.place {
                 filter.advance_to(now);
             }
