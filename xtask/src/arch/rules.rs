@@ -241,6 +241,7 @@ pub(super) const HOUSES: &[House] = &[
                     "settings",
                 ],
             },
+            Room { name: "recipe", uses: &["cap", "filters", "input", "settings"] },
             Room {
                 name: "ranges",
                 uses: &[
