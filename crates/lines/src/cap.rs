@@ -14,6 +14,9 @@ pub enum Cap {
 }
 
 impl Cap {
+    /// What is taken when nothing is said of it.
+    pub const DEFAULT: Self = Self::Percent(50.0);
+
     /// Parses `4G`, `512M`, `1.5GiB` or `50%`.
     ///
     /// # Errors

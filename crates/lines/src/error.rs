@@ -7,6 +7,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::readable::readable_size;
+
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -44,6 +46,28 @@ enum Kind {
     Cancelled,
     Range { input: String, start: u64, end: u64, problem: &'static str },
     Work { file: PathBuf, problem: String },
+    Uncountable,
+    Worded { about: About, words: Words },
+}
+
+/// What an error is about that is put into words where it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Settings that cannot be what they are.
+    Setting,
+    /// Memory that does not suffice.
+    Memory,
+    /// A filter that takes no more lines.
+    Full,
+}
+
+/// Words that come with the names of settings.
+struct Words(Box<dyn Fn(&Names) -> String + Send + Sync>);
+
+impl fmt::Debug for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&(self.0)(&Names::PROGRAM), f)
+    }
 }
 
 impl Error {
@@ -170,6 +194,18 @@ impl Error {
         Self::work(file, format!("cannot be {doing}: {}", plain(source)))
     }
 
+    pub(crate) fn uncountable() -> Self {
+        Self::new(Kind::Uncountable)
+    }
+
+    /// An error in the words of who found it.
+    pub(crate) fn worded(
+        about: About,
+        words: impl Fn(&Names) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(Kind::Worded { about, words: Words(Box::new(words)) })
+    }
+
     /// Whoever listened wanted the job to be given up: [`Progress::cancelled`](crate::Progress::cancelled).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -246,6 +282,7 @@ impl Error {
         match &*self.0 {
             MemoryTooSmall { .. } | FilterTooLarge { .. } | ListTooLong { .. } => true,
             ListTooLarge { .. } | TooManyLines { .. } | Outgrown { .. } | Alloc { .. } => true,
+            Kind::Worded { about, .. } => *about == About::Memory,
             Kind::Filter(error) => error.is_alloc(),
             _ => false,
         }
@@ -254,7 +291,12 @@ impl Error {
     /// A setting cannot be what it is, for these inputs.
     #[must_use]
     pub fn is_setting(&self) -> bool {
-        matches!(&*self.0, Kind::UnknownSize | Kind::Unforeseeable { .. } | Kind::WorkDir { .. })
+        match &*self.0 {
+            Kind::UnknownSize | Kind::Uncountable => true,
+            Kind::Unforeseeable { .. } | Kind::WorkDir { .. } => true,
+            Kind::Worded { about, .. } => *about == About::Setting,
+            _ => false,
+        }
     }
 
     /// In words, with the names that its settings have where people set them; the program's are
@@ -268,6 +310,7 @@ impl Error {
     pub fn is_full(&self) -> bool {
         match &*self.0 {
             Kind::Full => true,
+            Kind::Worded { about, .. } => *about == About::Full,
             Kind::Filter(error) => error.is_full(),
             _ => false,
         }
@@ -315,6 +358,24 @@ pub struct Names {
     pub resume: &'static str,
     /// How to say that lines end in NUL.
     pub null: &'static str,
+    /// The type of a filter.
+    pub kind: &'static str,
+    /// Bits of a counter.
+    pub width: &'static str,
+    /// How to say that a filter shall grow.
+    pub growing: &'static str,
+    /// Lines that a filter grows up to.
+    pub max_keys: &'static str,
+    /// The time after which a filter forgets.
+    pub window: &'static str,
+    /// The lines after which it does.
+    pub last: &'static str,
+    /// How to say either, by examples.
+    pub forgetting: &'static str,
+    /// Lines that a cascade must not hold.
+    pub not_in: &'static str,
+    /// What finds the lines that inputs have in common.
+    pub common: &'static str,
 }
 
 impl Names {
@@ -328,6 +389,15 @@ impl Names {
         work_dir: "--work-dir",
         resume: "--resume",
         null: "-z",
+        kind: "--type",
+        width: "--width",
+        growing: "--growing",
+        max_keys: "--up-to",
+        window: "--window",
+        last: "--last",
+        forgetting: "--window 7d or --last 1e6",
+        not_in: "--not-in",
+        common: "petal common",
     };
 
     /// A text of ours that has the program's names in it.
@@ -459,9 +529,13 @@ impl fmt::Display for Told<'_> {
                 write!(f, "{input}: bytes {start} to {end}: {problem}")
             }
             Kind::Work { file, problem } => write!(f, "{}: {problem}", file.display()),
-            Kind::Random => {
-                write!(f, "the system gave no random bytes for the fingerprint key; try again")
-            }
+            Kind::Random => write!(f, "the system gave no random bytes; try again"),
+            Kind::Uncountable => write!(
+                f,
+                "an input that can be read only once cannot be counted first; say how many keys to \
+                 plan for with {keys_name}"
+            ),
+            Kind::Worded { words, .. } => f.write_str(&(words.0)(names)),
         }
     }
 }
@@ -478,23 +552,6 @@ fn plain(error: &io::Error) -> String {
     match text.find(" (os error") {
         Some(at) => text[..at].to_lowercase(),
         None => text,
-    }
-}
-
-/// Bytes in the unit a person would choose: `1.5 GiB`, `700 bytes`.
-#[must_use]
-pub fn readable_size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 || value.fract() == 0.0 {
-        format!("{value:.0} {}", UNITS[unit])
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
     }
 }
 

@@ -52,18 +52,21 @@ pub struct Check<'a> {
     pub allow: Option<&'a Exceptions>,
 }
 
-/// Counts the lines of inputs that can be read again; `None` if one cannot.
+/// Counts the lines of inputs, to plan for them.
 ///
 /// Cost: one pass, as fast as they can be read.
-pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<Option<u64>> {
+///
+/// # Errors
+/// When an input cannot be read, or not again.
+pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
     let (budget, inputs) = settings.open(inputs)?;
     if !inputs.iter().all(Input::is_repeatable) {
-        return Ok(None);
+        return Err(Error::uncountable());
     }
     let inputs: Vec<_> = inputs.iter().collect();
     let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(Flow::Go);
     let seen = settings.pass(budget).run("counting", &inputs, |_, _| {}, fold)?;
-    Ok(Some(seen.lines))
+    Ok(seen.lines)
 }
 
 /// Puts every line of the inputs into a filter, which may grow to `most` bytes.

@@ -228,6 +228,15 @@ const NAMES: petal_lines::Names = petal_lines::Names {
     work_dir: "work_dir=",
     resume: "resume=True",
     null: r#"delimiter=b"\0""#,
+    kind: "type=",
+    width: "width=",
+    growing: r#"type="scalable""#,
+    max_keys: "max_capacity=",
+    window: "window=",
+    last: "last=",
+    forgetting: "window=604_800 or last=1_000_000",
+    not_in: "not_in=",
+    common: "petal.common",
 };
 
 /// The error of a file that cannot be written.

@@ -16,12 +16,12 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use petal::{AnyFilter, Mapped, Membership};
 use petal_lines::ranges::{self, AllOf, JobKeys, Narrow, Partial, Range, Side, Size, Stamp, Task};
-use petal_lines::{Settings, Verb};
+use petal_lines::{METADATA, Settings, Verb};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::engine::{METADATA, job};
+use crate::engine::job;
 use crate::error::Raise;
 use crate::open::map;
 

@@ -76,8 +76,18 @@ TROUBLE: list[tuple[Callable[[Path, Path], object], type[Exception], str]] = [
     (lambda a, d: petal.dedup([]), ValueError, "found an empty list"),
     (lambda a, d: petal.common(a), TypeError, "expected at least two files"),
     (lambda a, d: petal.build(a, d / "f", type="x"), ValueError, 'type=: no type "x"; one of blo'),
-    (lambda a, d: petal.build(a, d / "f", width=3), ValueError, "width=: a filter of type bloom"),
-    (lambda a, d: petal.build(a, d / "f", type="windowed"), ValueError, "window= .* or last="),
+    (lambda a, d: petal.build(a, d / "f", width=3), ValueError, "width=: a bloom filter has no"),
+    (lambda a, d: petal.build(a, d / "f", type="windowed"), ValueError, "window=604_800 or la"),
+    (
+        lambda a, d: petal.build(a, d / "f", type="windowed", window=9, last=9),
+        ValueError,
+        "last=: tells all of what is held; leave out window= and capacity=",
+    ),
+    (
+        lambda a, d: petal.build(a, d / "f", type="quotient", max_capacity=9, capacity=10),
+        ValueError,
+        "max_capacity=: 9 keys is less than the 10",
+    ),
     (lambda a, d: petal.build(a, d / "f", type="cascade"), ValueError, "not_in="),
     (lambda a, d: petal.build(a, d / "f", type="static", capacity=9), ValueError, "capacity=: a st"),
     (lambda a, d: petal.build(a, d / "f", type="static", memory="1G"), ValueError, "memory=: alone"),
@@ -86,7 +96,7 @@ TROUBLE: list[tuple[Callable[[Path, Path], object], type[Exception], str]] = [
     (
         lambda a, d: petal.build(a, d / "f", capacity=10**6, rate=0.01, memory="1M"),
         petal.MemoryCapError,
-        "1000000 keys at a rate of 0.01 take 1.2 MiB, more than 1 MiB, memory=; raise memory=",
+        "1,000,000 keys at 1 % take 1.2 MiB, more than 1 MiB, memory=; raise memory=, or leave out rate=",
     ),
     (lambda a, d: petal.check(a, a), petal.PetalError, "a: "),
     (lambda a, d: petal.check(d / "no", a), petal.InputError, "no: cannot read"),
@@ -105,7 +115,7 @@ def test_trouble_is_one_clear_line(tmp_path: Path, a: Path, call, kind, words: s
 
 
 def test_a_filter_that_is_full_says_so(tmp_path: Path, large: Path):
-    with pytest.raises(petal.FullError, match="raise capacity="):
+    with pytest.raises(petal.FullError, match="larger capacity="):
         petal.build(large, tmp_path / "f", type="quotient", capacity=1000)
     assert not (tmp_path / "f").exists()
 

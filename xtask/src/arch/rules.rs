@@ -161,8 +161,9 @@ pub(super) const HOUSES: &[House] = &[
     },
     House {
         src: "crates/lines/src/",
-        everyone: &["error", "progress"],
+        everyone: &["readable", "error", "progress"],
         rooms: &[
+            Room { name: "readable", uses: &[] },
             Room { name: "error", uses: &[] },
             Room { name: "progress", uses: &[] },
             Room { name: "vector", uses: &[] },
@@ -240,6 +241,7 @@ pub(super) const HOUSES: &[House] = &[
                     "settings",
                 ],
             },
+            Room { name: "recipe", uses: &["cap", "filters", "input", "settings"] },
             Room {
                 name: "ranges",
                 uses: &[

@@ -1,8 +1,10 @@
 //! `add`: more lines into a filter file.
 
-use petal_lines::{Source, fill};
+use petal_lines::{Source, explain_full, fill};
 
-use super::{build, counters, foreign, known, make, refuse_stdin_twice, seen, settings};
+use super::{
+    advance, build, counters, foreign, known, refuse_stdin_twice, refused_by, seen, settings,
+};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::lock;
@@ -39,14 +41,15 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
             args.filter.display()
         )));
     }
-    make::advance(&mut filter, &args.clock);
+    advance(&mut filter, &args.clock);
     if let Some(list) = &list {
         known::of_native(&settings, filter.face(), &args.filter, list)?;
     }
     let face = filter.face_mut().map_err(Failure::of_file(&args.filter))?;
     let filled = fill(&settings, face, &inputs, args.engine.memory.bytes());
     teller.finish();
-    filled.map_err(|error| build::full(error, &args.filter, filter.face()))?;
+    let filled = filled.map_err(|error| explain_full(error, filter.face()));
+    filled.map_err(refused_by(&args.filter))?;
     build::warn_if_overfull(filter.face(), &teller);
     counters::note_if_stuck(&filter, &teller);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;

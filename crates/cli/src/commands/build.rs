@@ -1,13 +1,11 @@
 //! `build`: a filter file of all lines.
 
-use std::path::Path;
-
-use petal::{AnyFilter, FilterType, Membership};
+use petal::{FilterType, Membership};
 use petal_interop::Format;
-use petal_lines::{Settings, Source, count_lines, fill};
+use petal_lines::{Cap, LEAST_MEMORY, METADATA, Recipe, Settings, Source, count_lines};
 
-use super::{counters, foreign, make, refuse_stdin_twice};
-use crate::args::{BuildArgs, Kind, Memory, Read};
+use super::{counters, foreign, refuse_stdin_twice, refused_by};
+use crate::args::{BuildArgs, Kind, Read};
 use crate::exit::{Failure, Outcome, Result};
 use crate::output::Output;
 use crate::progress::Teller;
@@ -21,17 +19,14 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         return build_foreign(args, format, &settings, &inputs, &teller);
     }
     // Refused before any work is done.
-    let kind = make::kind(args)?;
-    let mut all = inputs.clone();
-    all.extend(args.not_in.as_ref().map(Source::from_arg));
+    let recipe = recipe(args);
+    recipe.kind()?;
+    let all = [&inputs[..], &recipe.not_in].concat();
     refuse_stdin_twice(&all)?;
     let mut output = Output::open(Some(&args.output), &all)?;
-    let filter = match kind {
-        Kind::Static | Kind::Cascade => make::at_once(args, kind, &settings, &inputs),
-        _ => filled(args, kind, &settings, &inputs),
-    };
+    let made = recipe.make(&settings, &inputs);
     teller.finish();
-    let filter = filter?;
+    let filter = made.map_err(refused_by(&args.output))?.filter;
     warn_if_overfull(filter.face(), &teller);
     warn_if_useless(args, filter.face(), &teller);
     counters::note_if_stuck(&filter, &teller);
@@ -41,6 +36,25 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         teller.say("note: no lines came in; the filter is empty");
     }
     Ok(Outcome::Done)
+}
+
+/// What filter is asked for.
+fn recipe(args: &BuildArgs) -> Recipe {
+    Recipe {
+        kind: args.kind.map(Kind::filter_type),
+        keys: args.expected,
+        rate: args.fpr,
+        memory: args.memory.map(Cap::bytes),
+        width: args.width,
+        growing: args.growing,
+        max_keys: args.up_to,
+        window: args.window,
+        last: args.last,
+        now: args.clock.now(),
+        not_in: args.not_in.iter().map(Source::from_arg).collect(),
+        seed: args.seed.unwrap_or(0),
+        keyed: args.keyed,
+    }
 }
 
 /// Another program's filter.
@@ -56,11 +70,14 @@ fn build_foreign(
     all.extend(args.not_in.as_ref().map(Source::from_arg));
     refuse_stdin_twice(&all)?;
     let output = Output::open(Some(&args.output), &all)?;
-    let planned = args.fpr.unwrap_or(make::RATE);
+    let planned = args.fpr.unwrap_or(Recipe::RATE);
     let filter = match &args.not_in {
         Some(others) => foreign::cascade(args, settings, inputs, others),
         None => {
-            let keys = args.expected.map_or_else(|| counted(settings, inputs), Ok)?;
+            let keys = match args.expected {
+                Some(keys) => keys,
+                None => count_lines(settings, inputs)?.max(1),
+            };
             foreign::build(args, format, settings, inputs, keys)
         }
     };
@@ -89,63 +106,9 @@ fn warn_if_useless(args: &BuildArgs, filter: &dyn Membership, teller: &Teller) {
 /// Who wants a rate above this will say so.
 const POOR: f64 = 0.1;
 
-/// A filter that takes line after line.
-fn filled(
-    args: &BuildArgs,
-    kind: Kind,
-    settings: &Settings<'_>,
-    inputs: &[Source],
-) -> Result<AnyFilter> {
-    let keys = match args.expected {
-        Some(keys) => keys,
-        // It grows with what comes, or was told how many it is to hold.
-        None if kind == Kind::Scalable || args.last.is_some() => 0,
-        // All of them come at once, and that may be no more than a part of the window.
-        None if kind == Kind::Windowed => counted(settings, inputs)?.saturating_mul(PARTS),
-        None => counted(settings, inputs)?,
-    };
-    let mut filter = make::filter(args, kind, keys)?;
-    let filled = fill(settings, filter.face_mut()?, inputs, make::cap(args));
-    filled.map_err(|error| full(error, &args.output, filter.face()))?;
-    Ok(filter)
-}
-
-/// A filter that takes no more lines, in words of this program.
-pub(super) fn full(error: petal_lines::Error, path: &Path, filter: &dyn Membership) -> Failure {
-    if !error.is_full() {
-        return error.into();
-    }
-    let grew = filter.geometry().contains(&("growing", 1));
-    let way_out = match (filter.fill_ratio() < CROWDED, grew) {
-        (true, _) => "a line came so often that its place is; take --type counting",
-        (_, true) => "build it anew with a larger --up-to",
-        _ => "build it anew with a larger -n, or with --growing",
-    };
-    Failure::Plain(format!(
-        "{}: full at {}, planned for {}; {way_out}",
-        path.display(),
-        text::keys(filter.inserted()),
-        text::count(filter.planned_keys()),
-    ))
-}
-
-/// A table that is full with less than this of its slots taken has a place that is crowded.
-const CROWDED: f64 = 0.9;
-
-/// Parts that a window is planned in: one generation less than there are.
-const PARTS: u64 = 3;
-
-/// What filters built from lines say of themselves. No time and no names: the same lines give
-/// the same file.
-pub(super) const METADATA: &str = concat!(
-    r#"{"producer":"petal "#,
-    env!("CARGO_PKG_VERSION"),
-    r#"","keys":"lines as bytes, without their delimiter"}"#
-);
-
 /// Settings where memory is not the matter: the filter is what takes it.
 fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
-    let mut settings = Settings::new(Memory::Percent(50.0).bytes().max(petal_lines::LEAST_MEMORY));
+    let mut settings = Settings::new(Cap::DEFAULT.bytes().max(LEAST_MEMORY));
     if let Some(jobs) = read.jobs {
         settings.jobs = jobs.into();
     }
@@ -154,17 +117,6 @@ fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
     }
     settings.progress = teller;
     settings
-}
-
-fn counted(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
-    let lines = count_lines(settings, inputs)?.ok_or_else(|| {
-        Failure::Plain(
-            "an input that can be read only once cannot be counted first; say how many keys to \
-             plan for with -n"
-                .to_owned(),
-        )
-    })?;
-    Ok(lines.max(1))
 }
 
 /// Says so when a filter holds more than it was planned for, and what that costs.

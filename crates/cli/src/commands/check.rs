@@ -5,7 +5,7 @@ use std::path::Path;
 use petal::{AnyFilter, Mapped};
 use petal_lines::{Check, Checked, Exceptions, LEAST_MEMORY, Settings, Source, check};
 
-use super::{foreign, known, make, print, prints, refuse_stdin_twice, settings};
+use super::{advance, foreign, known, print, prints, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
 use crate::filter_file;
@@ -70,7 +70,7 @@ impl Asked {
             return Ok(Self::Mapped(filter));
         }
         let (mut filter, _) = filter_file::read(&args.filter)?;
-        make::advance(&mut filter, &args.clock);
+        advance(&mut filter, &args.clock);
         Ok(Self::Read(filter))
     }
 

@@ -8,9 +8,6 @@ use crate::args::{Memory, PlanArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::text;
 
-/// The share of memory that the set verbs take if nothing is said.
-const DEFAULT_MEMORY: Memory = Memory::Percent(50.0);
-
 pub(super) fn run(verb: Verb, args: &PlanArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
     if verb != Verb::Dedup && others.is_empty() {
@@ -18,7 +15,7 @@ pub(super) fn run(verb: Verb, args: &PlanArgs) -> Result<Outcome> {
             "plan: something to compare with is missing; name B".to_owned(),
         ));
     }
-    let mut settings = Settings::new(args.memory.unwrap_or(DEFAULT_MEMORY).bytes());
+    let mut settings = Settings::new(args.memory.unwrap_or(Memory::DEFAULT).bytes());
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     settings.delimiter = if args.null { 0 } else { b'\n' };
     let names: Vec<_> = first.iter().chain(&others).map(ToString::to_string).collect();

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use petal_interop::{CascadeOptions, Foreign, Format, KeyForm};
-use petal_lines::{LEAST_MEMORY, LineFilterMut as _, Listed, Settings, Source, fill};
+use petal_lines::{Cap, LEAST_MEMORY, LineFilterMut as _, Listed, Recipe, Settings, Source, fill};
 
-use super::{known, make};
+use super::{known, refused_by};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::foreign_file::{self, AnyFile, ForeignFilter};
@@ -46,6 +46,11 @@ pub(super) fn examine(args: &BuildArgs, format: Format) -> Result<()> {
     Ok(())
 }
 
+/// How large the filter may be.
+fn cap(args: &BuildArgs) -> u64 {
+    args.memory.unwrap_or(Cap::DEFAULT).bytes()
+}
+
 /// Mozilla's cascade of all lines, and of the lines of `others` that it is never to say yes to.
 pub(super) fn cascade(
     args: &BuildArgs,
@@ -61,7 +66,7 @@ pub(super) fn cascade(
     let others = Listed::read(settings, &[Source::from_arg(others)], room, EACH)?;
     let defaults = CascadeOptions::default();
     let rate = args.fpr.unwrap_or(defaults.rate);
-    let options = CascadeOptions { rate, limit: make::cap(args), ..defaults };
+    let options = CascadeOptions { rate, limit: cap(args), ..defaults };
     Ok(ForeignFilter(petal_interop::cascade(members.iter(), others.iter(), &options)?))
 }
 
@@ -73,7 +78,7 @@ pub(super) fn build(
     inputs: &[Source],
     keys: u64,
 ) -> Result<ForeignFilter<Vec<u8>>> {
-    let (rate, cap) = (args.fpr.unwrap_or(make::RATE), make::cap(args));
+    let (rate, cap) = (args.fpr.unwrap_or(Recipe::RATE), cap(args));
     let filter = Foreign::with_limit(format, keys, rate, cap).map_err(|error| {
         if !error.is_too_large() {
             return error.into();
@@ -88,14 +93,6 @@ pub(super) fn build(
     let mut filter = ForeignFilter(filter).with_keys(args.form)?;
     fill(settings, &mut filter, inputs, cap).map_err(refused_by(&args.output))?;
     Ok(filter)
-}
-
-/// A filter that refused a line is named.
-fn refused_by(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
-    |error| match error.is_of_filter() {
-        true => Failure::Plain(format!("{}: {error}", path.display())),
-        false => error.into(),
-    }
 }
 
 /// Writes a filter that was made or changed.

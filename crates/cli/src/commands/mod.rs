@@ -11,7 +11,6 @@ mod foreign_info;
 mod freeze;
 mod info;
 mod known;
-mod make;
 mod merge;
 mod pages;
 mod plan;
@@ -25,10 +24,10 @@ mod verify;
 use std::io::Write as _;
 use std::path::Path;
 
-use petal::Kernel;
+use petal::{AnyFilter, Kernel};
 use petal_lines::{Settings, Source};
 
-use crate::args::{Command, Engine, Petal};
+use crate::args::{Clock, Command, Engine, Petal};
 use crate::exit::{Failure, Outcome, Result};
 use crate::progress::Teller;
 
@@ -104,6 +103,21 @@ fn refuse_stdin_twice(sources: &[Source]) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// A filter that refused a line, or takes no more of them, is named.
+fn refused_by(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
+    |error| match error.is_of_filter() || error.is_full() {
+        true => Failure::Plain(format!("{}: {error}", path.display())),
+        false => error.into(),
+    }
+}
+
+/// Tells a filter that forgets by the clock what time it is.
+fn advance(filter: &mut AnyFilter, clock: &Clock) {
+    if let AnyFilter::Windowed(filter) = filter {
+        filter.advance_to(clock.now());
+    }
 }
 
 /// Whether lines will go to standard output.

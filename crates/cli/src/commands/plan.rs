@@ -4,9 +4,10 @@ use petal::{
     AnyFilter, ClassicShape, QuotientFilter, ScalableBloomFilter, Shape, WideBloomFilter,
     WindowedBloomFilter,
 };
+use petal_lines::Recipe;
 use serde_json::{Value, json};
 
-use super::{make, print};
+use super::print;
 use crate::args::{Kind, Memory, PlanArgs};
 use crate::exit::{Failure, Outcome, Result};
 use crate::text;
@@ -115,7 +116,7 @@ fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
         Kind::Counting | Kind::CountingClassic => {
             let of = if kind == Kind::Counting { blocked } else { classic };
             let plain = of(&Asked { memory: None, ..*asked })?;
-            let width = make::WIDTH;
+            let width = Recipe::WIDTH;
             Plan {
                 kind: name,
                 layout: format!("counters of {width} bits"),
@@ -125,7 +126,7 @@ fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
             }
         }
         Kind::Static => {
-            if rate < make::LEAST_STATIC {
+            if rate < Recipe::LEAST_STATIC {
                 return Err(trouble("its lowest rate is 2.5e-10; give that with -p"));
             }
             let bits = (keys as f64 * -rate.log2() * STATIC_OVERHEAD) as u64;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BloomFilter, Membership, Shape, WindowedBloomFilter};
-use petal_lines::{Ledger, Memory, Settings, Source, seen};
+use petal_lines::{Ledger, METADATA, Memory, Recipe, Settings, Source, explain_full, seen};
 
-use super::{build, make, print, settings};
+use super::{build, print, refused_by, settings};
 use crate::args::SeenArgs;
 use crate::exit::{Failure, Outcome, Result, cannot_write, words};
 use crate::lock::{self, beside};
@@ -39,8 +39,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         keeper.save(memory).map_err(|failure| io::Error::other(failure.to_string()))
     });
     teller.finish();
-    let full = |error| build::full(error, &keeper.path, memory.filter.face());
-    let novel = novel.map_err(full)?;
+    let novel = novel.map_err(|error| explain_full(error, memory.filter.face()));
+    let novel = novel.map_err(refused_by(&keeper.path))?;
     if args.count {
         print(&format!("{}\n", novel.new))?;
     }
@@ -101,9 +101,9 @@ impl Keeper {
         })?;
         let filter = first(args, keys, settings)?;
         let ledger = args.exact.then(Ledger::new).transpose()?;
-        build::METADATA.clone_into(&mut self.metadata);
+        METADATA.clone_into(&mut self.metadata);
         if let Some(ledger) = &ledger {
-            self.metadata = marked(build::METADATA, ledger.pair());
+            self.metadata = marked(METADATA, ledger.pair());
         }
         self.fresh = true;
         Ok(Memory { filter, ledger, clock: clock(args) })
@@ -211,7 +211,7 @@ impl Keeper {
 
 /// The filter of a first run, empty.
 fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
-    let (rate, room) = (args.fpr.unwrap_or(make::RATE), settings.room_for_filter()?);
+    let (rate, room) = (args.fpr.unwrap_or(Recipe::RATE), settings.room_for_filter()?);
     let fits = |needed: u64| match needed <= room {
         true => Ok(()),
         false => Err(Failure::Plain(format!(
@@ -288,8 +288,8 @@ mod tests {
 
     #[test]
     fn the_mark_is_read_back() {
-        assert_eq!(pair(&marked(build::METADATA, 0xabc)), Some(0xabc));
-        for other in [build::METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
+        assert_eq!(pair(&marked(METADATA, 0xabc)), Some(0xabc));
+        for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
             assert_eq!(pair(other), None, "{other}");
         }
     }

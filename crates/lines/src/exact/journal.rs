@@ -25,13 +25,14 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::State;
-use crate::error::{Error, Result, readable_size};
+use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
 use crate::judge::Verb;
 use crate::lock::Lock;
 use crate::marks::{Listed, Spans};
 use crate::plan::Plan;
+use crate::readable::readable_size;
 use crate::report::Report;
 use crate::resolve::Digits;
 use crate::spill::{Chain, Scratchpad, Stream, write_out};

@@ -100,7 +100,7 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
     {
         format!("its {name} data ends in the middle: the file was cut short; get it anew")
     } else if text.contains("too much memory") {
-        let most = crate::error::readable_size(1 << most_window(memory));
+        let most = crate::readable::readable_size(1 << most_window(memory));
         format!(
             "its zstd window is larger than {most}, the most that an eighth of the memory cap \
              takes; raise -m, or decompress it first"

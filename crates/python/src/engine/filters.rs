@@ -1,37 +1,66 @@
 //! Filters filled from the lines of files, and asked with them.
 
-use std::num::NonZeroUsize;
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use petal::{Answers, AnyFilter, FilterCascade, FilterType, StaticFilter};
+use petal::{Answers, FilterType};
 use petal_lines::{
-    BadLine, Check, Exceptions, LEAST_MEMORY, LineFilter, LineHash, Settings, Source, check,
-    count_lines, fill, hashes, readable_size,
+    BadLine, Check, Exceptions, LEAST_MEMORY, LineFilter, LineHash, METADATA, Recipe, Settings,
+    Source, check, readable_size,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::job::{Phase, Teller, run};
-use super::make::Asked;
 use super::output::Target;
-use super::{Done, Told, sources};
+use super::{Done, Memory, Told, sources};
 use crate::error::{Kind, Raise, cannot_write};
 use crate::filter::Filter;
 use crate::held::{Held, Keyer};
 
-/// What filters built from lines say of themselves, as the program has it. No time and no names:
-/// the same lines give the same file.
-pub(crate) const METADATA: &str = concat!(
-    r#"{"producer":"petal "#,
-    env!("CARGO_PKG_VERSION"),
-    r#"","keys":"lines as bytes, without their delimiter"}"#
-);
+/// What filter is asked for, in Python's words.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct Asked {
+    r#type: String,
+    capacity: Option<u64>,
+    rate: Option<f64>,
+    memory: Option<Memory>,
+    seed: u64,
+    width: Option<u32>,
+    max_capacity: Option<u64>,
+    window: Option<u64>,
+    last: Option<u64>,
+    now: u64,
+}
 
-/// Parts that a window is planned in: one generation less than there are.
-const PARTS: u64 = 3;
+impl Asked {
+    /// As the engine takes it.
+    fn recipe(&self, not_in: Vec<Source>) -> PyResult<Recipe> {
+        let all = FilterType::ALL;
+        let kind = all.into_iter().find(|kind| kind.name() == self.r#type).ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|kind| kind.name()).collect();
+            let names = names.join(", ");
+            PyValueError::new_err(format!("type=: no type {:?}; one of {names}", self.r#type))
+        })?;
+        Ok(Recipe {
+            kind: Some(kind),
+            keys: self.capacity,
+            rate: self.rate,
+            memory: self.memory.as_ref().map(Memory::bytes).transpose()?,
+            width: self.width,
+            max_keys: self.max_capacity,
+            window: self.window,
+            last: self.last,
+            now: self.now,
+            not_in,
+            seed: self.seed,
+            ..Recipe::default()
+        })
+    }
+}
 
 /// Makes a filter file of all lines of paths.
 #[pyfunction]
@@ -44,27 +73,19 @@ pub(super) fn build_job(
     asked: Asked,
     told: Told,
 ) -> PyResult<Done> {
-    let kind = asked.kind()?;
-    if not_in.is_empty() == (kind == FilterType::Cascade) {
-        let words =
-            "not_in=: a cascade, and no other type, is told the lines that it must not hold";
-        return Err(PyValueError::new_err(words));
-    }
+    let (inputs, recipe) = (sources(inputs), asked.recipe(sources(not_in))?);
+    recipe.kind().map_err(Raise::raise)?;
     let settings = told.settings_for_reading()?;
-    let (inputs, not_in) = (sources(inputs), sources(not_in));
     let mut files = Vec::new();
     let target = Target::of(Some(out), "out", &mut files)?.unwrap_or(Target::Nowhere);
     let begun = Instant::now();
     let built = run(py, told.progress, files, |teller| {
         let settings = Settings { progress: teller, ..settings };
-        let all: Vec<_> = inputs.iter().chain(&not_in).cloned().collect();
+        let all = [&inputs[..], &recipe.not_in].concat();
         let mut output = target.open(&all, teller)?;
-        let (filter, lines) = match kind.is_fixed() {
-            true => at_once(&asked, kind, &settings, &inputs, &not_in)?,
-            false => filled(&asked, kind, &settings, &inputs)?,
-        };
+        let made = recipe.make(&settings, &inputs).map_err(Raise::raise)?;
         if let Some(writer) = output.writer() {
-            filter.write_to(writer, METADATA).map_err(|error| {
+            made.filter.write_to(writer, METADATA).map_err(|error| {
                 let source = std::error::Error::source(&error).and_then(|e| e.downcast_ref());
                 match source {
                     Some(source) => cannot_write("out=".as_ref(), source),
@@ -73,78 +94,10 @@ pub(super) fn build_job(
             })?;
         }
         output.finish()?;
-        // Lines are counted first where nothing tells how many to plan for.
-        let counted = !kind.is_fixed() && asked.keys(kind).is_none();
-        let kept = filter.face().inserted();
-        Ok((Work { lines, kept, passes: 1 + u64::from(counted) }, teller.phases()))
+        let kept = made.filter.face().inserted();
+        Ok((Work { lines: made.lines, kept, passes: made.passes }, teller.phases()))
     })?;
     numbers(py, "build", built, begun).map(|fields| (fields, None))
-}
-
-/// A filter that takes line after line, and how many there were.
-fn filled(
-    asked: &Asked,
-    kind: FilterType,
-    settings: &Settings<'_>,
-    inputs: &[Source],
-) -> PyResult<(AnyFilter, u64)> {
-    let keys = match asked.keys(kind) {
-        Some(keys) => keys,
-        None => {
-            let lines = count_lines(settings, inputs).map_err(Raise::raise)?.ok_or_else(|| {
-                PyValueError::new_err(
-                    "capacity=: an input that can be read only once cannot be counted first; say \
-                     how many lines to plan for",
-                )
-            })?;
-            // All of them come at once, and that may be no more than a part of the window.
-            let parts = if kind == FilterType::Windowed { PARTS } else { 1 };
-            lines.max(1).saturating_mul(parts)
-        }
-    };
-    let mut filter = asked.filter(kind, keys)?;
-    let face = filter.face_mut().map_err(Raise::raise)?;
-    let filled =
-        fill(settings, face, inputs, asked.cap()?).map_err(|error| match error.is_full() {
-            true => Kind::Full.with(format_args!(
-                "the filter is full at {} keys, planned for {keys}; raise capacity=, or give \
-             max_capacity= to one of type quotient",
-                filter.face().inserted()
-            )),
-            false => error.raise(),
-        })?;
-    Ok((filter, filled.lines))
-}
-
-/// A filter that is made once of all lines, and how many there were.
-fn at_once(
-    asked: &Asked,
-    kind: FilterType,
-    settings: &Settings<'_>,
-    inputs: &[Source],
-    not_in: &[Source],
-) -> PyResult<(AnyFilter, u64)> {
-    let (hash, rate) = (asked.hash(kind), asked.rate());
-    let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
-    let members = hashes(settings, &hash, inputs, 0).map_err(Raise::raise)?;
-    let lines = members.len() as u64;
-    let built = if kind == FilterType::Static {
-        let builder = StaticFilter::builder().hash(hash).rate(rate).threads(threads);
-        builder.from_hashes(members).map(AnyFilter::from)
-    } else {
-        let others = hashes(settings, &hash, not_in, lines).map_err(Raise::raise)?;
-        let builder = FilterCascade::builder(rate).hash(hash).threads(threads);
-        builder.from_hashes(members, others).map(AnyFilter::from)
-    };
-    let filter = built.map_err(|error| match error.contradictions().len() {
-        0 => error.raise(),
-        both => PyValueError::new_err(format!(
-            "not_in=: {both} of its lines are in the inputs too; take them out of one of both \
-             (petal.common finds them)"
-        )),
-    })?;
-    asked.refuse_above(asked.cap()?, filter.face().size_bytes(), filter.face().inserted())?;
-    Ok((filter, lines))
 }
 
 /// What to ask.

@@ -2,14 +2,13 @@
 //!
 //! `python/petal/_files.py` is the face of this room; here are the functions that it calls, with
 //! plain data. [`job`] does the work in a thread of its own while the calling one listens,
-//! [`output`] is where lines go, [`make`] which filter to make.
+//! [`output`] is where lines go.
 //!
 //! Means what the program `petal` means by the same words, and gives the same bytes. A path is a
 //! path, `-` too: who wants standard input says `/dev/stdin`.
 
 mod filters;
 pub(crate) mod job;
-mod make;
 mod output;
 mod sets;
 
@@ -19,8 +18,6 @@ use std::path::PathBuf;
 use petal_lines::{Cap, LEAST_MEMORY, Settings, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-
-pub(crate) use filters::METADATA;
 
 /// What every job is told.
 #[derive(FromPyObject)]
@@ -53,13 +50,10 @@ impl Memory {
     }
 }
 
-/// Of the memory there is, what a job takes that is told nothing: as of the program.
-const SHARE: Cap = Cap::Percent(50.0);
-
 impl Told {
     /// As the engine takes it.
     fn settings(&self) -> PyResult<Settings<'static>> {
-        let cap = self.memory.as_ref().map_or_else(|| Ok(SHARE.bytes()), Memory::bytes)?;
+        let cap = self.memory.as_ref().map_or_else(|| Ok(Cap::DEFAULT.bytes()), Memory::bytes)?;
         let mut settings = Settings::new(cap);
         if let Some(jobs) = self.jobs {
             settings.jobs = jobs;
@@ -82,7 +76,7 @@ impl Told {
     /// The same where the cap is on the filter alone, and work takes what it takes.
     fn settings_for_reading(&self) -> PyResult<Settings<'static>> {
         let mut settings = self.settings()?;
-        settings.memory = SHARE.bytes().max(LEAST_MEMORY);
+        settings.memory = Cap::DEFAULT.bytes().max(LEAST_MEMORY);
         Ok(settings)
     }
 }
