@@ -165,6 +165,7 @@ pub(super) const HOUSES: &[House] = &[
         rooms: &[
             Room { name: "error", uses: &[] },
             Room { name: "progress", uses: &[] },
+            Room { name: "aside", uses: &[] },
             Room { name: "vector", uses: &[] },
             Room { name: "fingerprint", uses: &["vector"] },
             Room { name: "cap", uses: &[] },
@@ -179,7 +180,7 @@ pub(super) const HOUSES: &[House] = &[
                 uses: &["budget", "chunks", "fingerprint", "input", "line_filter", "vector"],
             },
             Room { name: "report", uses: &["pass"] },
-            Room { name: "sections", uses: &[] },
+            Room { name: "sections", uses: &["aside"] },
             Room { name: "spill", uses: &["input", "sections"] },
             Room { name: "marks", uses: &["input", "spill"] },
             Room { name: "judge", uses: &["fingerprint", "table"] },
@@ -193,6 +194,7 @@ pub(super) const HOUSES: &[House] = &[
             Room {
                 name: "exact",
                 uses: &[
+                    "aside",
                     "budget",
                     "fingerprint",
                     "input",

@@ -1,12 +1,13 @@
 //! `add`: more lines into a filter file.
 
+use petal_lines::aside::behind_links;
 use petal_lines::{Source, fill};
 
 use super::{build, counters, foreign, known, make, refuse_stdin_twice, seen, settings};
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::lock;
-use crate::output::{Output, behind_links};
+use crate::output::Output;
 use crate::progress::Teller;
 use crate::{filter_file, foreign_file};
 
