@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use petal_lines::Lock;
+use petal_lines::aside::{keep_on_signal, remove_on_signal};
 
 use crate::exit::{Failure, Result, cannot_write};
-use crate::output::{keep_on_signal, remove_on_signal};
 
 /// Takes the lock of a file, which need not exist; somebody else's is an error at once.
 pub(crate) fn take(of: &Path) -> Result<Held> {

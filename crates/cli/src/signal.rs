@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::output;
+use petal_lines::aside;
 
 /// Whether the first signal only asks the work to end.
 static GENTLE: AtomicBool = AtomicBool::new(false);
@@ -16,9 +16,10 @@ pub(crate) fn handle() {
         if GENTLE.load(Ordering::Relaxed) && !STOPPED.swap(true, Ordering::Relaxed) {
             return;
         }
-        output::remove_half_written();
+        aside::remove_half_written();
         std::process::exit(130);
     };
+    aside::expect_signals();
     // Without a handler a signal still ends the process; only a named file could stay behind.
     let _ = ctrlc::set_handler(end);
 }

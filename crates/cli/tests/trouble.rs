@@ -368,6 +368,17 @@ fn a_closed_standard_output_or_input_is_no_crash() {
     assert!(!ran.err.contains("panicked"), "{}", ran.err);
 }
 
+/// The names of these are links that lead to nothing by themselves.
+#[test]
+fn an_output_may_be_a_pipe_by_name() {
+    let place = Place::new();
+    place.write("a", "x\ny\nx\n");
+    for words in ["dedup a -o /dev/stdout | cat", "dedup a -o >(cat) | cat"] {
+        let ran = place.sh(&format!("\"$petal\" {words}"));
+        assert_eq!((&ran.out[..], ran.err.as_str()), (&b"x\ny\n"[..], ""), "{words}");
+    }
+}
+
 #[test]
 fn an_existing_output_keeps_permissions_and_link_until_success() {
     let place = Place::new();

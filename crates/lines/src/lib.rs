@@ -32,6 +32,7 @@
 //! leaves through [`Progress`], results as a [`Report`].
 
 mod approx;
+pub mod aside;
 mod budget;
 mod cap;
 mod chunks;

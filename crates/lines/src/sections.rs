@@ -14,20 +14,19 @@
 //! knows that all of these are as they were written. It learns it at the section's end: what was
 //! made of the bytes before counts for nothing if that says no.
 //!
-//! A file is written under another name in its folder and then moved: whoever sees it sees all of
-//! it, and a task that runs twice, even at once, does no harm.
+//! A file appears whole or not at all, so a task that runs twice, even at once, does no harm.
 //!
 //! Cost: each byte is written and read once, and hashed.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::aside::Aside;
 use crate::error::{Error, Result};
 
 /// The most ranges of one input.
@@ -84,50 +83,39 @@ impl Facts {
     }
 }
 
-/// A writer of a file or a whole file that appears under its name when all of it is there.
-pub(crate) struct Aside {
+/// A file that a task writes, of sections or of something else.
+pub(crate) struct TaskFile {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<Aside>,
 }
 
-impl Aside {
+impl TaskFile {
     pub(crate) fn new(path: &Path) -> Result<Self> {
-        let dir = match path.parent() {
-            Some(dir) if dir != Path::new("") => dir,
-            _ => Path::new("."),
-        };
-        let mut builder = tempfile::Builder::new();
-        // As any new file: other workers may be other users.
-        let builder = builder.prefix(".petal-").permissions(Permissions::from_mode(0o666));
-        let file = builder.tempfile_in(dir).map_err(|e| Error::work_io(path, "made", &e))?;
+        let file = Aside::beside(path).map_err(|e| Error::work_io(path, "made", &e))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 18, file) })
     }
 
-    /// Moves it into its place; how many bytes it has. For what the job itself reads: that has
+    /// Puts it into its place; how many bytes it has. For what the job itself reads: that has
     /// checksums, so bytes that the storage lost are an error there.
     pub(crate) fn finish(self) -> Result<u64> {
-        self.place(false)
+        self.place(Aside::finish_unsynced)
     }
 
-    /// The same for what stays when the job has ended: whatever the storage has to say against
-    /// its bytes it says before the file has its name.
+    /// The same for what stays when the job has ended.
     pub(crate) fn finish_for_good(self) -> Result<u64> {
-        self.place(true)
+        self.place(Aside::finish)
     }
 
-    fn place(self, stays: bool) -> Result<u64> {
+    fn place(self, finish: impl FnOnce(Aside) -> io::Result<()>) -> Result<u64> {
         let failed = |e: &io::Error| Error::work_io(&self.path, "written", e);
-        let file = self.file.into_inner().map_err(|e| failed(e.error()))?;
-        if stays {
-            file.as_file().sync_all().map_err(|e| failed(&e))?;
-        }
-        let bytes = file.as_file().metadata().map_err(|e| failed(&e))?.len();
-        file.persist(&self.path).map_err(|e| failed(&e.error))?;
+        let mut file = self.file.into_inner().map_err(|e| failed(e.error()))?;
+        let bytes = file.file().metadata().map_err(|e| failed(&e))?.len();
+        finish(file).map_err(|e| failed(&e))?;
         Ok(bytes)
     }
 }
 
-impl io::Write for Aside {
+impl io::Write for TaskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -139,7 +127,7 @@ impl io::Write for Aside {
 
 /// Writes a file of sections.
 pub(crate) struct Writer {
-    out: Aside,
+    out: TaskFile,
     head: [u8; HEAD as usize],
     at: u64,
     index: Vec<[u64; 3]>,
@@ -151,7 +139,7 @@ impl Writer {
         head[..8].copy_from_slice(BEGIN);
         head[8..12].copy_from_slice(&VERSION.to_le_bytes());
         head[12..].copy_from_slice(&(kind as u32).to_le_bytes());
-        let mut writer = Self { out: Aside::new(path)?, head, at: 0, index: Vec::new() };
+        let mut writer = Self { out: TaskFile::new(path)?, head, at: 0, index: Vec::new() };
         writer.write(&head)?;
         Ok(writer)
     }

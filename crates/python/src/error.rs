@@ -251,11 +251,8 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> PyErr {
     of_system(error, Some(path), words)
 }
 
-/// An error of the system in its own words: without Rust's `(os error N)`, and without the name
-/// of a file aside, which tells nobody anything.
+/// An error of the system in its own words: without Rust's `(os error N)`.
 pub(crate) fn plain(error: &io::Error) -> String {
-    let within = error.get_ref().and_then(|error| error.source());
-    let error = within.and_then(|error| error.downcast_ref()).unwrap_or(error);
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

@@ -3,7 +3,7 @@
 //!
 //! Rooms: `error` (exceptions), `key` (what can be a key), `held` (a filter of any type,
 //! in memory, in a mapped file, or another program's), `shared` (it behind a lock), `arrow` and `batch` (many keys at
-//! once), `filter` (the classes), `open` and `save` (filter files), `engine` (files of
+//! once), `filter` (the classes), `open` (filter files), `engine` (files of
 //! lines), `ranges` and `prints` (what the workers of a cluster do, with files and with
 //! tables). `python/petal` has what is written in Python.
 //!
@@ -21,7 +21,6 @@ mod key;
 mod open;
 mod prints;
 mod ranges;
-mod save;
 mod shared;
 
 use pyo3::prelude::*;

@@ -1,5 +1,6 @@
 //! `add`: more lines into a filter file.
 
+use petal_lines::aside::behind_links;
 use petal_lines::{Source, explain_full, fill};
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
 use crate::args::AddArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::lock;
-use crate::output::{Output, behind_links};
+use crate::output::Output;
 use crate::progress::Teller;
 use crate::{filter_file, foreign_file};
 

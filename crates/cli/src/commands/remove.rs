@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use petal::{Answers, AnyFilter};
+use petal_lines::aside::behind_links;
 use petal_lines::{Source, remove};
 
 use super::{counters, settings};
 use crate::args::RemoveArgs;
 use crate::exit::{Failure, Outcome, Result};
 use crate::lock;
-use crate::output::{Output, behind_links};
+use crate::output::Output;
 use crate::progress::Teller;
 use crate::{filter_file, text};
 

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BloomFilter, Membership, Shape, WindowedBloomFilter};
+use petal_lines::aside::behind_links;
 use petal_lines::{Ledger, METADATA, Memory, Recipe, Settings, Source, explain_full, seen};
 
 use super::{build, print, refused_by, settings};
 use crate::args::SeenArgs;
 use crate::exit::{Failure, Outcome, Result, cannot_write, words};
 use crate::lock::{self, beside};
-use crate::output::{Output, behind_links};
+use crate::output::Output;
 use crate::progress::Teller;
 use crate::{filter_file, signal, text};
 

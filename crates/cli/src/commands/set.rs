@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use petal_lines::aside::real;
 use petal_lines::{Mode, Report, SetJob, Settings, Sinks, Source, Verb, forget_work};
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use super::{print, prints, settings};
 use crate::args::{Answer, DedupArgs, Engine, SetArgs};
 use crate::exit::{Failure, Outcome, Result, cannot_write};
 use crate::memory;
-use crate::output::{Output, real};
+use crate::output::Output;
 use crate::progress::Teller;
 use crate::text;
 

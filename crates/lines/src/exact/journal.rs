@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::State;
+use crate::aside::{Aside, is_aside};
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
@@ -44,8 +45,6 @@ const JOURNAL: &str = "petal.journal";
 const RECORDS: &str = "petal.records";
 const FILTER: &str = "petal.filter-";
 const LOCK: &str = "petal.lock";
-/// What a file is called that is not in its place yet.
-const ASIDE: &str = ".new";
 
 /// A folder with a job's journal.
 pub(crate) struct Journal {
@@ -343,19 +342,16 @@ impl Journal {
         Ok(read.map_err(|e| failed(&e))?.0)
     }
 
-    /// Writes a file aside and moves it into place, durably.
+    /// Writes a file, for its owner alone.
     fn replace(
         &self,
         name: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let aside = self.dir.join(format!("{name}{ASIDE}"));
-        let mut file = secret(&aside)?;
-        file.set_len(0)?;
-        write(&mut file)?;
-        file.sync_all()?;
-        fs::rename(&aside, self.dir.join(name))?;
-        File::open(&self.dir)?.sync_all()
+        let mut aside = Aside::beside(&self.dir.join(name))?;
+        aside.file().set_permissions(owners())?;
+        write(aside.file())?;
+        aside.finish()
     }
 }
 
@@ -370,8 +366,7 @@ fn foreign(dir: &Path) -> io::Result<bool> {
 }
 
 fn is_ours(name: &str) -> bool {
-    let name = name.strip_suffix(ASIDE).unwrap_or(name);
-    matches!(name, JOURNAL | RECORDS | LOCK) || name.starts_with(FILTER)
+    matches!(name, JOURNAL | RECORDS | LOCK) || name.starts_with(FILTER) || is_aside(name)
 }
 
 /// Removes what an exact job has kept in its work directory, and the directory if nothing else is
@@ -399,6 +394,11 @@ fn secret(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let file =
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.set_permissions(owners())?;
     Ok(file)
+}
+
+/// The owner alone may read and write.
+fn owners() -> Permissions {
+    Permissions::from_mode(0o600)
 }

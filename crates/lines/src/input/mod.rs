@@ -21,6 +21,7 @@ mod temp;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,20 @@ impl Source {
     pub fn from_arg(arg: impl Into<PathBuf>) -> Self {
         let path = arg.into();
         if path == Path::new("-") { Self::Stdin } else { Self::Path(path) }
+    }
+
+    /// Whether it is this file, by whatever name: an output that is also an input would be gone
+    /// before it is read.
+    #[must_use]
+    pub fn is(&self, file: &Metadata) -> bool {
+        let own = match self {
+            Self::Path(path) => std::fs::metadata(path),
+            Self::Stdin => {
+                let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+                stdin.and_then(|stdin| stdin.metadata())
+            }
+        };
+        own.is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
     }
 }
 

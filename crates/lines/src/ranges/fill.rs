@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::input::Temp;
 use crate::pass::{Batch, Flow, Scratch};
-use crate::sections::{Aside, Kind, Sections};
+use crate::sections::{Kind, Sections, TaskFile};
 use crate::spill::{Scratchpad, Stream};
 use crate::steps::Keys;
 
@@ -251,8 +251,8 @@ pub(super) fn write(filter: &BloomFilter, path: &Path) -> Result<u64> {
     put(filter, "", path)?.finish()
 }
 
-fn put(filter: &BloomFilter, metadata: &str, path: &Path) -> Result<Aside> {
-    let mut out = Aside::new(path)?;
+fn put(filter: &BloomFilter, metadata: &str, path: &Path) -> Result<TaskFile> {
+    let mut out = TaskFile::new(path)?;
     filter.write_to(&mut out, metadata).map_err(|e| Error::work(path, e.to_string()))?;
     Ok(out)
 }

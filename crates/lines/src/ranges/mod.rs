@@ -37,7 +37,7 @@
 //! keys that everybody knows ([`JobKeys::public`]), put into a file by [`Task::publish`].
 //!
 //! Each function is pure: what it writes depends on its arguments, its settings and the files it
-//! reads. It writes one file, under another name, and moves it into its place; so a function may
+//! reads. It writes one file, which appears whole or not at all; so a function may
 //! run twice, even at once. Files are the same on every machine; one that is cut, damaged or of
 //! another job is an error. Inputs must not change while a job lasts: a range carries the
 //! length of its file and when that was changed, and whoever opens it compares them.

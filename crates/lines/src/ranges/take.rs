@@ -10,7 +10,7 @@ use crate::filters::{Check, Checked, check_inputs};
 use crate::input::{Input, Temp};
 use crate::marks::{Listed, Marks, Spans};
 use crate::print::{Printer, Sinks, print_marked};
-use crate::sections::{Aside, Facts, Kind, Sections};
+use crate::sections::{Facts, Kind, Sections, TaskFile};
 use crate::spill::{Scratchpad, Stream};
 
 /// What was taken from a range.
@@ -80,7 +80,7 @@ impl Task<'_> {
     /// # Errors
     /// As `take`, or if the file cannot be written.
     pub fn take_to(&self, range: &Range, answers: &[PathBuf], out: &Path) -> Result<Taken> {
-        let mut file = Aside::new(out)?;
+        let mut file = TaskFile::new(out)?;
         let taken = self.take(range, answers, Sinks::to(&mut file))?;
         Ok(Taken { written: file.finish_for_good()?, ..taken })
     }
@@ -100,11 +100,11 @@ impl Task<'_> {
     ) -> Result<Checked> {
         let (budget, inputs) = self.open(std::slice::from_ref(range))?;
         self.room_beside(&[filter], &budget)?;
-        let mut file = out.map(Aside::new).transpose()?;
+        let mut file = out.map(TaskFile::new).transpose()?;
         let asked = Check { invert, ..Check::default() };
         let sink = file.as_mut().map(|file| file as &mut (dyn std::io::Write + Send));
         let checked = check_inputs(self.settings, budget, filter, &inputs, asked, sink)?;
-        file.map(Aside::finish_for_good).transpose()?;
+        file.map(TaskFile::finish_for_good).transpose()?;
         Ok(checked)
     }
 

@@ -1,25 +1,21 @@
 //! Where lines go: a file that appears whole or not at all, a nameless file, a file object.
 //!
-//! A file is written aside in the same directory under a name of its own, synced, and moved into
-//! place. Whatever raises removes it; a kill may leave it behind. What cannot be replaced, like a
-//! device or a FIFO, is written to as it is.
+//! What cannot be replaced, like a device or a FIFO, is written to as it is.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{
-    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use petal_lines::aside::{Aside, real};
 use petal_lines::{Progress as _, Source};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
 
 use super::job::{Sink, Teller};
 use crate::error::{Kind, cannot_write, plain};
@@ -87,53 +83,36 @@ pub(super) fn refuse_twice(one: &Target, other: &Target) -> PyResult<()> {
     }
 }
 
-/// A path without links, of a file that need not be there.
-fn real(path: &Path) -> PathBuf {
-    let whole = fs::canonicalize(path).ok();
-    let beside = || Some(fs::canonicalize(dir_of(path)).ok()?.join(path.file_name()?));
-    whole.or_else(beside).unwrap_or_else(|| path.to_owned())
-}
-
 /// Where lines go.
 pub(super) enum Output {
     Nowhere,
     Nameless(File),
     /// Not to be replaced.
     Direct(File),
-    /// To be moved to this path.
-    Aside(NamedTempFile, PathBuf),
+    /// By the name that it was given.
+    Aside(Aside, PathBuf),
     Object(Sink),
 }
 
 fn open_file(path: PathBuf, inputs: &[Source], teller: &Teller) -> PyResult<Output> {
     let failed = |error: io::Error| cannot_write(&path, &error);
-    // Through links, so that the file and not the link is replaced.
-    let target = real(&path);
-    let mut chosen = None;
-    if let Ok(data) = fs::metadata(&target) {
+    if let Ok(data) = fs::metadata(&path) {
         if data.is_dir() {
             let path = path.display();
             return Err(Kind::Input.with(format_args!("{path}: is a directory, expected a file")));
         }
         if data.file_type().is_fifo() {
-            return open_fifo(&target, teller).map(Output::Direct).map_err(failed);
+            return open_fifo(&path, teller).map(Output::Direct).map_err(failed);
         }
         // As opening it would: a file one may not write is not replaced.
-        let file = File::options().append(true).open(&target).map_err(failed)?;
+        let file = File::options().append(true).open(&path).map_err(failed)?;
         if !data.is_file() {
             return Ok(Output::Direct(file));
         }
         refuse_input(&path, &data, inputs)?;
-        chosen = Some(data.permissions());
     }
-    let mut aside = tempfile::Builder::new();
-    let aside = aside.prefix(".petal-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
-    let file = aside.tempfile_in(dir_of(&target)).map_err(failed)?;
-    if let Some(permissions) = chosen {
-        // It takes the place of a file with permissions somebody chose.
-        file.as_file().set_permissions(permissions).map_err(failed)?;
-    }
-    Ok(Output::Aside(file, target))
+    let aside = Aside::beside(&path).map_err(failed)?;
+    Ok(Output::Aside(aside, path))
 }
 
 /// Opens a FIFO when somebody reads it, or never if the job is cancelled before.
@@ -158,18 +137,11 @@ fn open_fifo(path: &Path, teller: &Teller) -> io::Result<File> {
 }
 
 fn refuse_input(path: &Path, data: &fs::Metadata, inputs: &[Source]) -> PyResult<()> {
-    for input in inputs {
-        let Source::Path(name) = input else { continue };
-        let same = fs::metadata(name)
-            .is_ok_and(|same| (same.dev(), same.ino()) == (data.dev(), data.ino()));
-        if same {
-            let path = path.display();
-            return Err(PyValueError::new_err(format!(
-                "{path}: is the same file as the input {input}; write to another file"
-            )));
-        }
-    }
-    Ok(())
+    let Some(input) = inputs.iter().find(|input| input.is(data)) else { return Ok(()) };
+    let path = path.display();
+    Err(PyValueError::new_err(format!(
+        "{path}: is the same file as the input {input}; write to another file"
+    )))
 }
 
 impl Output {
@@ -178,7 +150,7 @@ impl Output {
         match self {
             Self::Nowhere => None,
             Self::Nameless(file) | Self::Direct(file) => Some(file),
-            Self::Aside(file, _) => Some(file.as_file_mut()),
+            Self::Aside(aside, _) => Some(aside.file()),
             Self::Object(sink) => Some(sink),
         }
     }
@@ -189,17 +161,9 @@ impl Output {
         match self {
             Self::Nowhere | Self::Direct(_) | Self::Object(_) => Ok(None),
             Self::Nameless(file) => Ok(Some(file.into())),
-            Self::Aside(file, path) => {
-                let synced = file.as_file().sync_all();
-                let moved = synced.and_then(|()| file.persist(&path).map_err(|e| e.error));
-                // The new name is durable when its directory is.
-                let named = moved.and_then(|_| File::open(dir_of(&path))?.sync_all());
-                named.map(|()| None).map_err(|error| cannot_write(&path, &error))
+            Self::Aside(aside, path) => {
+                aside.finish().map(|()| None).map_err(|error| cannot_write(&path, &error))
             }
         }
     }
-}
-
-fn dir_of(path: &Path) -> &Path {
-    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,10 +1,13 @@
-//! Filter files as objects: what Python calls to open, read and unpickle them.
+//! Filter files as objects: what Python calls to open, read and unpickle them; and saving them.
 
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
+use petal_lines::aside::Aside;
 use pyo3::prelude::*;
 
 use super::object;
+use crate::error::{Kind, cannot_write};
 
 /// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
 ///
@@ -37,6 +40,24 @@ pub(super) fn from_bytes(
     keys: &str,
 ) -> PyResult<Py<PyAny>> {
     object(py, crate::open::from_bytes(py, data, format, keys)?)
+}
+
+/// Writes a file, which appears whole or not at all.
+///
+/// # Errors
+/// `InputError` with the path if anything fails, or what `fill` says; the old file stays then.
+pub(super) fn save(path: &Path, fill: impl FnOnce(&mut dyn Write) -> PyResult<()>) -> PyResult<()> {
+    let failed = |error: io::Error| cannot_write(path, &error);
+    if path.is_dir() {
+        return Err(Kind::Input.with(format_args!(
+            "{}: is a directory, expected the name of a file",
+            path.display()
+        )));
+    }
+    let mut out = BufWriter::with_capacity(1 << 20, Aside::beside(path).map_err(failed)?);
+    fill(&mut out)?;
+    let aside = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    aside.finish().map_err(failed)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -27,7 +27,6 @@ use crate::batch;
 use crate::error::Kind;
 use crate::held::{Held, Place};
 use crate::key::with_key;
-use crate::save::save;
 pub(crate) use crate::shared::Filter;
 
 #[pymethods]
@@ -241,7 +240,7 @@ impl Filter {
     /// Writes it to a file, which appears whole or not at all: written aside, made durable, moved
     /// into place. Whoever changes the filter meanwhile waits.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| save(&path, |out| self.read_detached()?.write_to(out)))
+        py.detach(|| files::save(&path, |out| self.read_detached()?.write_to(out)))
     }
 
     /// The bytes of its file.
