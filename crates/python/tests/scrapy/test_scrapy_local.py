@@ -17,7 +17,7 @@ def test_what_was_seen_is_seen(ask):
     assert asked.new(range(2000)) == []
     asked.close()
     assert asked.stat("inserted") == 2000
-    assert asked.stat("capacity") == 1_000_000
+    assert asked.stat("capacity") == 4_000_000
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 PREFIX = "PETAL_DUPEFILTER_"
 NAMES = ("CAPACITY", "RATE", "MEMORY", "GROW", "WINDOW", "EXACT", "PENDING", "REDIS_URL", "KEY")
 
-CAPACITY = 1_000_000
+CAPACITY = 4_000_000
 RATE = 0.0001
 KEY = "{spider}:dupefilter"
 
