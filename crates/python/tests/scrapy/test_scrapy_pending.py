@@ -29,6 +29,9 @@ class Engine:
         if request.dont_filter or not self._asked.filter.request_seen(request):
             self.queue.append(request)
 
+    def has_pending_requests(self):
+        return bool(self.queue)
+
     def next_request(self):
         return self.queue.popleft() if self.queue else None
 
@@ -133,3 +136,82 @@ def test_a_table_that_takes_no_more_is_told_once_and_the_request_is_new(ask, tmp
         assert len(errors(caplog)) == 1 + len(words)
         asked.filter._pending._base.execute("PRAGMA query_only = 0")
         asked.close()
+
+
+def killed(ask, tmp_path, requests):
+    """A run that was killed with so many requests pending."""
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    for at in range(requests):
+        engine.crawl(number(at))
+    asked.kill()
+    return engine.urls()
+
+
+def test_a_run_that_never_got_going_loses_nothing(ask, tmp_path):
+    urls = killed(ask, tmp_path, 10)
+    # Scrapy closes what it opened, but its spider was never opened.
+    ask(JOBDIR=tmp_path).close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == urls
+    asked.close()
+
+
+class FullDisk(Engine):
+    """Its queue takes three requests."""
+
+    def crawl(self, request):
+        if len(self.queue) == 3:
+            raise OSError("the disk is full")
+        super().crawl(request)
+
+
+def test_what_cannot_be_given_back_stays_for_the_next_run(ask, tmp_path, caplog):
+    urls = killed(ask, tmp_path, 10)
+    asked = ask(JOBDIR=tmp_path)
+    engine = FullDisk(asked)
+    assert "OSError: the disk is full): what is not scheduled now stays" in errors(caplog)[0]
+    assert (len(errors(caplog)), asked.stat("pending_errors")) == (1, 1)
+    while engine.scheduler.next_request() is not None:
+        pass
+    # For all that Scrapy knows.
+    asked.close("finished")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == urls[3:]
+    asked.close()
+
+
+def test_a_queue_from_before_that_is_torn_is_told(ask, tmp_path, caplog):
+    asked = ask(JOBDIR=tmp_path)
+
+    class Torn(Engine):
+        def next_request(self):
+            if len(self.queue) == 2:
+                raise ValueError("torn")
+            return super().next_request()
+
+    Torn(asked, [number(at) for at in range(5)])
+    assert "ValueError: torn" in errors(caplog)[0]
+    asked.close("finished")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == [number(at).url for at in range(3)]
+    asked.close()
+
+
+def test_a_request_that_came_to_no_end_is_given_to_the_next_run_that_has_no_other(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    engine.crawl(number(0))
+    # Scrapy's queue did not take it.
+    lost = engine.queue.pop()
+    asked.close("finished")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked, [number(1)]).urls() == [number(1).url]
+    asked.close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    assert engine.urls() == [lost.url]
+    while engine.scheduler.next_request() is not None:
+        pass
+    asked.close("finished")
+    assert kept(tmp_path) == 0

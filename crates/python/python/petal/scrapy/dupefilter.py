@@ -108,7 +108,7 @@ class DupeFilter:
             self._tier.close()
             # Last: what comes before may fail, and then this run counts as killed.
             if self._pending is not None:
-                self._pending.close(finished=reason == "finished")
+                self._pending.close()
         if self._jobdir is not None:
             self._jobdir.close()
 

@@ -5,11 +5,14 @@ lost, while what was seen is not, and the next run holds back all that the queue
 first page and calls itself finished. So what is let through is kept here too, in a table of
 SQLite, until Scrapy is done with it, its callback and items included. After a run that was not
 closed, Scrapy's queue is moved aside and the crawl is given these requests anew. What a queue has
-that no table knows of, such as that of Scrapy's own filter, is taken into the table first.
+that no table knows of, such as that of Scrapy's own filter, is taken into the table first. A run
+that ends as it should marks its end, unless it never had all of its requests: then the mark of the
+run before it stays, and the next one begins as this one did.
 
 Scrapy is done with a request that its scheduler handed out and that is no longer under way in the
 engine, however it ended: fetched, from a cache, refused. A request that never comes to that end
-stays here, and is at worst fetched again.
+stays here, also when the crawl is finished: the next run that finds Scrapy's queue empty is given
+it, and it is at worst fetched again.
 
 Invariants: a request is here before the journal knows it as seen, and is durable here before
 `sync` is back. It leaves after all that its callback asked for is here.
@@ -59,6 +62,8 @@ class Pending:
         # The one that is just given back, which the filter must not hold back.
         self.given_back: Request | None = None
         self._slot: Any = None
+        # Whether this run has all requests of those before it.
+        self._is_going = False
         # What the scheduler handed out and was not seen to be done.
         self._handed_out: set[Request] = set()
         # Requests that came again past the filter, such as retries: done is only the last of them.
@@ -104,6 +109,17 @@ class Pending:
 
     def _opened(self) -> None:
         """The spider is open, and nothing was handed out yet."""
+        # Scrapy logs what a handler of its signals raises, and crawls on.
+        try:
+            self._go()
+        except Exception as error:
+            words = (
+                "Duplicate filter cannot schedule the pending requests of JOBDIR (%s: %s): what is"
+                " not scheduled now stays there for the next run"
+            )
+            self._teller.trouble("pending_errors", words, type(error).__name__, error)
+
+    def _go(self) -> None:
         engine = self._crawler.engine
         # Scrapy below 2.13 calls it `slot`.
         self._slot = getattr(engine, "_slot", None) or getattr(engine, "slot", None)
@@ -112,13 +128,15 @@ class Pending:
         # No signal tells of all requests that are handed out, such as those that a cache answers.
         scheduler.next_request = self._hand_out
         self._base.execute(f"PRAGMA user_version = {_BEGUN}")
-        if self.was_killed:
-            number = self._give_back()
-            words = "The last run was killed: %d requests that it had not done are scheduled anew"
-            self._teller.facts({"given_back": number})
-            self._teller.line(logging.INFO, words, number)
-        elif self._is_new:
+        if self._is_new:
             self._take_over()
+        elif self.was_killed or not scheduler.has_pending_requests():
+            number = self._give_back()
+            if self.was_killed or number:
+                words = "%d requests that the last run had not done are scheduled anew"
+                self._teller.facts({"given_back": number})
+                self._teller.line(logging.INFO, words, number)
+        self._is_going = True
 
     def _came(self, request: Request) -> None:
         if request.dont_filter:
@@ -191,11 +209,10 @@ class Pending:
             words = "Duplicate filter keeps the %d requests of a queue that was there before it"
             self._teller.line(logging.INFO, words, number + len(others))
 
-    def close(self, finished: bool) -> None:
-        """A run ends as it should: Scrapy's queue has what is left, if it has not `finished`."""
+    def close(self) -> None:
+        """A run ends as it should: what is left is in Scrapy's queue, or has come to no end."""
         if self._slot is not None:
             self._drop_done()
-        if finished:
-            self._base.execute("DELETE FROM pending")
-        self._base.execute(f"PRAGMA user_version = {_CLOSED}")
+        if self._is_going:
+            self._base.execute(f"PRAGMA user_version = {_CLOSED}")
         self._base.close()
