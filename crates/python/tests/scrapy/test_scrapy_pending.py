@@ -76,6 +76,37 @@ def test_a_request_is_done_when_the_engine_has_it_no_longer(ask, tmp_path):
     asked.close()
 
 
+def test_a_request_is_done_though_its_fingerprint_has_changed(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path, REQUEST_FINGERPRINTER_CLASS="conftest.ByLanguage")
+    engine = Engine(asked)
+    engine.crawl(number(0))
+    # As from a disk: another object.
+    engine.queue.append(engine.queue.pop().copy())
+    first = engine.scheduler.next_request()
+    engine.inprogress.add(first)
+    # A middleware does, and what it did goes into the retry.
+    first.headers["Accept-Language"] = "en"
+    engine.crawl(first.replace(dont_filter=True))
+    engine.inprogress.clear()
+    again = engine.scheduler.next_request()
+    assert (kept(tmp_path), again.headers["Accept-Language"]) == (1, b"en")
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 0
+    asked.close()
+
+
+def test_what_passes_the_filter_by_leaves_nothing_behind(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    for at in range(10):
+        engine.crawl(number(at).replace(dont_filter=True))
+    for _ in range(11):
+        engine.scheduler.next_request()
+    assert not asked.filter._pending._again
+    assert not asked.filter._pending._handed_out
+    asked.close()
+
+
 def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("petal.scrapy.pending.SLICE", 4)
     asked = ask(JOBDIR=tmp_path)

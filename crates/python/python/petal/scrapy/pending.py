@@ -43,6 +43,9 @@ from petal.scrapy.teller import Teller
 _BEGUN, _CLOSED = 1, 2
 # Requests that are read at once.
 SLICE = 500
+# In the `meta` of what was handed out, where what repeats it inherits it: the fingerprint that it
+# is kept by. Middlewares may since have changed what fingerprints are made of, such as headers.
+KEPT_BY = "petal_kept_by"
 
 
 class Pending:
@@ -64,8 +67,8 @@ class Pending:
         self._slot: Any = None
         # Whether this run has all requests of those before it.
         self._is_going = False
-        # What the scheduler handed out and was not seen to be done.
-        self._handed_out: set[Request] = set()
+        # What the scheduler handed out and was not seen to be done, and what it is kept by.
+        self._handed_out: dict[Request, bytes] = {}
         # Requests that came again past the filter, such as retries: done is only the last of them.
         self._again: Counter[bytes] = Counter()
 
@@ -140,29 +143,33 @@ class Pending:
 
     def _came(self, request: Request) -> None:
         if request.dont_filter:
-            self._again[self._fingerprint(request)] += 1
+            self._again[self._kept_by(request)] += 1
+
+    def _kept_by(self, request: Request) -> bytes:
+        inherited = request.meta.get(KEPT_BY) if request.dont_filter else None
+        return self._fingerprint(request) if inherited is None else bytes.fromhex(inherited)
 
     def _hand_out(self) -> Request | None:
         """In the place of the scheduler's `next_request`."""
         self._drop_done()
         request = self._next()
         if request is not None:
-            self._handed_out.add(request)
+            fingerprint = self._kept_by(request)
+            self._handed_out[request] = fingerprint
+            request.meta[KEPT_BY] = fingerprint.hex()
         return request
 
     def _drop_done(self) -> None:
         # The engine has what was handed out under way before it asks for the next.
-        done = self._handed_out - self._slot.inprogress
-        self._handed_out -= done
-        for request in done:
-            self._drop(self._fingerprint(request))
+        for request in self._handed_out.keys() - self._slot.inprogress:
+            self._drop(self._handed_out.pop(request))
 
     def _drop(self, fingerprint: bytes) -> None:
-        if self._again[fingerprint] > 0:
-            self._again[fingerprint] -= 1
-            return
-        del self._again[fingerprint]
-        self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        again = self._again.pop(fingerprint, 0)
+        if again == 0:
+            self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        elif again > 1:
+            self._again[fingerprint] = again - 1
 
     def _give_back(self) -> int:
         """Schedules all requests that are kept; their number."""
