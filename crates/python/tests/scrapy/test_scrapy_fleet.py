@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import redis
@@ -137,6 +138,34 @@ def test_without_the_server_a_spider_goes_on_alone_and_ends(ask, server, caplog,
     server.client.execute_command("PETAL.RESERVE", "bare:dupefilter", "0.001", 1000)
     assert asked.new(range(30)) == list(range(20, 30))
     assert server.client.execute_command("BF.CARD", "bare:dupefilter") == 10
+    asked.close()
+
+
+def test_what_a_spider_let_through_alone_is_forgotten_with_the_window(ask, server, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("petal.scrapy.fleet.time", SimpleNamespace(monotonic=lambda: now[0]))
+    asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=1000)
+    server.stop()
+    assert asked.new(range(10)) == list(range(10))
+    now[0] += 3599
+    assert asked.new(range(10)) == []
+    now[0] += 1
+    assert asked.new(range(10)) == list(range(10))
+    assert asked.new(range(10)) == []
+    asked.close()
+
+
+def test_a_filter_that_begins_anew_does_so_too_for_what_was_let_through_alone(
+    ask, server, monkeypatch
+):
+    monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
+    asked = ask(REDIS_URL=server.url)
+    server.stop()
+    assert asked.new(range(10)) == list(range(10))
+    # It kept nothing. The first request that the spider cannot answer by itself finds that out.
+    server.start()
+    assert asked.new(range(10, 20)) == list(range(10, 20))
+    assert asked.new(range(20)) == list(range(10))
     asked.close()
 
 

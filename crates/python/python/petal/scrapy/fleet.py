@@ -8,7 +8,8 @@ that ask at once are told apart by `PETAL.SEEN`, which marks.
 
 While the server does not answer, the spider goes on by itself: what it has not let through itself
 counts as new. So nothing is lost and every crawl still ends, and each spider fetches a page at most
-once more. A command is sent once and never again: a server that marked a page, and whose answer was
+once more. With a window the spider forgets, after as long, what it let through by itself; a filter
+that begins anew makes it forget too. A command is sent once and never again: a server that marked a page, and whose answer was
 lost, would at the second time say "seen" to the only spider that asked, and the page would be lost.
 
 Cost: one round trip for each request, two for what is new to a window, during which the crawl
@@ -16,6 +17,7 @@ waits.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -65,8 +67,9 @@ class Fleet:
             retry=Retry(NoBackoff(), 0),
         )
         self._ask: Callable[..., Any] = self._client.execute_command
-        # What this spider let through while there was no server.
+        # What this spider let through while there was no server, and when it is to be forgotten.
         self._alone: petal.Filter | None = None
+        self._forget = math.inf
         self._away = False
         self._again = 0.0
         self._pause = PAUSE
@@ -85,8 +88,11 @@ class Fleet:
         return seen
 
     def _answer(self, fingerprint: bytes) -> bool:
-        if self._alone is not None and fingerprint in self._alone:
-            return True
+        if self._alone is not None:
+            if time.monotonic() >= self._forget:
+                self._alone = None
+            elif fingerprint in self._alone:
+                return True
         if self._away and time.monotonic() < self._again:
             return self._seen_alone(fingerprint)
         try:
@@ -98,6 +104,7 @@ class Fleet:
                 words = "Duplicate filter is gone from the server (%s); it begins anew"
                 self._teller.line(logging.WARNING, words, self._where())
                 self._join()
+                self._alone = None
                 seen = self._seen_by_any(fingerprint)
         except (self._error, petal.IncompatibleError) as error:
             self._leave(error)
@@ -121,6 +128,9 @@ class Fleet:
     def _seen_alone(self, fingerprint: bytes) -> bool:
         if self._alone is None:
             self._alone = petal.ScalableBloomFilter(ALONE, self._plan.rate)
+            # All at once: what it forgets too early is fetched once more.
+            if self._plan.window is not None:
+                self._forget = time.monotonic() + self._plan.window
         self._teller.count("alone")
         return not self._alone.add(fingerprint)
 
