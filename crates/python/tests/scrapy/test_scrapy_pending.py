@@ -1,6 +1,7 @@
 """What is pending in a JOBDIR, with as much of Scrapy's engine as it needs."""
 
 import logging
+import shutil
 import sqlite3
 from collections import deque
 
@@ -246,3 +247,58 @@ def test_a_request_that_came_to_no_end_is_given_to_the_next_run_that_has_no_othe
         pass
     asked.close("finished")
     assert kept(tmp_path) == 0
+
+
+def state(folder, copy):
+    """The mark of the table's file as it is on the disk, without its log."""
+    shutil.copyfile(folder / "petal.dupefilter" / "pending.sqlite3", copy)
+    base = sqlite3.connect(copy)
+    (found,) = base.execute("PRAGMA user_version").fetchone()
+    base.close()
+    return found
+
+
+def test_marks_are_on_the_disk_in_the_order_that_a_power_cut_needs(ask, tmp_path, monkeypatch):
+    job, copy = tmp_path / "job", tmp_path / "copy"
+    asked = ask(JOBDIR=job)
+    Engine(asked)
+    assert state(job, copy) == 1
+    (job / "requests.queue" / "0").mkdir(parents=True)
+    (job / "requests.queue" / "0" / "q00000").touch()
+    synced = []
+
+    def sync(path):
+        assert state(job, copy) == 1
+        synced.append(path.relative_to(tmp_path))
+
+    monkeypatch.setattr("petal.scrapy.pending.sync", sync)
+    asked.close("shutdown")
+    assert sorted(map(str, synced)) == [
+        "job",
+        "job/requests.queue",
+        "job/requests.queue/0",
+        "job/requests.queue/0/q00000",
+    ]
+    assert state(job, copy) == 2
+
+
+def test_what_is_pending_is_on_the_disk_before_a_snapshot_knows_it(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.journal.LEAST_LOG", 2000)
+    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
+    asked = ask(JOBDIR=tmp_path, CAPACITY=100)
+    done = []
+    pending, journal = asked.filter._pending, asked.filter._tier._journal
+    for part, name in ((pending, "add"), (pending, "sync"), (journal, "rotate")):
+        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
+    asked.new(range(400))
+    before = [done[at - 1] for at, name in enumerate(done) if name == "rotate"]
+    assert before and set(before) == {"sync"}
+    asked.close()
+
+
+def noted(done, name, call):
+    def noting(*words):
+        done.append(name)
+        return call(*words)
+
+    return noting

@@ -6,7 +6,6 @@ memory, or one round trip to a server; a JOBDIR costs more for what is new (`jou
 """
 
 import logging
-import shutil
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from petal.scrapy import plan
 from petal.scrapy.fleet import Fleet
 from petal.scrapy.journal import JobDir
 from petal.scrapy.local import Local
-from petal.scrapy.pending import Pending
+from petal.scrapy.pending import TABLE, Pending
 from petal.scrapy.teller import Teller
 
 logger = logging.getLogger("petal.scrapy")
@@ -52,13 +51,9 @@ class DupeFilter:
         self._pending: Pending | None = None
         if path := job_dir(crawler.settings):
             self._jobdir = JobDir(Path(path))
-            table = self._jobdir.folder / "pending.sqlite3"
             if self._plan.pending:
-                self._pending = Pending(table)
-                if self._pending.was_killed:
-                    # Now, for the scheduler opens it next, and stumbles over what it was not told.
-                    _move_aside(Path(path) / "requests.queue")
-            elif table.exists():
+                self._pending = Pending(self._jobdir)
+            elif (self._jobdir.folder / TABLE).exists():
                 self._jobdir.close()
                 # It would go stale, and be taken for what a killed run had left.
                 raise petal.IncompatibleError(
@@ -123,11 +118,3 @@ class DupeFilter:
             self._told = True
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value("dupefilter/filtered")
-
-
-def _move_aside(queue: Path) -> None:
-    """Scrapy's queue of a run that was killed; what an earlier kill left goes."""
-    if queue.exists():
-        aside = queue.with_name("requests.queue.killed")
-        shutil.rmtree(aside, ignore_errors=True)
-        queue.rename(aside)

@@ -69,6 +69,15 @@ def _strange(path: Path, place: int) -> petal.FormatError:
     )
 
 
+def sync(path: Path) -> None:
+    """Waits until a file, or what a folder lists, is on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 class JobDir:
     """A JOBDIR (`path`) and petal's part of it (`folder`), locked for one process."""
 
@@ -138,7 +147,7 @@ class Journal:
             os.fsync(file.fileno())
         self.rotate(save)
         part.rename(path)
-        self._sync_folder()
+        sync(self._folder)
         self.made = made
 
     def _files(self) -> dict[Path, int]:
@@ -181,7 +190,7 @@ class Journal:
         self.give_up()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._log = os.open(self._folder / f"log-{number}", flags, 0o644)
-        self._sync_folder()
+        sync(self._folder)
         for path in old:
             path.unlink()
 
@@ -212,13 +221,6 @@ class Journal:
         """Waits until the log is on the disk."""
         if self._log is not None:
             os.fsync(self._log)
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def close(self) -> None:
         """Lets go of the log."""

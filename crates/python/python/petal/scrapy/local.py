@@ -154,12 +154,12 @@ class Local:
         if self._filter.size_bytes != self._size:
             self._tell_growth()
         if self._journal is not None:
-            due = self._journal.is_due(self._filter.size_bytes)
-            if due and self._inserted >= self._retry:
-                self._save_if_it_can(self._journal)
             # First: a request that is seen and not pending would be lost.
             if self._pending is not None:
                 self._pending.sync()
+            due = self._journal.is_due(self._filter.size_bytes)
+            if due and self._inserted >= self._retry:
+                self._save_if_it_can(self._journal)
             try:
                 self._journal.sync()
             except OSError as error:

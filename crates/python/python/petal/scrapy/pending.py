@@ -15,7 +15,8 @@ stays here, also when the crawl is finished: the next run that finds Scrapy's qu
 it, and it is at worst fetched again.
 
 Invariants: a request is here before the journal knows it as seen, and is durable here before
-`sync` is back. It leaves after all that its callback asked for is here.
+`sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin is
+durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
 
 Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
 all; disk as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite
@@ -27,7 +28,9 @@ full keeps no more; the crawl goes on without.
 """
 
 import logging
+import os
 import pickle
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -38,8 +41,10 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.request import request_from_dict
 
+from petal.scrapy.journal import JobDir, sync
 from petal.scrapy.teller import Teller
 
+TABLE = "pending.sqlite3"
 _BEGUN, _CLOSED = 1, 2
 # Requests that are read at once.
 SLICE = 500
@@ -51,8 +56,13 @@ KEPT_BY = "petal_kept_by"
 class Pending:
     """The table of one crawler."""
 
-    def __init__(self, path: Path) -> None:
-        self._base = sqlite3.connect(path, isolation_level=None)
+    def __init__(self, jobdir: JobDir) -> None:
+        """Finds out how the last run ended; of one that was killed, moves Scrapy's queue aside.
+
+        Now, for the scheduler opens it next, and stumbles over what it was not told.
+        """
+        self._queue = jobdir.path / "requests.queue"
+        self._base = sqlite3.connect(jobdir.folder / TABLE, isolation_level=None)
         self._base.execute("PRAGMA journal_mode = WAL")
         self._base.execute("PRAGMA synchronous = NORMAL")
         self._base.execute(
@@ -60,8 +70,13 @@ class Pending:
             " (id INTEGER PRIMARY KEY, fingerprint BLOB UNIQUE, request BLOB)"
         )
         (state,) = self._base.execute("PRAGMA user_version").fetchone()
-        self.was_killed: bool = state == _BEGUN
+        self._was_killed: bool = state == _BEGUN
         self._is_new: bool = state not in (_BEGUN, _CLOSED)
+        if self._was_killed and self._queue.exists():
+            # What an earlier kill left goes.
+            aside = self._queue.with_name("requests.queue.killed")
+            shutil.rmtree(aside, ignore_errors=True)
+            self._queue.rename(aside)
         # The one that is just given back, which the filter must not hold back.
         self.given_back: Request | None = None
         self._slot: Any = None
@@ -131,11 +146,12 @@ class Pending:
         # No signal tells of all requests that are handed out, such as those that a cache answers.
         scheduler.next_request = self._hand_out
         self._base.execute(f"PRAGMA user_version = {_BEGUN}")
+        self.sync()
         if self._is_new:
             self._take_over()
-        elif self.was_killed or not scheduler.has_pending_requests():
+        elif self._was_killed or not scheduler.has_pending_requests():
             number = self._give_back()
-            if self.was_killed or number:
+            if self._was_killed or number:
                 words = "%d requests that the last run had not done are scheduled anew"
                 self._teller.facts({"given_back": number})
                 self._teller.line(logging.INFO, words, number)
@@ -221,5 +237,14 @@ class Pending:
         if self._slot is not None:
             self._drop_done()
         if self._is_going:
+            self._sync_queue()
             self._base.execute(f"PRAGMA user_version = {_CLOSED}")
         self._base.close()
+
+    def _sync_queue(self) -> None:
+        """Waits until Scrapy's queue is on the disk, which Scrapy does not."""
+        for folder, _, names in os.walk(self._queue):
+            for name in names:
+                sync(Path(folder, name))
+            sync(Path(folder))
+        sync(self._queue.parent)
