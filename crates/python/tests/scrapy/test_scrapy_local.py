@@ -84,6 +84,28 @@ def test_a_window_forgets_and_what_comes_again_does_not_stay(ask, monkeypatch):
     asked.close()
 
 
+def test_a_window_raises_the_alarm_when_more_comes_than_planned_and_not_before(
+    ask, monkeypatch, caplog
+):
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
+    asked = ask(WINDOW=3600, CAPACITY=3000, RATE=0.001)
+    for part in range(8):
+        asked.new(range(part * 1000, part * 1000 + 990))
+        now[0] += 1200
+    assert asked.stat("overfull") is None and not caplog.records
+    asked.close()
+    assert 0.0005 < asked.stat("expected_rate") <= 0.001
+    # All of a window's in a third of it.
+    asked = ask(WINDOW=3600, CAPACITY=3000, RATE=0.001)
+    asked.new(range(2900))
+    (alarm,) = [line for line in caplog.records if line.levelno == logging.ERROR]
+    assert "is full: more requests in this part of the window" in alarm.getMessage()
+    assert asked.stat("overfull") == 1
+    asked.close()
+
+
 def test_with_the_exact_tier_nothing_is_lost(ask, tmp_path):
     for words in ({}, {"JOBDIR": tmp_path}):
         asked = ask(EXACT=True, RATE=0.3, CAPACITY=100, GROW=False, **words)

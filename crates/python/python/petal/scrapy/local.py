@@ -176,8 +176,8 @@ class Local:
             self._teller.line(logging.INFO, words, self._layers, self._size, self._inserted)
 
     def _overflows(self) -> bool:
-        """Whether a window has more than it was planned for."""
-        return self._plan.window is not None and self._inserted > self._filter.capacity
+        """Whether the newest part of a window has its share of the capacity."""
+        return self._plan.window is not None and self._filter.capacity_left == 0
 
     def _raise_alarm(self) -> None:
         """Tells once that a filter is full."""
@@ -185,16 +185,17 @@ class Local:
         if self._exact is not None or self._teller.is_set("overfull"):
             return
         self._teller.facts({"overfull": 1})
-        advice = "larger"
+        number, advice = f"{self._inserted} requests", "larger"
         if self._plan.window is None:
             advice = f"larger, leave {PREFIX}GROW on, or set {PREFIX}EXACT"
+        else:
+            number = "more requests in this part of the window than its share"
         words = (
-            "Duplicate filter is full: %d requests, planned for %d at a rate of %g. From here on it"
+            "Duplicate filter is full: %s, planned for %d at a rate of %g. From here on it"
             " takes ever more new pages for seen ones and loses them without a word: begin anew"
             f" with {PREFIX}CAPACITY or {PREFIX}MEMORY {advice}"
         )
-        parts = (self._inserted, self._filter.capacity, self._filter.rate)
-        self._teller.line(logging.ERROR, words, *parts)
+        self._teller.line(logging.ERROR, words, number, self._filter.capacity, self._filter.rate)
 
     def facts(self) -> dict[str, object]:
         """Figures, by name. Cost: none that grows with the filter."""
@@ -317,8 +318,13 @@ class Local:
     def close(self) -> None:
         """Saves, tells the stats, and lets go of all files."""
         self._look()
+        number = self._inserted
+        if isinstance(self._filter, petal.WindowedBloomFilter):
+            # The part that is about to be forgotten is beyond the window.
+            parts = self._filter.generations
+            number = number * (parts - 1) // parts
         # At the end only: in layers it takes a tenth of a millisecond.
-        self._teller.facts({"expected_rate": self._filter.expected_rate(self._inserted)})
+        self._teller.facts({"expected_rate": self._filter.expected_rate(number)})
         if self._journal is not None:
             self._save_if_it_can(self._journal)
             self._journal.close()
