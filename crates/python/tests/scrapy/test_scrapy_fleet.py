@@ -194,11 +194,28 @@ def test_a_server_that_refuses_is_told_from_one_that_is_away(ask, server, caplog
     asked.close()
 
 
-def test_a_full_filter_on_the_server_loses_nothing(ask, server, caplog, monkeypatch):
-    monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
+def test_a_full_filter_on_the_server_raises_the_alarm_once_and_loses_nothing(ask, server, caplog):
     asked = ask(REDIS_URL=server.url, GROW=False, CAPACITY=100, RATE=0.0001)
     assert len(asked.new(range(200))) >= 199
-    assert "filter is full" in caplog.text
+    assert asked.new(range(200)) == []
+    (alarm,) = [line for line in caplog.records if line.levelno == logging.ERROR]
+    assert "is full (127.0.0.1:" in alarm.getMessage()
+    asked.close()
+    assert (asked.stat("overfull"), asked.stat("server_errors")) == (1, None)
+    assert asked.stat("alone") >= 99
+
+
+def test_a_fleet_tells_while_it_runs_also_of_a_window_that_is_too_full(
+    ask, server, caplog, monkeypatch
+):
+    monkeypatch.setattr("petal.scrapy.fleet.STEP", 50)
+    asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=300, RATE=0.0001)
+    asked.new(range(399))
+    assert 340 <= asked.stat("inserted") <= asked.stat("let_through") + 1
+    assert asked.stat("overfull") is None and "is full" not in caplog.text
+    asked.new(range(399, 600))
+    assert asked.stat("overfull") == 1
+    assert caplog.text.count("Duplicate filter on the server is full") == 1
     asked.close()
 
 

@@ -12,8 +12,8 @@ once more. With a window the spider forgets, after as long, what it let through 
 that begins anew makes it forget too. A command is sent once and never again: a server that marked a page, and whose answer was
 lost, would at the second time say "seen" to the only spider that asked, and the page would be lost.
 
-Cost: one round trip for each request, two for what is new to a window, during which the crawl
-waits.
+Cost: one round trip for each request, two for what is new to a window, and one for the stats each
+`STEP` that are new, during which the crawl waits.
 """
 
 import logging
@@ -83,9 +83,15 @@ class Fleet:
             self._let_through += 1
             if self._pending is not None:
                 self._pending.add(fingerprint, request)
-                if self._let_through % STEP == 0:
-                    self._pending.sync()
+            if self._let_through % STEP == 0:
+                self._look()
         return seen
+
+    def _look(self) -> None:
+        if self._pending is not None:
+            self._pending.sync()
+        if not self._away:
+            self._tell()
 
     def _answer(self, fingerprint: bytes) -> bool:
         if self._alone is not None:
@@ -119,7 +125,12 @@ class Fleet:
         if self._plan.window is None:
             (new,) = self._ask("BF.INSERT", self._key, "NOCREATE", "ITEMS", fingerprint)
             if isinstance(new, Exception):
-                raise new
+                if "filter is full" not in str(new):
+                    raise new
+                self._raise_alarm(
+                    "it takes no more, and each spider has to know by itself what is new to it"
+                )
+                return self._seen_alone(fingerprint)
             return not new
         if self._ask("BF.EXISTS", self._key, fingerprint):
             return True
@@ -213,23 +224,43 @@ class Fleet:
         server = of.get("path") or f"{of.get('host', 'localhost')}:{of.get('port', 6379)}"
         return f"{server}, key {self._key}"
 
-    def close(self) -> None:
-        """Tells the stats; the filter stays for the others."""
+    def _tell(self) -> None:
+        """Stats, and the alarm of a window; that of a fixed filter is raised where it refuses."""
         try:
             info = self._info()
-            self._teller.facts(
-                {
-                    "kind": self._plan.kind,
-                    "capacity": info["capacity"],
-                    "rate": float(info["error-rate"]),
-                    "inserted": info["items"],
-                    "bytes": info["memory"],
-                    "layers": info["layers"],
-                    "let_through": self._let_through,
-                }
-            )
         except self._error as error:
             self._leave(error)
+            return
+        self._teller.facts(
+            {
+                "kind": self._plan.kind,
+                "capacity": info["capacity"],
+                "rate": float(info["error-rate"]),
+                "inserted": info["items"],
+                "bytes": info["memory"],
+                "layers": info["layers"],
+                "let_through": self._let_through,
+            }
+        )
+        # One part of a window is beyond it, and about to be forgotten.
+        parts = int(info.get("generations", 1))
+        if int(info["items"]) * (parts - 1) > int(info["capacity"]) * parts:
+            self._raise_alarm("it takes ever more new pages for seen ones, which are lost")
+
+    def _raise_alarm(self, then: str) -> None:
+        """Tells once that the filter is full."""
+        if self._teller.is_set("overfull"):
+            return
+        self._teller.facts({"overfull": 1})
+        words = (
+            "Duplicate filter on the server is full (%s, planned for %d). From here on %s: begin"
+            f" anew with another {PREFIX}KEY and a larger {PREFIX}CAPACITY"
+        )
+        self._teller.line(logging.ERROR, words, self._where(), self._plan.capacity, then)
+
+    def close(self) -> None:
+        """Tells the stats; the filter stays for the others."""
+        self._tell()
         self._client.close()
 
 
