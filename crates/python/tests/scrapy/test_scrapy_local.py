@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import time
+from types import SimpleNamespace
 
 import pytest
 from conftest import fingerprint, number
@@ -296,6 +297,33 @@ def test_a_snapshot_that_fails_leaves_the_log_as_it_was(ask, tmp_path, monkeypat
     asked = ask(JOBDIR=tmp_path, PENDING=False, CAPACITY=100)
     assert asked.new(range(400)) == []
     asked.close()
+
+
+def test_a_snapshot_that_fails_is_tried_again_by_the_clock(ask, tmp_path, monkeypatch):
+    now = [1000.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+    monkeypatch.setattr("petal.scrapy.local.time", clock)
+    monkeypatch.setattr("petal.scrapy.local.STEP", 10)
+    asked = ask(JOBDIR=tmp_path, PENDING=False, WINDOW=3600)
+    journal = asked.filter._tier._journal
+    os.close(journal._log)
+    journal._log = os.open("/dev/full", os.O_WRONLY)
+    rotate, journal.rotate = journal.rotate, _no_space
+    for part, (seconds, tries) in enumerate([(0, 1), (59, 1), (1, 2), (119, 2), (1, 3)]):
+        now[0] += seconds
+        asked.new(range(part * 100, part * 100 + 100))
+        assert asked.stat("snapshot_errors") == tries
+    journal.rotate = rotate
+    now[0] += 240
+    asked.new(range(500, 600))
+    asked.kill()
+    asked = ask(JOBDIR=tmp_path, PENDING=False, WINDOW=3600)
+    assert asked.new(range(600)) == []
+    asked.close()
+
+
+def _no_space(_save):
+    raise OSError("the disk is full")
 
 
 def test_without_made_json_nothing_is_removed(ask, tmp_path):

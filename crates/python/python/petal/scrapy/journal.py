@@ -180,16 +180,15 @@ class Journal:
     def rotate(self, save: Callable[[Path], object]) -> None:
         """Lets the filter be saved, begins a log, and removes what is older.
 
-        Raises `OSError`: if the filter was not saved the old log goes on, and the next snapshot is
-        due after as much again.
+        Raises `OSError`: if the filter was not saved the old log goes on.
         """
         old = self._files()
         number = max(old.values(), default=0) + 1
-        self._size = 0
         save(self._folder / f"filter-{number}.petal")
         self.give_up()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._log = os.open(self._folder / f"log-{number}", flags, 0o644)
+        self._size = 0
         sync(self._folder)
         for path in old:
             path.unlink()

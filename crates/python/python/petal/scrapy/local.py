@@ -38,6 +38,9 @@ TIME = 8
 # New requests between two looks: a wait for the disk in each takes milliseconds, and after a power
 # cut so many at most are asked again.
 STEP = 1000
+# Seconds until a snapshot that failed is tried again, for each try may write all that there is;
+# twice as long each time, up to the longest.
+PAUSE, LONGEST_PAUSE = 60.0, 3600.0
 
 
 class Local:
@@ -75,8 +78,9 @@ class Local:
         self._inserted: int = self._filter.inserted
         # A fixed filter is looked at when it is full, the others when it is time.
         self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
-        # After a snapshot that failed, the number of requests at which it is tried again.
-        self._retry = 0
+        # After a snapshot that failed: when it is tried again, and the pause if it fails once more.
+        self._again = 0.0
+        self._pause = PAUSE
         self._size = 0
         self._layers = 0
         self.seen: Callable[[bytes, Request], bool] = self._seen
@@ -158,7 +162,7 @@ class Local:
             if self._pending is not None:
                 self._pending.sync()
             due = self._journal.is_due(self._filter.size_bytes)
-            if due and self._inserted >= self._retry:
+            if due and time.monotonic() >= self._again:
                 self._save_if_it_can(self._journal)
             try:
                 self._journal.sync()
@@ -292,11 +296,12 @@ class Local:
         """The same; if it fails, what is there and the log still are the whole set."""
         try:
             self._save(journal)
+            self._pause = PAUSE
         except (OSError, sqlite3.Error) as error:
             words = "Duplicate filter cannot save itself in JOBDIR (%s); it is tried again"
             self._teller.trouble("snapshot_errors", words, error)
-            # Ever more rarely, for each try may write all that there is.
-            self._retry = self._inserted + self._inserted // 8
+            self._again = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _lose_exact(self, error: sqlite3.Error) -> None:
         """The crawl goes on: what cannot be looked up is let through."""
