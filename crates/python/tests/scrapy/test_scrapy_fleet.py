@@ -103,6 +103,18 @@ def test_a_key_of_another_kind_is_refused(ask, server):
         ask(REDIS_URL=server.url, KEY="text")
 
 
+def test_a_jobdir_of_a_fleet_goes_on_with_the_server_only(ask, server, tmp_path):
+    words = {"JOBDIR": tmp_path / "job", "REDIS_URL": server.url}
+    asked = ask(**words)
+    assert asked.new(range(10)) == list(range(10))
+    asked.close()
+    asked = ask(**words)
+    assert asked.new(range(20)) == list(range(10, 20))
+    asked.close()
+    with pytest.raises(petal.IncompatibleError, match="made with server True, the settings say F"):
+        ask(JOBDIR=tmp_path / "job")
+
+
 def test_rates_are_sent_as_the_server_reads_them(ask, server):
     asked = ask(REDIS_URL=server.url, RATE="1e-06", GROW=False)
     asked.close()

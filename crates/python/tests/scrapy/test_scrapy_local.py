@@ -217,12 +217,21 @@ def test_a_file_that_is_not_scrapys_is_refused(ask, tmp_path):
         ({"WINDOW": 60}, "made with kind 'grow', the settings say 'window'"),
         ({"GROW": False}, "made with kind 'grow', the settings say 'fixed'"),
         ({"EXACT": True}, "made with exact False, the settings say True"),
+        ({"MEMORY": "1M"}, "made with kind 'grow', the settings say 'fixed'"),
+        # No server is asked.
+        ({"REDIS_URL": "redis://localhost:1"}, "made with server False, the settings say True"),
     ],
 )
 def test_a_jobdir_made_for_another_kind_is_refused(ask, tmp_path, then, told):
     ask(JOBDIR=tmp_path).close()
     with pytest.raises(petal.IncompatibleError, match=told):
         ask(JOBDIR=tmp_path, **then)
+
+
+def test_what_scrapys_own_filter_had_seen_is_not_taken_to_a_server(ask, tmp_path):
+    (tmp_path / "requests.seen").touch()
+    with pytest.raises(petal.IncompatibleError, match="cannot be taken to a server"):
+        ask(JOBDIR=tmp_path, REDIS_URL="redis://localhost:1")
 
 
 def test_a_jobdir_made_for_another_size_goes_on_and_says_so(ask, tmp_path, caplog):

@@ -74,10 +74,8 @@ class DupeFilter:
         """
         teller = Teller(self._crawler)
         try:
-            if self._plan.redis_url is not None:
-                self._tier = Fleet(self._plan, teller, self._pending)
-            else:
-                self._tier = Local(self._plan, teller, self._pending, self._jobdir)
+            tier = Local if self._plan.redis_url is None else Fleet
+            self._tier = tier(self._plan, teller, self._pending, self._jobdir)
         except (ValueError, petal.PetalError) as error:
             teller.line(logging.ERROR, "%s", str(error))
             if self._jobdir is not None:

@@ -26,6 +26,7 @@ from typing import Any
 from scrapy import Request
 
 import petal
+from petal.scrapy.journal import JobDir, Journal
 from petal.scrapy.local import STEP
 from petal.scrapy.pending import Pending
 from petal.scrapy.plan import PREFIX, Plan
@@ -42,11 +43,17 @@ ALONE = 10_000
 class Fleet:
     """The filter that a server has. `seen(fingerprint, request)` asks and marks."""
 
-    def __init__(self, plan: Plan, teller: Teller, pending: Pending | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        teller: Teller,
+        pending: Pending | None = None,
+        jobdir: JobDir | None = None,
+    ) -> None:
         """Makes the filter, or joins that which is there; `pending` is told of what is new.
 
-        Raises `petal.IncompatibleError` if that one is of another kind, `redis.RedisError` if
-        there is no server, or it has not petal's module.
+        Raises `petal.IncompatibleError` if that one is of another kind, or the JOBDIR has a filter
+        of its own, `redis.RedisError` if there is no server, or it has not petal's module.
         """
         # Only here: a spider without a server needs no redis-py.
         import redis
@@ -74,7 +81,12 @@ class Fleet:
         self._again = 0.0
         self._pause = PAUSE
         self._let_through = 0
+        journal = _agreed(plan, jobdir) if jobdir is not None else None
         self._join()
+        if journal is not None and journal.made is None:
+            # There is nothing to save: the folder only tells that its filter is on a server.
+            journal.begin(plan.lasting, lambda _: None)
+            journal.close()
 
     def seen(self, fingerprint: bytes, request: Request) -> bool:
         """Whether any spider has asked for it before; it is known from now on."""
@@ -262,6 +274,19 @@ class Fleet:
         """Tells the stats; the filter stays for the others."""
         self._tell()
         self._client.close()
+
+
+def _agreed(plan: Plan, jobdir: JobDir) -> Journal:
+    """The journal of a JOBDIR, if what it has seen is on a server too."""
+    journal, stock = Journal(jobdir.folder), jobdir.path / "requests.seen"
+    if journal.made is not None:
+        plan.agree(journal.made)
+    elif stock.exists():
+        raise petal.IncompatibleError(
+            f"{stock}: what Scrapy's own filter had seen cannot be taken to a server; take another"
+            " JOBDIR, or remove the file to fetch all of it again"
+        )
+    return journal
 
 
 def _text(value: Any) -> Any:

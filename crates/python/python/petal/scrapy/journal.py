@@ -2,7 +2,7 @@
 
 | file in `JOBDIR/petal.dupefilter` | what it is |
 |---|---|
-| `made.json` | what the filter was made for; `made.part` until the first snapshot is there |
+| `made.json` | what the filter was made for, also if it is on a server; `made.part` before |
 | `filter-N.petal` | the filter as it was when log N began |
 | `log-N` | what was let through since: records as of Scrapy's `requests.seen` |
 

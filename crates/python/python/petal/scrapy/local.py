@@ -65,7 +65,8 @@ class Local:
         self._exact: Exact | None = None
         made = self._journal.made if self._journal is not None else None
         if made is not None:
-            self._agree(made)
+            plan.agree(made)
+            self._warn(made)
         if plan.exact:
             self._exact = Exact(jobdir.folder / "exact.sqlite3" if jobdir is not None else None)
         if self._journal is None or jobdir is None:
@@ -224,7 +225,7 @@ class Local:
             words = "Duplicate filter took over %d requests from %s"
             self._teller.line(logging.INFO, words, number, stock)
         self._commit()
-        journal.begin(_made_for(self._plan), self._filter.save)
+        journal.begin(self._plan.lasting, self._filter.save)
         return self._filter
 
     def _resumed(self, journal: Journal) -> petal.Filter:
@@ -243,23 +244,15 @@ class Local:
         self._teller.line(logging.INFO, words, self._filter.inserted, replayed)
         return self._filter
 
-    def _agree(self, made: dict[str, Any]) -> None:
-        """Refuses what cannot be gone on with, and warns of what is not as asked."""
-        asked = _made_for(self._plan)
-        for name in ("kind", "window", "exact"):
-            if made.get(name) != asked[name]:
-                raise petal.IncompatibleError(
-                    f"JOBDIR has a duplicate filter made with {name} {made.get(name)!r}, the"
-                    f" settings say {asked[name]!r}: set {PREFIX}* as they were, or take another"
-                    " JOBDIR"
-                )
+    def _warn(self, made: dict[str, Any]) -> None:
+        """Tells what of a JOBDIR's filter is not as asked."""
+        asked, names = self._plan.lasting, ("capacity", "rate", "memory")
+        parts = [of.get(name) for of in (made, asked) for name in names]
         if made != asked:
             words = (
                 "Duplicate filter in JOBDIR stays as it was made: capacity %s, rate %s, memory %s;"
                 " the settings say %s, %s, %s"
             )
-            names = ("capacity", "rate", "memory")
-            parts = [of.get(name) for of in (made, asked) for name in names]
             self._teller.line(logging.WARNING, words, *parts)
 
     def _replay(self, found: Iterable[bytes]) -> int:
@@ -366,18 +359,6 @@ def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
     if plan.grow:
         return petal.ScalableBloomFilter(capacity, plan.rate)
     return petal.BloomFilter(capacity, plan.rate)
-
-
-def _made_for(plan: Plan) -> dict[str, Any]:
-    """What of the settings lasts."""
-    return {
-        "kind": plan.kind,
-        "window": plan.window,
-        "exact": plan.exact,
-        "capacity": plan.capacity,
-        "rate": plan.rate,
-        "memory": plan.memory,
-    }
 
 
 def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:

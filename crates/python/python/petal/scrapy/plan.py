@@ -6,8 +6,11 @@ before the crawl begins.
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from scrapy.settings import BaseSettings
+
+import petal
 
 PREFIX = "PETAL_DUPEFILTER_"
 NAMES = ("CAPACITY", "RATE", "MEMORY", "GROW", "WINDOW", "EXACT", "PENDING", "REDIS_URL", "KEY")
@@ -42,6 +45,30 @@ class Plan:
         if self.window is not None:
             return "window"
         return "grow" if self.grow else "fixed"
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """What of the settings lasts, in a JOBDIR."""
+        return {
+            "kind": self.kind,
+            "window": self.window,
+            "exact": self.exact,
+            "server": self.redis_url is not None,
+            "capacity": self.capacity,
+            "rate": self.rate,
+            "memory": self.memory,
+        }
+
+    def agree(self, made: dict[str, Any]) -> None:
+        """Raises `petal.IncompatibleError` if a JOBDIR made for other settings cannot be used."""
+        asked = self.lasting
+        for name in ("kind", "window", "exact", "server"):
+            if made.get(name) != asked[name]:
+                raise petal.IncompatibleError(
+                    f"JOBDIR has a duplicate filter made with {name} {made.get(name)!r}, the"
+                    f" settings say {asked[name]!r}: set {PREFIX}* as they were, or take another"
+                    " JOBDIR"
+                )
 
 
 def read(settings: BaseSettings) -> Plan:
