@@ -172,6 +172,18 @@ def test_snapshots_are_made_on_the_way_and_a_kill_between_two_steps_loses_nothin
     asked.close()
 
 
+def test_what_a_snapshot_left_that_was_killed_halfway_is_removed(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    asked.new(range(10))
+    folder = tmp_path / "petal.dupefilter"
+    (folder / ".petal-a1B2c3.tmp").write_bytes(bytes(1000))
+    asked.kill()
+    asked = ask(JOBDIR=tmp_path)
+    assert not list(folder.glob(".petal-*"))
+    assert asked.new(range(10)) == []
+    asked.close()
+
+
 def _interrupted(_path):
     raise KeyboardInterrupt
 

@@ -109,6 +109,9 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         """Raises `petal.FormatError` if the folder is damaged, `OSError` as files do."""
         self._folder = folder
+        # What a snapshot left that was killed halfway.
+        for path in folder.glob(".petal-*.tmp"):
+            path.unlink()
         self._log: int | None = None
         self._size = 0
         self.made: dict[str, Any] | None = self._read_made()
