@@ -274,6 +274,41 @@ def test_a_damaged_jobdir_is_refused_with_what_to_do(ask, tmp_path, name):
         ask(JOBDIR=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["pending.sqlite3", "exact.sqlite3"])
+def test_a_base_that_is_none_is_told_with_its_path(ask, tmp_path, caplog, name):
+    ask(JOBDIR=tmp_path, EXACT=True).close()
+    (tmp_path / "petal.dupefilter" / name).write_bytes(b"no base" * 1000)
+    for _ in range(2):
+        # The second time too: the JOBDIR is let go of.
+        with pytest.raises(petal.FormatError, match=f"{name}: file is not a database; restore"):
+            ask(JOBDIR=tmp_path, EXACT=True)
+    assert caplog.text.count("file is not a database; restore it") == 2
+
+
+def test_a_start_or_an_end_that_fails_lets_go_of_the_jobdir(ask, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.dupefilter.Local", _broken)
+    for _ in range(2):
+        with pytest.raises(OSError, match="broken"):
+            ask(JOBDIR=tmp_path)
+    assert caplog.text.count("Duplicate filter cannot begin: broken") == 2
+    monkeypatch.undo()
+    asked = ask(JOBDIR=tmp_path)
+    monkeypatch.setattr(asked.filter._tier, "close", _broken)
+    with pytest.raises(OSError, match="broken"):
+        asked.close()
+    ask(JOBDIR=tmp_path).close()
+
+
+def _broken(*_):
+    raise OSError("broken")
+
+
+def test_a_lock_that_fails_for_another_reason_is_told_as_such(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.journal.fcntl.flock", _broken)
+    with pytest.raises(OSError, match="^broken$"):
+        ask(JOBDIR=tmp_path)
+
+
 def test_a_window_survives_a_kill_with_its_times(ask, tmp_path, monkeypatch):
     now = [1_800_000_000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])

@@ -12,6 +12,8 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from petal.scrapy import base
+
 GATHER = 20_000
 
 
@@ -19,14 +21,11 @@ class Exact:
     """A set of fingerprints in a file; without a path in a temporary one."""
 
     def __init__(self, path: Path | None) -> None:
-        # SQLite gives an empty name a temporary file, which it removes.
-        self._base = sqlite3.connect(path or "", isolation_level=None)
-        self._base.execute("PRAGMA cache_size = -65536")
-        if path is not None:
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.execute("PRAGMA synchronous = NORMAL")
-        self._base.execute(
-            "CREATE TABLE IF NOT EXISTS seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID"
+        """Raises as `base.opened`."""
+        self._base = base.opened(
+            path,
+            "PRAGMA cache_size = -65536",
+            "CREATE TABLE IF NOT EXISTS seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID",
         )
         self._new: set[bytes] = set()
         self._full = GATHER

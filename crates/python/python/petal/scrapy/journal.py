@@ -89,7 +89,7 @@ class JobDir:
         self._lock = (self.folder / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self._lock.close()
             raise petal.InputError(
                 f"JOBDIR {path}: another process uses it; end that crawl, or take another JOBDIR"

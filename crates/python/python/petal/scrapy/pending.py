@@ -41,6 +41,7 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.request import request_from_dict
 
+from petal.scrapy import base
 from petal.scrapy.journal import JobDir, sync
 from petal.scrapy.teller import Teller
 
@@ -59,15 +60,14 @@ class Pending:
     def __init__(self, jobdir: JobDir) -> None:
         """Finds out how the last run ended; of one that was killed, moves Scrapy's queue aside.
 
-        Now, for the scheduler opens it next, and stumbles over what it was not told.
+        Now, for the scheduler opens it next, and stumbles over what it was not told. Raises as
+        `base.opened`.
         """
         self._queue = jobdir.path / "requests.queue"
-        self._base = sqlite3.connect(jobdir.folder / TABLE, isolation_level=None)
-        self._base.execute("PRAGMA journal_mode = WAL")
-        self._base.execute("PRAGMA synchronous = NORMAL")
-        self._base.execute(
+        self._base = base.opened(
+            jobdir.folder / TABLE,
             "CREATE TABLE IF NOT EXISTS pending"
-            " (id INTEGER PRIMARY KEY, fingerprint BLOB UNIQUE, request BLOB)"
+            " (id INTEGER PRIMARY KEY, fingerprint BLOB UNIQUE, request BLOB)",
         )
         (state,) = self._base.execute("PRAGMA user_version").fetchone()
         self._was_killed: bool = state == _BEGUN
@@ -239,6 +239,9 @@ class Pending:
         if self._is_going:
             self._sync_queue()
             self._base.execute(f"PRAGMA user_version = {_CLOSED}")
+
+    def let_go(self) -> None:
+        """Of the file."""
         self._base.close()
 
     def _sync_queue(self) -> None:
