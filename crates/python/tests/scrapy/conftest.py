@@ -16,7 +16,7 @@ from scrapy.utils.test import get_crawler
 
 from petal.scrapy import DupeFilter
 
-STOCK = ("JOBDIR", "DUPEFILTER_DEBUG", "REQUEST_FINGERPRINTER_CLASS")
+STOCK = ("JOBDIR", "DUPEFILTER_DEBUG", "REQUEST_FINGERPRINTER_CLASS", "STATS_CLASS")
 CLASS = {"DUPEFILTER_CLASS": "petal.scrapy.DupeFilter"}
 
 

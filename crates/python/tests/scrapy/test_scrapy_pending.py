@@ -170,6 +170,15 @@ def test_a_table_that_takes_no_more_is_told_once_and_the_request_is_new(ask, tmp
         asked.close()
 
 
+def test_trouble_is_told_once_though_the_crawler_keeps_no_stats(ask, tmp_path, caplog):
+    asked = ask(JOBDIR=tmp_path, STATS_CLASS="scrapy.statscollectors.DummyStatsCollector")
+    asked.filter._pending._base.execute("PRAGMA query_only = 1")
+    assert asked.new(range(100)) == list(range(100))
+    assert len(errors(caplog)) == 1
+    asked.filter._pending._base.execute("PRAGMA query_only = 0")
+    asked.close()
+
+
 def killed(ask, tmp_path, requests):
     """A run that was killed with so many requests pending."""
     asked = ask(JOBDIR=tmp_path)

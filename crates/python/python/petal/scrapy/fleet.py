@@ -260,15 +260,11 @@ class Fleet:
             self._raise_alarm("it takes ever more new pages for seen ones, which are lost")
 
     def _raise_alarm(self, then: str) -> None:
-        """Tells once that the filter is full."""
-        if self._teller.is_set("overfull"):
-            return
-        self._teller.facts({"overfull": 1})
         words = (
             "Duplicate filter on the server is full (%s, planned for %d). From here on %s: begin"
             f" anew with another {PREFIX}KEY and a larger {PREFIX}CAPACITY"
         )
-        self._teller.line(logging.ERROR, words, self._where(), self._plan.capacity, then)
+        self._teller.alarm(words, self._where(), self._plan.capacity, then)
 
     def close(self) -> None:
         """Tells the stats; the filter stays for the others."""

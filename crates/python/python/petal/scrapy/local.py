@@ -185,11 +185,9 @@ class Local:
         return self._plan.window is not None and self._filter.capacity_left == 0
 
     def _raise_alarm(self) -> None:
-        """Tells once that a filter is full."""
         self._alarm = math.inf
-        if self._exact is not None or self._teller.is_set("overfull"):
+        if self._exact is not None:
             return
-        self._teller.facts({"overfull": 1})
         number, advice = f"{self._inserted} requests", "larger"
         if self._plan.window is None:
             advice = f"larger, leave {PREFIX}GROW on, or set {PREFIX}EXACT"
@@ -200,7 +198,7 @@ class Local:
             " takes ever more new pages for seen ones and loses them without a word: begin anew"
             f" with {PREFIX}CAPACITY or {PREFIX}MEMORY {advice}"
         )
-        self._teller.line(logging.ERROR, words, number, self._filter.capacity, self._filter.rate)
+        self._teller.alarm(words, number, self._filter.capacity, self._filter.rate)
 
     def facts(self) -> dict[str, object]:
         """Figures, by name. Cost: none that grows with the filter."""
