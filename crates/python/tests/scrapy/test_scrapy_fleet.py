@@ -153,6 +153,14 @@ def test_without_the_server_a_spider_goes_on_alone_and_ends(ask, server, caplog,
     asked.close()
 
 
+@pytest.mark.parametrize(("words", "seconds"), [("", 5), ("?socket_timeout=1", 1)])
+def test_a_server_that_is_silent_or_down_has_as_long_as_the_url_says(ask, server, words, seconds):
+    asked = ask(REDIS_URL=server.url + words)
+    connection = asked.filter._tier._client.connection_pool.make_connection()
+    assert (connection.socket_timeout, connection.socket_connect_timeout) == (seconds, seconds)
+    asked.close()
+
+
 def test_what_a_spider_let_through_alone_is_forgotten_with_the_window(ask, server, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr("petal.scrapy.fleet.time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -70,7 +70,8 @@ class Fleet:
         self._client: Any = redis.Redis.from_url(
             plan.redis_url,
             socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
+            # The same, also where the URL has another.
+            socket_connect_timeout=None,
             retry=Retry(NoBackoff(), 0),
         )
         self._ask: Callable[..., Any] = self._client.execute_command
