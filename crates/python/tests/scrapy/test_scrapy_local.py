@@ -10,6 +10,7 @@ import pytest
 from conftest import fingerprint, number
 
 import petal
+from petal.scrapy import local
 
 
 def test_what_was_seen_is_seen(ask):
@@ -69,6 +70,23 @@ def test_memory_says_how_much_it_takes_at_most(ask):
     # 14.4 bits a key are the least that any Bloom filter takes.
     assert 400_000 < capacity < (8 << 20) / 14.3
     asked.close()
+
+
+def test_memory_may_be_nearly_all_that_the_system_gives_and_no_more(ask, monkeypatch):
+    made = local._of_capacity
+
+    def given(plan, capacity):
+        filter = made(plan, capacity)
+        if filter.memory_bytes > 1.2 * (1 << 20):
+            raise petal.MemoryCapError("the system refused")
+        return filter
+
+    monkeypatch.setattr(local, "_of_capacity", given)
+    asked = ask(MEMORY="1M")
+    assert 0.9 * (1 << 20) < asked.stat("bytes") <= 1 << 20
+    asked.close()
+    with pytest.raises(petal.MemoryCapError, match="the system refused"):
+        ask(MEMORY="2M")
 
 
 def test_a_window_forgets_and_what_comes_again_does_not_stay(ask, monkeypatch):

@@ -336,19 +336,33 @@ def _make(plan: Plan) -> petal.Filter:
     if plan.memory is None:
         assert plan.capacity is not None
         return _of_capacity(plan, plan.capacity)
-    low, high = 1, 2
-    if _of_capacity(plan, low).memory_bytes > plan.memory:
-        raise ValueError(f"{PREFIX}MEMORY: {plan.memory} bytes are too few for any filter")
-    while _of_capacity(plan, high).memory_bytes <= plan.memory:
+    memory, low, high = plan.memory, 1, 2
+    refused: petal.MemoryCapError | None = None
+
+    def fits(capacity: int) -> bool:
+        nonlocal refused
+        try:
+            # Memory that nothing was written to costs nothing, so trying is cheap.
+            return int(_of_capacity(plan, capacity).memory_bytes) <= memory
+        except petal.MemoryCapError as error:
+            refused = error
+            return False
+
+    if not fits(low):
+        raise ValueError(f"{PREFIX}MEMORY: {memory} bytes are too few for any filter")
+    while fits(high):
         low, high = high, 2 * high
-    # Memory that nothing was written to costs nothing, so trying is cheap.
     while high - low > low // 1024 + 1:
         middle = (low + high) // 2
-        if _of_capacity(plan, middle).memory_bytes <= plan.memory:
+        if fits(middle):
             low = middle
         else:
             high = middle
-    return _of_capacity(plan, low)
+    made = _of_capacity(plan, low)
+    # The system may refuse what is larger than asked for, and nothing else.
+    if refused is not None and made.memory_bytes < memory - memory // 16:
+        raise refused
+    return made
 
 
 def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
