@@ -103,6 +103,19 @@ def test_a_key_of_another_kind_is_refused(ask, server):
         ask(REDIS_URL=server.url, KEY="text")
 
 
+def test_a_spider_without_a_jobdir_is_warned_that_a_stop_loses_its_queue(
+    ask, server, tmp_path, caplog
+):
+    asked = ask(REDIS_URL=server.url)
+    ask(REDIS_URL=server.url).close()
+    asked.new(range(10))
+    ask(REDIS_URL=server.url, JOBDIR=tmp_path / "job").close()
+    assert "there is no JOBDIR" not in caplog.text
+    ask(REDIS_URL=server.url).close()
+    assert caplog.text.count("there is no JOBDIR") == 1
+    asked.close()
+
+
 def test_a_jobdir_of_a_fleet_goes_on_with_the_server_only(ask, server, tmp_path):
     words = {"JOBDIR": tmp_path / "job", "REDIS_URL": server.url}
     asked = ask(**words)

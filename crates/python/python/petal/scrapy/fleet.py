@@ -64,6 +64,7 @@ class Fleet:
         self._plan = plan
         self._teller = teller
         self._pending = pending
+        self._keeps_queue = jobdir is not None
         self._error = redis.RedisError
         self._refused = redis.ResponseError
         self._key = plan.key.replace("{spider}", teller.spider_name)
@@ -224,6 +225,13 @@ class Fleet:
         words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
         parts = (info["items"], info["capacity"], info["error-rate"])
         self._teller.line(logging.INFO, words, self._where(), *parts)
+        if info["items"] and not self._keeps_queue:
+            words = (
+                "Duplicate filter on the server knows requests already, and there is no JOBDIR: if"
+                " a spider ended before it had fetched all of its own, they are lost to all. Set"
+                f" JOBDIR, or begin anew with another {PREFIX}KEY"
+            )
+            self._teller.line(logging.WARNING, words)
 
     def _info(self) -> dict[str, Any]:
         """What the server knows of the filter, by name."""
