@@ -109,6 +109,7 @@ def test_what_passes_the_filter_by_leaves_nothing_behind(ask, tmp_path):
 
 
 def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, logger="petal.scrapy")
     monkeypatch.setattr("petal.scrapy.pending.SLICE", 4)
     asked = ask(JOBDIR=tmp_path)
     engine = Engine(asked)
@@ -123,10 +124,16 @@ def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, mon
     engine = Engine(asked)
     assert engine.urls() == [number(at).url for at in range(10) if at not in (1, 6)]
     assert (asked.stat("given_back"), asked.stat("not_restored")) == (8, 2)
+    # Told before it is done, for it may take long.
+    told = [line.getMessage() for line in caplog.records if line.name == "petal.scrapy"]
+    assert told[-2].startswith("10 requests that the last run had not done are scheduled anew")
+    assert told[-1].startswith("Duplicate filter cannot restore a pending request")
     assert len(errors(caplog)) == 1
     # The filter filters again.
     engine.crawl(number(3))
     assert len(engine.queue) == 8
+    # They stay, for a spider that knows them again.
+    assert kept(tmp_path) == 10
     asked.close()
 
 

@@ -4,10 +4,10 @@ A table of SQLite whose key is the fingerprint. New ones are gathered in memory 
 in one transaction, so that neighbours share pages; look-ups ask what was gathered first.
 
 Invariant: once `commit` is back, all that was added before is in the file, also after a power cut.
-Cost: some 35 bytes of disk, and `GATHER` fingerprints in memory, some 3 MB. Beyond SQLite's cache of
-64 MB, one read of the disk for each request that was seen before; what is new costs no read when it
-is added, but nearly each a page read and one or two written when it is written with the others, for
-fingerprints are random and few share a page.
+Cost: some 35 bytes of disk, and `GATHER` fingerprints in memory, some 3 MB. Beyond SQLite's cache
+of 64 MB, one read of the disk for each request that was seen before. What is new costs none when it
+is added; when it is written, nearly each costs a page read and one or two written, for fingerprints
+are random and few share a page.
 """
 
 import sqlite3

@@ -9,8 +9,10 @@ that ask at once are told apart by `PETAL.SEEN`, which marks.
 While the server does not answer, the spider goes on by itself: what it has not let through itself
 counts as new. So nothing is lost and every crawl still ends, and each spider fetches a page at most
 once more. With a window the spider forgets, after as long, what it let through by itself; a filter
-that begins anew makes it forget too. A command is sent once and never again: a server that marked a page, and whose answer was
-lost, would at the second time say "seen" to the only spider that asked, and the page would be lost.
+that begins anew makes it forget too.
+
+A command is sent once and never again: a server that marked a page, and whose answer was lost,
+would at the second time say "seen" to the only spider that asked, and the page would be lost.
 
 Cost: one round trip for each request, two for what is new to a window, and one for the stats each
 `STEP` that are new, during which the crawl waits.

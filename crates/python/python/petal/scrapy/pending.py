@@ -15,8 +15,8 @@ stays here, also when the crawl is finished: the next run that finds Scrapy's qu
 it, and it is at worst fetched again.
 
 Invariants: a request is here before the journal knows it as seen, and is durable here before
-`sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin is
-durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
+`sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin
+is durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
 
 Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
 all; disk as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite
@@ -135,7 +135,8 @@ class Pending:
                 "Duplicate filter cannot schedule the pending requests of JOBDIR (%s: %s): what is"
                 " not scheduled now stays there for the next run"
             )
-            self._teller.trouble("pending_errors", words, type(error).__name__, error)
+            self._teller.line(logging.ERROR, words, type(error).__name__, error)
+            self._teller.count("pending_errors")
 
     def _go(self) -> None:
         engine = self._crawler.engine
@@ -150,11 +151,11 @@ class Pending:
         if self._is_new:
             self._take_over()
         elif self._was_killed or not scheduler.has_pending_requests():
-            number = self._give_back()
-            if self._was_killed or number:
-                words = "%d requests that the last run had not done are scheduled anew"
-                self._teller.facts({"given_back": number})
+            if number := self._rows():
+                # Before: of millions it takes minutes, in which nothing else is done.
+                words = "%d requests that the last run had not done are scheduled anew first"
                 self._teller.line(logging.INFO, words, number)
+                self._teller.facts({"given_back": self._give_back()})
         self._is_going = True
 
     def _came(self, request: Request) -> None:
@@ -202,7 +203,7 @@ class Pending:
                 except Exception as error:
                     words = (
                         "Duplicate filter cannot restore a pending request (%s: %s); the stat"
-                        " petal/dupefilter/not_restored counts all of them, which are lost"
+                        " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
                     )
                     self._teller.trouble("not_restored", words, type(error).__name__, error)
                     continue
@@ -225,12 +226,16 @@ class Pending:
         while (request := self._next()) is not None:
             if request.dont_filter or not self.add(self._fingerprint(request), request):
                 others.append(request)
-        number = self._give_back()
+        if number := self._rows() + len(others):
+            words = "Duplicate filter keeps the %d requests of a queue that was there before it"
+            self._teller.line(logging.INFO, words, number)
+        self._give_back()
         for request in others:
             self._crawl(request)
-        if number or others:
-            words = "Duplicate filter keeps the %d requests of a queue that was there before it"
-            self._teller.line(logging.INFO, words, number + len(others))
+
+    def _rows(self) -> int:
+        (rows,) = self._base.execute("SELECT count(*) FROM pending").fetchone()
+        return int(rows)
 
     def close(self) -> None:
         """A run ends as it should: what is left is in Scrapy's queue, or has come to no end."""
