@@ -126,6 +126,8 @@ def test_a_jobdir_of_a_fleet_goes_on_with_the_server_only(ask, server, tmp_path)
     asked.close()
     with pytest.raises(petal.IncompatibleError, match="made with server True, the settings say F"):
         ask(JOBDIR=tmp_path / "job")
+    # The server is asked about the rest.
+    ask(**words, WINDOW=60, KEY="week").close()
 
 
 def test_rates_are_sent_as_the_server_reads_them(ask, server):

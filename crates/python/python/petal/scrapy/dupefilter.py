@@ -36,7 +36,6 @@ class DupeFilter:
         Raises `ValueError` of settings that cannot be, `petal.InputError` if another process uses
         the JOBDIR, `petal.IncompatibleError` if `PENDING` was on there and is off.
         """
-        self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
         self._told = False
         self._crawler = crawler
         self._tier: Local | Fleet | None = None
@@ -56,6 +55,7 @@ class DupeFilter:
             raise
 
     def _read(self, crawler: Crawler) -> None:
+        self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
         self._plan = plan.read(crawler.settings)
         if path := job_dir(crawler.settings):
             self._jobdir = JobDir(Path(path))

@@ -248,7 +248,10 @@ class Fleet:
         return f"{server}, key {self._key}"
 
     def _tell(self) -> None:
-        """Stats, and the alarm of a window; that of a fixed filter is raised where it refuses."""
+        """Stats, and the alarm of a window; that of a fixed filter is raised where it refuses.
+
+        Another may have put anything below the key: what is not told is not there.
+        """
         try:
             info = self._info()
         except self._error as error:
@@ -257,17 +260,17 @@ class Fleet:
         self._teller.facts(
             {
                 "kind": self._plan.kind,
-                "capacity": info["capacity"],
-                "rate": float(info["error-rate"]),
-                "inserted": info["items"],
-                "bytes": info["memory"],
-                "layers": info["layers"],
+                "capacity": info.get("capacity"),
+                "rate": float(info.get("error-rate", 0)),
+                "inserted": info.get("items"),
+                "bytes": info.get("memory"),
+                "layers": info.get("layers"),
                 "let_through": self._let_through,
             }
         )
         # One part of a window is beyond it, and about to be forgotten.
         parts = int(info.get("generations", 1))
-        if int(info["items"]) * (parts - 1) > int(info["capacity"]) * parts:
+        if parts > 1 and int(info["items"]) * (parts - 1) > int(info["capacity"]) * parts:
             self._raise_alarm("it takes ever more new pages for seen ones, which are lost")
 
     def _raise_alarm(self, then: str) -> None:

@@ -48,12 +48,14 @@ class Plan:
 
     @property
     def lasting(self) -> dict[str, Any]:
-        """What of the settings lasts, in a JOBDIR."""
+        """What of the settings lasts, in a JOBDIR. Of a filter on a server that knows the rest."""
+        if self.redis_url is not None:
+            return {"server": True}
         return {
+            "server": False,
             "kind": self.kind,
             "window": self.window,
             "exact": self.exact,
-            "server": self.redis_url is not None,
             "capacity": self.capacity,
             "rate": self.rate,
             "memory": self.memory,
@@ -62,11 +64,11 @@ class Plan:
     def agree(self, made: dict[str, Any]) -> None:
         """Raises `petal.IncompatibleError` if a JOBDIR made for other settings cannot be used."""
         asked = self.lasting
-        for name in ("kind", "window", "exact", "server"):
-            if made.get(name) != asked[name]:
+        for name in ("server", "kind", "window", "exact"):
+            if made.get(name) != asked.get(name):
                 raise petal.IncompatibleError(
                     f"JOBDIR has a duplicate filter made with {name} {made.get(name)!r}, the"
-                    f" settings say {asked[name]!r}: set {PREFIX}* as they were, or take another"
+                    f" settings say {asked.get(name)!r}: set {PREFIX}* as they were, or take another"
                     " JOBDIR"
                 )
 
