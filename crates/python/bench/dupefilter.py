@@ -28,6 +28,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.test import get_crawler
 
 from petal.scrapy import DupeFilter
+from petal.scrapy.plan import CAPACITY
 
 RATE = 0.0001
 PIECE = 10_000
@@ -42,7 +43,7 @@ class Precomputed:
 
 def opened(name: str, requests: int) -> object:
     """A filter by name, as Scrapy makes it."""
-    capacity = requests if name == "petal" else 1_000_000
+    capacity = requests if name == "petal" else CAPACITY
     settings = {"PETAL_DUPEFILTER_CAPACITY": capacity, "PETAL_DUPEFILTER_RATE": RATE}
     crawler = get_crawler(Spider, settings)
     crawler.request_fingerprinter = Precomputed()
@@ -115,7 +116,7 @@ def main() -> None:
     chosen = words.parse_args()
     processes = multiprocessing.get_context("spawn")
     lines = []
-    for name in ("scrapy", "petal", "petal grown from 1000000"):
+    for name in ("scrapy", "petal", "petal by default"):
         ours, theirs = processes.Pipe()
         told = (name, chosen.requests, chosen.turns, theirs)
         processes.Process(target=work, args=told, daemon=True).start()

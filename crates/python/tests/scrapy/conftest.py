@@ -11,15 +11,24 @@ from typing import Any
 import pytest
 from pages import Site
 from scrapy import Request, Spider
+from scrapy.utils.request import fingerprint as stock_fingerprint
 from scrapy.utils.test import get_crawler
 
 from petal.scrapy import DupeFilter
 
+STOCK = ("JOBDIR", "DUPEFILTER_DEBUG", "REQUEST_FINGERPRINTER_CLASS", "STATS_CLASS")
 CLASS = {"DUPEFILTER_CLASS": "petal.scrapy.DupeFilter"}
 
 
 class Bare(Spider):
     name = "bare"
+
+
+class ByLanguage:
+    """For `REQUEST_FINGERPRINTER_CLASS`: the same page in another language is another request."""
+
+    def fingerprint(self, request: Request) -> bytes:
+        return stock_fingerprint(request, include_headers=["Accept-Language"])
 
 
 def number(at: int) -> Request:
@@ -63,7 +72,7 @@ def ask() -> Callable[..., Asked]:
     """Opens a filter: `ask(CAPACITY=1000, JOBDIR=path)`; petal's settings without their prefix."""
 
     def opened(**words: Any) -> Asked:
-        stock = {name: words.pop(name) for name in ("JOBDIR", "DUPEFILTER_DEBUG") if name in words}
+        stock = {name: words.pop(name) for name in STOCK if name in words}
         ours = {f"PETAL_DUPEFILTER_{name}": value for name, value in words.items()}
         return Asked({name: str(value) for name, value in (stock | ours).items()})
 

@@ -22,6 +22,13 @@ class Follow(scrapy.Spider):
             yield response.follow(link)
 
 
+class Down:
+    """A pipeline whose database does not answer."""
+
+    def open_spider(self, spider=None):
+        raise OSError("the database is down")
+
+
 def main(url: str, out: str, settings: str) -> None:
     plain = {"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
     process = CrawlerProcess(plain | json.loads(settings))

@@ -48,6 +48,18 @@ def test_a_crawl_that_was_killed_goes_on_and_visits_every_page(site, crawl, tmp_
     assert stats["petal/dupefilter/inserted"] == site.pages
 
 
+def test_a_start_that_fails_after_a_kill_loses_no_page(site, crawl, tmp_path):
+    jobdir = {"JOBDIR": str(tmp_path / "job")} | CLASS
+    first = crawl(**jobdir)
+    site.wait_for(100)
+    first.kill()
+    before = site.forget()
+    crawl(**jobdir, ITEM_PIPELINES={"crawl.Down": 1}).stats()
+    assert not site.forget()
+    crawl(**jobdir).stats()
+    assert set(before) | set(site.forget()) == set(range(site.pages))
+
+
 def test_a_crawl_that_was_stopped_goes_on_with_scrapys_queue(site, crawl, tmp_path):
     jobdir = {"JOBDIR": str(tmp_path / "job")} | CLASS
     first = crawl(**jobdir, CLOSESPIDER_PAGECOUNT=50).stats()

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import redis
@@ -102,6 +103,33 @@ def test_a_key_of_another_kind_is_refused(ask, server):
         ask(REDIS_URL=server.url, KEY="text")
 
 
+def test_a_spider_without_a_jobdir_is_warned_that_a_stop_loses_its_queue(
+    ask, server, tmp_path, caplog
+):
+    asked = ask(REDIS_URL=server.url)
+    ask(REDIS_URL=server.url).close()
+    asked.new(range(10))
+    ask(REDIS_URL=server.url, JOBDIR=tmp_path / "job").close()
+    assert "there is no JOBDIR" not in caplog.text
+    ask(REDIS_URL=server.url).close()
+    assert caplog.text.count("there is no JOBDIR") == 1
+    asked.close()
+
+
+def test_a_jobdir_of_a_fleet_goes_on_with_the_server_only(ask, server, tmp_path):
+    words = {"JOBDIR": tmp_path / "job", "REDIS_URL": server.url}
+    asked = ask(**words)
+    assert asked.new(range(10)) == list(range(10))
+    asked.close()
+    asked = ask(**words)
+    assert asked.new(range(20)) == list(range(10, 20))
+    asked.close()
+    with pytest.raises(petal.IncompatibleError, match="made with server True, the settings say F"):
+        ask(JOBDIR=tmp_path / "job")
+    # The server is asked about the rest.
+    ask(**words, WINDOW=60, KEY="week").close()
+
+
 def test_rates_are_sent_as_the_server_reads_them(ask, server):
     asked = ask(REDIS_URL=server.url, RATE="1e-06", GROW=False)
     asked.close()
@@ -140,6 +168,42 @@ def test_without_the_server_a_spider_goes_on_alone_and_ends(ask, server, caplog,
     asked.close()
 
 
+@pytest.mark.parametrize(("words", "seconds"), [("", 5), ("?socket_timeout=1", 1)])
+def test_a_server_that_is_silent_or_down_has_as_long_as_the_url_says(ask, server, words, seconds):
+    asked = ask(REDIS_URL=server.url + words)
+    connection = asked.filter._tier._client.connection_pool.make_connection()
+    assert (connection.socket_timeout, connection.socket_connect_timeout) == (seconds, seconds)
+    asked.close()
+
+
+def test_what_a_spider_let_through_alone_is_forgotten_with_the_window(ask, server, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("petal.scrapy.fleet.time", SimpleNamespace(monotonic=lambda: now[0]))
+    asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=1000)
+    server.stop()
+    assert asked.new(range(10)) == list(range(10))
+    now[0] += 3599
+    assert asked.new(range(10)) == []
+    now[0] += 1
+    assert asked.new(range(10)) == list(range(10))
+    assert asked.new(range(10)) == []
+    asked.close()
+
+
+def test_a_filter_that_begins_anew_does_so_too_for_what_was_let_through_alone(
+    ask, server, monkeypatch
+):
+    monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
+    asked = ask(REDIS_URL=server.url)
+    server.stop()
+    assert asked.new(range(10)) == list(range(10))
+    # It kept nothing. The first request that the spider cannot answer by itself finds that out.
+    server.start()
+    assert asked.new(range(10, 20)) == list(range(10, 20))
+    assert asked.new(range(20)) == list(range(10))
+    asked.close()
+
+
 @pytest.mark.parametrize("words", [{}, {"WINDOW": 3600}])
 def test_a_key_that_vanishes_is_made_again_as_the_settings_say(ask, server, caplog, words):
     asked = ask(REDIS_URL=server.url, CAPACITY=5000, RATE=1e-6, **words)
@@ -165,11 +229,28 @@ def test_a_server_that_refuses_is_told_from_one_that_is_away(ask, server, caplog
     asked.close()
 
 
-def test_a_full_filter_on_the_server_loses_nothing(ask, server, caplog, monkeypatch):
-    monkeypatch.setattr("petal.scrapy.fleet.PAUSE", 0.0)
+def test_a_full_filter_on_the_server_raises_the_alarm_once_and_loses_nothing(ask, server, caplog):
     asked = ask(REDIS_URL=server.url, GROW=False, CAPACITY=100, RATE=0.0001)
     assert len(asked.new(range(200))) >= 199
-    assert "filter is full" in caplog.text
+    assert asked.new(range(200)) == []
+    (alarm,) = [line for line in caplog.records if line.levelno == logging.ERROR]
+    assert "is full (127.0.0.1:" in alarm.getMessage()
+    asked.close()
+    assert (asked.stat("overfull"), asked.stat("server_errors")) == (1, None)
+    assert asked.stat("alone") >= 99
+
+
+def test_a_fleet_tells_while_it_runs_also_of_a_window_that_is_too_full(
+    ask, server, caplog, monkeypatch
+):
+    monkeypatch.setattr("petal.scrapy.fleet.STEP", 50)
+    asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=300, RATE=0.0001)
+    asked.new(range(399))
+    assert 340 <= asked.stat("inserted") <= asked.stat("let_through") + 1
+    assert asked.stat("overfull") is None and "is full" not in caplog.text
+    asked.new(range(399, 600))
+    assert asked.stat("overfull") == 1
+    assert caplog.text.count("Duplicate filter on the server is full") == 1
     asked.close()
 
 

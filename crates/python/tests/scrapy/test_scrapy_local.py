@@ -4,11 +4,13 @@ import json
 import logging
 import os
 import time
+from types import SimpleNamespace
 
 import pytest
 from conftest import fingerprint, number
 
 import petal
+from petal.scrapy import local
 
 
 def test_what_was_seen_is_seen(ask):
@@ -17,7 +19,7 @@ def test_what_was_seen_is_seen(ask):
     assert asked.new(range(2000)) == []
     asked.close()
     assert asked.stat("inserted") == 2000
-    assert asked.stat("capacity") == 1_000_000
+    assert asked.stat("capacity") == 4_000_000
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,23 @@ def test_memory_says_how_much_it_takes_at_most(ask):
     asked.close()
 
 
+def test_memory_may_be_nearly_all_that_the_system_gives_and_no_more(ask, monkeypatch):
+    made = local._of_capacity
+
+    def given(plan, capacity):
+        filter = made(plan, capacity)
+        if filter.memory_bytes > 1.2 * (1 << 20):
+            raise petal.MemoryCapError("the system refused")
+        return filter
+
+    monkeypatch.setattr(local, "_of_capacity", given)
+    asked = ask(MEMORY="1M")
+    assert 0.9 * (1 << 20) < asked.stat("bytes") <= 1 << 20
+    asked.close()
+    with pytest.raises(petal.MemoryCapError, match="the system refused"):
+        ask(MEMORY="2M")
+
+
 def test_a_window_forgets_and_what_comes_again_does_not_stay(ask, monkeypatch):
     now = [1_800_000_000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])
@@ -81,6 +100,28 @@ def test_a_window_forgets_and_what_comes_again_does_not_stay(ask, monkeypatch):
         assert asked.new(range(10)) == []
     now[0] += 3600
     assert asked.new(range(10)) == list(range(10))
+    asked.close()
+
+
+def test_a_window_raises_the_alarm_when_more_comes_than_planned_and_not_before(
+    ask, monkeypatch, caplog
+):
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
+    asked = ask(WINDOW=3600, CAPACITY=3000, RATE=0.001)
+    for part in range(8):
+        asked.new(range(part * 1000, part * 1000 + 990))
+        now[0] += 1200
+    assert asked.stat("overfull") is None and not caplog.records
+    asked.close()
+    assert 0.0005 < asked.stat("expected_rate") <= 0.001
+    # All of a window's in a third of it.
+    asked = ask(WINDOW=3600, CAPACITY=3000, RATE=0.001)
+    asked.new(range(2900))
+    (alarm,) = [line for line in caplog.records if line.levelno == logging.ERROR]
+    assert "is full: more requests in this part of the window" in alarm.getMessage()
+    assert asked.stat("overfull") == 1
     asked.close()
 
 
@@ -149,6 +190,18 @@ def test_snapshots_are_made_on_the_way_and_a_kill_between_two_steps_loses_nothin
     asked.close()
 
 
+def test_what_a_snapshot_left_that_was_killed_halfway_is_removed(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    asked.new(range(10))
+    folder = tmp_path / "petal.dupefilter"
+    (folder / ".petal-a1B2c3.tmp").write_bytes(bytes(1000))
+    asked.kill()
+    asked = ask(JOBDIR=tmp_path)
+    assert not list(folder.glob(".petal-*"))
+    assert asked.new(range(10)) == []
+    asked.close()
+
+
 def _interrupted(_path):
     raise KeyboardInterrupt
 
@@ -194,12 +247,21 @@ def test_a_file_that_is_not_scrapys_is_refused(ask, tmp_path):
         ({"WINDOW": 60}, "made with kind 'grow', the settings say 'window'"),
         ({"GROW": False}, "made with kind 'grow', the settings say 'fixed'"),
         ({"EXACT": True}, "made with exact False, the settings say True"),
+        ({"MEMORY": "1M"}, "made with kind 'grow', the settings say 'fixed'"),
+        # No server is asked.
+        ({"REDIS_URL": "redis://localhost:1"}, "made with server False, the settings say True"),
     ],
 )
 def test_a_jobdir_made_for_another_kind_is_refused(ask, tmp_path, then, told):
     ask(JOBDIR=tmp_path).close()
     with pytest.raises(petal.IncompatibleError, match=told):
         ask(JOBDIR=tmp_path, **then)
+
+
+def test_what_scrapys_own_filter_had_seen_is_not_taken_to_a_server(ask, tmp_path):
+    (tmp_path / "requests.seen").touch()
+    with pytest.raises(petal.IncompatibleError, match="cannot be taken to a server"):
+        ask(JOBDIR=tmp_path, REDIS_URL="redis://localhost:1")
 
 
 def test_a_jobdir_made_for_another_size_goes_on_and_says_so(ask, tmp_path, caplog):
@@ -227,6 +289,41 @@ def test_a_damaged_jobdir_is_refused_with_what_to_do(ask, tmp_path, name):
     (path,) = (tmp_path / "petal.dupefilter").glob(name)
     path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(petal.FormatError, match="to begin anew"):
+        ask(JOBDIR=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pending.sqlite3", "exact.sqlite3"])
+def test_a_base_that_is_none_is_told_with_its_path(ask, tmp_path, caplog, name):
+    ask(JOBDIR=tmp_path, EXACT=True).close()
+    (tmp_path / "petal.dupefilter" / name).write_bytes(b"no base" * 1000)
+    for _ in range(2):
+        # The second time too: the JOBDIR is let go of.
+        with pytest.raises(petal.FormatError, match=f"{name}: file is not a database; restore"):
+            ask(JOBDIR=tmp_path, EXACT=True)
+    assert caplog.text.count("file is not a database; restore it") == 2
+
+
+def test_a_start_or_an_end_that_fails_lets_go_of_the_jobdir(ask, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.dupefilter.Local", _broken)
+    for _ in range(2):
+        with pytest.raises(OSError, match="broken"):
+            ask(JOBDIR=tmp_path)
+    assert caplog.text.count("Duplicate filter cannot begin: broken") == 2
+    monkeypatch.undo()
+    asked = ask(JOBDIR=tmp_path)
+    monkeypatch.setattr(asked.filter._tier, "close", _broken)
+    with pytest.raises(OSError, match="broken"):
+        asked.close()
+    ask(JOBDIR=tmp_path).close()
+
+
+def _broken(*_):
+    raise OSError("broken")
+
+
+def test_a_lock_that_fails_for_another_reason_is_told_as_such(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.journal.fcntl.flock", _broken)
+    with pytest.raises(OSError, match="^broken$"):
         ask(JOBDIR=tmp_path)
 
 
@@ -274,6 +371,33 @@ def test_a_snapshot_that_fails_leaves_the_log_as_it_was(ask, tmp_path, monkeypat
     asked = ask(JOBDIR=tmp_path, PENDING=False, CAPACITY=100)
     assert asked.new(range(400)) == []
     asked.close()
+
+
+def test_a_snapshot_that_fails_is_tried_again_by_the_clock(ask, tmp_path, monkeypatch):
+    now = [1000.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+    monkeypatch.setattr("petal.scrapy.local.time", clock)
+    monkeypatch.setattr("petal.scrapy.local.STEP", 10)
+    asked = ask(JOBDIR=tmp_path, PENDING=False, WINDOW=3600)
+    journal = asked.filter._tier._journal
+    os.close(journal._log)
+    journal._log = os.open("/dev/full", os.O_WRONLY)
+    rotate, journal.rotate = journal.rotate, _no_space
+    for part, (seconds, tries) in enumerate([(0, 1), (59, 1), (1, 2), (119, 2), (1, 3)]):
+        now[0] += seconds
+        asked.new(range(part * 100, part * 100 + 100))
+        assert asked.stat("snapshot_errors") == tries
+    journal.rotate = rotate
+    now[0] += 240
+    asked.new(range(500, 600))
+    asked.kill()
+    asked = ask(JOBDIR=tmp_path, PENDING=False, WINDOW=3600)
+    assert asked.new(range(600)) == []
+    asked.close()
+
+
+def _no_space(_save):
+    raise OSError("the disk is full")
 
 
 def test_without_made_json_nothing_is_removed(ask, tmp_path):

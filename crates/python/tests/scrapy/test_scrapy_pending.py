@@ -1,6 +1,7 @@
 """What is pending in a JOBDIR, with as much of Scrapy's engine as it needs."""
 
 import logging
+import shutil
 import sqlite3
 from collections import deque
 
@@ -28,6 +29,9 @@ class Engine:
         self._send(signals.request_scheduled, request=request)
         if request.dont_filter or not self._asked.filter.request_seen(request):
             self.queue.append(request)
+
+    def has_pending_requests(self):
+        return bool(self.queue)
 
     def next_request(self):
         return self.queue.popleft() if self.queue else None
@@ -73,7 +77,39 @@ def test_a_request_is_done_when_the_engine_has_it_no_longer(ask, tmp_path):
     asked.close()
 
 
+def test_a_request_is_done_though_its_fingerprint_has_changed(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path, REQUEST_FINGERPRINTER_CLASS="conftest.ByLanguage")
+    engine = Engine(asked)
+    engine.crawl(number(0))
+    # As from a disk: another object.
+    engine.queue.append(engine.queue.pop().copy())
+    first = engine.scheduler.next_request()
+    engine.inprogress.add(first)
+    # A middleware does, and what it did goes into the retry.
+    first.headers["Accept-Language"] = "en"
+    engine.crawl(first.replace(dont_filter=True))
+    engine.inprogress.clear()
+    again = engine.scheduler.next_request()
+    assert (kept(tmp_path), again.headers["Accept-Language"]) == (1, b"en")
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 0
+    asked.close()
+
+
+def test_what_passes_the_filter_by_leaves_nothing_behind(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    for at in range(10):
+        engine.crawl(number(at).replace(dont_filter=True))
+    for _ in range(11):
+        engine.scheduler.next_request()
+    assert not asked.filter._pending._again
+    assert not asked.filter._pending._handed_out
+    asked.close()
+
+
 def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, logger="petal.scrapy")
     monkeypatch.setattr("petal.scrapy.pending.SLICE", 4)
     asked = ask(JOBDIR=tmp_path)
     engine = Engine(asked)
@@ -88,10 +124,16 @@ def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, mon
     engine = Engine(asked)
     assert engine.urls() == [number(at).url for at in range(10) if at not in (1, 6)]
     assert (asked.stat("given_back"), asked.stat("not_restored")) == (8, 2)
+    # Told before it is done, for it may take long.
+    told = [line.getMessage() for line in caplog.records if line.name == "petal.scrapy"]
+    assert told[-2].startswith("10 requests that the last run had not done are scheduled anew")
+    assert told[-1].startswith("Duplicate filter cannot restore a pending request")
     assert len(errors(caplog)) == 1
     # The filter filters again.
     engine.crawl(number(3))
     assert len(engine.queue) == 8
+    # They stay, for a spider that knows them again.
+    assert kept(tmp_path) == 10
     asked.close()
 
 
@@ -133,3 +175,146 @@ def test_a_table_that_takes_no_more_is_told_once_and_the_request_is_new(ask, tmp
         assert len(errors(caplog)) == 1 + len(words)
         asked.filter._pending._base.execute("PRAGMA query_only = 0")
         asked.close()
+
+
+def test_trouble_is_told_once_though_the_crawler_keeps_no_stats(ask, tmp_path, caplog):
+    asked = ask(JOBDIR=tmp_path, STATS_CLASS="scrapy.statscollectors.DummyStatsCollector")
+    asked.filter._pending._base.execute("PRAGMA query_only = 1")
+    assert asked.new(range(100)) == list(range(100))
+    assert len(errors(caplog)) == 1
+    asked.filter._pending._base.execute("PRAGMA query_only = 0")
+    asked.close()
+
+
+def killed(ask, tmp_path, requests):
+    """A run that was killed with so many requests pending."""
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    for at in range(requests):
+        engine.crawl(number(at))
+    asked.kill()
+    return engine.urls()
+
+
+def test_a_run_that_never_got_going_loses_nothing(ask, tmp_path):
+    urls = killed(ask, tmp_path, 10)
+    # Scrapy closes what it opened, but its spider was never opened.
+    ask(JOBDIR=tmp_path).close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == urls
+    asked.close()
+
+
+class FullDisk(Engine):
+    """Its queue takes three requests."""
+
+    def crawl(self, request):
+        if len(self.queue) == 3:
+            raise OSError("the disk is full")
+        super().crawl(request)
+
+
+def test_what_cannot_be_given_back_stays_for_the_next_run(ask, tmp_path, caplog):
+    urls = killed(ask, tmp_path, 10)
+    asked = ask(JOBDIR=tmp_path)
+    engine = FullDisk(asked)
+    assert "OSError: the disk is full): what is not scheduled now stays" in errors(caplog)[0]
+    assert (len(errors(caplog)), asked.stat("pending_errors")) == (1, 1)
+    while engine.scheduler.next_request() is not None:
+        pass
+    # For all that Scrapy knows.
+    asked.close("finished")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == urls[3:]
+    asked.close()
+
+
+def test_a_queue_from_before_that_is_torn_is_told(ask, tmp_path, caplog):
+    asked = ask(JOBDIR=tmp_path)
+
+    class Torn(Engine):
+        def next_request(self):
+            if len(self.queue) == 2:
+                raise ValueError("torn")
+            return super().next_request()
+
+    Torn(asked, [number(at) for at in range(5)])
+    assert "ValueError: torn" in errors(caplog)[0]
+    asked.close("finished")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == [number(at).url for at in range(3)]
+    asked.close()
+
+
+def test_a_request_that_came_to_no_end_is_given_to_the_next_run_that_has_no_other(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    engine.crawl(number(0))
+    # Scrapy's queue did not take it.
+    lost = engine.queue.pop()
+    asked.close("finished")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked, [number(1)]).urls() == [number(1).url]
+    asked.close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    assert engine.urls() == [lost.url]
+    while engine.scheduler.next_request() is not None:
+        pass
+    asked.close("finished")
+    assert kept(tmp_path) == 0
+
+
+def state(folder, copy):
+    """The mark of the table's file as it is on the disk, without its log."""
+    shutil.copyfile(folder / "petal.dupefilter" / "pending.sqlite3", copy)
+    base = sqlite3.connect(copy)
+    (found,) = base.execute("PRAGMA user_version").fetchone()
+    base.close()
+    return found
+
+
+def test_marks_are_on_the_disk_in_the_order_that_a_power_cut_needs(ask, tmp_path, monkeypatch):
+    job, copy = tmp_path / "job", tmp_path / "copy"
+    asked = ask(JOBDIR=job)
+    Engine(asked)
+    assert state(job, copy) == 1
+    (job / "requests.queue" / "0").mkdir(parents=True)
+    (job / "requests.queue" / "0" / "q00000").touch()
+    synced = []
+
+    def sync(path):
+        assert state(job, copy) == 1
+        synced.append(path.relative_to(tmp_path))
+
+    monkeypatch.setattr("petal.scrapy.pending.sync", sync)
+    asked.close("shutdown")
+    assert sorted(map(str, synced)) == [
+        "job",
+        "job/requests.queue",
+        "job/requests.queue/0",
+        "job/requests.queue/0/q00000",
+    ]
+    assert state(job, copy) == 2
+
+
+def test_what_is_pending_is_on_the_disk_before_a_snapshot_knows_it(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.journal.LEAST_LOG", 2000)
+    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
+    asked = ask(JOBDIR=tmp_path, CAPACITY=100)
+    done = []
+    pending, journal = asked.filter._pending, asked.filter._tier._journal
+    for part, name in ((pending, "add"), (pending, "sync"), (journal, "rotate")):
+        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
+    asked.new(range(400))
+    before = [done[at - 1] for at, name in enumerate(done) if name == "rotate"]
+    assert before and set(before) == {"sync"}
+    asked.close()
+
+
+def noted(done, name, call):
+    def noting(*words):
+        done.append(name)
+        return call(*words)
+
+    return noting

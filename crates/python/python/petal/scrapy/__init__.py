@@ -11,6 +11,7 @@ unless `PETAL_DUPEFILTER_EXACT` confirms every such answer.
 |---|---|
 | `plan` | the settings, read and checked |
 | `local` | a filter in this process, alone or with `exact` and `journal` |
+| `base` | files of SQLite |
 | `exact` | fingerprints on disk, to confirm what the filter says |
 | `journal` | what a JOBDIR keeps of the filter, and how it survives a kill |
 | `pending` | requests that are not done, so that a killed crawl goes on |

@@ -6,7 +6,8 @@ memory, or one round trip to a server; a JOBDIR costs more for what is new (`jou
 """
 
 import logging
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from petal.scrapy import plan
 from petal.scrapy.fleet import Fleet
 from petal.scrapy.journal import JobDir
 from petal.scrapy.local import Local
-from petal.scrapy.pending import Pending
+from petal.scrapy.pending import TABLE, Pending
 from petal.scrapy.teller import Teller
 
 logger = logging.getLogger("petal.scrapy")
@@ -33,33 +34,34 @@ class DupeFilter:
         """Reads the settings, and takes the JOBDIR; `open` makes or finds the filter.
 
         Raises `ValueError` of settings that cannot be, `petal.InputError` if another process uses
-        the JOBDIR, `petal.IncompatibleError` if `PENDING` was on there and is off. What it raises
-        is also a line of the log, for Scrapy shows a traceback.
+        the JOBDIR, `petal.IncompatibleError` if `PENDING` was on there and is off.
         """
-        try:
-            self._read(crawler)
-        except (ValueError, petal.PetalError) as error:
-            logger.error("%s", str(error))
-            raise
-
-    def _read(self, crawler: Crawler) -> None:
-        self._plan = plan.read(crawler.settings)
-        self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
         self._told = False
         self._crawler = crawler
         self._tier: Local | Fleet | None = None
         self._jobdir: JobDir | None = None
         self._pending: Pending | None = None
+        with self._whole():
+            self._read(crawler)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What is raised is also a line of the log, for Scrapy shows a traceback."""
+        try:
+            yield
+        except BaseException as error:
+            logger.error("Duplicate filter cannot begin: %s", error)
+            self._let_go()
+            raise
+
+    def _read(self, crawler: Crawler) -> None:
+        self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
+        self._plan = plan.read(crawler.settings)
         if path := job_dir(crawler.settings):
             self._jobdir = JobDir(Path(path))
-            table = self._jobdir.folder / "pending.sqlite3"
             if self._plan.pending:
-                self._pending = Pending(table)
-                if self._pending.was_killed:
-                    # Now, for the scheduler opens it next, and stumbles over what it was not told.
-                    _move_aside(Path(path) / "requests.queue")
-            elif table.exists():
-                self._jobdir.close()
+                self._pending = Pending(self._jobdir)
+            elif (self._jobdir.folder / TABLE).exists():
                 # It would go stale, and be taken for what a killed run had left.
                 raise petal.IncompatibleError(
                     f"JOBDIR {path} keeps pending requests, and {plan.PREFIX}PENDING is off: leave"
@@ -78,16 +80,9 @@ class DupeFilter:
         `petal.FormatError` if it is damaged, `redis.RedisError` if there is no server.
         """
         teller = Teller(self._crawler)
-        try:
-            if self._plan.redis_url is not None:
-                self._tier = Fleet(self._plan, teller, self._pending)
-            else:
-                self._tier = Local(self._plan, teller, self._pending, self._jobdir)
-        except (ValueError, petal.PetalError) as error:
-            teller.line(logging.ERROR, "%s", str(error))
-            if self._jobdir is not None:
-                self._jobdir.close()
-            raise
+        with self._whole():
+            tier = Local if self._plan.redis_url is None else Fleet
+            self._tier = tier(self._plan, teller, self._pending, self._jobdir)
         assert self._crawler.request_fingerprinter is not None
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
         self._seen = self._tier.seen
@@ -104,11 +99,19 @@ class DupeFilter:
 
     def close(self, reason: str) -> None:
         """Saves what a later run needs, and tells the stats."""
-        if self._tier is not None:
-            self._tier.close()
-            # Last: what comes before may fail, and then this run counts as killed.
-            if self._pending is not None:
-                self._pending.close(finished=reason == "finished")
+        try:
+            if self._tier is not None:
+                self._tier.close()
+                # Last: what comes before may fail, and then this run counts as killed.
+                if self._pending is not None:
+                    self._pending.close()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the JOBDIR."""
+        if self._pending is not None:
+            self._pending.let_go()
         if self._jobdir is not None:
             self._jobdir.close()
 
@@ -123,11 +126,3 @@ class DupeFilter:
             self._told = True
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value("dupefilter/filtered")
-
-
-def _move_aside(queue: Path) -> None:
-    """Scrapy's queue of a run that was killed; what an earlier kill left goes."""
-    if queue.exists():
-        aside = queue.with_name("requests.queue.killed")
-        shutil.rmtree(aside, ignore_errors=True)
-        queue.rename(aside)

@@ -4,13 +4,17 @@ A table of SQLite whose key is the fingerprint. New ones are gathered in memory 
 in one transaction, so that neighbours share pages; look-ups ask what was gathered first.
 
 Invariant: once `commit` is back, all that was added before is in the file, also after a power cut.
-Cost: some 35 bytes of disk and, beyond SQLite's cache of 64 MB, one read of the disk for each
-request that was seen before; new ones cost no read. `GATHER` fingerprints in memory, some 3 MB.
+Cost: some 35 bytes of disk, and `GATHER` fingerprints in memory, some 3 MB. Beyond SQLite's cache
+of 64 MB, one read of the disk for each request that was seen before. What is new costs none when it
+is added; when it is written, nearly each costs a page read and one or two written, for fingerprints
+are random and few share a page.
 """
 
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
+
+from petal.scrapy import base
 
 GATHER = 20_000
 
@@ -19,14 +23,11 @@ class Exact:
     """A set of fingerprints in a file; without a path in a temporary one."""
 
     def __init__(self, path: Path | None) -> None:
-        # SQLite gives an empty name a temporary file, which it removes.
-        self._base = sqlite3.connect(path or "", isolation_level=None)
-        self._base.execute("PRAGMA cache_size = -65536")
-        if path is not None:
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.execute("PRAGMA synchronous = NORMAL")
-        self._base.execute(
-            "CREATE TABLE IF NOT EXISTS seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID"
+        """Raises as `base.opened`."""
+        self._base = base.opened(
+            path,
+            "PRAGMA cache_size = -65536",
+            "CREATE TABLE IF NOT EXISTS seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID",
         )
         self._new: set[bytes] = set()
         self._full = GATHER

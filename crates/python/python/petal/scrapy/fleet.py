@@ -8,14 +8,18 @@ that ask at once are told apart by `PETAL.SEEN`, which marks.
 
 While the server does not answer, the spider goes on by itself: what it has not let through itself
 counts as new. So nothing is lost and every crawl still ends, and each spider fetches a page at most
-once more. A command is sent once and never again: a server that marked a page, and whose answer was
-lost, would at the second time say "seen" to the only spider that asked, and the page would be lost.
+once more. With a window the spider forgets, after as long, what it let through by itself; a filter
+that begins anew makes it forget too.
 
-Cost: one round trip for each request, two for what is new to a window, during which the crawl
-waits.
+A command is sent once and never again: a server that marked a page, and whose answer was lost,
+would at the second time say "seen" to the only spider that asked, and the page would be lost.
+
+Cost: one round trip for each request, two for what is new to a window, and one for the stats each
+`STEP` that are new, during which the crawl waits.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -24,6 +28,7 @@ from typing import Any
 from scrapy import Request
 
 import petal
+from petal.scrapy.journal import JobDir, Journal
 from petal.scrapy.local import STEP
 from petal.scrapy.pending import Pending
 from petal.scrapy.plan import PREFIX, Plan
@@ -40,11 +45,17 @@ ALONE = 10_000
 class Fleet:
     """The filter that a server has. `seen(fingerprint, request)` asks and marks."""
 
-    def __init__(self, plan: Plan, teller: Teller, pending: Pending | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        teller: Teller,
+        pending: Pending | None = None,
+        jobdir: JobDir | None = None,
+    ) -> None:
         """Makes the filter, or joins that which is there; `pending` is told of what is new.
 
-        Raises `petal.IncompatibleError` if that one is of another kind, `redis.RedisError` if
-        there is no server, or it has not petal's module.
+        Raises `petal.IncompatibleError` if that one is of another kind, or the JOBDIR has a filter
+        of its own, `redis.RedisError` if there is no server, or it has not petal's module.
         """
         # Only here: a spider without a server needs no redis-py.
         import redis
@@ -55,23 +66,31 @@ class Fleet:
         self._plan = plan
         self._teller = teller
         self._pending = pending
+        self._keeps_queue = jobdir is not None
         self._error = redis.RedisError
         self._refused = redis.ResponseError
         self._key = plan.key.replace("{spider}", teller.spider_name)
         self._client: Any = redis.Redis.from_url(
             plan.redis_url,
             socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
+            # The same, also where the URL has another.
+            socket_connect_timeout=None,
             retry=Retry(NoBackoff(), 0),
         )
         self._ask: Callable[..., Any] = self._client.execute_command
-        # What this spider let through while there was no server.
+        # What this spider let through while there was no server, and when it is to be forgotten.
         self._alone: petal.Filter | None = None
+        self._forget = math.inf
         self._away = False
         self._again = 0.0
         self._pause = PAUSE
         self._let_through = 0
+        journal = _agreed(plan, jobdir) if jobdir is not None else None
         self._join()
+        if journal is not None and journal.made is None:
+            # There is nothing to save: the folder only tells that its filter is on a server.
+            journal.begin(plan.lasting, lambda _: None)
+            journal.close()
 
     def seen(self, fingerprint: bytes, request: Request) -> bool:
         """Whether any spider has asked for it before; it is known from now on."""
@@ -80,13 +99,22 @@ class Fleet:
             self._let_through += 1
             if self._pending is not None:
                 self._pending.add(fingerprint, request)
-                if self._let_through % STEP == 0:
-                    self._pending.sync()
+            if self._let_through % STEP == 0:
+                self._look()
         return seen
 
+    def _look(self) -> None:
+        if self._pending is not None:
+            self._pending.sync()
+        if not self._away:
+            self._tell()
+
     def _answer(self, fingerprint: bytes) -> bool:
-        if self._alone is not None and fingerprint in self._alone:
-            return True
+        if self._alone is not None:
+            if time.monotonic() >= self._forget:
+                self._alone = None
+            elif fingerprint in self._alone:
+                return True
         if self._away and time.monotonic() < self._again:
             return self._seen_alone(fingerprint)
         try:
@@ -98,6 +126,7 @@ class Fleet:
                 words = "Duplicate filter is gone from the server (%s); it begins anew"
                 self._teller.line(logging.WARNING, words, self._where())
                 self._join()
+                self._alone = None
                 seen = self._seen_by_any(fingerprint)
         except (self._error, petal.IncompatibleError) as error:
             self._leave(error)
@@ -112,7 +141,12 @@ class Fleet:
         if self._plan.window is None:
             (new,) = self._ask("BF.INSERT", self._key, "NOCREATE", "ITEMS", fingerprint)
             if isinstance(new, Exception):
-                raise new
+                if "filter is full" not in str(new):
+                    raise new
+                self._raise_alarm(
+                    "it takes no more, and each spider has to know by itself what is new to it"
+                )
+                return self._seen_alone(fingerprint)
             return not new
         if self._ask("BF.EXISTS", self._key, fingerprint):
             return True
@@ -121,6 +155,9 @@ class Fleet:
     def _seen_alone(self, fingerprint: bytes) -> bool:
         if self._alone is None:
             self._alone = petal.ScalableBloomFilter(ALONE, self._plan.rate)
+            # All at once: what it forgets too early is fetched once more.
+            if self._plan.window is not None:
+                self._forget = time.monotonic() + self._plan.window
         self._teller.count("alone")
         return not self._alone.add(fingerprint)
 
@@ -190,6 +227,13 @@ class Fleet:
         words = "Duplicate filter joined on the server: %s, %s requests in it, capacity %s, rate %s"
         parts = (info["items"], info["capacity"], info["error-rate"])
         self._teller.line(logging.INFO, words, self._where(), *parts)
+        if info["items"] and not self._keeps_queue:
+            words = (
+                "Duplicate filter on the server knows requests already, and there is no JOBDIR: if"
+                " a spider ended before it had fetched all of its own, they are lost to all. Set"
+                f" JOBDIR, or begin anew with another {PREFIX}KEY"
+            )
+            self._teller.line(logging.WARNING, words)
 
     def _info(self) -> dict[str, Any]:
         """What the server knows of the filter, by name."""
@@ -203,24 +247,56 @@ class Fleet:
         server = of.get("path") or f"{of.get('host', 'localhost')}:{of.get('port', 6379)}"
         return f"{server}, key {self._key}"
 
-    def close(self) -> None:
-        """Tells the stats; the filter stays for the others."""
+    def _tell(self) -> None:
+        """Stats, and the alarm of a window; that of a fixed filter is raised where it refuses.
+
+        Another may have put anything below the key: what is not told is not there.
+        """
         try:
             info = self._info()
-            self._teller.facts(
-                {
-                    "kind": self._plan.kind,
-                    "capacity": info["capacity"],
-                    "rate": float(info["error-rate"]),
-                    "inserted": info["items"],
-                    "bytes": info["memory"],
-                    "layers": info["layers"],
-                    "let_through": self._let_through,
-                }
-            )
         except self._error as error:
             self._leave(error)
+            return
+        self._teller.facts(
+            {
+                "kind": self._plan.kind,
+                "capacity": info.get("capacity"),
+                "rate": float(info.get("error-rate", 0)),
+                "inserted": info.get("items"),
+                "bytes": info.get("memory"),
+                "layers": info.get("layers"),
+                "let_through": self._let_through,
+            }
+        )
+        # One part of a window is beyond it, and about to be forgotten.
+        parts = int(info.get("generations", 1))
+        if parts > 1 and int(info["items"]) * (parts - 1) > int(info["capacity"]) * parts:
+            self._raise_alarm("it takes ever more new pages for seen ones, which are lost")
+
+    def _raise_alarm(self, then: str) -> None:
+        words = (
+            "Duplicate filter on the server is full (%s, planned for %d). From here on %s: begin"
+            f" anew with another {PREFIX}KEY and a larger {PREFIX}CAPACITY"
+        )
+        self._teller.alarm(words, self._where(), self._plan.capacity, then)
+
+    def close(self) -> None:
+        """Tells the stats; the filter stays for the others."""
+        self._tell()
         self._client.close()
+
+
+def _agreed(plan: Plan, jobdir: JobDir) -> Journal:
+    """The journal of a JOBDIR, if what it has seen is on a server too."""
+    journal, stock = Journal(jobdir.folder), jobdir.path / "requests.seen"
+    if journal.made is not None:
+        plan.agree(journal.made)
+    elif stock.exists():
+        raise petal.IncompatibleError(
+            f"{stock}: what Scrapy's own filter had seen cannot be taken to a server; take another"
+            " JOBDIR, or remove the file to fetch all of it again"
+        )
+    return journal
 
 
 def _text(value: Any) -> Any:

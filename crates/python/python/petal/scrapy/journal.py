@@ -2,7 +2,7 @@
 
 | file in `JOBDIR/petal.dupefilter` | what it is |
 |---|---|
-| `made.json` | what the filter was made for; `made.part` until the first snapshot is there |
+| `made.json` | what the filter was made for, also if it is on a server; `made.part` before |
 | `filter-N.petal` | the filter as it was when log N began |
 | `log-N` | what was let through since: records as of Scrapy's `requests.seen` |
 
@@ -69,6 +69,15 @@ def _strange(path: Path, place: int) -> petal.FormatError:
     )
 
 
+def sync(path: Path) -> None:
+    """Waits until a file, or what a folder lists, is on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 class JobDir:
     """A JOBDIR (`path`) and petal's part of it (`folder`), locked for one process."""
 
@@ -80,7 +89,7 @@ class JobDir:
         self._lock = (self.folder / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self._lock.close()
             raise petal.InputError(
                 f"JOBDIR {path}: another process uses it; end that crawl, or take another JOBDIR"
@@ -100,6 +109,9 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         """Raises `petal.FormatError` if the folder is damaged, `OSError` as files do."""
         self._folder = folder
+        # What a snapshot left that was killed halfway.
+        for path in folder.glob(".petal-*.tmp"):
+            path.unlink()
         self._log: int | None = None
         self._size = 0
         self.made: dict[str, Any] | None = self._read_made()
@@ -138,7 +150,7 @@ class Journal:
             os.fsync(file.fileno())
         self.rotate(save)
         part.rename(path)
-        self._sync_folder()
+        sync(self._folder)
         self.made = made
 
     def _files(self) -> dict[Path, int]:
@@ -171,17 +183,16 @@ class Journal:
     def rotate(self, save: Callable[[Path], object]) -> None:
         """Lets the filter be saved, begins a log, and removes what is older.
 
-        Raises `OSError`: if the filter was not saved the old log goes on, and the next snapshot is
-        due after as much again.
+        Raises `OSError`: if the filter was not saved the old log goes on.
         """
         old = self._files()
         number = max(old.values(), default=0) + 1
-        self._size = 0
         save(self._folder / f"filter-{number}.petal")
         self.give_up()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._log = os.open(self._folder / f"log-{number}", flags, 0o644)
-        self._sync_folder()
+        self._size = 0
+        sync(self._folder)
         for path in old:
             path.unlink()
 
@@ -212,13 +223,6 @@ class Journal:
         """Waits until the log is on the disk."""
         if self._log is not None:
             os.fsync(self._log)
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def close(self) -> None:
         """Lets go of the log."""

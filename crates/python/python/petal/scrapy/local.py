@@ -38,6 +38,9 @@ TIME = 8
 # New requests between two looks: a wait for the disk in each takes milliseconds, and after a power
 # cut so many at most are asked again.
 STEP = 1000
+# Seconds until a snapshot that failed is tried again, for each try may write all that there is;
+# twice as long each time, up to the longest.
+PAUSE, LONGEST_PAUSE = 60.0, 3600.0
 
 
 class Local:
@@ -62,7 +65,8 @@ class Local:
         self._exact: Exact | None = None
         made = self._journal.made if self._journal is not None else None
         if made is not None:
-            self._agree(made)
+            plan.agree(made)
+            self._warn(made)
         if plan.exact:
             self._exact = Exact(jobdir.folder / "exact.sqlite3" if jobdir is not None else None)
         if self._journal is None or jobdir is None:
@@ -75,8 +79,9 @@ class Local:
         self._inserted: int = self._filter.inserted
         # A fixed filter is looked at when it is full, the others when it is time.
         self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
-        # After a snapshot that failed, the number of requests at which it is tried again.
-        self._retry = 0
+        # After a snapshot that failed: when it is tried again, and the pause if it fails once more.
+        self._again = 0.0
+        self._pause = PAUSE
         self._size = 0
         self._layers = 0
         self.seen: Callable[[bytes, Request], bool] = self._seen
@@ -154,12 +159,12 @@ class Local:
         if self._filter.size_bytes != self._size:
             self._tell_growth()
         if self._journal is not None:
-            due = self._journal.is_due(self._filter.size_bytes)
-            if due and self._inserted >= self._retry:
-                self._save_if_it_can(self._journal)
             # First: a request that is seen and not pending would be lost.
             if self._pending is not None:
                 self._pending.sync()
+            due = self._journal.is_due(self._filter.size_bytes)
+            if due and time.monotonic() >= self._again:
+                self._save_if_it_can(self._journal)
             try:
                 self._journal.sync()
             except OSError as error:
@@ -176,25 +181,24 @@ class Local:
             self._teller.line(logging.INFO, words, self._layers, self._size, self._inserted)
 
     def _overflows(self) -> bool:
-        """Whether a window has more than it was planned for."""
-        return self._plan.window is not None and self._inserted > self._filter.capacity
+        """Whether the newest part of a window has its share of the capacity."""
+        return self._plan.window is not None and self._filter.capacity_left == 0
 
     def _raise_alarm(self) -> None:
-        """Tells once that a filter is full."""
         self._alarm = math.inf
-        if self._exact is not None or self._teller.is_set("overfull"):
+        if self._exact is not None:
             return
-        self._teller.facts({"overfull": 1})
-        advice = "larger"
+        number, advice = f"{self._inserted} requests", "larger"
         if self._plan.window is None:
             advice = f"larger, leave {PREFIX}GROW on, or set {PREFIX}EXACT"
+        else:
+            number = "more requests in this part of the window than its share"
         words = (
-            "Duplicate filter is full: %d requests, planned for %d at a rate of %g. From here on it"
+            "Duplicate filter is full: %s, planned for %d at a rate of %g. From here on it"
             " takes ever more new pages for seen ones and loses them without a word: begin anew"
             f" with {PREFIX}CAPACITY or {PREFIX}MEMORY {advice}"
         )
-        parts = (self._inserted, self._filter.capacity, self._filter.rate)
-        self._teller.line(logging.ERROR, words, *parts)
+        self._teller.alarm(words, number, self._filter.capacity, self._filter.rate)
 
     def facts(self) -> dict[str, object]:
         """Figures, by name. Cost: none that grows with the filter."""
@@ -219,7 +223,7 @@ class Local:
             words = "Duplicate filter took over %d requests from %s"
             self._teller.line(logging.INFO, words, number, stock)
         self._commit()
-        journal.begin(_made_for(self._plan), self._filter.save)
+        journal.begin(self._plan.lasting, self._filter.save)
         return self._filter
 
     def _resumed(self, journal: Journal) -> petal.Filter:
@@ -238,23 +242,15 @@ class Local:
         self._teller.line(logging.INFO, words, self._filter.inserted, replayed)
         return self._filter
 
-    def _agree(self, made: dict[str, Any]) -> None:
-        """Refuses what cannot be gone on with, and warns of what is not as asked."""
-        asked = _made_for(self._plan)
-        for name in ("kind", "window", "exact"):
-            if made.get(name) != asked[name]:
-                raise petal.IncompatibleError(
-                    f"JOBDIR has a duplicate filter made with {name} {made.get(name)!r}, the"
-                    f" settings say {asked[name]!r}: set {PREFIX}* as they were, or take another"
-                    " JOBDIR"
-                )
+    def _warn(self, made: dict[str, Any]) -> None:
+        """Tells what of a JOBDIR's filter is not as asked."""
+        asked, names = self._plan.lasting, ("capacity", "rate", "memory")
+        parts = [of.get(name) for of in (made, asked) for name in names]
         if made != asked:
             words = (
                 "Duplicate filter in JOBDIR stays as it was made: capacity %s, rate %s, memory %s;"
                 " the settings say %s, %s, %s"
             )
-            names = ("capacity", "rate", "memory")
-            parts = [of.get(name) for of in (made, asked) for name in names]
             self._teller.line(logging.WARNING, words, *parts)
 
     def _replay(self, found: Iterable[bytes]) -> int:
@@ -291,11 +287,12 @@ class Local:
         """The same; if it fails, what is there and the log still are the whole set."""
         try:
             self._save(journal)
+            self._pause = PAUSE
         except (OSError, sqlite3.Error) as error:
             words = "Duplicate filter cannot save itself in JOBDIR (%s); it is tried again"
             self._teller.trouble("snapshot_errors", words, error)
-            # Ever more rarely, for each try may write all that there is.
-            self._retry = self._inserted + self._inserted // 8
+            self._again = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _lose_exact(self, error: sqlite3.Error) -> None:
         """The crawl goes on: what cannot be looked up is let through."""
@@ -317,8 +314,13 @@ class Local:
     def close(self) -> None:
         """Saves, tells the stats, and lets go of all files."""
         self._look()
+        number = self._inserted
+        if isinstance(self._filter, petal.WindowedBloomFilter):
+            # The part that is about to be forgotten is beyond the window.
+            parts = self._filter.generations
+            number = number * (parts - 1) // parts
         # At the end only: in layers it takes a tenth of a millisecond.
-        self._teller.facts({"expected_rate": self._filter.expected_rate(self._inserted)})
+        self._teller.facts({"expected_rate": self._filter.expected_rate(number)})
         if self._journal is not None:
             self._save_if_it_can(self._journal)
             self._journal.close()
@@ -334,19 +336,33 @@ def _make(plan: Plan) -> petal.Filter:
     if plan.memory is None:
         assert plan.capacity is not None
         return _of_capacity(plan, plan.capacity)
-    low, high = 1, 2
-    if _of_capacity(plan, low).memory_bytes > plan.memory:
-        raise ValueError(f"{PREFIX}MEMORY: {plan.memory} bytes are too few for any filter")
-    while _of_capacity(plan, high).memory_bytes <= plan.memory:
+    memory, low, high = plan.memory, 1, 2
+    refused: petal.MemoryCapError | None = None
+
+    def fits(capacity: int) -> bool:
+        nonlocal refused
+        try:
+            # Memory that nothing was written to costs nothing, so trying is cheap.
+            return int(_of_capacity(plan, capacity).memory_bytes) <= memory
+        except petal.MemoryCapError as error:
+            refused = error
+            return False
+
+    if not fits(low):
+        raise ValueError(f"{PREFIX}MEMORY: {memory} bytes are too few for any filter")
+    while fits(high):
         low, high = high, 2 * high
-    # Memory that nothing was written to costs nothing, so trying is cheap.
     while high - low > low // 1024 + 1:
         middle = (low + high) // 2
-        if _of_capacity(plan, middle).memory_bytes <= plan.memory:
+        if fits(middle):
             low = middle
         else:
             high = middle
-    return _of_capacity(plan, low)
+    made = _of_capacity(plan, low)
+    # The system may refuse what is larger than asked for, and nothing else.
+    if refused is not None and made.memory_bytes < memory - memory // 16:
+        raise refused
+    return made
 
 
 def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
@@ -355,18 +371,6 @@ def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
     if plan.grow:
         return petal.ScalableBloomFilter(capacity, plan.rate)
     return petal.BloomFilter(capacity, plan.rate)
-
-
-def _made_for(plan: Plan) -> dict[str, Any]:
-    """What of the settings lasts."""
-    return {
-        "kind": plan.kind,
-        "window": plan.window,
-        "exact": plan.exact,
-        "capacity": plan.capacity,
-        "rate": plan.rate,
-        "memory": plan.memory,
-    }
 
 
 def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:

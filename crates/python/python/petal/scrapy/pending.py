@@ -5,14 +5,18 @@ lost, while what was seen is not, and the next run holds back all that the queue
 first page and calls itself finished. So what is let through is kept here too, in a table of
 SQLite, until Scrapy is done with it, its callback and items included. After a run that was not
 closed, Scrapy's queue is moved aside and the crawl is given these requests anew. What a queue has
-that no table knows of, such as that of Scrapy's own filter, is taken into the table first.
+that no table knows of, such as that of Scrapy's own filter, is taken into the table first. A run
+that ends as it should marks its end, unless it never had all of its requests: then the mark of the
+run before it stays, and the next one begins as this one did.
 
 Scrapy is done with a request that its scheduler handed out and that is no longer under way in the
 engine, however it ended: fetched, from a cache, refused. A request that never comes to that end
-stays here, and is at worst fetched again.
+stays here, also when the crawl is finished: the next run that finds Scrapy's queue empty is given
+it, and it is at worst fetched again.
 
 Invariants: a request is here before the journal knows it as seen, and is durable here before
-`sync` is back. It leaves after all that its callback asked for is here.
+`sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin
+is durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
 
 Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
 all; disk as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite
@@ -24,7 +28,9 @@ full keeps no more; the crawl goes on without.
 """
 
 import logging
+import os
 import pickle
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -35,32 +41,49 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.request import request_from_dict
 
+from petal.scrapy import base
+from petal.scrapy.journal import JobDir, sync
 from petal.scrapy.teller import Teller
 
+TABLE = "pending.sqlite3"
 _BEGUN, _CLOSED = 1, 2
 # Requests that are read at once.
 SLICE = 500
+# In the `meta` of what was handed out, where what repeats it inherits it: the fingerprint that it
+# is kept by. Middlewares may since have changed what fingerprints are made of, such as headers.
+KEPT_BY = "petal_kept_by"
 
 
 class Pending:
     """The table of one crawler."""
 
-    def __init__(self, path: Path) -> None:
-        self._base = sqlite3.connect(path, isolation_level=None)
-        self._base.execute("PRAGMA journal_mode = WAL")
-        self._base.execute("PRAGMA synchronous = NORMAL")
-        self._base.execute(
+    def __init__(self, jobdir: JobDir) -> None:
+        """Finds out how the last run ended; of one that was killed, moves Scrapy's queue aside.
+
+        Now, for the scheduler opens it next, and stumbles over what it was not told. Raises as
+        `base.opened`.
+        """
+        self._queue = jobdir.path / "requests.queue"
+        self._base = base.opened(
+            jobdir.folder / TABLE,
             "CREATE TABLE IF NOT EXISTS pending"
-            " (id INTEGER PRIMARY KEY, fingerprint BLOB UNIQUE, request BLOB)"
+            " (id INTEGER PRIMARY KEY, fingerprint BLOB UNIQUE, request BLOB)",
         )
         (state,) = self._base.execute("PRAGMA user_version").fetchone()
-        self.was_killed: bool = state == _BEGUN
+        self._was_killed: bool = state == _BEGUN
         self._is_new: bool = state not in (_BEGUN, _CLOSED)
+        if self._was_killed and self._queue.exists():
+            # What an earlier kill left goes.
+            aside = self._queue.with_name("requests.queue.killed")
+            shutil.rmtree(aside, ignore_errors=True)
+            self._queue.rename(aside)
         # The one that is just given back, which the filter must not hold back.
         self.given_back: Request | None = None
         self._slot: Any = None
-        # What the scheduler handed out and was not seen to be done.
-        self._handed_out: set[Request] = set()
+        # Whether this run has all requests of those before it.
+        self._is_going = False
+        # What the scheduler handed out and was not seen to be done, and what it is kept by.
+        self._handed_out: dict[Request, bytes] = {}
         # Requests that came again past the filter, such as retries: done is only the last of them.
         self._again: Counter[bytes] = Counter()
 
@@ -104,6 +127,18 @@ class Pending:
 
     def _opened(self) -> None:
         """The spider is open, and nothing was handed out yet."""
+        # Scrapy logs what a handler of its signals raises, and crawls on.
+        try:
+            self._go()
+        except Exception as error:
+            words = (
+                "Duplicate filter cannot schedule the pending requests of JOBDIR (%s: %s): what is"
+                " not scheduled now stays there for the next run"
+            )
+            self._teller.line(logging.ERROR, words, type(error).__name__, error)
+            self._teller.count("pending_errors")
+
+    def _go(self) -> None:
         engine = self._crawler.engine
         # Scrapy below 2.13 calls it `slot`.
         self._slot = getattr(engine, "_slot", None) or getattr(engine, "slot", None)
@@ -112,39 +147,46 @@ class Pending:
         # No signal tells of all requests that are handed out, such as those that a cache answers.
         scheduler.next_request = self._hand_out
         self._base.execute(f"PRAGMA user_version = {_BEGUN}")
-        if self.was_killed:
-            number = self._give_back()
-            words = "The last run was killed: %d requests that it had not done are scheduled anew"
-            self._teller.facts({"given_back": number})
-            self._teller.line(logging.INFO, words, number)
-        elif self._is_new:
+        self.sync()
+        if self._is_new:
             self._take_over()
+        elif self._was_killed or not scheduler.has_pending_requests():
+            if number := self._rows():
+                # Before: of millions it takes minutes, in which nothing else is done.
+                words = "%d requests that the last run had not done are scheduled anew first"
+                self._teller.line(logging.INFO, words, number)
+                self._teller.facts({"given_back": self._give_back()})
+        self._is_going = True
 
     def _came(self, request: Request) -> None:
         if request.dont_filter:
-            self._again[self._fingerprint(request)] += 1
+            self._again[self._kept_by(request)] += 1
+
+    def _kept_by(self, request: Request) -> bytes:
+        inherited = request.meta.get(KEPT_BY) if request.dont_filter else None
+        return self._fingerprint(request) if inherited is None else bytes.fromhex(inherited)
 
     def _hand_out(self) -> Request | None:
         """In the place of the scheduler's `next_request`."""
         self._drop_done()
         request = self._next()
         if request is not None:
-            self._handed_out.add(request)
+            fingerprint = self._kept_by(request)
+            self._handed_out[request] = fingerprint
+            request.meta[KEPT_BY] = fingerprint.hex()
         return request
 
     def _drop_done(self) -> None:
         # The engine has what was handed out under way before it asks for the next.
-        done = self._handed_out - self._slot.inprogress
-        self._handed_out -= done
-        for request in done:
-            self._drop(self._fingerprint(request))
+        for request in self._handed_out.keys() - self._slot.inprogress:
+            self._drop(self._handed_out.pop(request))
 
     def _drop(self, fingerprint: bytes) -> None:
-        if self._again[fingerprint] > 0:
-            self._again[fingerprint] -= 1
-            return
-        del self._again[fingerprint]
-        self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        again = self._again.pop(fingerprint, 0)
+        if again == 0:
+            self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        elif again > 1:
+            self._again[fingerprint] = again - 1
 
     def _give_back(self) -> int:
         """Schedules all requests that are kept; their number."""
@@ -161,7 +203,7 @@ class Pending:
                 except Exception as error:
                     words = (
                         "Duplicate filter cannot restore a pending request (%s: %s); the stat"
-                        " petal/dupefilter/not_restored counts all of them, which are lost"
+                        " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
                     )
                     self._teller.trouble("not_restored", words, type(error).__name__, error)
                     continue
@@ -184,18 +226,33 @@ class Pending:
         while (request := self._next()) is not None:
             if request.dont_filter or not self.add(self._fingerprint(request), request):
                 others.append(request)
-        number = self._give_back()
+        if number := self._rows() + len(others):
+            words = "Duplicate filter keeps the %d requests of a queue that was there before it"
+            self._teller.line(logging.INFO, words, number)
+        self._give_back()
         for request in others:
             self._crawl(request)
-        if number or others:
-            words = "Duplicate filter keeps the %d requests of a queue that was there before it"
-            self._teller.line(logging.INFO, words, number + len(others))
 
-    def close(self, finished: bool) -> None:
-        """A run ends as it should: Scrapy's queue has what is left, if it has not `finished`."""
+    def _rows(self) -> int:
+        (rows,) = self._base.execute("SELECT count(*) FROM pending").fetchone()
+        return int(rows)
+
+    def close(self) -> None:
+        """A run ends as it should: what is left is in Scrapy's queue, or has come to no end."""
         if self._slot is not None:
             self._drop_done()
-        if finished:
-            self._base.execute("DELETE FROM pending")
-        self._base.execute(f"PRAGMA user_version = {_CLOSED}")
+        if self._is_going:
+            self._sync_queue()
+            self._base.execute(f"PRAGMA user_version = {_CLOSED}")
+
+    def let_go(self) -> None:
+        """Of the file."""
         self._base.close()
+
+    def _sync_queue(self) -> None:
+        """Waits until Scrapy's queue is on the disk, which Scrapy does not."""
+        for folder, _, names in os.walk(self._queue):
+            for name in names:
+                sync(Path(folder, name))
+            sync(Path(folder))
+        sync(self._queue.parent)

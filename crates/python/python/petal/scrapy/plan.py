@@ -6,13 +6,16 @@ before the crawl begins.
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from scrapy.settings import BaseSettings
+
+import petal
 
 PREFIX = "PETAL_DUPEFILTER_"
 NAMES = ("CAPACITY", "RATE", "MEMORY", "GROW", "WINDOW", "EXACT", "PENDING", "REDIS_URL", "KEY")
 
-CAPACITY = 1_000_000
+CAPACITY = 4_000_000
 RATE = 0.0001
 KEY = "{spider}:dupefilter"
 
@@ -42,6 +45,32 @@ class Plan:
         if self.window is not None:
             return "window"
         return "grow" if self.grow else "fixed"
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """What of the settings lasts, in a JOBDIR. Of a filter on a server that knows the rest."""
+        if self.redis_url is not None:
+            return {"server": True}
+        return {
+            "server": False,
+            "kind": self.kind,
+            "window": self.window,
+            "exact": self.exact,
+            "capacity": self.capacity,
+            "rate": self.rate,
+            "memory": self.memory,
+        }
+
+    def agree(self, made: dict[str, Any]) -> None:
+        """Raises `petal.IncompatibleError` if a JOBDIR made for other settings cannot be used."""
+        asked = self.lasting
+        for name in ("server", "kind", "window", "exact"):
+            if made.get(name) != asked.get(name):
+                raise petal.IncompatibleError(
+                    f"JOBDIR has a duplicate filter made with {name} {made.get(name)!r}, the"
+                    f" settings say {asked.get(name)!r}: set {PREFIX}* as they were, or take another"
+                    " JOBDIR"
+                )
 
 
 def read(settings: BaseSettings) -> Plan:

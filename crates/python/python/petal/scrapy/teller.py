@@ -15,6 +15,7 @@ class Teller:
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._extra = {"spider": crawler.spider}
+        self._told: set[str] = set()
         self.spider_name = crawler.spider.name if crawler.spider is not None else ""
 
     def line(self, level: int, words: str, *parts: object) -> None:
@@ -27,15 +28,23 @@ class Teller:
 
     def trouble(self, name: str, words: str, *parts: object) -> None:
         """Counts what went wrong; the first time it is also a line of level ERROR."""
-        if not self.is_set(name):
-            self.line(logging.ERROR, words, *parts)
+        self._once(name, words, *parts)
         self.count(name)
+
+    def alarm(self, words: str, *parts: object) -> None:
+        """A filter is full: the first time a line of level ERROR and the stat `overfull`."""
+        if self._once("overfull", words, *parts):
+            self.facts({"overfull": 1})
+
+    def _once(self, name: str, words: str, *parts: object) -> bool:
+        # Not by the stats: a crawler may have none.
+        if name in self._told:
+            return False
+        self._told.add(name)
+        self.line(logging.ERROR, words, *parts)
+        return True
 
     def facts(self, facts: Mapping[str, object]) -> None:
         """Sets stats."""
         for name, value in facts.items():
             self._stats.set_value(f"petal/dupefilter/{name}", value)
-
-    def is_set(self, name: str) -> bool:
-        """Whether a stat was set."""
-        return self._stats.get_value(f"petal/dupefilter/{name}") is not None
