@@ -307,6 +307,10 @@ impl Sections {
         if !fits || !bytes.is_multiple_of(record) {
             return Err(damaged(&self.path, "its index is wrong"));
         }
+        // Nobody reads what has no bytes, and comes to its checksum. One bit makes 0 of a length.
+        if bytes == 0 && begun(number, begin, 0).digest() != sum {
+            return Err(damaged(&self.path, "a section's checksum is wrong"));
+        }
         Ok(Section { path: Arc::clone(&self.path), number, begin, bytes, sum })
     }
 }

@@ -476,9 +476,11 @@ fn a_damaged_file_is_an_error_or_changes_nothing() {
                 try_with(&longer, "extended");
             }
             for at in 0..bytes.len() {
-                let mut flipped = bytes.clone();
-                flipped[at] ^= 1 << (at % 8);
-                try_with(&flipped, &format!("byte {at}"));
+                for bit in 0..8 {
+                    let mut flipped = bytes.clone();
+                    flipped[at] ^= 1 << bit;
+                    try_with(&flipped, &format!("byte {at} bit {bit}"));
+                }
             }
             assert!(refused > bytes.len(), "{function} {name}: every cut at least");
             small.scratch.write(name, &bytes);
