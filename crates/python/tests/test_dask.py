@@ -102,9 +102,9 @@ def test_a_worker_is_killed_and_the_answer_is_right(client, inputs, tmp_path, mo
 
 def test_a_cluster_without_workers_is_told_of(inputs, tmp_path):
     a, b = inputs
-    settings = {"n_workers": 0, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
-        with pytest.raises(ValueError, match="slots=: .* wait_for_workers"):
+        with pytest.raises(ValueError, match="slots=: .*wait_for_workers"):
             petal.dask.common(client, a, b, tmp_path / "out", memory=MEMORY)
         assert not list(tmp_path.iterdir())
         cluster.adapt(minimum=0, maximum=2, interval="100ms")

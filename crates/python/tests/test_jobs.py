@@ -279,6 +279,20 @@ def test_two_jobs_that_begin_at_once_do_not_both_write(files, tmp_path, monkeypa
     assert answer(out) == joined(distinct(files[0][1]))
 
 
+def test_a_claim_of_the_same_moment_is_another_s(files, tmp_path, monkeypatch):
+    out, real = tmp_path / "out", _jobs._folder
+
+    def meanwhile(path, option):
+        made = real(path, option)
+        (out / "_CLAIMED").write_text("another")
+        return made
+
+    monkeypatch.setattr(_jobs, "_folder", meanwhile)
+    with pytest.raises(FileExistsError, match="_CLAIMED: a job writes to this folder"):
+        _jobs.dedup(Here(), files[0][0], out, memory=MEMORY)
+    assert (out / "_CLAIMED").read_text() == "another"
+
+
 def test_a_claim_that_was_taken_away_is_no_answer(files, tmp_path):
     """Somebody thought the job dead; what is there now is another's."""
     out = tmp_path / "out"
