@@ -601,6 +601,29 @@ mod tests {
         let sample = Sample::of(&refs, &hashes, b'\n', &budget, 1, &()).unwrap();
         let lines = exact / 16.0;
         assert!((sample.lines as f64 - lines).abs() < lines / 100.0, "{}", sample.lines);
+        let mut taker = Taker::new(&hashes, b'\n', &Cancel);
+        assert!(taker.all_packed(&refs, 1, budget.decoder).unwrap_err().is_cancelled());
+    }
+
+    struct Cancel;
+
+    impl Progress for Cancel {
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_sample_hears_that_it_is_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        for bytes in [1, 3 * SMALL as usize] {
+            std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
+            let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
+            let (hashes, budget) = (Hashes::random().unwrap(), Budget::new(8 << 20, 1).unwrap());
+            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 1, &Cancel);
+            assert!(sample.unwrap_err().is_cancelled(), "{bytes}");
+        }
     }
 
     /// The first places show long lines, and hide how many short ones lie between them.
