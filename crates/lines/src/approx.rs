@@ -71,7 +71,7 @@ impl Approx<'_> {
             return Ok(self.keys);
         }
         let (hashes, budget) = (&self.hashes, &self.budget);
-        let sample = Sample::of(inputs, hashes, self.delimiter, budget, 1)?;
+        let sample = Sample::of(inputs, hashes, self.delimiter, budget, 1, self.progress)?;
         // Lines and not distinct ones: of those a sample can tell too few, and then the filter
         // would not keep its rate.
         Ok(Some(sample.lines.max(1)))

@@ -51,9 +51,9 @@ impl Spans {
         Self { from, to, each: (to - from).next_multiple_of(WORD).max(WORD) }
     }
 
-    /// So many spans of equal size.
-    pub(crate) fn even(each: u64, count: u64) -> Self {
-        Self { from: 0, to: each.saturating_mul(count), each }
+    /// So many spans of equal size, from a position on.
+    pub(crate) fn even(from: u64, each: u64, count: u64) -> Self {
+        Self { from, to: from.saturating_add(each.saturating_mul(count)), each }
     }
 
     fn of(from: u64, to: u64, most: u64) -> Self {

@@ -11,10 +11,11 @@ use rustix::io::{ReadWriteFlags, preadv2};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Open, read_at};
 use crate::judge::Verb;
+use crate::progress::Progress;
 use crate::table::Table;
 
 /// How the exact set verbs do their work.
@@ -90,8 +91,11 @@ const MOST_SPOTS: u64 = 16384;
 const LEAST_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are "sampled" whole.
 const SMALL: u64 = 4 << 20;
-/// What is looked at of a packed input; what lies behind can only be guessed at.
+/// What is looked at of packed inputs, unpacked, all of them together; what lies behind can only be
+/// guessed at.
 const BEGIN: u64 = 64 << 20;
+/// The most packed inputs that are looked into; of others the size is told by these.
+const FEW_PACKED: usize = 16;
 /// The longest line that a sample of it holds.
 const LONG: usize = 1 << 20;
 
@@ -100,18 +104,21 @@ impl Sample {
     /// overlap of 1 (the birthday bound). So many samples share the memory `among` them.
     ///
     /// The places are always the same: what is foretold from a sample is what will be chosen.
+    ///
+    /// Cost: reads 256 MiB of files at most, and unpacks 64 MiB of packed ones.
     pub(crate) fn of(
         inputs: &[&Input],
         hashes: &Hashes,
         delimiter: u8,
         budget: &Budget,
         among: usize,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         // So that short lines cost no more memory than long ones.
         let most = ((budget.work / 4 / 8).max(LEAST_KEYS) / among as u64).max(FEW);
         let (files, packed): (Vec<&Input>, Vec<&Input>) =
             inputs.iter().partition(|input| input.is_file());
-        let mut taker = Taker::new(hashes, delimiter);
+        let mut taker = Taker::new(hashes, delimiter, progress);
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
             for input in &files {
@@ -130,10 +137,7 @@ impl Sample {
                 taker.spots(&files, bytes, spots, (most / spots).max(1))?;
             }
         }
-        for input in &packed {
-            let left = most - most.min(taker.keys.len() as u64);
-            bytes += taker.packed(input, left, budget.decoder)?;
-        }
+        bytes += taker.all_packed(&packed, most, budget.decoder)?;
         Ok(taker.estimates(bytes))
     }
 
@@ -164,12 +168,17 @@ struct Taker<'a> {
     /// Places looked at, and those that were not in memory.
     places: u64,
     cold: u64,
+    progress: &'a dyn Progress,
 }
 
 impl<'a> Taker<'a> {
-    fn new(hashes: &'a Hashes, delimiter: u8) -> Self {
+    fn new(hashes: &'a Hashes, delimiter: u8, progress: &'a dyn Progress) -> Self {
         let (keys, buffer) = (Vec::new(), Vec::new());
-        Self { hashes, delimiter, keys, bytes: 0, buffer, places: 0, cold: 0 }
+        Self { hashes, delimiter, keys, bytes: 0, buffer, places: 0, cold: 0, progress }
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     /// Takes up to `most` lines at each of so many places, evenly spread over `bytes` of input.
@@ -203,6 +212,7 @@ impl<'a> Taker<'a> {
 
     /// Takes the whole lines within `size` bytes from a position on, `most` of them at the most.
     fn take(&mut self, name: &str, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
+        self.check_cancelled()?;
         let Open::File { file, range, whole } = open else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
         self.places += 1;
@@ -216,11 +226,31 @@ impl<'a> Taker<'a> {
         Ok(())
     }
 
-    /// Takes lines here and there in the beginning of a packed input, `most` of them at the most.
-    /// How long it is, about.
-    fn packed(&mut self, input: &Input, most: u64, memory: u64) -> Result<u64> {
+    /// Takes lines of a few packed inputs, evenly spread, until there are `most`. How long all of
+    /// them are, about: the others are taken to be packed as well as these.
+    fn all_packed(&mut self, inputs: &[&Input], most: u64, memory: u64) -> Result<u64> {
+        let few = inputs.len().min(FEW_PACKED);
+        let size = |input: &Input| input.file_length().map_or(0, |(length, _)| length);
+        let (mut unpacked, mut packed) = (0, 0);
+        for nth in 0..few {
+            self.check_cancelled()?;
+            let input = inputs[nth * inputs.len() / few];
+            let left = most.saturating_sub(self.keys.len() as u64) / (few - nth) as u64;
+            unpacked += self.packed(input, BEGIN / few as u64, left, memory)?;
+            packed += size(input);
+        }
+        if few == inputs.len() {
+            return Ok(unpacked);
+        }
+        let all: u64 = inputs.iter().map(|input| size(input)).sum();
+        Ok((unpacked as f64 * all as f64 / packed.max(1) as f64) as u64)
+    }
+
+    /// Takes lines here and there in the first `begin` bytes of a packed input, `most` of them at
+    /// the most. How long it is, about.
+    fn packed(&mut self, input: &Input, begin: u64, most: u64, memory: u64) -> Result<u64> {
         // Not more than one of four: to take a line costs as much as to decompress it.
-        let share = (u64::MAX / 4).min((u64::MAX / (BEGIN / 16)).saturating_mul(most));
+        let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
         let salt = scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
         let show = |text: &[u8]| {
@@ -237,7 +267,7 @@ impl<'a> Taker<'a> {
             carry.drain(..end);
             carry.truncate(LONG);
         };
-        let length = input.unpacked_sample(BEGIN, memory, show)?.unwrap_or(0);
+        let length = input.unpacked_sample(begin, memory, show)?.unwrap_or(0);
         self.bytes += covered;
         Ok(length)
     }
@@ -540,10 +570,59 @@ mod tests {
             let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
             let hashes = Hashes::random().unwrap();
             let budget = Budget::new(8 << 20, 1).unwrap();
-            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 4).unwrap();
+            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 4, &()).unwrap();
             assert!(sample.keys.len() * 8 <= 2 << 20, "{}", sample.keys.len());
             let exact = bytes as f64;
             assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
+        }
+    }
+
+    /// Many packed files take no more time than one, and are not taken for those looked into.
+    #[test]
+    fn of_many_packed_files_a_few_are_looked_into() {
+        let dir = tempfile::tempdir().unwrap();
+        let (each, files) = (2 << 20, 48);
+        let line = |number: usize| format!("{:015}\n", number * 7919 % 1_000_003);
+        let paths = (0..files).map(|file| {
+            let text: String = (0..each / 16).map(|at| line(file * each + at)).collect();
+            let path = dir.path().join(format!("{file}.zst"));
+            std::fs::write(&path, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+            Source::from_arg(path)
+        });
+        let inputs = Input::look_at(&paths.collect::<Vec<_>>(), 0).unwrap();
+        let refs: Vec<_> = inputs.iter().collect();
+        let (hashes, budget) = (Hashes::random().unwrap(), Budget::new(64 << 20, 1).unwrap());
+        let mut taker = Taker::new(&hashes, b'\n', &());
+        let bytes = taker.all_packed(&refs, 1 << 20, budget.decoder).unwrap();
+        let exact = (each * files) as f64;
+        assert!((bytes as f64 - exact).abs() < exact / 100.0, "{bytes} of {exact}");
+        // Of each that was looked into, a quarter of the lines at most.
+        assert!(taker.bytes <= (each * FEW_PACKED) as u64 / 3, "{}", taker.bytes);
+        let sample = Sample::of(&refs, &hashes, b'\n', &budget, 1, &()).unwrap();
+        let lines = exact / 16.0;
+        assert!((sample.lines as f64 - lines).abs() < lines / 100.0, "{}", sample.lines);
+        let mut taker = Taker::new(&hashes, b'\n', &Cancel);
+        assert!(taker.all_packed(&refs, 1, budget.decoder).unwrap_err().is_cancelled());
+    }
+
+    struct Cancel;
+
+    impl Progress for Cancel {
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_sample_hears_that_it_is_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        for bytes in [1, 3 * SMALL as usize] {
+            std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
+            let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
+            let (hashes, budget) = (Hashes::random().unwrap(), Budget::new(8 << 20, 1).unwrap());
+            let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 1, &Cancel);
+            assert!(sample.unwrap_err().is_cancelled(), "{bytes}");
         }
     }
 
@@ -561,7 +640,7 @@ mod tests {
         let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
         let hashes = Hashes::random().unwrap();
         let budget = Budget::new(8 << 20, 1).unwrap();
-        let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 1).unwrap();
+        let sample = Sample::of(&[&inputs[0]], &hashes, b'\n', &budget, 1, &()).unwrap();
         assert!(sample.keys.len() as u64 <= LEAST_KEYS, "{}", sample.keys.len());
     }
 }

@@ -41,6 +41,8 @@ const VERSION: u32 = 1;
 const HEAD: u64 = 16;
 const ENTRY: u64 = 24;
 const TAIL: usize = 80;
+/// Records that are read at a time where a section is read as a whole.
+const BLOCK_RECORDS: usize = 4096;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +55,14 @@ pub(crate) enum Kind {
     Kept = 3,
     /// Positions of dropped lines, likewise.
     Dropped = 4,
-    /// What is left of the hashes of lines, by shard.
-    Keys = 5,
-    /// A bit for each hash of a shard.
-    Bits = 6,
+    /// What is left of the hashes of lines of the first input, by shard.
+    FirstKeys = 5,
+    /// The same of another input.
+    OtherKeys = 6,
+    /// A bit for each hash of a shard that lines of the first input have.
+    FirstBits = 7,
+    /// The same of another input.
+    OtherBits = 8,
 }
 
 /// Numbers that a file tells about itself.
@@ -261,7 +267,8 @@ impl Sections {
                 (ranges == NO_RANGES || ranges.0 <= ranges.1 && ranges.1 < MOST_RANGES)
                     && facts.cut.checked_add(1) == Some(count)
             }
-            Kind::Keys | Kind::Kept | Kind::Dropped | Kind::Bits => true,
+            Kind::Kept | Kind::Dropped => true,
+            Kind::FirstKeys | Kind::OtherKeys | Kind::FirstBits | Kind::OtherBits => true,
         };
         if !sound {
             return Err(damaged(path, "it tells of ranges or of sections that cannot be"));
@@ -295,7 +302,28 @@ impl Sections {
         if !fits || !bytes.is_multiple_of(record) {
             return Err(damaged(&self.path, "its index is wrong"));
         }
+        // Nobody reads what has no bytes, and comes to its checksum. One bit makes 0 of a length.
+        if bytes == 0 && begun(number, begin, 0).digest() != sum {
+            return Err(damaged(&self.path, "a section's checksum is wrong"));
+        }
         Ok(Section { path: Arc::clone(&self.path), number, begin, bytes, sum })
+    }
+
+    /// Gives a section, of records of so many bytes, some of them at a time. For who reads many
+    /// sections of one file: it is not opened again.
+    pub(crate) fn for_each_block(
+        &self,
+        number: u64,
+        record: u64,
+        mut each: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let section = self.section(number, record)?;
+        let file = self.file.try_clone().map_err(|e| Error::work_io(&self.path, "read", &e))?;
+        let (mut reader, mut block) = (section.reader_of(file), Vec::new());
+        while reader.next(BLOCK_RECORDS * record as usize, &mut block)? {
+            each(&block)?;
+        }
+        Ok(())
     }
 }
 
@@ -320,8 +348,12 @@ impl Section {
 
     pub(crate) fn reader(&self) -> Result<Reader<'_>> {
         let file = File::open(&self.path).map_err(|e| Error::work_io(&self.path, "read", &e))?;
+        Ok(self.reader_of(file))
+    }
+
+    fn reader_of(&self, file: File) -> Reader<'_> {
         let sum = begun(self.number, self.begin, self.bytes);
-        Ok(Reader { section: self, file, done: 0, sum })
+        Reader { section: self, file, done: 0, sum }
     }
 }
 

@@ -67,6 +67,12 @@ def plan(job: Job, ns: dict[str, float]) -> list[str]:
         through += job.workers * whole
         filter = f"{size(whole)}, whole"
     ranges = round(text / max(128 << 20, text / (1 << 24)))
+    # Each partition opens all survivors of both sides, for what they say of themselves and for what
+    # they have for it; each task that takes lines opens all answers.
+    tasks = 4 * job.slots
+    records = -(-job.lines * 19 // (room * 3 / 4 * 0.9))
+    partitions = max(job.slots, min(records, tasks, 1024))
+    opened = 5 * partitions * min(tasks, ranges)
     return [
         f"{job.lines:.0e}".replace("e+", "e"),
         f"{job.common:.0%}",
@@ -75,6 +81,7 @@ def plan(job: Job, ns: dict[str, float]) -> list[str]:
         filter,
         size(read),
         size(through),
+        f"{opened:.1e}".replace("e+0", "e").replace("e+", "e"),
         f"{seconds / 1e9 / 3600:,.1f} h",
         size(2 * job.lines * SPARK_ROW),
     ]
@@ -93,7 +100,8 @@ def main(path: str) -> None:
     ns = terms(path)
     head = [
         "lines a side", "in common", "cluster", "ranges a side", "filter of B", "read of inputs",
-        "through the work folder", "processor time", "Spark's own semi join shuffles",
+        "through the work folder", "files opened there", "processor time",
+        "Spark's own semi join shuffles",
     ]
     print("| " + " | ".join(head) + " |")
     print("|" + "---|" * len(head))

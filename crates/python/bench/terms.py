@@ -94,7 +94,7 @@ def rows(a: str, b: str, folder: str) -> None:
     seconds = 0.0
     for one in first:
         seconds += cpu(
-            lambda one=one: ranges.take(SETTINGS, keys, one, answers, file("part"))
+            lambda one=one: ranges.take(SETTINGS, keys, [(one, file("part"))], answers, folder)
         )[0]
     row("take", seconds / first[-1][3] * 1e9, "ns a byte", f"{kept} lines kept")
 

@@ -4,8 +4,9 @@
 //! A range is a tuple `(number, path, start, end, (length, seconds, nanoseconds))`, of which the
 //! last tells of its file and when that was changed; settings are `(memory, jobs, temp_dir,
 //! delimiter)`, keys of a job are bytes, paths are str; answers are dicts of numbers. Filters are
-//! named by their files, which are mapped; their sizes are tuples `(bytes, keys, rate)`. The driver that puts these together is
-//! `petal/_stages.py` and `petal/_jobs.py`, the tasks are in `petal/_tasks.py`.
+//! named by their files, which are mapped; their sizes are tuples `(bytes, keys, rate)`. The driver
+//! that puts these together is `petal/_stages.py` and `petal/_jobs.py`, the tasks are in
+//! `petal/_tasks.py`.
 //!
 //! All of them work without the interpreter's lock, and end soon after a signal whose handler raises.
 
@@ -51,6 +52,10 @@ fn partial((seen, twice): PlainPartial) -> Partial {
 
 fn all((files, ranges): &PlainAll) -> AllOf<'_> {
     AllOf { files, ranges: *ranges }
+}
+
+fn side(first: bool) -> Side {
+    if first { Side::First } else { Side::Other }
 }
 
 fn size((bytes, keys, rate): PlainSize) -> Size {
@@ -158,7 +163,9 @@ fn job_keys(py: Python<'_>) -> PyResult<Py<PyBytes>> {
 /// Cuts files into ranges of about `size` bytes.
 #[pyfunction]
 fn split(py: Python<'_>, paths: Vec<PathBuf>, size: u64) -> PyResult<Vec<PlainRange>> {
-    let ranges = py.detach(|| ranges::split(&paths, size)).map_err(Raise::raise)?;
+    let ranges = job::run(py, None, vec![], |teller| {
+        ranges::split(&paths, size, teller).map_err(Raise::raise)
+    })?;
     let plain = |Range { number, path, start, end, stamp }: Range| {
         let Stamp { length, changed: (seconds, nanos) } = stamp;
         (number, path, start, end, (length, seconds, nanos))
@@ -176,17 +183,16 @@ fn public_keys(py: Python<'_>) -> Py<PyBytes> {
 /// worker's memory has for filters.
 #[pyfunction]
 fn plan(py: Python<'_>, settings: PlainSettings, ranges: Vec<PlainRange>) -> PyResult<Py<PyDict>> {
-    let planned = py.detach(|| {
-        ranges::plan(&self::settings(settings), &ranges_of(ranges)).map_err(Raise::raise)
+    let ranges = ranges_of(ranges);
+    let planned = job::run(py, None, vec![], |teller| {
+        let settings = Settings { progress: teller, ..self::settings(settings) };
+        ranges::plan(&settings, &ranges).map_err(Raise::raise)
     })?;
     dict(
         py,
         [
-            ("bytes", planned.bytes),
             ("lines", planned.lines),
-            ("distinct", planned.distinct),
             ("wanted_bytes", planned.wanted.bytes),
-            ("wanted_keys", planned.wanted.keys),
             ("room", planned.room),
             ("partitions", planned.partitions),
         ],
@@ -282,8 +288,7 @@ fn filter(
     filters: Option<Vec<PathBuf>>,
     bits: Option<Vec<PathBuf>>,
 ) -> PyResult<Py<PyDict>> {
-    let side = if first { Side::First } else { Side::Other };
-    let ranges = ranges_of(ranges);
+    let (side, ranges) = (side(first), ranges_of(ranges));
     run(py, settings, keys, |task| {
         let opened = Filters::open(filters.as_deref().unwrap_or_default())?;
         let faces = opened.faces();
@@ -343,25 +348,26 @@ fn exact(
     })
 }
 
-/// Writes the lines of the answer that start in a range to a file.
+/// Writes the lines of the answer that start in ranges, which follow each other, to a file each, as
+/// long as the folder of the job is there.
 #[pyfunction]
 fn take(
     py: Python<'_>,
     settings: PlainSettings,
     keys: &[u8],
-    range: PlainRange,
+    takes: Vec<(PlainRange, PathBuf)>,
     answers: Vec<PathBuf>,
-    out: PathBuf,
+    work: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    let range = self::range(range);
+    let takes: Vec<_> = takes.into_iter().map(|(of, out)| (range(of), out)).collect();
     run(py, settings, keys, |task| {
-        let done = task.take_to(&range, &answers, &out).map_err(Raise::raise)?;
+        let done = task.take_to(&takes, &answers, &work).map_err(Raise::raise)?;
         Ok([("bytes", done.bytes), ("written", done.written)])
     })
 }
 
 /// Writes the lines of a range that a filter in a file may hold, or inverted those it does not;
-/// without `out` they are only counted.
+/// without `out`, its file and the folder of the job, they are only counted.
 #[pyfunction]
 fn check(
     py: Python<'_>,
@@ -370,13 +376,13 @@ fn check(
     range: PlainRange,
     filter: PathBuf,
     invert: bool,
-    out: Option<PathBuf>,
+    out: Option<(PathBuf, PathBuf)>,
 ) -> PyResult<Py<PyDict>> {
     let range = self::range(range);
     run(py, settings, keys, |task| {
         let filter = sound(&filter)?;
-        let done =
-            task.check_to(&range, filter.face(), invert, out.as_deref()).map_err(Raise::raise)?;
+        let out = out.as_ref().map(|(path, work)| (path.as_path(), work.as_path()));
+        let done = task.check_to(&range, filter.face(), invert, out).map_err(Raise::raise)?;
         Ok([("lines", done.lines), ("found", done.found)])
     })
 }
@@ -388,11 +394,12 @@ fn keys(
     settings: PlainSettings,
     keys: &[u8],
     ranges: Vec<PlainRange>,
+    first: bool,
     shards: u64,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    let ranges = ranges_of(ranges);
-    run(py, settings, keys, |task| built(task.keys(&ranges, shards, &out)))
+    let (side, ranges) = (side(first), ranges_of(ranges));
+    run(py, settings, keys, |task| built(task.keys(&ranges, side, shards, &out)))
 }
 
 /// Fills the filter of one shard with its hashes.
@@ -412,18 +419,20 @@ fn build_shard(
 
 /// Asks the filters of one shard, in files, for its hashes.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "plain data, each of another kind")]
 fn probe(
     py: Python<'_>,
     settings: PlainSettings,
     keys: &[u8],
     shard: u64,
+    first: bool,
     filters: Vec<PathBuf>,
     hashes: Vec<PathBuf>,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
     run(py, settings, keys, |task| {
         let opened = Filters::open(&filters)?;
-        built(task.probe(shard, &opened.faces(), &hashes, &out))
+        built(task.probe(shard, side(first), &opened.faces(), &hashes, &out))
     })
 }
 

@@ -98,3 +98,17 @@ def test_a_worker_is_killed_and_the_answer_is_right(client, inputs, tmp_path, mo
     assert answer(tmp_path / "out") == (tmp_path / "one").read_bytes()
     assert flag.exists()
     assert set(client.scheduler_info()["workers"]) != before
+
+
+def test_a_cluster_without_workers_is_told_of(inputs, tmp_path):
+    a, b = inputs
+    settings = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        with pytest.raises(ValueError, match="slots=: .*wait_for_workers"):
+            petal.dask.common(client, a, b, tmp_path / "out", memory=MEMORY)
+        assert not list(tmp_path.iterdir())
+        cluster.adapt(minimum=0, maximum=2, interval="100ms")
+        given = {"memory": MEMORY, "range_bytes": 60_000, "slots": 2}
+        petal.dask.common(client, a, b, tmp_path / "out", **given)
+    petal.common(a, b, out=tmp_path / "one")
+    assert answer(tmp_path / "out") == (tmp_path / "one").read_bytes()

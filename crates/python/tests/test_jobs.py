@@ -2,10 +2,14 @@
 
 import gzip
 import os
+import pathlib
 import pickle
 import random
+import shutil
 import signal
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 
@@ -25,6 +29,19 @@ class Here:
         once = [function(item) for item in items]
         assert [function(item) for item in items] == once
         return once
+
+
+class Processes:
+    """An engine of processes on this machine, `slots` of them."""
+
+    fetch = staticmethod(_jobs.same)
+
+    def __init__(self, slots):
+        self.slots = slots
+
+    def map(self, function, items):
+        with ProcessPoolExecutor(self.slots, mp_context=get_context("spawn")) as pool:
+            return list(pool.map(function, items))
 
 
 def distinct(lines):
@@ -61,7 +78,7 @@ def left(folder):
 MEMORY = 16 << 20
 
 
-@pytest.mark.parametrize("shards", [None, 1, 4])
+@pytest.mark.parametrize("shards", [None, 0, 1, 4])
 @pytest.mark.parametrize(("size", "partitions"), [(300, None), (4000, 5), (None, 1)])
 def test_every_verb_is_what_python_says(files, tmp_path, size, partitions, shards):
     (a1, x1), (a2, x2), (b1, y1), (b2, y2) = files
@@ -117,13 +134,82 @@ def test_too_large_filters_are_sharded_there_and_back(files, tmp_path, monkeypat
 
 def test_a_filter_that_has_room_is_not_cut():
     plan = {"wanted_bytes": 14 << 20, "lines": 8 << 20, "room": 100 << 20}
-    side = _jobs._Side("b", [], plan, False)
+    side = _jobs._Side("b", [], plan, False, 1)
     assert side.whole()[0] == 14 << 20 and not side.is_too_large()
     plan["room"] = 15 << 20  # two of them are held: 7.5 bits a line
     assert side.whole()[0] == 15 << 19 and not side.is_too_large()
-    assert _jobs._Side("a", [], plan, True).is_too_large()  # three: 5 bits
+    assert _jobs._Side("a", [], plan, True, 2).is_too_large()  # three: 5 bits
     plan["room"] = 3 << 20
     assert side.is_too_large() and side.shards() == 5 and side.shard(5)[0] <= 3 << 20
+    side = _jobs._Side("b", [], plan, False, 2)
+    assert side.shards() == 10 and side.shard(5)[0] == 3 << 19
+
+
+@pytest.mark.parametrize("verb", ["common", "diff", "dedup"])
+def test_shards_that_fill_the_memory_have_room_together(files, tmp_path, monkeypatch, verb):
+    real = ranges.plan
+
+    def more_than_fits(*of):
+        return real(*of) | {"wanted_bytes": 1 << 30}
+
+    monkeypatch.setattr(ranges, "plan", more_than_fits)
+    others = [] if verb == "dedup" else [files[2][0]]
+    getattr(petal, verb)(files[0][0], *others, out=tmp_path / "one")
+    out = tmp_path / "out"
+    report = getattr(_jobs, verb)(Here(), files[0][0], *others, out, memory=MEMORY, shards=1)
+    assert answer(out) == (tmp_path / "one").read_bytes()
+    assert report.filter_bytes > MEMORY // (3 if verb == "common" else 6)
+
+
+def test_parts_sort_in_their_order_however_many():
+    numbers = 0, 9, 99_999, 100_000, 16_777_215
+    parts = [_jobs._part(pathlib.Path("out"), (number,)) for number in numbers]
+    assert sorted(parts) == parts and parts[0] == "out/part-00000000"
+
+
+def test_where_nothing_can_be_in_common_the_other_side_is_read_once(files, tmp_path):
+    # So few that its filter finds nothing that is not there.
+    (tmp_path / "other").write_text("other\n")
+    read = []
+
+    class Told(Here):
+        def map(self, function, items):
+            read.extend(one[1] for item in items for one in item.get("ranges", []))
+            return [function(item) for item in items]
+
+    given = {"memory": MEMORY, "range_bytes": 999, "slots": 1}
+    for shards in None, 2:
+        read.clear()
+        a, b, out = files[0][0], tmp_path / "other", tmp_path / f"{shards}"
+        report = _jobs.common(Told(), a, b, out, shards=shards, **given)
+        assert (report.candidates, report.kept, report.lines) == (0, 0, 700)
+        assert answer(out) == b"" and len(list(out.glob("part-*"))) > 1
+        assert read.count(str(b)) == 1
+
+
+def test_work_is_cut_for_the_slots_that_are_named(files, tmp_path):
+    class Unknown(Here):
+        @property
+        def slots(self):
+            raise ValueError("nobody knows")
+
+        def map(self, function, items):
+            most.append(len(items))
+            return super().map(function, items)
+
+    most = []
+    a, b = files[0][0], files[2][0]
+    given = {"memory": MEMORY, "range_bytes": 100}
+    for slots in 2, 5:
+        most.clear()
+        _jobs.common(Unknown(), a, b, tmp_path / f"{slots}", slots=slots, **given)
+        assert max(most) == slots * _stages.TASKS
+    for slots in 0, -1:
+        with pytest.raises(ValueError, match="slots=: expected at least 1"):
+            _jobs.common(Unknown(), a, b, tmp_path / "out", slots=slots, **given)
+    with pytest.raises(ValueError, match="nobody knows"):
+        _jobs.build(Unknown(), a, tmp_path / "out", memory=MEMORY)
+    assert not (tmp_path / "out").exists() and not left(tmp_path)
 
 
 def test_small_inputs_are_cut_so_that_every_slot_has_some(tmp_path):
@@ -147,17 +233,147 @@ def test_processes_do_it_too_and_packed_files_are_whole(files, tmp_path):
     (a1, x1), _, (b1, y1), _ = files
     packed = tmp_path / "b1.gz"
     packed.write_bytes(gzip.compress(b1.read_bytes()))
-    engine = _jobs.Processes(2)
+    engine = Processes(2)
     _jobs.common(engine, a1, packed, tmp_path / "out", memory=MEMORY, range_bytes=3000)
     assert answer(tmp_path / "out") == joined(line for line in distinct(x1) if line in set(y1))
 
 
 def test_an_answer_is_not_written_over(files, tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "part-00000").touch()
+    (tmp_path / "out" / "part-00000000").touch()
     with pytest.raises(FileExistsError, match="new or empty folder"):
         _jobs.dedup(Here(), files[0][0], tmp_path / "out")
-    assert (tmp_path / "out" / "part-00000").exists()
+    assert os.listdir(tmp_path / "out") == ["part-00000000"]
+    with pytest.raises(FileExistsError, match="new or empty folder"):
+        _jobs.dedup(Here(), files[0][0], tmp_path / "out" / "part-00000000")
+
+
+def test_of_two_jobs_with_one_folder_the_second_is_refused_and_harms_nothing(files, tmp_path):
+    """A scheduler tries again while the first driver still lives."""
+    a, words = files[0]
+    out = tmp_path / "out"
+
+    class Second(Here):
+        def map(self, function, items):
+            with pytest.raises(FileExistsError, match="_CLAIMED: a job writes to this folder"):
+                _jobs.common(Here(), a, a, out, memory=MEMORY)
+            return super().map(function, items)
+
+    _jobs.dedup(Second(), a, out, memory=MEMORY, range_bytes=3000)
+    assert answer(out) == joined(distinct(words))
+    assert not (out / "_CLAIMED").exists()
+
+
+def test_two_jobs_that_begin_at_once_do_not_both_write(files, tmp_path, monkeypatch):
+    """Both see an empty folder; the other one is done before this one has its claim."""
+    out, real = tmp_path / "out", _jobs._folder
+
+    def meanwhile(path, option):
+        monkeypatch.setattr(_jobs, "_folder", real)
+        _jobs.dedup(Here(), files[0][0], out, memory=MEMORY)
+        return real(path, option)
+
+    monkeypatch.setattr(_jobs, "_folder", meanwhile)
+    with pytest.raises(FileExistsError, match="new or empty folder"):
+        _jobs.common(Here(), files[0][0], files[2][0], out, memory=MEMORY)
+    assert answer(out) == joined(distinct(files[0][1]))
+
+
+def test_a_claim_of_the_same_moment_is_another_s(files, tmp_path, monkeypatch):
+    out, real = tmp_path / "out", _jobs._folder
+
+    def meanwhile(path, option):
+        made = real(path, option)
+        (out / "_CLAIMED").write_text("another")
+        return made
+
+    monkeypatch.setattr(_jobs, "_folder", meanwhile)
+    with pytest.raises(FileExistsError, match="_CLAIMED: a job writes to this folder"):
+        _jobs.dedup(Here(), files[0][0], out, memory=MEMORY)
+    assert (out / "_CLAIMED").read_text() == "another"
+
+
+def test_a_claim_that_was_taken_away_is_no_answer(files, tmp_path):
+    """Somebody thought the job dead; what is there now is another's."""
+    out = tmp_path / "out"
+
+    class Robbed(Here):
+        def map(self, function, items):
+            done = super().map(function, items)
+            if function.func.__name__ == "take":
+                (out / "_CLAIMED").write_text("another")
+            return done
+
+    with pytest.raises(petal.InputError, match="_CLAIMED: was removed"):
+        _jobs.dedup(Robbed(), files[0][0], out, memory=MEMORY)
+    assert not (out / "_SUCCESS").exists() and list(out.glob("part-*"))
+    assert (out / "_CLAIMED").read_text() == "another" and not left(tmp_path)
+
+
+def test_the_names_of_parts_are_durable_before_the_answer_is_there(files, tmp_path, monkeypatch):
+    synced, real = [], os.fsync
+
+    def sync(file):
+        synced.append(sorted(os.listdir(f"/proc/self/fd/{file}")))
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    _jobs.dedup(Here(), files[0][0], tmp_path / "out", memory=MEMORY, range_bytes=9999)
+    parts = sorted(path.name for path in (tmp_path / "out").glob("part-*"))
+    assert synced == [["_CLAIMED", *parts]]
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError])
+def test_what_a_killed_worker_left_beside_the_parts_goes(files, tmp_path, error):
+    (tmp_path / "out").mkdir()
+
+    class Killed(Here):
+        def map(self, function, items):
+            done = super().map(function, items)
+            if function.func.__name__ in ("take", "publish"):
+                item = items[0]
+                out = item["takes"][0][1] if "takes" in item else item["out"]
+                for name in ".petal-a1B2c3", ".petal-12-0.tmp":
+                    with open(os.path.join(os.path.dirname(out), name), "w") as file:
+                        file.write("half")
+                if error:
+                    raise error("killed too often")
+            return done
+
+    def job():
+        _jobs.dedup(Killed(), files[0][0], tmp_path / "out", memory=MEMORY)
+
+    def build():
+        _jobs.build(Killed(), files[0][0], tmp_path / "filter", memory=MEMORY)
+
+    for one in job, build:
+        if error:
+            with pytest.raises(error):
+                one()
+        else:
+            one()
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == (set() if error else {"part-00000000", "_SUCCESS"})
+    assert (tmp_path / "filter").exists() == (not error) and not left(tmp_path)
+
+
+def test_of_a_filter_what_is_wrong_is_told_before_the_work(files, tmp_path):
+    class Idle(Here):
+        def map(self, function, items):
+            raise AssertionError("no work is to be done")
+
+    with pytest.raises(ValueError, match="rate"):
+        _jobs.build(Idle(), files[0][0], tmp_path / "out", rate=2)
+    with pytest.raises(petal.InputError, match="is a folder"):
+        _jobs.build(Idle(), files[0][0], tmp_path)
+    assert not left(tmp_path)
+
+
+def test_a_filter_appears_behind_a_link(files, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/filter")
+    _jobs.build(Here(), files[0][0], tmp_path / "link", memory=MEMORY)
+    assert (tmp_path / "link").is_symlink() and petal.load(tmp_path / "there/filter")
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
@@ -186,8 +402,8 @@ def test_empty_inputs(files, tmp_path):
     for shards in None, 3:
         for verb, kept in ("common", []), ("diff", distinct(words)):
             out = tmp_path / f"{verb}-{shards}"
-            getattr(_jobs, verb)(Here(), a, empty, out, memory=MEMORY, shards=shards)
-            assert answer(out) == joined(kept)
+            report = getattr(_jobs, verb)(Here(), a, empty, out, memory=MEMORY, shards=shards)
+            assert answer(out) == joined(kept) and report.lines == len(words)
     assert _jobs.common(Here(), empty, a, tmp_path / "none", memory=MEMORY).lines == 0
     assert answer(tmp_path / "none") == b""
 
@@ -386,6 +602,76 @@ def test_a_worker_that_does_not_see_the_folders_says_so(files, tmp_path):
 
     with pytest.raises(petal.InputError, match=r"out: not there for the worker on .* out= "):
         _jobs.dedup(Elsewhere(), files[0][0], tmp_path / "out", memory=MEMORY)
+
+
+@pytest.mark.parametrize("stage", ["check", "narrow", "probe"])
+def test_it_says_so_too_where_filters_are_copied(files, tmp_path, stage):
+    near = tmp_path / "near"
+    near.mkdir()
+
+    class Copies(Here):
+        fetch = staticmethod(lambda path: _tasks.copied(path, str(near)))
+
+        def map(self, function, items):
+            if function.func.__name__ != stage:
+                return super().map(function, items)
+            (work,) = (tmp_path / "work").iterdir()
+            os.rename(work, tmp_path / "hidden")
+            try:
+                return super().map(function, items)
+            finally:
+                os.rename(tmp_path / "hidden", work)
+
+    a, b = files[0][0], files[2][0]
+    petal.build(a, tmp_path / "filter")
+    given = {"memory": MEMORY, "work": tmp_path / "work"}
+    with pytest.raises(petal.InputError, match=r"not there for the worker on .* work= "):
+        if stage == "check":
+            _jobs.check(Copies(), a, tmp_path / "filter", tmp_path / "out", **given)
+        else:
+            shards = 2 if stage == "probe" else None
+            _jobs.common(Copies(), a, b, tmp_path / "out", shards=shards, **given)
+
+
+def test_a_copy_that_has_no_room_is_told_in_a_line_and_leaves_nothing(tmp_path, monkeypatch):
+    work, near = tmp_path / ".petal-work-1", tmp_path / "near"
+    work.mkdir()
+    near.mkdir()
+    (work / "f").write_text("filter")
+
+    def full(path, aside):
+        with open(aside, "w") as file:
+            file.write("fil")
+        raise OSError(28, "No space left on device", aside)
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    for _ in range(3):
+        with pytest.raises(petal.InputError, match="f: cannot be copied .* No space left") as raised:
+            _tasks.copied(str(work / "f"), str(near))
+        assert "\n" not in str(raised.value)
+    assert os.listdir(near / ".petal-work-1") == ["f.lock"]
+
+
+def test_tasks_that_want_a_copy_at_once_make_one(tmp_path, monkeypatch):
+    work, near = tmp_path / ".petal-work-1", tmp_path / "near"
+    work.mkdir()
+    near.mkdir()
+    (work / "f").write_text("filter")
+    made, real, all_in = [], shutil.copyfile, threading.Barrier(8)
+
+    def slowly(path, aside):
+        made.append(aside)
+        threading.Event().wait(0.2)
+        real(path, aside)
+
+    def want(_):
+        all_in.wait()
+        return _tasks.copied(str(work / "f"), str(near))
+
+    monkeypatch.setattr(shutil, "copyfile", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        (copy,) = set(pool.map(want, range(8)))
+    assert len(made) == 1 and open(copy).read() == "filter"
 
 
 def test_copies_are_made_once_and_go_when_their_job_is_over(tmp_path):

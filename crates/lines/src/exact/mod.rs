@@ -137,7 +137,7 @@ impl Exact<'_> {
     fn sizes(&self, first: &[Input], others: &[Input]) -> Result<Sizes> {
         let among = others.len() + 1;
         let sample = |inputs: &[&Input]| {
-            Sample::of(inputs, &self.hashes, self.delimiter, &self.budget, among)
+            Sample::of(inputs, &self.hashes, self.delimiter, &self.budget, among, self.progress)
         };
         let files: Vec<_> = first.iter().filter(|input| input.is_repeatable()).collect();
         let others = || others.iter().map(|other| sample(&[other])).collect::<Result<_>>();

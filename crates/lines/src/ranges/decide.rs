@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use petal::Membership;
 
 use super::shards::Told;
-use super::{NO_RANGES, OFFSET_BITS, Range, Task, base, numbers};
+use super::{NO_RANGES, OFFSET_BITS, Range, Task, base, check_order, numbers};
 use crate::budget::{Budget, least_records};
 use crate::error::{Error, Result};
 use crate::input::{Input, Temp};
@@ -33,10 +33,27 @@ impl Side {
         }
     }
 
+    /// Of its survivors.
     fn kind(self) -> Kind {
         match self {
             Self::First => Kind::First,
             Self::Other => Kind::Other,
+        }
+    }
+
+    /// Of its hashes.
+    pub(super) fn keys(self) -> Kind {
+        match self {
+            Self::First => Kind::FirstKeys,
+            Self::Other => Kind::OtherKeys,
+        }
+    }
+
+    /// Of the bits for these.
+    pub(super) fn bits(self) -> Kind {
+        match self {
+            Self::First => Kind::FirstBits,
+            Self::Other => Kind::OtherBits,
         }
     }
 }
@@ -93,8 +110,8 @@ pub struct Decided {
 }
 
 impl Task<'_> {
-    /// Makes records of the lines of ranges that cannot be ruled out. They are dealt to so many partitions, the same number in all of a
-    /// job. The ranges must follow each other.
+    /// Makes records of the lines of ranges that cannot be ruled out. They are dealt to so many
+    /// partitions, the same number in all of a job. The ranges must follow each other.
     ///
     /// Cost: one pass; a fingerprint and 24 bytes for each survivor (16 of others), and 8 for its
     /// key unless all lines survive.
@@ -118,11 +135,7 @@ impl Task<'_> {
             self.check_job(*filter, Path::new("the filter to narrow with"))?;
         }
         // Or nobody could tell whether survivors are complete.
-        if let Some(pair) = ranges.windows(2).find(|pair| pair[1].number != pair[0].number + 1) {
-            let Range { path, start, end, .. } = &pair[1];
-            let problem = "its number does not follow that of the range before; keep the order";
-            return Err(Error::range(&path.to_string_lossy(), *start, *end, problem));
-        }
+        check_order(ranges)?;
         let (budget, inputs) = self.open(ranges)?;
         let allowance = self.room_beside(filters, &budget)?;
         let digits = self.digits(partitions, allowance, out)?;
@@ -141,7 +154,7 @@ impl Task<'_> {
             Narrow::Nothing => gather(Asked::All)?,
             Narrow::Filters(filters) => gather(Asked::Any(filters))?,
             Narrow::Bits(files) => {
-                let sections = self.bits_of(ranges, files)?;
+                let sections = self.bits_of(ranges, side, files)?;
                 let mut told = Told::new(&sections)?;
                 let seen = gather(Asked::Told(&mut |hash| told.next(hash)))?;
                 told.end()?;
@@ -221,7 +234,7 @@ impl Task<'_> {
         // Sections for so many ranges together that there is memory for them.
         let group = ranges.div_ceil(Spill::most_streams(budget.work / 8)).max(1);
         let groups = ranges.div_ceil(group).max(1);
-        let spans = Spans::even(group << OFFSET_BITS, groups);
+        let spans = Spans::even(0, group << OFFSET_BITS, groups);
         let pad = Scratchpad::new(&Temp::new(&self.settings.temp_dir))?;
         let digits = Digits::new(partitions.unwrap_or(1));
         let resolver = Resolver {

@@ -206,7 +206,7 @@ impl Task<'_> {
     }
 
     pub(super) fn check_cancelled(&self) -> Result<()> {
-        if self.settings.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+        super::check_cancelled(self.settings.progress)
     }
 
     /// An empty filter, of which `held` are in memory at once.

@@ -36,9 +36,13 @@
 //! A filter of its own, for others to ask, is what [`Task::build`] and [`Task::union`] come to with
 //! keys that everybody knows ([`JobKeys::public`]), put into a file by [`Task::publish`].
 //!
+//! [`Settings::jobs`] are the threads that read lines: of `build` and `keys`, which put them into
+//! filters or deal them, `filter`, `take`, `check_to` and `count`. What reads files of the job works
+//! in one thread: `union`, `build_back`, `exact`, `build_shard`, `probe`.
+//!
 //! Each function is pure: what it writes depends on its arguments, its settings and the files it
-//! reads. It writes one file, which appears whole or not at all; so a function may
-//! run twice, even at once. Files are the same on every machine; one that is cut, damaged or of
+//! reads. Each file that it writes appears whole or not at all; so a function may run twice, even
+//! at once. Files are the same on every machine; one that is cut, damaged or of
 //! another job is an error. Inputs must not change while a job lasts: a range carries the
 //! length of its file and when that was changed, and whoever opens it compares them.
 //!
@@ -58,7 +62,7 @@
 //! std::fs::write(&a, "cherry\napple\nplum\napple\n")?;
 //! std::fs::write(&b, "apple\nfig\ncherry")?;
 //! let file = |name: &str| dir.path().join(name);
-//! let (a, b) = (split(&[a], 10)?, split(&[b], 10)?);
+//! let (a, b) = (split(&[a], 10, &())?, split(&[b], 10, &())?);
 //!
 //! let settings = Settings::new(64 << 20);
 //! let task = Task::new(&settings)?; // its keys go to every worker
@@ -92,6 +96,7 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{self, Input, Source};
+use crate::progress::Progress;
 use crate::sections::{MOST_RANGES, NO_RANGES};
 use crate::settings::Settings;
 use crate::steps::Steps;
@@ -126,11 +131,13 @@ pub struct Range {
 /// Cost: opens every file.
 ///
 /// # Errors
-/// If one is missing, cannot be read, or is no file; or if there would be more than 2²⁴ ranges.
-pub fn split(paths: &[PathBuf], size: u64) -> Result<Vec<Range>> {
+/// If one is missing, cannot be read, or is no file; if there would be more than 2²⁴ ranges, or if
+/// the job is cancelled.
+pub fn split(paths: &[PathBuf], size: u64, progress: &dyn Progress) -> Result<Vec<Range>> {
     let size = size.clamp(1, 1 << (OFFSET_BITS - 1));
     let mut ranges = Vec::new();
     for path in paths {
+        check_cancelled(progress)?;
         let input = open(path)?;
         let ((length, whole), stamp) = input.file_length().zip(input.stamp()).ok_or_else(|| {
             Error::range(
@@ -154,6 +161,10 @@ pub fn split(paths: &[PathBuf], size: u64) -> Result<Vec<Range>> {
         }
     }
     Ok(ranges)
+}
+
+fn check_cancelled(progress: &dyn Progress) -> Result<()> {
+    if progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
 }
 
 fn open(path: &std::path::Path) -> Result<Input> {
@@ -274,6 +285,19 @@ impl<'a> Task<'a> {
 fn numbers(ranges: &[Range]) -> (u64, u64) {
     let ends = ranges.first().zip(ranges.last());
     ends.map_or(NO_RANGES, |(first, last)| (first.number, last.number))
+}
+
+/// An error unless ranges follow each other.
+fn check_order<'r>(ranges: impl IntoIterator<Item = &'r Range>) -> Result<()> {
+    let mut next = None;
+    for Range { number, path, start, end, .. } in ranges {
+        if next.is_some_and(|next| next != *number) {
+            let problem = "its number does not follow that of the range before; keep the order";
+            return Err(Error::range(&path.to_string_lossy(), *start, *end, problem));
+        }
+        next = Some(number.wrapping_add(1));
+    }
+    Ok(())
 }
 
 /// Where the positions of a range begin.

@@ -1,7 +1,9 @@
 //! What a driver must know before it begins: how many lines there are, about.
 
+use std::path::PathBuf;
+
 use super::fill::Size;
-use super::{Range, open};
+use super::{Range, check_cancelled, open};
 use crate::budget::{Budget, least_records};
 use crate::error::Result;
 use crate::fingerprint::Hashes;
@@ -30,18 +32,21 @@ pub struct Planned {
 
 /// Samples the files of ranges. `settings` are those of a worker.
 ///
-/// Cost: reads a few megabytes of each gigabyte at most, as the planner of one machine does.
+/// Cost: opens every file; reads 256 MiB of them in all at most, in 16,384 places, and unpacks 64
+/// MiB of packed ones, as the planner of one machine does.
 ///
 /// # Errors
-/// If a file cannot be read, or if the memory is too small.
+/// If a file cannot be read, if the memory is too small, or if the job is cancelled.
 pub fn plan(settings: &Settings<'_>, ranges: &[Range]) -> Result<Planned> {
     let budget = Budget::new(settings.memory, settings.jobs)?;
     // Files are sampled whole: ranges next to each other would be a reading for each.
     let mut paths: Vec<_> = ranges.iter().map(|range| &range.path).collect();
     paths.dedup();
-    let inputs = paths.iter().map(|path| open(path)).collect::<Result<Vec<_>>>()?;
+    let open = |path: &&PathBuf| check_cancelled(settings.progress).and_then(|()| open(path));
+    let inputs = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
     let refs: Vec<_> = inputs.iter().collect();
-    let sample = Sample::of(&refs, &Hashes::random()?, settings.delimiter, &budget, 1)?;
+    let (hashes, progress) = (Hashes::random()?, settings.progress);
+    let sample = Sample::of(&refs, &hashes, settings.delimiter, &budget, 1, progress)?;
     let lines = sample.lines.max(1);
     let packed = inputs.iter().any(Input::may_be_packed);
     let work = if packed { budget.with_decoder().work } else { budget.work };

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use petal::{Answers, Membership};
 
 use super::fill::{Built, Partial, Size, write};
-use super::{Range, Task, numbers};
+use super::{Range, Side, Task, numbers};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::input::Temp;
@@ -60,7 +60,7 @@ impl Task<'_> {
     /// # Errors
     /// If a range cannot be read, the shards are more than 256 or too many for the memory, or the
     /// file cannot be written.
-    pub fn keys(&self, ranges: &[Range], shards: u64, out: &Path) -> Result<Built> {
+    pub fn keys(&self, ranges: &[Range], side: Side, shards: u64, out: &Path) -> Result<Built> {
         let (budget, inputs) = self.open(ranges)?;
         let most = Spill::most_streams(budget.work).min(MOST_SHARDS);
         if !(1..=most).contains(&shards) {
@@ -82,7 +82,7 @@ impl Task<'_> {
             Ok(Flow::Go)
         };
         let seen = self.settings.pass(budget).run("hashing", &refs, map, fold)?;
-        let mut writer = Writer::new(out, Kind::Keys)?;
+        let mut writer = Writer::new(out, side.keys())?;
         for stream in &spill.finish() {
             writer.section(stream.bytes(), |give| stream.for_each_block(&pad, give))?;
         }
@@ -119,7 +119,8 @@ impl Task<'_> {
         let (mut answers, mut known) = (Answers::new(), Vec::new());
         let mut built = Built::default();
         for path in keys {
-            let section = self.hashes_of(path, shard)?.1;
+            let either = [Kind::FirstKeys, Kind::OtherKeys];
+            let section = self.hashes_of(path, &either, shard)?.1;
             built.lines += section.bytes() / 8;
             self.each_hashes(&section, |hashes| {
                 seen.insert_hashes(hashes, &mut answers);
@@ -140,15 +141,16 @@ impl Task<'_> {
         Ok(built)
     }
 
-    /// Asks the filters of one shard for its hashes of some files: a bit for each, whether any of
-    /// the filters may hold it.
+    /// Asks the filters of one shard for its hashes in some files of one side: a bit for each,
+    /// whether any of the filters may hold it.
     ///
     /// # Errors
-    /// If a file is missing, damaged or of another job, if a filter is of another, if the filters
-    /// leave too little memory, or if the file cannot be written.
+    /// If a file is missing, damaged, of another job or of the other side, if a filter is of
+    /// another job, if the filters leave too little memory, or if the file cannot be written.
     pub fn probe(
         &self,
         shard: u64,
+        side: Side,
         filters: &[&dyn Membership],
         keys: &[PathBuf],
         out: &Path,
@@ -158,9 +160,10 @@ impl Task<'_> {
         }
         self.room_beside(filters, &Budget::new(self.settings.memory, self.settings.jobs)?)?;
         let (mut built, mut shards, mut entries) = (Built::default(), 1, Vec::new());
-        let mut writer = Writer::new(out, Kind::Bits)?;
+        let mut writer = Writer::new(out, side.bits())?;
         for path in keys {
-            let (Facts { first, last, cut, .. }, section) = self.hashes_of(path, shard)?;
+            let (Facts { first, last, cut, .. }, section) =
+                self.hashes_of(path, &[side.keys()], shard)?;
             let count = section.bytes() / 8;
             entries.extend_from_slice([first, last, count].map(u64::to_le_bytes).as_flattened());
             (shards, built.lines) = (cut, built.lines + count);
@@ -189,8 +192,8 @@ impl Task<'_> {
     }
 
     /// The hashes of a shard in a file.
-    fn hashes_of(&self, path: &Path, shard: u64) -> Result<(Facts, Section)> {
-        let (file, _) = Sections::open(path, &[Kind::Keys], self.job)?;
+    fn hashes_of(&self, path: &Path, kinds: &[Kind], shard: u64) -> Result<(Facts, Section)> {
+        let (file, _) = Sections::open(path, kinds, self.job)?;
         Ok((file.facts(), file.section(shard, 8)?))
     }
 
@@ -211,11 +214,16 @@ impl Task<'_> {
     }
 
     /// The bits that tell of these ranges, by shard.
-    pub(super) fn bits_of(&self, ranges: &[Range], files: &[PathBuf]) -> Result<Vec<BitsOf>> {
+    pub(super) fn bits_of(
+        &self,
+        ranges: &[Range],
+        side: Side,
+        files: &[PathBuf],
+    ) -> Result<Vec<BitsOf>> {
         let wanted = numbers(ranges);
         let mut found: Vec<Option<BitsOf>> = Vec::new();
         for path in files {
-            let (file, _) = Sections::open(path, &[Kind::Bits], self.job)?;
+            let (file, _) = Sections::open(path, &[side.bits()], self.job)?;
             let Facts { first: shard, cut: shards, count: keys, .. } = file.facts();
             if found.is_empty() && shards <= MOST_SHARDS {
                 found.resize_with(shards as usize, || None);

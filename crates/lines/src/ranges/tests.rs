@@ -11,7 +11,7 @@ use petal_testkit::scratch::Scratch;
 
 use super::*;
 use crate::budget::LEAST_MEMORY;
-use crate::sections::{Facts, Kind, Writer};
+use crate::sections::{Facts, Kind, Sections, Writer};
 use crate::{Mode, SetJob, Sinks, Verb};
 
 const VERBS: [Verb; 3] = [Verb::Common, Verb::Diff, Verb::Dedup];
@@ -134,10 +134,10 @@ impl<'a> Driver<'a> {
         self.slots(ranges).map(one).collect()
     }
 
-    fn keys(&self, name: &str, ranges: &[Range]) -> Vec<PathBuf> {
+    fn keys(&self, name: &str, side: Side, ranges: &[Range]) -> Vec<PathBuf> {
         let one = |(slot, ranges): (usize, &[Range])| {
             let out = self.file(name, slot);
-            self.task().keys(ranges, self.division.shards, &out).unwrap();
+            self.task().keys(ranges, side, self.division.shards, &out).unwrap();
             out
         };
         self.slots(ranges).map(one).collect()
@@ -145,7 +145,8 @@ impl<'a> Driver<'a> {
 
     /// The survivors of `a`: what the filters of the shards of `a` or `b` cannot rule out.
     fn sharded(&self, verb: Verb, a: &[Range], b: &[Range]) -> Vec<PathBuf> {
-        let (a_keys, b_keys) = (self.keys("keys-a", a), self.keys("keys-b", b));
+        let a_keys = self.keys("keys-a", Side::First, a);
+        let b_keys = self.keys("keys-b", Side::Other, b);
         let size = Size { bytes: 640, keys: 100, rate: None };
         let probe = |shard: u64| {
             let mut filters = Vec::new();
@@ -164,7 +165,7 @@ impl<'a> Driver<'a> {
             let at_once = if shard.is_multiple_of(2) { a_keys.len().max(1) } else { 1 };
             let probed = a_keys.chunks(at_once).enumerate().map(|(at, keys)| {
                 let out = self.file(&format!("bits-{at}"), shard as usize);
-                self.task().probe(shard, &filters, keys, &out).unwrap();
+                self.task().probe(shard, Side::First, &filters, keys, &out).unwrap();
                 out
             });
             probed.collect::<Vec<_>>()
@@ -196,9 +197,9 @@ impl<'a> Driver<'a> {
     }
 
     fn run(&self, verb: Verb, first: &[PathBuf], others: &[Vec<PathBuf>]) -> Vec<u8> {
-        let a = split(first, self.division.range).unwrap();
+        let a = split(first, self.division.range, &()).unwrap();
         let bs: Vec<_> =
-            others.iter().map(|paths| split(paths, self.division.range).unwrap()).collect();
+            others.iter().map(|paths| split(paths, self.division.range, &()).unwrap()).collect();
         let narrow = self.division.narrow || self.division.shards > 0;
         let survivors = match verb {
             _ if self.division.shards > 0 => {
@@ -234,6 +235,14 @@ impl<'a> Driver<'a> {
         for range in &a {
             self.task().take(range, &answers, Sinks::to(&mut out)).unwrap();
         }
+        // A few at a time, to files.
+        for ranges in a.chunks(self.division.slots + 1) {
+            let out = |range: &Range| (range.clone(), self.file("part", range.number as usize));
+            let takes: Vec<_> = ranges.iter().map(out).collect();
+            self.task().take_to(&takes, &answers, &self.dir).unwrap();
+        }
+        let part = |range: &Range| std::fs::read(self.file("part", range.number as usize)).unwrap();
+        assert!(a.iter().flat_map(part).eq(out.iter().copied()));
         out
     }
 }
@@ -328,8 +337,8 @@ struct Small {
 impl Small {
     fn new() -> Self {
         let scratch = Scratch::new();
-        let a = split(&[scratch.write("a", "x\ny\nz\nx\n\nlong line\nlast")], 9).unwrap();
-        let b = split(&[scratch.write("b", "y\nlast\nq\n")], 5).unwrap();
+        let a = split(&[scratch.write("a", "x\ny\nz\nx\n\nlong line\nlast")], 9, &()).unwrap();
+        let b = split(&[scratch.write("b", "y\nlast\nq\n")], 5, &()).unwrap();
         Self { scratch, a, b }
     }
 
@@ -392,7 +401,7 @@ impl Small {
                     task.take(range, &answers, Sinks::to(&mut out))?;
                 }
             }
-            "keys" => task.keys(&self.a, 2, &file("keys")).map(drop)?,
+            "keys" => task.keys(&self.a, Side::First, 2, &file("keys")).map(drop)?,
             "build_shard" => {
                 let out = Partial::seen(file("shard"));
                 task.build_shard(1, size, &[file("keys")], &out).map(drop)?;
@@ -400,7 +409,8 @@ impl Small {
             "probe" => {
                 let keys = [file("keys")];
                 (0..2).try_for_each(|shard| {
-                    task.probe(shard, &[], &keys, &file(&format!("bits-{shard}"))).map(drop)
+                    let out = file(&format!("bits-{shard}"));
+                    task.probe(shard, Side::First, &[], &keys, &out).map(drop)
                 })?;
             }
             "filter bits" => {
@@ -476,9 +486,13 @@ fn a_damaged_file_is_an_error_or_changes_nothing() {
                 try_with(&longer, "extended");
             }
             for at in 0..bytes.len() {
-                let mut flipped = bytes.clone();
-                flipped[at] ^= 1 << (at % 8);
-                try_with(&flipped, &format!("byte {at}"));
+                // Of the index every bit: nothing sums its numbers up before they are believed.
+                let index = bytes.len().saturating_sub(80 + 5 * 24)..bytes.len() - 80;
+                for bit in (0..8).filter(|bit| *bit == at % 8 || index.contains(&at)) {
+                    let mut flipped = bytes.clone();
+                    flipped[at] ^= 1 << bit;
+                    try_with(&flipped, &format!("byte {at} bit {bit}"));
+                }
             }
             assert!(refused > bytes.len(), "{function} {name}: every cut at least");
             small.scratch.write(name, &bytes);
@@ -545,6 +559,14 @@ fn files_of_another_job_or_in_the_wrong_place_are_refused() {
     assert!(bits(&[file("bits-1")], &small.a).contains("in shard 0"));
     assert!(bits(&[], &small.a).contains("in shard 0"));
     assert!(bits(&[file("bits-0"), file("bits-1")], &small.a[1..]).contains("in shard"));
+    // The numbers of the ranges say nothing of the side.
+    let (keys, none) = ([file("keys")], &[][..]);
+    let error = task.probe(0, Side::Other, none, &keys, &file("out")).unwrap_err().to_string();
+    assert!(error.contains("something else"), "{error}");
+    let both = [file("bits-0"), file("bits-1")];
+    let narrow = Narrow::Bits(&both);
+    let error = task.filter(&small.a, Side::Other, narrow, 2, &file("out")).unwrap_err();
+    assert!(error.to_string().contains("something else"), "{error}");
     let swapped = [small.a[1].clone(), small.a[0].clone()];
     let error = task.filter(&swapped, Side::First, Narrow::Nothing, 2, &file("out")).unwrap_err();
     assert!(error.is_input(), "{error}");
@@ -565,7 +587,7 @@ fn every_line_is_in_one_range_wherever_files_are_cut() {
     {
         let path = scratch.write("text", text);
         for size in 1..=text.len() as u64 + 1 {
-            let ranges = split(std::slice::from_ref(&path), size).unwrap();
+            let ranges = split(std::slice::from_ref(&path), size, &()).unwrap();
             assert!(
                 ranges
                     .iter()
@@ -588,6 +610,30 @@ fn every_line_is_in_one_range_wherever_files_are_cut() {
     }
 }
 
+/// It may be one that failed: another job may write to the same folder by now.
+#[test]
+fn nothing_appears_of_a_job_that_is_gone() {
+    let small = Small::new();
+    let settings = Settings::new(LEAST_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    STEPS.iter().for_each(|(function, ..)| _ = small.step(&task, function).unwrap());
+    let (work, out) = (small.file("work"), small.file("part"));
+    let answers = [small.file("answer-0"), small.file("answer-1")];
+    let take = || task.take_to(&[(small.a[0].clone(), out.clone())], &answers, &work);
+    let filter = BloomFilter::with_rate(10, 0.1).unwrap();
+    let check = || task.check_to(&small.a[0], &filter, true, Some((&out, &work)));
+    let names = small.scratch.names();
+    for error in [take().unwrap_err(), check().unwrap_err()] {
+        assert!(error.is_work() && error.to_string().contains("gone"), "{error}");
+        assert_eq!(small.scratch.names(), names);
+    }
+    std::fs::create_dir(&work).unwrap();
+    assert_eq!(take().unwrap().written, small.scratch.read("part").len() as u64);
+    assert!(check().is_ok());
+    let takes = [1, 0].map(|at: usize| (small.a[at].clone(), small.file(&format!("{at}"))));
+    assert!(task.take_to(&takes, &answers, &work).unwrap_err().is_input(), "out of order");
+}
+
 #[test]
 fn packed_files_are_whole_ranges() {
     let scratch = Scratch::new();
@@ -600,7 +646,7 @@ fn packed_files_are_whole_ranges() {
     };
     let first = vec![pack("a.gz", &files[0]), scratch.write("a2", &files[1])];
     let others = [vec![scratch.write("b.zst", zstd::encode_all(&files[2][..], 1).unwrap())]];
-    let ranges = split(&first, 50).unwrap();
+    let ranges = split(&first, 50, &()).unwrap();
     assert!(ranges[0].path == first[0] && ranges[1].path == first[1] && ranges.len() > 2);
     let glue = if files[0].is_empty() || files[0].ends_with(b"\n") { &b""[..] } else { b"\n" };
     let a = [&files[0], glue, &files[1]].concat();
@@ -625,11 +671,11 @@ fn packed_files_are_whole_ranges() {
     let settings = Settings::new(LEAST_MEMORY);
     let task = Task::new(&settings).unwrap();
     let half = Range { end: ranges[0].end / 2, ..ranges[0].clone() };
-    let error = task.keys(&[half], 1, &scratch.file("keys")).unwrap_err();
+    let error = task.keys(&[half], Side::First, 1, &scratch.file("keys")).unwrap_err();
     assert!(error.to_string().contains("cannot be divided"), "{error}");
     let beyond = Range { end: 1 << 30, ..ranges[1].clone() };
-    assert!(task.keys(&[beyond], 1, &scratch.file("keys")).unwrap_err().is_input());
-    let pipe = split(&[PathBuf::from("/proc/self/status")], 1).unwrap_err();
+    assert!(task.keys(&[beyond], Side::First, 1, &scratch.file("keys")).unwrap_err().is_input());
+    let pipe = split(&[PathBuf::from("/proc/self/status")], 1, &()).unwrap_err();
     assert!(pipe.is_input(), "{pipe}");
 }
 
@@ -639,7 +685,7 @@ fn an_input_that_changed_since_it_was_cut_is_an_error() {
     let settings = Settings::new(LEAST_MEMORY);
     let task = Task::new(&settings).unwrap();
     let path = scratch.write("lines", "a\nb\n");
-    let ranges = split(std::slice::from_ref(&path), 100).unwrap();
+    let ranges = split(std::slice::from_ref(&path), 100, &()).unwrap();
     let old = std::fs::metadata(&path).unwrap().modified().unwrap();
     assert!(task.count(&ranges).is_ok());
     for text in ["a\nb\nc\n", "a\nc\n"] {
@@ -668,7 +714,7 @@ fn what_is_in_two_partials_is_in_the_union_of_twice() {
             seen: scratch.file(&format!("seen-{at}")),
             twice: Some(scratch.file(&format!("twice-{at}"))),
         };
-        task.build(&split(&[path], 100).unwrap(), size, &out).unwrap();
+        task.build(&split(&[path], 100, &()).unwrap(), size, &out).unwrap();
         out
     };
     let partials: Vec<_> = texts.iter().enumerate().map(build).collect();
@@ -703,6 +749,8 @@ fn a_cancelled_job_ends_with_an_error_that_says_so() {
             let error = small.step(&task, function).unwrap_err();
             assert!(error.is_cancelled(), "{function}: {error}");
         }
+        assert!(plan(&cancelled, &small.a).unwrap_err().is_cancelled());
+        assert!(split(&[small.file("a")], 9, &Cancel).unwrap_err().is_cancelled());
         // Of a FIFO that nobody will ever write to as well, read as it is or copied first.
         let fifo = small.file("fifo");
         _ = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
@@ -727,16 +775,35 @@ fn filters_count_against_the_memory() {
     let task = Task::new(&settings).unwrap();
     let large = BloomFilter::builder().memory(LEAST_MEMORY).keys(10).hash(*task.hashes.spec());
     let large = large.build().unwrap();
-    task.keys(&small.a, 1, &small.file("keys")).unwrap();
+    task.keys(&small.a, Side::First, 1, &small.file("keys")).unwrap();
     let (out, keys, filters) =
         (small.file("out"), [small.file("keys")], [&large as &dyn Membership]);
     let narrow = Narrow::Filters(&filters);
     let errors = [
         task.filter(&small.a, Side::First, narrow, 2, &out).unwrap_err(),
-        task.probe(0, &filters, &keys, &out).unwrap_err(),
+        task.probe(0, Side::First, &filters, &keys, &out).unwrap_err(),
         task.check_to(&small.a[0], filters[0], false, None).unwrap_err(),
     ];
     errors.iter().for_each(|error| assert!(error.to_string().contains("too little"), "{error}"));
+}
+
+/// Whoever skips what has no bytes would skip its checksum too.
+#[test]
+fn a_length_of_which_a_flipped_bit_made_nothing_is_found_out() {
+    let scratch = Scratch::new();
+    let path = scratch.file("kept");
+    let mut writer = Writer::new(&path, Kind::Kept).unwrap();
+    writer.section(8, |give| give(&[7; 8])).unwrap();
+    writer.section(0, |_| Ok(())).unwrap();
+    writer.finish(Facts::default()).unwrap();
+    let section = |number| Sections::open(&path, &[Kind::Kept], 0).unwrap().0.section(number, 8);
+    assert_eq!((section(0).unwrap().bytes(), section(1).unwrap().bytes()), (8, 0));
+    let mut bytes = scratch.read("kept");
+    let length = bytes.len() - 80 - 2 * 24 + 8;
+    bytes[length] ^= 8;
+    scratch.write("kept", bytes);
+    let error = section(0).map(|section| section.bytes()).unwrap_err();
+    assert!(error.is_work() && error.to_string().contains("checksum"), "{error}");
 }
 
 /// Sound files with numbers that no function writes: what is reckoned with them must not wrap.

@@ -1,6 +1,6 @@
 """Set operations past one machine, on any engine: the driver of the stages in `petal._stages`.
 
-The answer is a folder: `part-00000` and so on, one for each range of A in order, and at last
+The answer is a folder: `part-00000000` and so on, one for each range of A in order, and at last
 `_SUCCESS`. One behind the other they are what `petal common` (`diff`, `dedup`) prints.
 
 A filter that a task has no room for is cut by hash range into shards: each side's hashes are
@@ -11,26 +11,24 @@ folder, against a filter for each slot; it is done when whole filters would have
 `LEAST_BITS` a line.
 """
 
+import errno
 import os
 import shutil
+import socket
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
 
 from petal import _tasks
 from petal._petal import InputError, ranges
-from petal._stages import TASKS, Engine, Job, Range, Report, Size
+from petal._stages import TASKS, Engine, Job, Range, Report, Size, groups
 from petal._tasks import Item, Row
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Folder = str | os.PathLike[str]
-T = TypeVar("T")
 
 #: Bytes of a range of large inputs; of small ones they are fewer, for every slot to have some.
 RANGE_BYTES = 128 << 20
@@ -42,25 +40,15 @@ LEAST_BITS = 6
 #: The most that a filter is cut into: each file of bits is open at once where they are read.
 _MOST_SHARDS = 256
 _MOST_PARTITIONS = 1024
+#: The file that keeps a folder for one job, while it writes its answer there.
+_CLAIM = "_CLAIMED"
+#: What a worker that was killed may have left beside the parts.
+_ASIDE = ".petal-*"
 
 
 def same(path: str) -> str:
     """The fetch of engines whose workers read every file where it lies."""
     return path
-
-
-class Processes:
-    """An engine of processes on this machine, `slots` of them."""
-
-    fetch = staticmethod(same)
-
-    def __init__(self, slots: int) -> None:
-        self.slots = slots
-
-    def map(self, function: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
-        """Applies the function to each item; the first exception of a task is raised here."""
-        with ProcessPoolExecutor(self.slots, mp_context=get_context("spawn")) as pool:
-            return list(pool.map(function, items))
 
 
 @dataclass
@@ -72,13 +60,16 @@ class _Side:
     plan: dict[str, int]
     #: Whether lines that come twice in it matter.
     twice: bool
+    #: How many filters of one shard a task holds: those of lines seen once and twice, or one of
+    #: each side.
+    held: int
 
     def whole(self) -> Size:
         """The undivided filter: three are in memory where those of lines seen twice are united."""
         return self._size(1, 3 if self.twice else 2)
 
     def shard(self, shards: int) -> Size:
-        return self._size(shards, 2 if self.twice else 1)
+        return self._size(shards, self.held)
 
     def _size(self, shards: int, held: int) -> Size:
         wanted = max(self.plan["wanted_bytes"] // shards, 128)
@@ -91,7 +82,7 @@ class _Side:
 
     def shards(self) -> int:
         """How many shards the memory of a task asks for."""
-        return -(-self.plan["wanted_bytes"] * (2 if self.twice else 1) // self.plan["room"])
+        return -(-self.plan["wanted_bytes"] * self.held // self.plan["room"])
 
 
 def _paths(paths: Paths) -> list[str]:
@@ -125,33 +116,113 @@ def _folder(path: Folder, option: str) -> Path:
 
 @contextmanager
 def _answer(out: Folder | None) -> Iterator[Path | None]:
-    """The folder of an answer: `_SUCCESS` at the end; of a job that fails, nothing is left."""
+    """The folder of an answer, claimed for one job: `_SUCCESS` at the end; of a job that fails,
+    nothing is left."""
     if out is None:
         yield None
         return
     folder = Path(out).absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    new = not folder.exists()
+    if not new:
+        _expect_only(folder, set())
+    folder = _folder(folder, "out")
+    claim, ours = folder / _CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
+    try:
+        with claim.open("x") as file:
+            file.write(ours)
+    except FileExistsError:
+        _expect_only(folder, set())
+        raise
+    try:
+        # What another job has done since the first look, and it may be done with it.
+        _expect_only(folder, {_CLAIM})
+    except BaseException:
+        claim.unlink()
+        raise
+    try:
+        yield folder
+        _remove(folder, _ASIDE)
+        _sync(folder)
+        _expect_claim(claim, ours)
+        (folder / "_SUCCESS").touch()
+        claim.unlink()
+    except BaseException:
+        with suppress(OSError):
+            _expect_claim(claim, ours)
+            _remove(folder, _ASIDE)
+            _remove(folder, "part-*")
+            claim.unlink()
+            if new:
+                folder.rmdir()
+        raise
+
+
+def _expect_only(folder: Path, names: set[str]) -> None:
+    """An error if anything else is in the folder of an answer, or if it is no folder."""
+    there = set(os.listdir(folder)) if folder.is_dir() else {""}
+    if _CLAIM in there - names:
+        claim = folder / _CLAIM
+        raise FileExistsError(
+            f"{claim}: a job writes to this folder, or was killed while it did; name another "
+            "folder with out=, or, if no job is at it, remove this file and the parts beside it"
+        )
+    if there - names:
         raise FileExistsError(
             f"{folder}: is there already, expected a new or empty folder for the answer; "
             "name another with out=, or remove it"
         )
-    new = not folder.exists()
-    folder = _folder(folder, "out")
+
+
+def _expect_claim(claim: Path, ours: str) -> None:
+    """An error if somebody has removed the claim, and perhaps another job has made its own."""
     try:
-        yield folder
-        (folder / "_SUCCESS").touch()
-    except BaseException:
-        for part in folder.glob("part-*"):
-            part.unlink(missing_ok=True)
-        if new and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
+        found = claim.read_text()
+    except FileNotFoundError:
+        found = "nothing"
+    if found != ours:
+        raise InputError(
+            f"{claim}: was removed while the job ran, expected {ours!r} in it, found {found!r}; "
+            "empty the folder when no job is at it, and begin anew"
+        )
+
+
+def _remove(folder: Path, names: str) -> None:
+    for path in folder.glob(names):
+        path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Makes the names in a folder durable; what is in the files is, since they have them."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        # Some file systems of networks cannot do that with a folder.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _passing(place: Path) -> Iterator[Path]:
+    """A new folder, which is gone at the end with whatever tasks that are still at it put there."""
+    inside = place / f".petal-work-{uuid.uuid4().hex}"
+    inside.mkdir()
+    try:
+        yield inside
+    finally:
+        # Tasks make no folders.
+        for _ in range(5):
+            shutil.rmtree(inside, ignore_errors=True)
+            if not inside.exists():
+                break
 
 
 @contextmanager
 def _begun(
     engine: Engine, seen: Path | None, beside: Path | None, work: Folder | None,
-    settings: tuple[int, int, str | None], delimiter: bytes,
+    settings: tuple[int, int, str | None], delimiter: bytes, slots: int | None,
 ) -> Iterator[Job]:
     """A job in a new work folder within `beside`, unless another place is named; workers must see
     it, and the folder `seen` for what comes of the job.
@@ -161,67 +232,60 @@ def _begun(
     """
     if len(delimiter) != 1:
         raise ValueError(f"delimiter=: expected one byte, found {delimiter!r}")
+    if slots is not None and slots < 1:
+        raise ValueError(f"slots=: expected at least 1, found {slots}")
     if work is not None:
         option, place = "work", _folder(work, "work")
     elif beside is not None:
         option, place = "out", _folder(beside, "out")
     else:
         raise ValueError("work=: expected without out=, found None; name a folder for all workers")
-    inside = place / f".petal-work-{uuid.uuid4().hex}"
-    inside.mkdir()
-    folders = [(str(inside), option)]
-    if seen is not None:
-        folders.append((str(seen), "out"))
-    begun = time.monotonic()
-    try:
-        job = Job(engine, inside, folders, (*settings, delimiter[0]))
+    begun, slots = time.monotonic(), slots or engine.slots
+    with _passing(place) as inside:
+        folders = [(str(inside), option)]
+        if seen is not None:
+            folders.append((str(seen), "out"))
+        job = Job(engine, inside, folders, (*settings, delimiter[0]), slots)
         yield job
         job.report.seconds["all"] = time.monotonic() - begun
-    finally:
-        # A task that is still at it may put a file there meanwhile. It makes no folder.
-        for _ in range(5):
-            shutil.rmtree(inside, ignore_errors=True)
-            if not inside.exists():
-                break
 
 
 def _part(out: Path, one: Range) -> str:
-    return str(out / f"part-{one[0]:05}")
+    return str(out / f"part-{one[0]:08}")
 
 
 def _run(
     verb: str, engine: Engine, a: Paths, b: Paths | None, out: Folder | None, *,
-    work: Folder | None, memory: int, jobs: int, range_bytes: int | None,
+    work: Folder | None, memory: int, jobs: int, slots: int | None, range_bytes: int | None,
     partitions: int | None, shards: int | None, temp_dir: str | None, delimiter: bytes,
 ) -> Report:
     settings = (memory, jobs, temp_dir)
     with (
         _answer(out) as folder,
-        _begun(engine, folder, folder and folder.parent, work, settings, delimiter) as job,
+        _begun(engine, folder, folder and folder.parent, work, settings, delimiter, slots) as job,
     ):
+        held = 1 if verb == "common" else 2
         with job.stage("plan"):
-            cut = _cut(a, range_bytes, engine.slots)
-            first = _Side("a", cut, ranges.plan(job.settings, cut), verb != "common")
+            cut = _cut(a, range_bytes, job.slots)
+            first = _Side("a", cut, ranges.plan(job.settings, cut), verb != "common", held)
             other = None
             if b is not None:
-                cut = _cut(b, range_bytes, engine.slots)
-                other = _Side("b", cut, ranges.plan(job.settings, cut), False)
+                cut = _cut(b, range_bytes, job.slots)
+                other = _Side("b", cut, ranges.plan(job.settings, cut), False, held)
         if not first.ranges:
             return job.report
-        if verb == "common" and other and not other.ranges:
-            if folder:
-                for one in first.ranges:
-                    Path(_part(folder, one)).touch()
-            return job.report
-        parts = partitions or max(engine.slots, min(first.plan["partitions"], _MOST_PARTITIONS))
+        # Few: each file of survivors and each answer is opened by many. What does not fit the
+        # memory is cut further where it is decided.
+        most = min(job.slots * TASKS, _MOST_PARTITIONS)
+        parts = partitions or max(job.slots, min(first.plan["partitions"], most))
         return _decide(job, verb, first, other, parts, shards, folder)
 
 
 def _shards(job: Job, filtered: Sequence[_Side], asked: int | None) -> int:
     """How many shards filters are cut into; 0 if they are not."""
-    if asked is None and not any(side.is_too_large() for side in filtered):
+    if not asked and not any(side.is_too_large() for side in filtered):
         return 0
-    needed = max(job.engine.slots, *(side.shards() for side in filtered))
+    needed = max(job.slots, *(side.shards() for side in filtered))
     return asked or min(needed, _MOST_SHARDS)
 
 
@@ -237,13 +301,15 @@ def _decide(
     by: Item
     if shards:
         sides = [side for side in (first, other) if side]
-        hashes = {side.name: job.dealt(side.name, side.ranges, shards) for side in sides}
+        hashes = {
+            side.name: job.dealt(side.name, side.ranges, shards, side is first) for side in sides
+        }
         made = [
             job.shards_of(side.name, hashes[side.name], shards, side.shard(shards), side.twice)
             for side in filtered
         ]
         filters = [[twice or seen for seen, twice in shard] for shard in zip(*made)]
-        by = {"bits": job.told("a", filters, hashes["a"])}
+        by = {"bits": job.told("a", filters, hashes["a"], True)}
     else:
         united = [
             job.filter_of(side.name, side.ranges, side.whole(), side.twice) for side in filtered
@@ -253,14 +319,17 @@ def _decide(
     report.lines = sum(numbers["lines"] for numbers in done)
     report.candidates = count = sum(numbers["survivors"] for numbers in done)
     others = []
-    if other:
+    if other and not count:
+        # Nothing is left to be looked for in B.
+        others.append((job.survivors("other", [], {"filters": []}, parts, False)[0], 0))
+    elif other:
         room = other.plan["room"] // 2
         if shards and room * 8 < count * LEAST_BITS:
             # The filter of all of A rules out of B what that of A's survivors does.
             again = made[0] if first.twice else job.shards_of(
                 "a", hashes["a"], shards, first.shard(shards)
             )
-            by = {"bits": job.told("b", [[seen] for seen, _ in again], hashes["b"])}
+            by = {"bits": job.told("b", [[seen] for seen, _ in again], hashes["b"], False)}
         else:
             size = (min(max(count * BITS // 8, 128), room), max(count, 1), None)
             by = {"filters": [job.filter_of_survivors(survivors, size)]}
@@ -269,10 +338,11 @@ def _decide(
     all_of_first = (survivors, len(first.ranges))
     answers, listed, refused = job.decided(verb, all_of_first, others, parts)
     if folder:
-        takes = [
-            {"range": one, "answers": answers, "out": _part(folder, one)} for one in first.ranges
+        items: list[Item] = [
+            {"takes": [(one, _part(folder, one)) for one in some], "answers": answers}
+            for some in groups(first.ranges, job.slots * TASKS)
         ]
-        job.each("take", _tasks.take, takes)
+        job.each("take", _tasks.take, items)
     report.kept = listed if verb == "common" else report.lines - listed
     report.false_found = refused if verb == "common" else count - listed
     return report
@@ -280,58 +350,63 @@ def _decide(
 
 def common(
     engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int | None = None,
-    partitions: int | None = None, shards: int | None = None, temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
+    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
+    temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in a's order.
 
     - `a`, `b`: a file or several, each taken as one input. All workers must see them, `out` and
       `work` under the names that they have here. Packed files (gzip, zstd) are one range each.
-    - `out`: a new or empty folder; or None, then lines are only counted.
+    - `out`: a new or empty folder, which is this job's alone while it runs; or None, then lines are
+      only counted.
     - `work`: a folder for what goes from task to task [that of `out`].
-    - `memory`: cap of each task in bytes; `jobs`: its threads. `temp_dir`: for what does not fit
-      [the system's].
+    - `memory`: cap of each task in bytes; `jobs`: its threads where lines are read (filters are
+      united, and lines decided, in one). `temp_dir`: for what does not fit [the system's].
+    - `slots`: tasks at a time that the work is cut for [those of the cluster as it is now]; to be
+      said where workers come when there is work.
     - `range_bytes`: what one task reads at a time [128 MiB, less of small inputs]; `partitions`:
       tasks of the exact decision; `shards`: hash ranges that filters are cut into [none, unless
       they are too large for `memory`].
     - `delimiter`: the byte that ends a line.
 
-    Cost: `b` is read twice, `a` twice and where it has lines of the answer; one filter of 14
-    bits a line of `b` in each slot, if the memory has room for it.
+    Cost: `b` is read twice, `a` once, or twice with shards, and where it has lines of the answer;
+    one filter of 14 bits a line of `b` in each slot, if the memory has room for it.
 
     Raises `FileExistsError` if `out` is not empty, `InputError` if something cannot be read or
     written, `MemoryCapError` if the memory is too little. Nothing is left of a job that fails.
     """
     return _run(
-        "common", engine, a, b, out, work=work, memory=memory, jobs=jobs, range_bytes=range_bytes,
-        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
+        "common", engine, a, b, out, work=work, memory=memory, jobs=jobs, slots=slots,
+        range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
+        delimiter=delimiter,
     )
 
 
 def diff(
     engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int | None = None,
-    partitions: int | None = None, shards: int | None = None, temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
+    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
+    temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
-    """Writes the distinct lines of `a` that are not in `b`. All else as :func:`common`; three
-    filters of `a` at a time in a slot that unites them."""
+    """Writes the distinct lines of `a` that are not in `b`. All else as :func:`common`; `a` is read
+    twice always, and three filters of it are held at a time in a slot that unites them."""
     return _run(
-        "diff", engine, a, b, out, work=work, memory=memory, jobs=jobs, range_bytes=range_bytes,
-        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
+        "diff", engine, a, b, out, work=work, memory=memory, jobs=jobs, slots=slots,
+        range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
+        delimiter=delimiter,
     )
 
 
 def dedup(
     engine: Engine, a: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, range_bytes: int | None = None,
-    partitions: int | None = None, shards: int | None = None, temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
+    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
+    temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the distinct lines of `a`, in its order. All else as :func:`diff`."""
     return _run(
-        "dedup", engine, a, None, out, work=work, memory=memory, jobs=jobs,
+        "dedup", engine, a, None, out, work=work, memory=memory, jobs=jobs, slots=slots,
         range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
         delimiter=delimiter,
     )
@@ -339,7 +414,7 @@ def dedup(
 
 def build(
     engine: Engine, paths: Paths, out: Folder, *, capacity: int | None = None, rate: float = 0.01,
-    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1,
+    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the filter of all lines of files to the file `out`, which any petal reads.
@@ -353,22 +428,31 @@ def build(
 
     Cost: the files are read once, or twice if their lines are counted; a filter in each slot.
     """
-    target = Path(os.path.abspath(out))
+    target = Path(os.path.realpath(out))
+    # Before the work: what is wrong with that shows at its end.
+    ranges.size_for(1, rate)
+    if target.is_dir():
+        raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
     settings = (memory, jobs, None)
-    with _begun(engine, target.parent, target.parent, work, settings, delimiter) as job:
+    with (
+        _begun(engine, target.parent, target.parent, work, settings, delimiter, slots) as job,
+        _passing(target.parent) as aside,
+    ):
         job.keys = ranges.public_keys()
-        of = _cut(paths, range_bytes, engine.slots)
+        of = _cut(paths, range_bytes, job.slots)
         lines = job.count(of) if capacity is None else capacity
         size = ranges.size_for(max(lines, 1), rate)
         partial = job.filter_of("filter", of, size, False)[0]
-        made = job.each("publish", _tasks.publish, [{"partial": partial, "out": str(target)}])
+        made = job.each("publish", _tasks.publish, [{"partial": partial, "out": str(aside / "f")}])
+        os.replace(aside / "f", target)
+        _sync(target.parent)
         job.report.lines, job.report.kept = lines, made[0]["lines"]
     return job.report
 
 
 def check(
     engine: Engine, paths: Paths, filter: Folder, out: Folder | None, *, invert: bool = False,
-    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1,
+    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the lines of files that a filter file may hold, or inverted those that it does not, to
@@ -379,7 +463,7 @@ def check(
     settings = (memory, jobs, None)
     with (
         _answer(out) as folder,
-        _begun(engine, folder, folder and folder.parent, work, settings, delimiter) as job,
+        _begun(engine, folder, folder and folder.parent, work, settings, delimiter, slots) as job,
     ):
         # All workers see it there, and it stays as it is.
         asked = job.file("filter")
@@ -394,7 +478,7 @@ def check(
                 "invert": invert,
                 "out": _part(folder, one) if folder else None,
             }
-            for one in _cut(paths, range_bytes, engine.slots)
+            for one in _cut(paths, range_bytes, job.slots)
         ]
         done = job.each("check", _tasks.check, items)
         job.report.lines = sum(numbers["lines"] for numbers in done)

@@ -2,7 +2,7 @@
 
 An engine is asked for little:
 
-* `slots`: how many tasks it runs at a time;
+* `slots`: how many tasks it runs at a time, as far as it knows now;
 * `map(function, items)`: applies a function of one item to each, on any worker, again where one
   was lost; the results as a list, in the order of the items;
 * `fetch(path)`: on a worker, a file near it with what is in that file of the work folder.
@@ -40,8 +40,8 @@ TASKS = 4
 class Engine(Protocol):
     """What runs tasks."""
 
-    slots: int
-
+    @property
+    def slots(self) -> int: ...
     def map(self, function: Callable[[Any], T], items: Iterable[Any]) -> list[T]: ...
     @property
     def fetch(self) -> Callable[[str], str]: ...
@@ -87,6 +87,8 @@ class Job:
     #: Those that workers must see, with the names of the options that name them.
     folders: list[tuple[str, str]]
     settings: tuple[int, int, str | None, int]
+    #: How many tasks at a time the work is cut for.
+    slots: int
     report: Report = field(default_factory=Report)
     keys: bytes = field(default_factory=ranges.job_keys)
 
@@ -110,6 +112,7 @@ class Job:
             "settings": self.settings,
             "keys": self.keys,
             "fetch": self.engine.fetch,
+            "work": str(self.work),
             "folders": self.folders,
         }
         with self.stage(stage):
@@ -131,7 +134,7 @@ class Job:
 
     def count(self, of: Sequence[Range]) -> int:
         """How many lines start in ranges."""
-        items = [{"ranges": some} for some in groups(of, self.engine.slots * TASKS)]
+        items = [{"ranges": some} for some in groups(of, self.slots * TASKS)]
         return sum(numbers["lines"] for numbers in self.each("count", _tasks.count, items))
 
     # ---- Whole filters ---------------------------------------------------------------------------
@@ -140,7 +143,7 @@ class Job:
         """The filter of all lines of ranges, and if asked of those that came twice."""
         items: list[Item] = [
             {"ranges": some, "size": size, "out": self._partial(name, slot, twice)}
-            for slot, some in enumerate(groups(of, self.engine.slots))
+            for slot, some in enumerate(groups(of, self.slots))
         ]
         self.write("build", _tasks.build, items)
         return self._united(name, [item["out"] for item in items], twice)
@@ -154,7 +157,7 @@ class Job:
                 "size": size,
                 "out": self.file(f"back-{slot}"),
             }
-            for slot, some in enumerate(groups(range(begin, end), self.engine.slots))
+            for slot, some in enumerate(groups(range(begin, end), self.slots))
         ]
         self.write("build", _tasks.build_back, items)
         return self._united("back", [(item["out"], None) for item in items], False)[0]
@@ -182,12 +185,13 @@ class Job:
 
     # ---- Filters by hash range -------------------------------------------------------------------
 
-    def dealt(self, name: str, of: Sequence[Range], shards: int) -> Row:
+    def dealt(self, name: str, of: Sequence[Range], shards: int, first: bool) -> Row:
         """The hashes of the lines of ranges, dealt to shards."""
-        hashes = self.row(f"{name}-hashes", len(groups(of, self.engine.slots * TASKS)))
+        some = groups(of, self.slots * TASKS)
+        hashes = self.row(f"{name}-hashes", len(some))
         items = [
-            {"ranges": some, "shards": shards, "out": out}
-            for some, out in zip(groups(of, self.engine.slots * TASKS), _tasks.files(hashes))
+            {"ranges": few, "first": first, "shards": shards, "out": out}
+            for few, out in zip(some, _tasks.files(hashes))
         ]
         self.write("hash", _tasks.keys, items)
         return hashes
@@ -209,11 +213,11 @@ class Job:
         self._sized(items[0]["out"][0])
         return [item["out"] for item in items]
 
-    def told(self, name: str, filters: Sequence[Sequence[str]], hashes: Row) -> Row:
+    def told(self, name: str, filters: Sequence[Sequence[str]], hashes: Row, first: bool) -> Row:
         """A bit for each hash, whether any of the filters of its shard may hold it."""
         bits = self.row(f"{name}-bits", len(filters))
         items = [
-            {"shard": shard, "filters": few, "hashes": hashes, "out": out}
+            {"shard": shard, "first": first, "filters": few, "hashes": hashes, "out": out}
             for shard, (few, out) in enumerate(zip(filters, _tasks.files(bits)))
         ]
         self.write("probe", _tasks.probe, items)
@@ -225,7 +229,7 @@ class Job:
         self, name: str, of: Sequence[Range], by: Item, partitions: int, first: bool
     ) -> tuple[Row, list[Numbers]]:
         """The lines of ranges that filters, or bits, cannot rule out, in files; their numbers."""
-        some = groups(of, self.engine.slots * TASKS)
+        some = groups(of, self.slots * TASKS)
         row = self.row(name, len(some))
         items = [
             {"ranges": few, "first": first, "partitions": partitions, "out": out} | by

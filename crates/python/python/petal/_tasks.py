@@ -12,10 +12,10 @@ Workers need this module and the extension, no more: where only the extension's 
 to them it is imported as `_petal`.
 """
 
+import fcntl
 import os
 import shutil
 import socket
-import uuid
 from contextlib import suppress
 from glob import glob
 from typing import Any
@@ -59,8 +59,8 @@ def files(row: Row) -> list[str]:
 
 
 def copied(path: str, folder: str) -> str:
-    """A copy of a file of a work folder in a folder of this machine, made once. Copies of jobs
-    whose work folder is gone are removed."""
+    """A copy of a file of a work folder in a folder of this machine, made once however many tasks
+    want it at a time. Copies of jobs whose work folder is gone are removed."""
     work, name = os.path.split(path)
     ours = os.path.join(folder, os.path.basename(work))
     copy = os.path.join(ours, name)
@@ -71,14 +71,33 @@ def copied(path: str, folder: str) -> str:
             shutil.rmtree(link.removesuffix(".of"), ignore_errors=True)
             with suppress(FileNotFoundError):
                 os.unlink(link)
-    # Before the folder: whoever sees that knows whose it is.
-    with suppress(FileExistsError):
-        os.symlink(work, ours + ".of")
-    os.makedirs(ours, exist_ok=True)
-    aside = f"{copy}.{uuid.uuid4().hex}"
-    shutil.copyfile(path, aside)
-    os.replace(aside, copy)
+    try:
+        # Before the folder: whoever sees that knows whose it is.
+        with suppress(FileExistsError):
+            os.symlink(work, ours + ".of")
+        os.makedirs(ours, exist_ok=True)
+        with open(copy + ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.exists(copy):
+                _copy(path, copy)
+    except OSError as error:
+        raise _extension().InputError(
+            f"{path}: cannot be copied to {folder} on {socket.gethostname()}: {error.strerror}; "
+            "every executor needs room for the filters of a job there"
+        ) from error
     return copy
+
+
+def _copy(path: str, copy: str) -> None:
+    """Copies a file; the copy has its name when all of it is there."""
+    aside = copy + ".part"
+    try:
+        shutil.copyfile(path, aside)
+        os.replace(aside, copy)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(aside)
+        raise
 
 
 def _filters(job: Job, item: Item) -> list[str]:
@@ -113,10 +132,11 @@ def build_back(job: Job, item: Item) -> Numbers:
 
 def narrow(job: Job, item: Item) -> Numbers:
     """Makes records of the lines that filters, or bits told by filters, cannot rule out."""
+    told = _told(job)
     by: dict[str, list[str]]
     by = {"bits": files(item["bits"])} if "bits" in item else {"filters": _filters(job, item)}
     return _ranges().filter(
-        *_told(job), item["ranges"], item["first"], item["partitions"], item["out"], **by
+        *told, item["ranges"], item["first"], item["partitions"], item["out"], **by
     )
 
 
@@ -129,19 +149,22 @@ def exact(job: Job, item: Item) -> Numbers:
 
 
 def take(job: Job, item: Item) -> Numbers:
-    """Writes the lines of the answer that start in one range."""
-    return _ranges().take(*_told(job), item["range"], files(item["answers"]), item["out"])
+    """Writes the lines of the answer that start in ranges, which follow each other."""
+    return _ranges().take(*_told(job), item["takes"], files(item["answers"]), job["work"])
 
 
 def check(job: Job, item: Item) -> Numbers:
     """Writes the lines of one range that a filter may hold, or inverted those that it does not."""
-    path = _filters(job, item)[0]
-    return _ranges().check(*_told(job), item["range"], path, item["invert"], item["out"])
+    told, path = _told(job), _filters(job, item)[0]
+    out = item["out"] and (item["out"], job["work"])
+    return _ranges().check(*told, item["range"], path, item["invert"], out)
 
 
 def keys(job: Job, item: Item) -> Numbers:
     """Deals the hashes of the lines of ranges to shards."""
-    return _ranges().keys(*_told(job), item["ranges"], item["shards"], item["out"])
+    return _ranges().keys(
+        *_told(job), item["ranges"], item["first"], item["shards"], item["out"]
+    )
 
 
 def build_shard(job: Job, item: Item) -> Numbers:
@@ -153,6 +176,7 @@ def build_shard(job: Job, item: Item) -> Numbers:
 
 def probe(job: Job, item: Item) -> Numbers:
     """Asks the filters of one shard for its hashes."""
+    told, filters = _told(job), _filters(job, item)
     return _ranges().probe(
-        *_told(job), item["shard"], _filters(job, item), files(item["hashes"]), item["out"]
+        *told, item["shard"], item["first"], filters, files(item["hashes"]), item["out"]
     )

@@ -26,7 +26,15 @@ class _Engine:
 
     def __init__(self, client: Client):
         self._client = client
-        self.slots = sum(client.nthreads().values())
+
+    @property
+    def slots(self) -> int:
+        if slots := sum(self._client.nthreads().values()):
+            return slots
+        raise ValueError(
+            "slots=: expected where the cluster has no workers at the moment, found None; say how "
+            "many tasks it will run at a time, or wait for some: client.wait_for_workers(n)"
+        )
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         futures = self._client.map(function, list(items), pure=False)

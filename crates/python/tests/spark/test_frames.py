@@ -1,11 +1,15 @@
 """Data frames: the answers of petal.spark are those of Spark's own joins."""
 
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("pyspark")
 
 import petal  # noqa: E402
 import petal.spark  # noqa: E402
+from petal.spark import _frames  # noqa: E402
 from clusters import kill_executor_once  # noqa: E402
 
 ROWS = 3000
@@ -53,6 +57,43 @@ def test_common_with_a_hopeless_filter_is_exact(spark):
     answer = petal.spark.common(a, b, "the key", rate=0.9)
     assert rows_of(answer) == rows_of(a.join(b, "the key", "left_semi"))
     answer.unpersist()
+
+
+def test_an_answer_that_cannot_be_had_is_not_kept(spark, monkeypatch):
+    a = frame(spark, "string", 0)
+    kind, cache = type(a), spark._jsparkSession.sharedState().cacheManager()
+    real = kind.count
+
+    def fails_at_last(frame):
+        if "__petal_print" not in frame.columns:
+            raise RuntimeError("no executors left")
+        return real(frame)
+
+    spark.catalog.clearCache()
+    monkeypatch.setattr(kind, "count", fails_at_last)
+    with pytest.raises(RuntimeError, match="no executors"):
+        petal.spark.common(a, a, "the key")
+    assert cache.isEmpty()
+
+
+def test_threads_of_a_session_leave_its_setting_as_it_was():
+    settings = {}
+    session = SimpleNamespace(conf=SimpleNamespace(get=settings.get, set=settings.__setitem__))
+    entered, left = threading.Event(), threading.Event()
+
+    def second():
+        with _frames._shuffle_partitions(session, 7):
+            entered.set()
+            assert left.wait(60)
+
+    other = threading.Thread(target=second)
+    with _frames._shuffle_partitions(session, 5):
+        other.start()
+        entered.wait(0.5)
+        assert settings == {"spark.sql.shuffle.partitions": "5"}
+    left.set()
+    other.join()
+    assert settings == {"spark.sql.shuffle.partitions": "200"}
 
 
 @pytest.mark.parametrize("kind", ["string", "bigint"])

@@ -8,7 +8,7 @@ Two faces, told apart by what comes first:
 * a `DataFrame`: rows that Spark has already. `common`, `dedup`, `contains`.
 
 Needs `pyspark` 4.1 or newer where the driver runs, and for data frames `pyarrow` there and on the
-executors; petal itself ships to them what they need, one file of a megabyte.
+executors; petal itself ships to them what they need, one file of some megabytes.
 """
 
 from collections.abc import Sequence

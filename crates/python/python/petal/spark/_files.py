@@ -24,9 +24,9 @@ cloudpickle.register_pickle_by_value(_tasks)
 class Engine:
     """Spark, as far as a job needs it: a place to run functions."""
 
-    def __init__(self, spark: SparkSession | SparkContext, slots: int | None = None):
+    def __init__(self, spark: SparkSession | SparkContext):
         self._context = spark.sparkContext if isinstance(spark, SparkSession) else spark
-        self.slots = slots or self._context.defaultParallelism
+        self.slots = self._context.defaultParallelism
         self._context.addFile(_petal.__file__)
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:

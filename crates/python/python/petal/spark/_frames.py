@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ _ROWS_A_PARTITION = 1 << 20
 
 _REPEATED = 0.5
 """Share of repeated keys from which on nothing is saved by leaving the others where they are."""
+
+_planning = threading.Lock()
 
 _folders: weakref.WeakKeyDictionary[SparkContext, Path] = weakref.WeakKeyDictionary()
 
@@ -95,7 +98,11 @@ def common(
             parts = max(context.defaultParallelism, -(-rows // _ROWS_A_PARTITION))
             with _shuffle_partitions(df_a.sparkSession, parts):
                 answer.persist(StorageLevel.MEMORY_AND_DISK)
-            answer.count()
+            try:
+                answer.count()
+            except BaseException:
+                answer.unpersist()
+                raise
     return answer
 
 
@@ -197,12 +204,14 @@ def _shuffle_partitions(session: SparkSession, number: int) -> Iterator[None]:
     """Plans made in here shuffle to so many partitions. What is persisted is planned at once, and
     Spark does not adapt that plan later: without this, it would be 200 for the smallest answer."""
     name = "spark.sql.shuffle.partitions"
-    old = session.conf.get(name) or "200"
-    session.conf.set(name, str(number))
-    try:
-        yield
-    finally:
-        session.conf.set(name, old)
+    # The setting is the session's, and threads may share that.
+    with _planning:
+        old = session.conf.get(name) or "200"
+        session.conf.set(name, str(number))
+        try:
+            yield
+        finally:
+            session.conf.set(name, old)
 
 
 def _publish(context: SparkContext, filter: bytes | Path) -> str:
