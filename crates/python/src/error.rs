@@ -128,7 +128,7 @@ impl Kind {
 }
 
 /// The exception of what the system said of a file, in petal's words.
-fn of_system(error: &io::Error, path: Option<&Path>, words: String) -> PyErr {
+pub(crate) fn of_system(error: &io::Error, path: Option<&Path>, words: String) -> PyErr {
     let kind = Kind::of_system(error);
     let Some(number) = error.raw_os_error() else { return kind.with(words) };
     Python::attach(|py| match kind.class(py) {

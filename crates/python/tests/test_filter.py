@@ -246,9 +246,11 @@ def test_what_the_system_said_of_a_file_is_told(tmp_path):
         assert str(error).startswith(error.filename) and "Errno" not in str(error)
         again = pickle.loads(pickle.dumps(error))
         assert (str(again), again.errno, again.filename) == (str(error), 2, error.filename)
-    with pytest.raises(petal.InputError) as raised:
-        petal.BloomFilter(9).save(tmp_path)
-    assert raised.value.errno is None and not isinstance(raised.value, FileNotFoundError)
+    os.mkfifo(tmp_path / "fifo")
+    for no_file in tmp_path, tmp_path / "fifo", "/dev/null":
+        with pytest.raises(petal.InputError, match="expected the name of a file") as raised:
+            petal.BloomFilter(9).save(no_file)
+        assert raised.value.errno is None and not isinstance(raised.value, FileNotFoundError)
 
 
 def test_an_array_is_a_key_by_its_bytes():

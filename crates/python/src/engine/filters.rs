@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyList};
 use super::job::{Phase, Teller, run};
 use super::output::Target;
 use super::{Done, Memory, Told, sources};
-use crate::error::{Kind, Raise, cannot_write};
+use crate::error::{Kind, Raise};
 use crate::filter::Filter;
 use crate::held::{Held, Keyer};
 
@@ -85,13 +85,7 @@ pub(super) fn build_job(
         let mut output = target.open(&all, teller)?;
         let made = recipe.make(&settings, &inputs).map_err(Raise::raise)?;
         if let Some(writer) = output.writer() {
-            made.filter.write_to(writer, METADATA).map_err(|error| {
-                let source = std::error::Error::source(&error).and_then(|e| e.downcast_ref());
-                match source {
-                    Some(source) => cannot_write("out=".as_ref(), source),
-                    None => error.raise(),
-                }
-            })?;
+            made.filter.write_to(writer, METADATA).map_err(|error| output.failed(error))?;
         }
         output.finish()?;
         let kept = made.filter.face().inserted();

@@ -18,7 +18,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::job::{Sink, Teller};
-use crate::error::{Kind, cannot_write, plain};
+use crate::error::{Kind, Raise, cannot_write, of_system, plain};
 
 /// Where lines are to go, as asked for.
 pub(super) enum Target {
@@ -152,6 +152,18 @@ impl Output {
             Self::Nameless(file) | Self::Direct(file) => Some(file),
             Self::Aside(aside, _) => Some(aside.file()),
             Self::Object(sink) => Some(sink),
+        }
+    }
+
+    /// Writing a filter to it failed.
+    pub(super) fn failed(&self, error: petal::Error) -> PyErr {
+        let system = std::error::Error::source(&error).and_then(|e| e.downcast_ref());
+        match (self, system) {
+            (Self::Aside(_, path), Some(system)) => cannot_write(path, system),
+            (_, Some(system)) => {
+                of_system(system, None, format!("out=: cannot write: {}", plain(system)))
+            }
+            (_, None) => error.raise(),
         }
     }
 

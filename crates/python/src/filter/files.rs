@@ -1,5 +1,6 @@
 //! Filter files as objects: what Python calls to open, read and unpickle them; and saving them.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,11 +49,15 @@ pub(super) fn from_bytes(
 /// `InputError` with the path if anything fails, or what `fill` says; the old file stays then.
 pub(super) fn save(path: &Path, fill: impl FnOnce(&mut dyn Write) -> PyResult<()>) -> PyResult<()> {
     let failed = |error: io::Error| cannot_write(path, &error);
-    if path.is_dir() {
-        return Err(Kind::Input.with(format_args!(
-            "{}: is a directory, expected the name of a file",
-            path.display()
-        )));
+    if let Ok(data) = fs::metadata(path) {
+        if !data.is_file() {
+            let what = if data.is_dir() { "a directory" } else { "no regular file" };
+            let path = path.display();
+            let words = format!("{path}: is {what}, expected the name of a file");
+            return Err(Kind::Input.with(words));
+        }
+        // As opening it would: a file one may not write is not replaced.
+        fs::File::options().append(true).open(path).map_err(failed)?;
     }
     let mut out = BufWriter::with_capacity(1 << 20, Aside::beside(path).map_err(failed)?);
     fill(&mut out)?;
