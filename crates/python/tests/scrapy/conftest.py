@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pages import Site
 from scrapy import Request, Spider
-from scrapy.utils.request import fingerprint as stock_fingerprint
 from scrapy.utils.test import get_crawler
 
 from petal.scrapy import DupeFilter
@@ -22,13 +21,6 @@ CLASS = {"DUPEFILTER_CLASS": "petal.scrapy.DupeFilter"}
 
 class Bare(Spider):
     name = "bare"
-
-
-class ByLanguage:
-    """For `REQUEST_FINGERPRINTER_CLASS`: the same page in another language is another request."""
-
-    def fingerprint(self, request: Request) -> bytes:
-        return stock_fingerprint(request, include_headers=["Accept-Language"])
 
 
 def number(at: int) -> Request:

@@ -8,6 +8,7 @@ from collections import deque
 import pytest
 from conftest import number
 from scrapy import Request, signals
+from scrapy.utils.request import fingerprint as stock_fingerprint
 
 import petal
 
@@ -38,6 +39,13 @@ class Engine:
 
     def urls(self):
         return [request.url for request in self.queue]
+
+
+class ByLanguage:
+    """For `REQUEST_FINGERPRINTER_CLASS`: the same page in another language is another request."""
+
+    def fingerprint(self, request: Request) -> bytes:
+        return stock_fingerprint(request, include_headers=["Accept-Language"])
 
 
 def errors(caplog):
@@ -78,7 +86,7 @@ def test_a_request_is_done_when_the_engine_has_it_no_longer(ask, tmp_path):
 
 
 def test_a_request_is_done_though_its_fingerprint_has_changed(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path, REQUEST_FINGERPRINTER_CLASS="conftest.ByLanguage")
+    asked = ask(JOBDIR=tmp_path, REQUEST_FINGERPRINTER_CLASS="test_scrapy_pending.ByLanguage")
     engine = Engine(asked)
     engine.crawl(number(0))
     # As from a disk: another object.
