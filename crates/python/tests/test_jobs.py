@@ -310,6 +310,19 @@ def test_a_claim_that_was_taken_away_is_no_answer(files, tmp_path):
     assert (out / "_CLAIMED").read_text() == "another" and not left(tmp_path)
 
 
+def test_an_answer_is_there_or_not_whenever_ctrl_c_comes(files, tmp_path, monkeypatch):
+    real = pathlib.Path.touch
+
+    def interrupted(path, *given):
+        real(path, *given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pathlib.Path, "touch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _jobs.dedup(Here(), files[0][0], tmp_path / "out", memory=MEMORY)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_names_of_parts_are_durable_before_the_answer_is_there(files, tmp_path, monkeypatch):
     synced, real = [], os.fsync
 

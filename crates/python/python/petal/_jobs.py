@@ -149,8 +149,8 @@ def _answer(out: Folder | None) -> Iterator[Path | None]:
     except BaseException:
         with suppress(OSError):
             _expect_claim(claim, ours)
-            _remove(folder, _ASIDE)
-            _remove(folder, "part-*")
+            for names in "_SUCCESS", _ASIDE, "part-*":
+                _remove(folder, names)
             claim.unlink()
             if new:
                 folder.rmdir()
