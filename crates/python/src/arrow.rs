@@ -8,8 +8,8 @@
 //! indexes lead into memory. Text is read as bytes, for nobody promised that it is UTF-8. How long
 //! the bytes behind the last offset are, the interface does not tell: for its own arrays pyarrow
 //! does. Of the streams of others it is believed, and that their offsets are aligned; and of all,
-//! that nobody changes them meanwhile, which Arrow forbids. Cost: a pass over offsets, views or
-//! indexes, once an array; none over the keys.
+//! that nobody changes them meanwhile, which Arrow forbids. Cost: offsets and views are looked at
+//! piece by piece, just before they are followed; keys never.
 //!
 //! Source: the Arrow C data interface and its PyCapsule interface.
 
@@ -23,8 +23,8 @@ use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayReader as _, ArrayRef, BinaryViewArray, BooleanArray, GenericBinaryArray,
-    OffsetSizeTrait, make_array,
+    Array, ArrayReader as _, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray,
+    GenericBinaryArray, LargeBinaryArray, OffsetSizeTrait, make_array,
 };
 use arrow_schema::{ArrowError, DataType};
 use petal::Answers;
@@ -38,17 +38,17 @@ use crate::key::{Key, out_of_range};
 
 /// Arrays of keys, one or one after the other.
 pub(crate) enum Arrays {
-    One(Option<ArrayRef>),
+    One(Option<Lent>),
     /// The arrays that an object of pyarrow is made of, each taken when its turn comes.
     Each(Py<PyIterator>),
     Stream(Box<ArrayStreamReader>),
 }
 
 impl Iterator for Arrays {
-    type Item = PyResult<ArrayRef>;
+    type Item = PyResult<Lent>;
 
     /// The next one. Python code may run for it: no lock may be held.
-    fn next(&mut self) -> Option<PyResult<ArrayRef>> {
+    fn next(&mut self) -> Option<PyResult<Lent>> {
         Some(match self {
             Self::One(array) => Ok(array.take()?),
             Self::Each(parts) => Python::attach(|py| {
@@ -91,8 +91,8 @@ fn parts<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
     keys.try_iter()
 }
 
-/// The array that an object shows, checked.
-fn shown(keys: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+/// The array that an object shows.
+fn shown(keys: &Bound<'_, PyAny>) -> PyResult<Lent> {
     let py = keys.py();
     if is_of_pyarrow(keys)? && keys.hasattr(intern!(py, "validate"))? {
         keys.call_method0(intern!(py, "validate"))?;
@@ -196,60 +196,93 @@ fn raised(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("keys: {error}"))
 }
 
-/// The keys of an array, checked. Those of a table of one column are that column; where the table
-/// has a null, so has it.
-fn column(array: &ArrayRef) -> PyResult<ArrayRef> {
-    if !matches!(array.data_type(), DataType::Struct(_)) {
-        return checked(array).map_err(|error| raised(&error));
+/// An array of keys of which nobody has followed an offset or a view yet: whoever wants keys takes
+/// pieces, which are checked first.
+pub(crate) struct Lent(ArrayRef);
+
+impl Lent {
+    /// Keys and nulls.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
-    let column = checked(array.as_struct().column(0)).map_err(|error| raised(&error))?;
+
+    /// Some of them, with all that leads into memory checked.
+    pub(crate) fn piece(&self, start: usize, len: usize) -> PyResult<ArrayRef> {
+        let piece = self.0.slice(start, len);
+        check_leads(&piece).map_err(|error| raised(&error))?;
+        Ok(piece)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> PyResult<ArrayRef> {
+        self.piece(0, self.len())
+    }
+}
+
+/// The keys of an array. Those of a table of one column are that column; where the table has a
+/// null, so has it.
+fn column(array: &ArrayRef) -> PyResult<Lent> {
+    if !matches!(array.data_type(), DataType::Struct(_)) {
+        return as_bytes(array).map(Lent).map_err(|error| raised(&error));
+    }
+    let column = as_bytes(array.as_struct().column(0)).map_err(|error| raised(&error))?;
     let Some(nulls) = array.nulls().filter(|_| !column.data_type().is_null()) else {
-        return Ok(column);
+        return Ok(Lent(column));
     };
     let both = match column.nulls() {
         Some(more) => nulls.inner() & more.inner(),
         None => nulls.inner().clone(),
     };
     let data = column.to_data().into_builder().nulls(Some(both.into()));
-    // SAFETY: it was checked, and of more nulls there is less to follow.
-    #[expect(unsafe_code, reason = "a second check would look at what nulls hide")]
+    // SAFETY: of more nulls there is less to follow, and nobody has followed anything yet.
+    #[expect(unsafe_code, reason = "a check would look at what nulls hide")]
     let data = unsafe { data.build_unchecked() };
-    Ok(make_array(data))
+    Ok(Lent(make_array(data)))
 }
 
-/// The array with all that leads into memory checked, and its text as bytes.
-fn checked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+/// The array with its text as bytes, and checked but for offsets and views. Those of a dictionary
+/// are checked here, for each piece leads to all of it.
+fn as_bytes(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     array.to_data().validate_nulls()?;
     Ok(match array.data_type() {
-        DataType::Utf8 => runs(array.as_string::<i32>().clone().into())?,
-        DataType::LargeUtf8 => runs(array.as_string::<i64>().clone().into())?,
-        DataType::Binary => runs(array.as_binary::<i32>().clone())?,
-        DataType::LargeBinary => runs(array.as_binary::<i64>().clone())?,
-        DataType::Utf8View => views(array.as_string_view().clone().to_binary_view())?,
-        DataType::BinaryView => views(array.as_binary_view().clone())?,
+        DataType::Utf8 => Arc::new(BinaryArray::from(array.as_string::<i32>().clone())),
+        DataType::LargeUtf8 => Arc::new(LargeBinaryArray::from(array.as_string::<i64>().clone())),
+        DataType::Utf8View => Arc::new(array.as_string_view().clone().to_binary_view()),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Arc::clone(array),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let array = dictionary.with_values(checked(dictionary.values())?);
-            make_array(array.to_data().into_builder().build()?)
+            let values = as_bytes(dictionary.values())?;
+            check_leads(&values)?;
+            make_array(dictionary.with_values(values).to_data().into_builder().build()?)
         }
         // Whatever is built is checked.
         _ => make_array(array.to_data().into_builder().build()?),
     })
 }
 
+/// Refuses offsets and views that lead out of the memory of their array.
+fn check_leads(array: &dyn Array) -> Result<(), ArrowError> {
+    match array.data_type() {
+        DataType::Binary => check_offsets(array.as_binary::<i32>()),
+        DataType::LargeBinary => check_offsets(array.as_binary::<i64>()),
+        DataType::BinaryView => check_views(array.as_binary_view()),
+        _ => Ok(()),
+    }
+}
+
 /// Keys one behind the other: each offset is where one ends and the next begins.
-fn runs<O: OffsetSizeTrait>(array: GenericBinaryArray<O>) -> Result<ArrayRef, ArrowError> {
+fn check_offsets<O: OffsetSizeTrait>(array: &GenericBinaryArray<O>) -> Result<(), ArrowError> {
     let offsets = array.value_offsets();
     let ascending = |ok, pair: &[O]| ok & (pair[0] <= pair[1]);
     // All of them, though one that is wrong would do: the loop becomes one of vectors.
     let ascend = offsets.windows(2).fold(true, ascending);
     let within = offsets[0] >= O::zero() && offsets[array.len()].as_usize() <= array.values().len();
-    if ascend && within { Ok(Arc::new(array)) } else { Err(leads_out("an offset")) }
+    if ascend && within { Ok(()) } else { Err(leads_out("an offset")) }
 }
 
 /// Keys that are in their views, or where these say: in the low bits how long the key is, above
 /// those how it begins or, of a short one, all of it, then in which buffer, then where.
-fn views(array: BinaryViewArray) -> Result<ArrayRef, ArrowError> {
+fn check_views(array: &BinaryViewArray) -> Result<(), ArrowError> {
     const SHORT: u128 = 12;
     let lengths = array.data_buffers().iter().map(|buffer| buffer.len());
     // A buffer that says it is longer than any can be has no room at all.
@@ -263,14 +296,14 @@ fn views(array: BinaryViewArray) -> Result<ArrayRef, ArrowError> {
     // Nobody promised anything of the views of nulls, and nobody follows them.
     let mut all = array.views().iter().enumerate();
     let lead_in = all.all(|(row, view)| leads_in(*view) || array.is_null(row));
-    if lead_in { Ok(Arc::new(array)) } else { Err(leads_out("a view")) }
+    if lead_in { Ok(()) } else { Err(leads_out("a view")) }
 }
 
 fn leads_out(what: &str) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("{what} of the Arrow array leads out of its memory"))
 }
 
-/// Of a checked array: puts the words of its keys into `words`, and if there are nulls among them,
+/// Of a checked piece: puts the words of its keys into `words`, and if there are nulls among them,
 /// the places of the others into `rows`; whether there are.
 ///
 /// # Errors

@@ -180,7 +180,7 @@ fn for_pieces_of_arrow(arrays: Arrays, mut keyer: Keyer, take: &mut Take<'_>) ->
     for array in arrays {
         let array = array?;
         for start in (0..array.len()).step_by(PIECE) {
-            let piece = array.slice(start, PIECE.min(array.len() - start));
+            let piece = array.piece(start, PIECE.min(array.len() - start))?;
             words.clear();
             let nulls = arrow::put_array(&piece, &mut keyer, &mut rows, &mut words)?;
             take(Piece { words: &words, len: piece.len(), rows: nulls.then_some(&rows[..]) })?;

@@ -60,7 +60,7 @@ fn fingerprints<'py>(
 fn column(shown: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let mut arrays = arrow::arrays(shown)?.into_iter().flatten();
     match (arrays.next(), arrays.next()) {
-        (Some(array), None) => array,
+        (Some(array), None) => array?.all(),
         _ => Err(PyTypeError::new_err("fingerprints: expected each column as one Arrow array")),
     }
 }
