@@ -35,13 +35,15 @@ def frame(spark, kind, start, rows=ROWS, partitions=3):
 
 @pytest.mark.parametrize("kind", ["string", "binary", "bigint", "int"])
 def test_common_is_a_left_semi_join(spark, kind):
-    a, b = frame(spark, kind, 0), frame(spark, kind, ROWS * 9 // 10)
-    answer = petal.spark.common(a, b, "the key")
-    expected = a.join(b, "the key", "left_semi")
-    assert answer.schema == a.schema
-    assert rows_of(answer) == rows_of(expected)
-    assert answer.count() > 100
-    answer.unpersist()
+    whole, b = frame(spark, kind, 0), frame(spark, kind, ROWS * 9 // 10)
+    # Rows with other columns, and rows that are their key.
+    for a in whole, whole.select("the key"):
+        answer = petal.spark.common(a, b, "the key")
+        expected = a.join(b, "the key", "left_semi")
+        assert answer.schema == a.schema
+        assert rows_of(answer) == rows_of(expected)
+        assert answer.count() > 100
+        answer.unpersist()
 
 
 def test_common_by_several_columns(spark):

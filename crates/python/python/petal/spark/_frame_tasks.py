@@ -7,6 +7,7 @@ Spark costs about half a microsecond between the JVM and Python, whatever is in 
 
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark import SparkFiles, cloudpickle
@@ -95,6 +96,24 @@ def found_in(name: str, key: bytes) -> Callable[[Iterator[tuple[pa.Array, ...]]]
     return task
 
 
+def survivors_in(name: str, key: bytes, keys: list[str]) -> Task:
+    """From rows to those whose key may be in a filter, with their fingerprints behind them."""
+
+    def task(batches: Batches) -> Batches:
+        import _petal
+
+        filter = _petal.open(SparkFiles.get(name))
+        for batch in batches:
+            columns = [batch.column(column) for column in keys]
+            # Whole numbers of one size, as other columns come here.
+            columns = [c.cast(pa.int64()) if pa.types.is_integer(c.type) else c for c in columns]
+            mask, prints = _hits(filter, _petal.fingerprints(columns, key))
+            kept = [*batch.filter(mask).columns, prints]
+            yield pa.RecordBatch.from_arrays(kept, names=[*batch.schema.names, "prints"])
+
+    return task
+
+
 def narrowed(name: str) -> Task:
     """From runs to the fingerprints in them that may be in a filter, one a row."""
 
@@ -103,11 +122,7 @@ def narrowed(name: str) -> Task:
 
         filter = _petal.open(SparkFiles.get(name))
         for prints in _values(batches):
-            rows = len(prints) // PRINT
-            found = pa.py_buffer(_petal.prints_found(filter, prints))
-            mask = pa.Array.from_buffers(pa.bool_(), rows, [None, found])
-            every = pa.Array.from_buffers(pa.binary(PRINT), rows, [None, pa.py_buffer(prints)])
-            kept = every.filter(mask).cast(pa.binary())
+            _, kept = _hits(filter, prints)
             yield pa.RecordBatch.from_arrays([kept], names=["prints"])
 
     return task
@@ -124,6 +139,16 @@ def mask_of(name: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
             yield filter.contains_batch(column)
 
     return task
+
+
+def _hits(filter: Any, prints: bytes) -> tuple[pa.Array, pa.Array]:
+    """Which fingerprints may be in a filter, and these."""
+    import _petal
+
+    rows, found = len(prints) // PRINT, pa.py_buffer(_petal.prints_found(filter, prints))
+    mask = pa.Array.from_buffers(pa.bool_(), rows, [None, found])
+    every = pa.Array.from_buffers(pa.binary(PRINT), rows, [None, pa.py_buffer(prints)])
+    return mask, every.filter(mask).cast(pa.binary())
 
 
 def _values(batches: Batches) -> Iterator[bytes]:

@@ -88,7 +88,7 @@ def common(
     runs = df_b.select(_columns(df_b, keys)).mapInArrow(_tasks.runs_of(key), "prints binary")
     with _held(runs):
         (filter,) = _filled(runs, _tasks.one_filter, _rows(runs), rate)
-        survivors = _tagged(df_a, keys, key, _publish(context, filter)).where(f"{_PRINT} is not null")
+        survivors = _survivors(df_a, keys, key, _publish(context, filter))
         with _held(survivors):
             rows = survivors.count()
             own = survivors.select(_PRINT)
@@ -170,6 +170,15 @@ def _tagged(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFram
     udf = F.arrow_udf(_tasks.found_in(filter, key), "binary")
     # As if it could answer differently each time: else Spark asks twice, to select and to filter.
     return df.withColumn(_PRINT, udf.asNondeterministic()(*_columns(df, keys)))
+
+
+def _survivors(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFrame:
+    """The rows of `df` whose key may be in a filter, with their fingerprints."""
+    if set(df.columns) != set(keys):
+        return _tagged(df, keys, key, filter).where(f"{_PRINT} is not null")
+    # Nothing to wait for in the JVM: whole rows go, and only survivors come back.
+    fields = [*df.schema.fields, T.StructField(_PRINT, T.BinaryType())]
+    return df.mapInArrow(_tasks.survivors_in(filter, key, keys), T.StructType(fields))
 
 
 def _rows(runs: DataFrame) -> int:
