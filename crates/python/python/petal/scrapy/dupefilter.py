@@ -87,15 +87,18 @@ class DupeFilter:
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
         self._seen = self._tier.seen
         if self._pending is not None:
+            self._seen = self._seen_or_given_back
             self._pending.begin(self._crawler, self._fingerprint, teller)
 
     def request_seen(self, request: Request) -> bool:
         """Whether this request was asked before; it is known from now on."""
-        if self._pending is not None and self._pending.given_back is request:
-            # It was let through by an earlier run.
-            self._seen(self._fingerprint(request), request)
-            return False
         return self._seen(self._fingerprint(request), request)
+
+    def _seen_or_given_back(self, fingerprint: bytes, request: Request) -> bool:
+        """What is given back was let through by an earlier run."""
+        assert self._tier is not None and self._pending is not None
+        seen = self._tier.seen(fingerprint, request)
+        return seen and self._pending.given_back is not request
 
     def close(self, reason: str) -> None:
         """Saves what a later run needs, and tells the stats."""

@@ -76,7 +76,8 @@ class Local:
         else:
             self._filter = self._resumed(self._journal)
         self._add = self._filter.add
-        self._inserted: int = self._filter.inserted
+        # As of the last look, and new requests until the next.
+        self._inserted = self._left = 0
         # A fixed filter is looked at when it is full, the others when it is time.
         self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
         # After a snapshot that failed: when it is tried again, and the pause if it fails once more.
@@ -84,14 +85,14 @@ class Local:
         self._pause = PAUSE
         self._size = 0
         self._layers = 0
+        self._look()
         self.seen: Callable[[bytes, Request], bool] = self._seen
         if plan.window is not None:
             self.seen = self._seen_in_window
         elif self._exact is not None:
             self.seen = self._seen_exactly
         elif pending is None and self._journal is None:
-            self.seen = self._seen_in_memory
-        self._look()
+            self.seen = self._seen_in_memory()
 
     # Three orders of work.
 
@@ -101,14 +102,21 @@ class Local:
             return False
         return True
 
-    def _seen_in_memory(self, fingerprint: bytes, _request: Request) -> bool:
-        # The same where nothing else is to be done: one call less.
-        if self._add(fingerprint):
-            self._inserted += 1
-            if self._inserted >= self._next:
-                self._look()
-            return False
-        return True
+    def _seen_in_memory(self) -> Callable[[bytes, Request], bool]:
+        """The same where nothing else is to be done, in the fewest steps of Python."""
+        add, left = self._add, self._left
+
+        def seen(fingerprint: bytes, _request: Request) -> bool:
+            nonlocal left
+            if add(fingerprint):
+                left -= 1
+                if left == 0:
+                    self._look()
+                    left = self._left
+                return False
+            return True
+
+        return seen
 
     def _seen_exactly(self, fingerprint: bytes, request: Request) -> bool:
         assert self._exact is not None
@@ -144,16 +152,15 @@ class Local:
                 self._journal.write(record)
             except OSError as error:
                 self._lose_log(error)
-        self._inserted += 1
-        if self._inserted >= self._next:
+        self._left -= 1
+        if self._left == 0:
             self._look()
 
     # Now and then.
 
     def _look(self) -> None:
         """Stats, the alarm, growth, and what the journal needs."""
-        if self._plan.window is not None:
-            self._inserted = self._filter.inserted
+        self._inserted = self._filter.inserted
         if self._inserted >= self._alarm or self._overflows():
             self._raise_alarm()
         if self._filter.size_bytes != self._size:
@@ -170,7 +177,7 @@ class Local:
             except OSError as error:
                 self._lose_log(error)
         self._teller.facts(self.facts())
-        self._next = min(self._alarm, self._inserted + STEP)
+        self._left = max(1, int(min(self._alarm - self._inserted, STEP)))
 
     def _tell_growth(self) -> None:
         """Told only where its size has changed: this reads the whole filter."""
