@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -55,17 +56,21 @@ impl Aside {
         // From the root: the process may move to another directory meanwhile.
         let dir = fs::canonicalize(dir_of(&path))?;
         let path = dir.join(name);
+        let old = fs::metadata(&path).ok().map(|old| old.permissions());
         let (file, name) = if let Some(file) = nameless(&dir) {
             (file, None)
         } else {
-            let make = |name: &Path| File::options().write(true).create_new(true).open(name);
+            // Of a file that others may not read, none from the first moment on.
+            let mode = old.as_ref().map_or(0o666, |old| old.mode() & 0o666);
+            let make =
+                |name: &Path| File::options().write(true).create_new(true).mode(mode).open(name);
             let (file, name) = named(&dir, make)?;
             (file, Some(name))
         };
         let aside = Self { file, path, name };
-        if let Ok(old) = fs::metadata(&aside.path) {
-            // Somebody chose them. Now, while there is nothing in it that others could read.
-            aside.file.set_permissions(old.permissions())?;
+        if let Some(old) = old {
+            // Somebody chose them.
+            aside.file.set_permissions(old)?;
         }
         Ok(aside)
     }
@@ -183,11 +188,6 @@ fn named<T>(dir: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T,
             }
         }
     }
-}
-
-/// Whether a file of this name is one that a kill has left aside, or that somebody is writing.
-pub(crate) fn is_aside(name: &str) -> bool {
-    name.starts_with(NAME.0) && name.ends_with(NAME.1)
 }
 
 /// Names to remove on a signal. Only a program that handles signals has the list, and so its lock:

@@ -356,10 +356,15 @@ impl Recipe {
         };
         if self.by_memory() {
             // More than the best rate takes would be memory for nothing.
-            let most = layout.needed(keys, BEST_RATE);
+            let best = if kind == Wide { BEST_RATE * BEST_RATE } else { BEST_RATE };
+            let most = layout.needed(keys, best);
             return Ok(Size::Memory(most.map_or(cap, |most| cap.min(most))));
         }
-        let needed = layout.needed(keys, rate)?;
+        let needed = match layout.needed(keys, rate) {
+            // A half could not, the whole perhaps can: its builder knows.
+            Err(error) if kind == Wide && error.is_unattainable() => 0,
+            needed => needed?,
+        };
         if needed <= cap {
             return Ok(Size::Rate(rate));
         }
@@ -470,9 +475,16 @@ impl Layout {
         let times = match kind {
             Bloom | Classic => 1,
             Counting | CountingClassic => width.unwrap_or(Recipe::WIDTH).into(),
+            Wide => 2,
             _ => return None,
         };
         Some(match kind {
+            // Two halves, each of which keeps the root of the rate, but for what its hash takes.
+            Wide => Self {
+                for_rate: |keys, rate| Ok(Shape::for_rate(keys, rate.sqrt())?.size_bytes()),
+                rate_in: |bytes, keys| Ok(Shape::for_memory(bytes, keys)?.rate(keys).powi(2)),
+                times,
+            },
             Classic | CountingClassic => Self {
                 for_rate: |keys, rate| Ok(ClassicShape::for_rate(keys, rate)?.size_bytes()),
                 rate_in: |bytes, keys| Ok(ClassicShape::for_memory(bytes, keys)?.rate(keys)),

@@ -101,6 +101,12 @@ impl TaskFile {
         Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 18, file) })
     }
 
+    /// Waits for the disk, so that what is left to do for good is quick.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        let done = self.file.flush().and_then(|()| self.file.get_mut().file().sync_all());
+        done.map_err(|e| Error::work_io(&self.path, "written", &e))
+    }
+
     /// Puts it into its place; how many bytes it has. For what the job itself reads: that has
     /// checksums, so bytes that the storage lost are an error there.
     pub(crate) fn finish(self) -> Result<u64> {

@@ -171,15 +171,27 @@ fn no_keys(kind: &DataType) -> PyErr {
     ))
 }
 
-/// Whether an array has the buffers of its type, and those that the import follows before it
-/// aligns anything can be read where they lie.
+/// Whether an array has the buffers of its type, and what the import follows in them before
+/// anybody can check it is there, aligned, and no negative length.
 fn fits(array: &FFI_ArrowArray, kind: &DataType) -> bool {
-    let buffers = array.num_buffers();
-    let aligned = |buffer, width| array.buffer(buffer).addr().is_multiple_of(width);
+    let (len, offset) = (isize::try_from(array.len()), isize::try_from(array.offset()));
+    let Some(rows) = len.ok().zip(offset.ok()).and_then(|(len, offset)| len.checked_add(offset))
+    else {
+        return false;
+    };
+    let (rows, buffers) = (rows.unsigned_abs(), array.num_buffers());
     match kind {
-        DataType::Utf8 | DataType::Binary => buffers == 3 && aligned(1, 4),
-        DataType::LargeUtf8 | DataType::LargeBinary => buffers == 3 && aligned(1, 8),
-        DataType::Utf8View | DataType::BinaryView => buffers >= 3 && aligned(buffers - 1, 8),
+        DataType::Utf8 | DataType::Binary => {
+            buffers == 3 && (rows == 0 || number_at::<i32>(array.buffer(1), rows) >= Some(0))
+        }
+        DataType::LargeUtf8 | DataType::LargeBinary => {
+            buffers == 3 && (rows == 0 || number_at::<i64>(array.buffer(1), rows) >= Some(0))
+        }
+        // Validity, views, the buffers that they lead to, and how long these are.
+        DataType::Utf8View | DataType::BinaryView => {
+            let is_length = |at| number_at::<i64>(array.buffer(buffers - 1), at) >= Some(0);
+            buffers >= 3 && (0..buffers - 3).all(is_length)
+        }
         DataType::Dictionary(_, kind) => {
             buffers == 2 && array.dictionary().is_some_and(|values| fits(values, kind))
         }
@@ -190,6 +202,17 @@ fn fits(array: &FFI_ArrowArray, kind: &DataType) -> bool {
         DataType::Null => true,
         _ => buffers == 2,
     }
+}
+
+/// A number in a buffer that has so many and one more; `None` if it cannot be read there.
+fn number_at<N: Copy>(buffer: *const u8, at: usize) -> Option<N> {
+    let numbers = buffer.cast::<N>();
+    if numbers.is_null() || !numbers.is_aligned() {
+        return None;
+    }
+    #[expect(unsafe_code, reason = "a number in another's memory")]
+    // SAFETY: it is not null, and aligned; by the protocol the buffer has that many numbers.
+    Some(unsafe { *numbers.add(at) })
 }
 
 fn raised(error: &ArrowError) -> PyErr {
@@ -276,22 +299,21 @@ fn check_offsets<O: OffsetSizeTrait>(array: &GenericBinaryArray<O>) -> Result<()
     let ascending = |ok, pair: &[O]| ok & (pair[0] <= pair[1]);
     // All of them, though one that is wrong would do: the loop becomes one of vectors.
     let ascend = offsets.windows(2).fold(true, ascending);
-    let within = offsets[0] >= O::zero() && offsets[array.len()].as_usize() <= array.values().len();
-    if ascend && within { Ok(()) } else { Err(leads_out("an offset")) }
+    let (first, last) = (offsets[0], offsets[array.len()].as_usize());
+    // Of a stream nobody has looked at the last offset of all, which is the length of the bytes.
+    let room = isize::try_from(array.values().len()).map_or(0, isize::unsigned_abs);
+    if ascend && first >= O::zero() && last <= room { Ok(()) } else { Err(leads_out("an offset")) }
 }
 
 /// Keys that are in their views, or where these say: in the low bits how long the key is, above
 /// those how it begins or, of a short one, all of it, then in which buffer, then where.
 fn check_views(array: &BinaryViewArray) -> Result<(), ArrowError> {
     const SHORT: u128 = 12;
-    let lengths = array.data_buffers().iter().map(|buffer| buffer.len());
-    // A buffer that says it is longer than any can be has no room at all.
-    let room = |length| if isize::try_from(length).is_ok() { length as u128 } else { 0 };
-    let room: Vec<_> = lengths.map(room).collect();
     let leads_in = |view: u128| {
         let part = |shift: u32| view >> shift & u128::from(u32::MAX);
         let end = part(96) + part(0);
-        part(0) <= SHORT || room.get(part(64) as usize).is_some_and(|room| end <= *room)
+        let buffer = || array.data_buffers().get(part(64) as usize);
+        part(0) <= SHORT || buffer().is_some_and(|buffer| end <= buffer.len() as u128)
     };
     // Nobody promised anything of the views of nulls, and nobody follows them.
     let mut all = array.views().iter().enumerate();

@@ -267,6 +267,16 @@ def view(*views, nulls=None):
     return pa.Array.from_buffers(pa.string_view(), len(views), buffers)
 
 
+def blob(offsets):
+    """As many keys as no piece has, with offsets as they are."""
+    place = np.zeros(len(offsets), "i4")
+    buffers = [None, pa.py_buffer(place), pa.py_buffer(b"abb")]
+    array = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+    # pyarrow has looked at it by now.
+    place[:] = offsets
+    return array
+
+
 BAD = [
     view((20, 0, 1)), view((20, 0, -1)), view((20, 1, 0)), view((20, -1, 0)), view((-1, 0, 0)),
     text([0, -(1 << 20), 3]), text([0, 1 << 22, 3]), text([3, 1, 3]),
@@ -290,6 +300,17 @@ def test_arrays_that_lead_out_of_their_memory_are_refused(array):
     with pytest.raises(ValueError):
         one.update(OnlyArrow(array))
     assert one == petal.BloomFilter(100)
+
+
+@pytest.mark.parametrize("offsets", [
+    [0] * 3000 + [-1], [0] + [1 << 30] * 3000 + [-1], [-5] + [0] * 3000, [0] * 3000 + [3, 1], [0, -1],
+], ids=range(5))
+def test_the_last_offset_of_many_is_how_long_all_is(offsets):
+    one = petal.BloomFilter(100)
+    with pytest.raises(ValueError):
+        one.update(OnlyArrow(blob(offsets)))
+    with pytest.raises(ValueError):
+        petal.BloomFilter(100).update(OnlyArrow(pa.StructArray.from_arrays([blob(offsets)], ["k"])))
 
 
 def test_nobody_follows_the_view_of_a_null():

@@ -163,7 +163,8 @@ def test_shards_that_fill_the_memory_have_room_together(files, tmp_path, monkeyp
 
 def test_parts_sort_in_their_order_however_many():
     numbers = 0, 9, 99_999, 100_000, 16_777_215
-    parts = [_jobs._part(pathlib.Path("out"), (number,)) for number in numbers]
+    answer = _jobs._Answer(pathlib.Path("out"))
+    parts = [answer.part((number,)) for number in numbers]
     assert sorted(parts) == parts and parts[0] == "out/part-00000000"
 
 
@@ -308,6 +309,42 @@ def test_a_claim_that_was_taken_away_is_no_answer(files, tmp_path):
         _jobs.dedup(Robbed(), files[0][0], out, memory=MEMORY)
     assert not (out / "_SUCCESS").exists() and list(out.glob("part-*"))
     assert (out / "_CLAIMED").read_text() == "another" and not left(tmp_path)
+
+
+@pytest.mark.parametrize("stray", ["part-00000099", "another"])
+def test_a_part_of_another_job_is_no_part_of_the_answer(files, tmp_path, stray):
+    """Of a job that failed here before: its task was still at it."""
+    out = tmp_path / "out"
+
+    class Late(Here):
+        def map(self, function, items):
+            done = super().map(function, items)
+            if function.func.__name__ == "take":
+                (out / stray).write_text("another's")
+            return done
+
+    with pytest.raises(petal.InputError, match=f"{stray} is missing or another's"):
+        _jobs.dedup(Late(), files[0][0], out, memory=MEMORY)
+    assert not (out / "_SUCCESS").exists() and not left(tmp_path)
+
+    class Lossy(Here):
+        def map(self, function, items):
+            done = super().map(function, items)
+            if function.func.__name__ == "take":
+                (lossy / "part-00000000").unlink()
+            return done
+
+    lossy = tmp_path / "lossy"
+    with pytest.raises(petal.InputError, match="part-00000000 is missing"):
+        _jobs.dedup(Lossy(), files[0][0], lossy, memory=MEMORY)
+    assert not lossy.exists()
+
+
+def test_a_claim_that_cannot_be_written_is_none(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(_jobs.socket, "gethostname", lambda: "\udc80")
+    with pytest.raises(UnicodeEncodeError):
+        _jobs.dedup(Here(), files[0][0], tmp_path / "out", memory=MEMORY)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_answer_is_there_or_not_whenever_ctrl_c_comes(files, tmp_path, monkeypatch):

@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::State;
-use crate::aside::{Aside, is_aside};
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
 use crate::input::{Input, Temp};
@@ -45,6 +44,9 @@ const JOURNAL: &str = "petal.journal";
 const RECORDS: &str = "petal.records";
 const FILTER: &str = "petal.filter-";
 const LOCK: &str = "petal.lock";
+/// What a file is called that is not in its place yet: in a folder that is locked for one job a
+/// name of the job's own, which the next run finds, and others' files aside are never its.
+const ASIDE: &str = ".new";
 
 /// A folder with a job's journal.
 pub(crate) struct Journal {
@@ -348,10 +350,13 @@ impl Journal {
         name: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut aside = Aside::beside(&self.dir.join(name))?;
-        aside.file().set_permissions(owners())?;
-        write(aside.file())?;
-        aside.finish()
+        let aside = self.dir.join(format!("{name}{ASIDE}"));
+        let mut file = secret(&aside)?;
+        file.set_len(0)?;
+        write(&mut file)?;
+        file.sync_all()?;
+        fs::rename(&aside, self.dir.join(name))?;
+        File::open(&self.dir)?.sync_all()
     }
 }
 
@@ -366,7 +371,8 @@ fn foreign(dir: &Path) -> io::Result<bool> {
 }
 
 fn is_ours(name: &str) -> bool {
-    matches!(name, JOURNAL | RECORDS | LOCK) || name.starts_with(FILTER) || is_aside(name)
+    let name = name.strip_suffix(ASIDE).unwrap_or(name);
+    matches!(name, JOURNAL | RECORDS | LOCK) || name.starts_with(FILTER)
 }
 
 /// Removes what an exact job has kept in its work directory, and the directory if nothing else is

@@ -62,6 +62,7 @@ impl Task<'_> {
             for ((range, out), marks) in takes.iter().zip(marks) {
                 let mut file = TaskFile::new(out)?;
                 let taken = self.print(range, listed, marks, &pad, Sinks::to(&mut file))?;
+                file.sync()?;
                 check_there(work)?;
                 all.written += file.finish_for_good()?;
                 all.bytes += taken.bytes;
@@ -163,7 +164,8 @@ impl Task<'_> {
         let asked = Check { invert, ..Check::default() };
         let sink = file.as_mut().map(|file| file as &mut (dyn std::io::Write + Send));
         let checked = check_inputs(self.settings, budget, filter, &inputs, asked, sink)?;
-        if let Some((file, (_, work))) = file.zip(out) {
+        if let Some((mut file, (_, work))) = file.zip(out) {
+            file.sync()?;
             check_there(work)?;
             file.finish_for_good()?;
         }

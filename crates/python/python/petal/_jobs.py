@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from petal import _tasks
@@ -114,36 +114,65 @@ def _folder(path: Folder, option: str) -> Path:
     return folder
 
 
+@dataclass
+class _Answer:
+    """The folder that an answer goes to, if any, and the names of the parts that it shall have."""
+
+    folder: Path | None
+    names: set[str] = field(default_factory=set)
+
+    def part(self, one: Range) -> str | None:
+        """The path of the part for a range."""
+        if self.folder is None:
+            return None
+        name = f"part-{one[0]:08}"
+        self.names.add(name)
+        return str(self.folder / name)
+
+
 @contextmanager
-def _answer(out: Folder | None) -> Iterator[Path | None]:
-    """The folder of an answer, claimed for one job: `_SUCCESS` at the end; of a job that fails,
-    nothing is left."""
+def _answer(out: Folder | None) -> Iterator[_Answer]:
+    """An answer, whose folder is claimed for one job: `_SUCCESS` at the end, beside all parts and
+    nothing else; of a job that fails, nothing is left."""
     if out is None:
-        yield None
+        yield _Answer(None)
         return
     folder = Path(out).absolute()
     new = not folder.exists()
     if not new:
         _expect_only(folder, set())
     folder = _folder(folder, "out")
+    answer = _Answer(folder)
     claim, ours = folder / _CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
     try:
         with claim.open("x") as file:
             file.write(ours)
-    except FileExistsError:
-        _expect_only(folder, set())
-        raise
-    try:
         # What another job has done since the first look, and it may be done with it.
         _expect_only(folder, {_CLAIM})
+    except FileExistsError:
+        with suppress(InputError):
+            _expect_claim(claim, ours)
+            claim.unlink()
+        _expect_only(folder, set())
+        raise
     except BaseException:
-        claim.unlink()
+        # Perhaps not all of it could be written, but nobody else has made it.
+        claim.unlink(missing_ok=True)
+        if new:
+            with suppress(OSError):
+                folder.rmdir()
         raise
     try:
-        yield folder
+        yield answer
         _remove(folder, _ASIDE)
         _sync(folder)
         _expect_claim(claim, ours)
+        if (there := set(os.listdir(folder))) != answer.names | {_CLAIM}:
+            odd = ", ".join(sorted(there ^ (answer.names | {_CLAIM}))[:3])
+            raise InputError(
+                f"{folder}: expected the parts of this job and no other files, but {odd} is missing "
+                "or another's; begin anew with an empty folder"
+            )
         (folder / "_SUCCESS").touch()
         claim.unlink()
     except BaseException:
@@ -250,10 +279,6 @@ def _begun(
         job.report.seconds["all"] = time.monotonic() - begun
 
 
-def _part(out: Path, one: Range) -> str:
-    return str(out / f"part-{one[0]:08}")
-
-
 def _run(
     verb: str, engine: Engine, a: Paths, b: Paths | None, out: Folder | None, *,
     work: Folder | None, memory: int, jobs: int, slots: int | None, range_bytes: int | None,
@@ -261,8 +286,10 @@ def _run(
 ) -> Report:
     settings = (memory, jobs, temp_dir)
     with (
-        _answer(out) as folder,
-        _begun(engine, folder, folder and folder.parent, work, settings, delimiter, slots) as job,
+        _answer(out) as answer,
+        _begun(
+            engine, answer.folder, answer.folder and answer.folder.parent, work, settings, delimiter, slots
+        ) as job,
     ):
         held = 1 if verb == "common" else 2
         with job.stage("plan"):
@@ -278,7 +305,7 @@ def _run(
         # memory is cut further where it is decided.
         most = min(job.slots * TASKS, _MOST_PARTITIONS)
         parts = partitions or max(job.slots, min(first.plan["partitions"], most))
-        return _decide(job, verb, first, other, parts, shards, folder)
+        return _decide(job, verb, first, other, parts, shards, answer)
 
 
 def _shards(job: Job, filtered: Sequence[_Side], asked: int | None) -> int:
@@ -291,7 +318,7 @@ def _shards(job: Job, filtered: Sequence[_Side], asked: int | None) -> int:
 
 def _decide(
     job: Job, verb: str, first: _Side, other: _Side | None, parts: int, asked: int | None,
-    folder: Path | None,
+    answer: _Answer,
 ) -> Report:
     report = job.report
     filtered = [side for side in (first, other) if side and (side is other or side.twice)]
@@ -337,9 +364,9 @@ def _decide(
         others.append((row, len(other.ranges)))
     all_of_first = (survivors, len(first.ranges))
     answers, listed, refused = job.decided(verb, all_of_first, others, parts)
-    if folder:
+    if answer.folder:
         items: list[Item] = [
-            {"takes": [(one, _part(folder, one)) for one in some], "answers": answers}
+            {"takes": [(one, answer.part(one)) for one in some], "answers": answers}
             for some in groups(first.ranges, job.slots * TASKS)
         ]
         job.each("take", _tasks.take, items)
@@ -462,8 +489,10 @@ def check(
     """
     settings = (memory, jobs, None)
     with (
-        _answer(out) as folder,
-        _begun(engine, folder, folder and folder.parent, work, settings, delimiter, slots) as job,
+        _answer(out) as answer,
+        _begun(
+            engine, answer.folder, answer.folder and answer.folder.parent, work, settings, delimiter, slots
+        ) as job,
     ):
         # All workers see it there, and it stays as it is.
         asked = job.file("filter")
@@ -476,7 +505,7 @@ def check(
                 "range": one,
                 "filters": [asked],
                 "invert": invert,
-                "out": _part(folder, one) if folder else None,
+                "out": answer.part(one),
             }
             for one in _cut(paths, range_bytes, job.slots)
         ]

@@ -74,7 +74,8 @@ def common(
     """The rows of `df_a` whose key, in the columns `on`, is that of a row of `df_b`: exactly the
     answer of `df_a.join(df_b, on, "left_semi")`, so rows with a null in their key are not in it.
 
-    The work is done in this call, and the answer persisted: `unpersist()` it when done. Key
+    The work is done in this call, and the answer persisted: `unpersist()` it when done. Its columns
+    go by their names: `answer["url"]`, not `df_a["url"]`, which is a column of `df_a` alone. Key
     columns are strings, binary values or whole numbers, of the same kind on both sides. `rate` is
     that of the filters: share of the other rows of `df_a` that are shuffled all the same.
 
