@@ -336,7 +336,7 @@ mod tests {
             aside.finish().unwrap();
             drop(Aside::begun(&path, way).unwrap());
             assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
-            let left = names(dir.path()).into_iter().filter(|name| is_aside(name));
+            let left = names(dir.path()).into_iter().filter(|name| name.starts_with(NAME.0));
             let left: Vec<_> = left.map(|name| fs::read(dir.path().join(name)).unwrap()).collect();
             assert_eq!(left, vec![b"theirs"; 2000]);
         }

@@ -538,6 +538,20 @@ mod tests {
         Source::from_arg(scratch.write(name, text.as_bytes()))
     }
 
+    /// In memory alone no filter is larger than the best rate that anybody asks for takes.
+    #[test]
+    fn memory_that_is_no_use_is_not_taken() {
+        let scratch = Scratch::new();
+        let input = lines(&scratch, "a", 3000);
+        for kind in [Bloom, Classic, Counting, CountingClassic, Wide] {
+            let recipe = Recipe { kind: Some(kind), memory: Some(1 << 30), ..Recipe::default() };
+            let made = recipe.make(&Settings::new(LEAST_MEMORY), std::slice::from_ref(&input));
+            let filter = made.unwrap().filter;
+            assert!(filter.face().size_bytes() < 1 << 17, "{kind}");
+            assert!(filter.face().target_rate() < 1.1e-9, "{kind}");
+        }
+    }
+
     /// Every refusal is told with the names that words have where people set them.
     #[test]
     fn what_is_refused_is_told_in_the_names_of_who_asked() {
@@ -582,6 +596,10 @@ mod tests {
             (
                 Recipe { memory: Some(128), rate: Some(0.01), ..kind(Bloom) },
                 "raise <memory>, or plan for fewer keys with <keys>",
+            ),
+            (
+                Recipe { memory: Some(2048), rate: Some(0.01), ..kind(Wide) },
+                "raise <memory>, or leave out <rate> to get",
             ),
             (
                 Recipe { memory: Some(1024), rate: Some(0.01), ..kind(Static) },
