@@ -2,7 +2,7 @@
 the name `_petal`; the package `petal` they need not have, so these functions travel by value.
 
 Fingerprints go in *runs*: one binary value that holds those of many rows, 16 bytes each. A row of
-Spark costs about half a microsecond between the JVM and Python, whatever is in it.
+Spark costs about a third of a microsecond between the JVM and Python, whatever is in it.
 """
 
 import sys

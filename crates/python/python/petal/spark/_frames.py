@@ -4,9 +4,9 @@ A filter is a semi-join's reduction before the shuffle: rows whose key is certai
 only never leave the machine that reads them. What decides afterwards is never a filter, but
 128-bit fingerprints of the keys under a random key of each call, in Spark's own joins.
 
-**Cost.** A row costs about half a microsecond from the JVM to Python and back, whatever is done
-with it there, so no row is taken there twice: the pass over `b` leaves its fingerprints behind,
-16 bytes a row, held by Spark in runs of many, and everything after that works on these.
+**Cost.** A row costs about a third of a microsecond from the JVM to Python and back, whatever is
+done with it there, so no row is taken there twice: the pass over `b` leaves its fingerprints
+behind, 16 bytes a row, held by Spark in runs of many, and everything after that works on these.
 Only key columns leave the JVM; others are carried along in it.
 """
 
