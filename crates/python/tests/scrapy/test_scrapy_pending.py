@@ -145,6 +145,51 @@ def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, mon
     asked.close()
 
 
+class Picky(Engine):
+    """Its queue has no place for one of the requests."""
+
+    def crawl(self, request):
+        if request.url == number(2).url:
+            raise TypeError("'<' not supported")
+        super().crawl(request)
+
+
+def test_what_cannot_be_scheduled_is_told_and_the_rest_goes_on(ask, tmp_path, caplog):
+    urls = killed(ask, tmp_path, 5)
+    asked = ask(JOBDIR=tmp_path)
+    engine = Picky(asked)
+    del urls[2]
+    assert engine.urls() == urls
+    assert (asked.stat("given_back"), asked.stat("not_restored")) == (4, 1)
+    assert "cannot restore a pending request (TypeError: '<' not supported)" in errors(caplog)[0]
+    while engine.scheduler.next_request() is not None:
+        pass
+    asked.close("finished")
+    # It stays, and no run but the first counts as killed.
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked, [number(9)]).urls() == [number(9).url]
+    assert kept(tmp_path) == 1
+    asked.close()
+
+
+def test_a_twin_past_the_filter_does_not_end_a_request_that_waits(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    twin = number(0).replace(dont_filter=True)
+    engine.crawl(number(0))
+    engine.crawl(twin)
+    asked.close("shutdown")
+    # What a queue gives back are other objects.
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked, [twin.copy(), number(0)])
+    engine.scheduler.next_request()
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 1
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 0
+    asked.close()
+
+
 def test_a_queue_from_before_is_kept_from_a_kill(ask, tmp_path):
     asked = ask(JOBDIR=tmp_path, PENDING=False)
     queue = [number(at) for at in range(5) if not asked.filter.request_seen(number(at))]

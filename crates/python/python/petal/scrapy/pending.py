@@ -159,21 +159,24 @@ class Pending:
         self._is_going = True
 
     def _came(self, request: Request) -> None:
-        if request.dont_filter:
-            self._again[self._kept_by(request)] += 1
+        if request.dont_filter and (kept_by := self._kept_by(request)) is not None:
+            self._again[kept_by] += 1
 
-    def _kept_by(self, request: Request) -> bytes:
-        inherited = request.meta.get(KEPT_BY) if request.dont_filter else None
-        return self._fingerprint(request) if inherited is None else bytes.fromhex(inherited)
+    def _kept_by(self, request: Request) -> bytes | None:
+        """`None` where nothing is kept by it: past the filter only what inherits repeats a request
+        that is kept; another may be of a page that still waits."""
+        if not request.dont_filter:
+            return self._fingerprint(request)
+        inherited = request.meta.get(KEPT_BY)
+        return None if inherited is None else bytes.fromhex(inherited)
 
     def _hand_out(self) -> Request | None:
         """In the place of the scheduler's `next_request`."""
         self._drop_done()
         request = self._next()
-        if request is not None:
-            fingerprint = self._kept_by(request)
-            self._handed_out[request] = fingerprint
-            request.meta[KEPT_BY] = fingerprint.hex()
+        if request is not None and (kept_by := self._kept_by(request)) is not None:
+            self._handed_out[request] = kept_by
+            request.meta[KEPT_BY] = kept_by.hex()
         return request
 
     def _drop_done(self) -> None:
@@ -197,19 +200,32 @@ class Pending:
         while found := self._base.execute(rows, (last, end, SLICE)).fetchall():
             last = found[-1][0]
             for _, data in found:
-                try:
-                    # Such as a callback that the spider no longer has, or a class that moved.
-                    kept = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
-                except Exception as error:
-                    words = (
-                        "Duplicate filter cannot restore a pending request (%s: %s); the stat"
-                        " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
-                    )
-                    self._teller.trouble("not_restored", words, type(error).__name__, error)
-                    continue
-                self._crawl(kept)
-                number += 1
+                number += self._restore(data)
         return number
+
+    def _restore(self, data: bytes) -> bool:
+        """Schedules a request, if it can be. Raises what a disk does that takes no other either."""
+        try:
+            # Such as a callback that the spider no longer has, or a class that moved.
+            kept = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
+        except Exception as error:
+            return self._not_restored(error)
+        try:
+            self._crawl(kept)
+        except (OSError, sqlite3.Error):
+            raise
+        except Exception as error:
+            # Such as a priority that is no number: the others must not wait for it.
+            return self._not_restored(error)
+        return True
+
+    def _not_restored(self, error: Exception) -> bool:
+        words = (
+            "Duplicate filter cannot restore a pending request (%s: %s); the stat"
+            " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
+        )
+        self._teller.trouble("not_restored", words, type(error).__name__, error)
+        return False
 
     def _crawl(self, request: Request) -> None:
         engine = self._crawler.engine
