@@ -24,7 +24,7 @@ cleans up its log.
 
 Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
 callback, is not kept, and a JOBDIR must be trusted like code, for `pickle` reads it. A disk that is
-full keeps no more; the crawl goes on without.
+full keeps no more; the crawl goes on without, but none begins whose begin cannot be marked.
 """
 
 import logging
@@ -39,6 +39,8 @@ from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.reactor import CallLaterOnce
 from scrapy.utils.request import request_from_dict
 
 from petal.scrapy import base
@@ -52,6 +54,8 @@ SLICE = 500
 # In the `meta` of what was handed out, where what repeats it inherits it: the fingerprint that it
 # is kept by. Middlewares may since have changed what fingerprints are made of, such as headers.
 KEPT_BY = "petal_kept_by"
+# Why a spider was closed whose begin could not be marked.
+NOT_BEGUN = "petal_dupefilter_not_begun"
 
 
 class Pending:
@@ -80,6 +84,7 @@ class Pending:
         # The one that is just given back, which the filter must not hold back.
         self.given_back: Request | None = None
         self._slot: Any = None
+        self._closing = CallLaterOnce(self._close_spider)
         # Whether this run has all requests of those before it.
         self._is_going = False
         # What the scheduler handed out and was not seen to be done, and what it is kept by.
@@ -108,9 +113,9 @@ class Pending:
             (fingerprint, data),
         )
 
-    def sync(self) -> None:
-        """Waits until all that was added is on the disk."""
-        self._change("PRAGMA wal_checkpoint(PASSIVE)", ())
+    def sync(self) -> bool:
+        """Waits until all that was added is on the disk, if the disk takes it."""
+        return self._change("PRAGMA wal_checkpoint(PASSIVE)", ())
 
     def _change(self, words: str, values: tuple[bytes, ...]) -> bool:
         """Whether the disk took it. The crawl goes on without: only a kill makes a difference."""
@@ -146,8 +151,15 @@ class Pending:
         self._next: Callable[[], Request | None] = scheduler.next_request
         # No signal tells of all requests that are handed out, such as those that a cache answers.
         scheduler.next_request = self._hand_out
-        self._base.execute(f"PRAGMA user_version = {_BEGUN}")
-        self.sync()
+        if not (self._change(f"PRAGMA user_version = {_BEGUN}", ()) and self.sync()):
+            # Under the old mark a kill would leave a torn queue that is taken for a whole one.
+            scheduler.next_request = self._hand_out_nothing
+            words = (
+                "Duplicate filter cannot mark in JOBDIR that this run has begun: the spider is"
+                " closed before anything is fetched; make room on its disk, and start it again"
+            )
+            self._teller.line(logging.ERROR, words)
+            return
         if self._is_new:
             self._take_over()
         elif self._was_killed or not scheduler.has_pending_requests():
@@ -178,6 +190,21 @@ class Pending:
             self._handed_out[request] = kept_by
             request.meta[KEPT_BY] = kept_by.hex()
         return request
+
+    def _hand_out_nothing(self) -> None:
+        """Likewise, in a run that must not begin."""
+        # Not now: the engine goes on with what its closing takes away.
+        self._closing.schedule()
+
+    def _close_spider(self) -> None:
+        engine: Any = self._crawler.engine
+        if self._slot.closing is not None:
+            return
+        # Scrapy below 2.14 has the other one.
+        if hasattr(engine, "close_spider_async"):
+            deferred_from_coro(engine.close_spider_async(reason=NOT_BEGUN))
+        else:
+            engine.close_spider(self._crawler.spider, NOT_BEGUN)
 
     def _drop_done(self) -> None:
         # The engine has what was handed out under way before it asks for the next.
