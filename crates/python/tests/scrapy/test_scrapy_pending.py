@@ -258,6 +258,29 @@ def test_a_run_that_never_got_going_loses_nothing(ask, tmp_path):
     asked.close()
 
 
+def test_a_start_that_fails_keeps_the_queue_that_was_moved_aside(ask, tmp_path):
+    urls = killed(ask, tmp_path, 3)
+    queue, aside = tmp_path / "requests.queue", tmp_path / "requests.queue.killed"
+    (queue / "site").mkdir(parents=True)
+    (queue / "site" / "0").write_text("torn")
+    for _ in range(3):
+        # As Scrapy leaves it where a pipeline does not open.
+        asked = ask(JOBDIR=tmp_path)
+        assert (aside / "site" / "0").exists() and not queue.exists()
+        queue.mkdir()
+        (queue / "active.json").write_text("{}")
+        asked.close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == urls
+    asked.kill()
+    # Another one that has something goes in its place.
+    (queue / "other").mkdir(parents=True)
+    (queue / "other" / "0").write_text("torn")
+    asked = ask(JOBDIR=tmp_path)
+    assert [path.name for path in aside.iterdir()] == ["other"]
+    asked.close("shutdown")
+
+
 class FullDisk(Engine):
     """Its queue takes three requests."""
 

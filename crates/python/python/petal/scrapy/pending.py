@@ -77,10 +77,7 @@ class Pending:
         self._was_killed: bool = state == _BEGUN
         self._is_new: bool = state not in (_BEGUN, _CLOSED)
         if self._was_killed and self._queue.exists():
-            # What an earlier kill left goes.
-            aside = self._queue.with_name("requests.queue.killed")
-            shutil.rmtree(aside, ignore_errors=True)
-            self._queue.rename(aside)
+            self._move_aside()
         # The one that is just given back, which the filter must not hold back.
         self.given_back: Request | None = None
         self._slot: Any = None
@@ -91,6 +88,16 @@ class Pending:
         self._handed_out: dict[Request, bytes] = {}
         # Requests that came again past the filter, such as retries: done is only the last of them.
         self._again: Counter[bytes] = Counter()
+
+    def _move_aside(self) -> None:
+        """What an earlier kill left goes, unless nothing comes in its place."""
+        aside = self._queue.with_name("requests.queue.killed")
+        files = (path for path in self._queue.rglob("*") if path.is_file())
+        # A start that failed leaves a list of its queues, and none of them.
+        is_empty = all(path.name == "active.json" for path in files)
+        shutil.rmtree(self._queue if is_empty else aside, ignore_errors=True)
+        if not is_empty:
+            self._queue.rename(aside)
 
     def begin(
         self, crawler: Crawler, fingerprint: Callable[[Request], bytes], teller: Teller
