@@ -11,6 +11,8 @@ from scrapy import Request, signals
 from scrapy.utils.request import fingerprint as stock_fingerprint
 
 import petal
+from petal.scrapy.journal import Journal
+from petal.scrapy.pending import Pending
 
 
 class Engine:
@@ -385,6 +387,35 @@ def test_what_is_pending_is_on_the_disk_before_a_snapshot_knows_it(ask, tmp_path
     asked.new(range(400))
     before = [done[at - 1] for at, name in enumerate(done) if name == "rotate"]
     assert before and set(before) == {"sync"}
+    asked.kill()
+    # The next run begins with one, of what the log tells.
+    done.clear()
+    for part, name in ((Pending, "sync"), (Journal, "rotate")):
+        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
+    asked = ask(JOBDIR=tmp_path, CAPACITY=100)
+    assert done[:2] == ["sync", "rotate"]
+    asked.close()
+
+
+def test_a_disk_that_is_broken_at_the_start_is_told(ask, tmp_path, monkeypatch, caplog):
+    killed(ask, tmp_path, 10)
+    monkeypatch.setattr("petal.scrapy.pending.Pending.sync", broken)
+    asked = ask(JOBDIR=tmp_path)
+    assert "cannot keep pending requests in JOBDIR (no such table: none)" in errors(caplog)[0]
+    asked.close()
+
+
+def broken(pending):
+    return pending._change("DELETE FROM none", ())
+
+
+def test_what_is_taken_over_is_on_the_disk_before_anything_is_fetched(ask, tmp_path, monkeypatch):
+    asked = ask(JOBDIR=tmp_path)
+    done = []
+    for part, name in ((asked.filter._pending, "add"), (asked.filter._pending, "sync")):
+        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
+    Engine(asked, [number(at) for at in range(5)])
+    assert "add" in done and done[-1] == "sync"
     asked.close()
 
 

@@ -282,7 +282,9 @@ class Local:
         return number
 
     def _save(self, journal: Journal) -> None:
-        """A snapshot; what is on disk of the exact tier must not be behind it."""
+        """A snapshot; what is on disk of the others must not be behind it."""
+        if self._pending is not None:
+            self._pending.sync()
         self._commit()
         journal.rotate(self._filter.save)
 

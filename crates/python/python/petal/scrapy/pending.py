@@ -175,6 +175,8 @@ class Pending:
                 words = "%d requests that the last run had not done are scheduled anew first"
                 self._teller.line(logging.INFO, words, number)
                 self._teller.facts({"given_back": self._give_back()})
+        # What was taken over is no longer in a queue that is whole.
+        self.sync()
         self._is_going = True
 
     def _came(self, request: Request) -> None:
