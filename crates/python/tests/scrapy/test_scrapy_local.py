@@ -275,6 +275,16 @@ def test_a_jobdir_made_for_another_size_goes_on_and_says_so(ask, tmp_path, caplo
     asked.close()
 
 
+def test_a_jobdir_from_before_there_were_servers_goes_on(ask, tmp_path, caplog):
+    ask(JOBDIR=tmp_path).close()
+    path = tmp_path / "petal.dupefilter" / "made.json"
+    made = json.loads(path.read_text())
+    del made["server"]
+    path.write_text(json.dumps(made))
+    ask(JOBDIR=tmp_path).close()
+    assert "stays as it was made" not in caplog.text
+
+
 def test_a_jobdir_in_use_is_refused(ask, tmp_path):
     asked = ask(JOBDIR=tmp_path)
     with pytest.raises(petal.InputError, match="another process uses it"):

@@ -253,7 +253,7 @@ class Local:
         """Tells what of a JOBDIR's filter is not as asked."""
         asked, names = self._plan.lasting, ("capacity", "rate", "memory")
         parts = [of.get(name) for of in (made, asked) for name in names]
-        if made != asked:
+        if parts[:3] != parts[3:]:
             words = (
                 "Duplicate filter in JOBDIR stays as it was made: capacity %s, rate %s, memory %s;"
                 " the settings say %s, %s, %s"
