@@ -18,9 +18,9 @@ Invariants: a request is here before the journal knows it as seen, and is durabl
 `sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin
 is durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
 
-Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
-all; disk as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite
-cleans up its log.
+Cost: for each request that is new one `pickle` and two short transactions, some 30 µs in all; disk
+as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite cleans up its
+log.
 
 Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
 callback, is not kept, and a JOBDIR must be trusted like code, for `pickle` reads it. A disk that is
