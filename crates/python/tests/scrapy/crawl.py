@@ -29,6 +29,22 @@ class Down:
         raise OSError("the database is down")
 
 
+class Full:
+    """A disk that takes no more pending requests, from just before the spider is open."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def open_spider(self, spider=None):
+        engine = self._crawler.engine
+        slot = getattr(engine, "_slot", None) or engine.slot
+        slot.scheduler.df._pending._base.execute("PRAGMA query_only = 1")
+
+
 def main(url: str, out: str, settings: str) -> None:
     plain = {"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
     process = CrawlerProcess(plain | json.loads(settings))

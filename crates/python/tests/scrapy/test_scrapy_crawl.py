@@ -60,6 +60,21 @@ def test_a_start_that_fails_after_a_kill_loses_no_page(site, crawl, tmp_path):
     assert set(before) | set(site.forget()) == set(range(site.pages))
 
 
+def test_a_begin_that_cannot_be_marked_closes_the_spider_and_loses_no_page(site, crawl, tmp_path):
+    jobdir = {"JOBDIR": str(tmp_path / "job")} | CLASS
+    crawl(**jobdir, CLOSESPIDER_PAGECOUNT=50).stats()
+    before = site.forget()
+    one = crawl(**jobdir, ITEM_PIPELINES={"crawl.Full": 1})
+    assert one.stats()["finish_reason"] == "petal_dupefilter_not_begun"
+    assert not site.forget()
+    log = one.log.read_text()
+    assert log.count("cannot mark in JOBDIR that this run has begun") == 1
+    assert "Traceback" not in log
+    stats = crawl(**jobdir).stats()
+    assert stats["finish_reason"] == "finished"
+    assert set(before) | set(site.forget()) == set(range(site.pages))
+
+
 def test_a_crawl_that_was_stopped_goes_on_with_scrapys_queue(site, crawl, tmp_path):
     jobdir = {"JOBDIR": str(tmp_path / "job")} | CLASS
     first = crawl(**jobdir, CLOSESPIDER_PAGECOUNT=50).stats()

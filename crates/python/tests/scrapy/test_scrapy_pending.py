@@ -11,6 +11,8 @@ from scrapy import Request, signals
 from scrapy.utils.request import fingerprint as stock_fingerprint
 
 import petal
+from petal.scrapy.journal import Journal
+from petal.scrapy.pending import Pending
 
 
 class Engine:
@@ -145,6 +147,51 @@ def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, mon
     asked.close()
 
 
+class Picky(Engine):
+    """Its queue has no place for one of the requests."""
+
+    def crawl(self, request):
+        if request.url == number(2).url:
+            raise TypeError("'<' not supported")
+        super().crawl(request)
+
+
+def test_what_cannot_be_scheduled_is_told_and_the_rest_goes_on(ask, tmp_path, caplog):
+    urls = killed(ask, tmp_path, 5)
+    asked = ask(JOBDIR=tmp_path)
+    engine = Picky(asked)
+    del urls[2]
+    assert engine.urls() == urls
+    assert (asked.stat("given_back"), asked.stat("not_restored")) == (4, 1)
+    assert "cannot restore a pending request (TypeError: '<' not supported)" in errors(caplog)[0]
+    while engine.scheduler.next_request() is not None:
+        pass
+    asked.close("finished")
+    # It stays, and no run but the first counts as killed.
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked, [number(9)]).urls() == [number(9).url]
+    assert kept(tmp_path) == 1
+    asked.close()
+
+
+def test_a_twin_past_the_filter_does_not_end_a_request_that_waits(ask, tmp_path):
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked)
+    twin = number(0).replace(dont_filter=True)
+    engine.crawl(number(0))
+    engine.crawl(twin)
+    asked.close("shutdown")
+    # What a queue gives back are other objects.
+    asked = ask(JOBDIR=tmp_path)
+    engine = Engine(asked, [twin.copy(), number(0)])
+    engine.scheduler.next_request()
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 1
+    engine.scheduler.next_request()
+    assert kept(tmp_path) == 0
+    asked.close()
+
+
 def test_a_queue_from_before_is_kept_from_a_kill(ask, tmp_path):
     asked = ask(JOBDIR=tmp_path, PENDING=False)
     queue = [number(at) for at in range(5) if not asked.filter.request_seen(number(at))]
@@ -211,6 +258,29 @@ def test_a_run_that_never_got_going_loses_nothing(ask, tmp_path):
     asked = ask(JOBDIR=tmp_path)
     assert Engine(asked).urls() == urls
     asked.close()
+
+
+def test_a_start_that_fails_keeps_the_queue_that_was_moved_aside(ask, tmp_path):
+    urls = killed(ask, tmp_path, 3)
+    queue, aside = tmp_path / "requests.queue", tmp_path / "requests.queue.killed"
+    (queue / "site").mkdir(parents=True)
+    (queue / "site" / "0").write_text("torn")
+    for _ in range(3):
+        # As Scrapy leaves it where a pipeline does not open.
+        asked = ask(JOBDIR=tmp_path)
+        assert (aside / "site" / "0").exists() and not queue.exists()
+        queue.mkdir()
+        (queue / "active.json").write_text("{}")
+        asked.close("shutdown")
+    asked = ask(JOBDIR=tmp_path)
+    assert Engine(asked).urls() == urls
+    asked.kill()
+    # Another one that has something goes in its place.
+    (queue / "other").mkdir(parents=True)
+    (queue / "other" / "0").write_text("torn")
+    asked = ask(JOBDIR=tmp_path)
+    assert [path.name for path in aside.iterdir()] == ["other"]
+    asked.close("shutdown")
 
 
 class FullDisk(Engine):
@@ -317,6 +387,35 @@ def test_what_is_pending_is_on_the_disk_before_a_snapshot_knows_it(ask, tmp_path
     asked.new(range(400))
     before = [done[at - 1] for at, name in enumerate(done) if name == "rotate"]
     assert before and set(before) == {"sync"}
+    asked.kill()
+    # The next run begins with one, of what the log tells.
+    done.clear()
+    for part, name in ((Pending, "sync"), (Journal, "rotate")):
+        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
+    asked = ask(JOBDIR=tmp_path, CAPACITY=100)
+    assert done[:2] == ["sync", "rotate"]
+    asked.close()
+
+
+def test_a_disk_that_is_broken_at_the_start_is_told(ask, tmp_path, monkeypatch, caplog):
+    killed(ask, tmp_path, 10)
+    monkeypatch.setattr("petal.scrapy.pending.Pending.sync", broken)
+    asked = ask(JOBDIR=tmp_path)
+    assert "cannot keep pending requests in JOBDIR (no such table: none)" in errors(caplog)[0]
+    asked.close()
+
+
+def broken(pending):
+    return pending._change("DELETE FROM none", ())
+
+
+def test_what_is_taken_over_is_on_the_disk_before_anything_is_fetched(ask, tmp_path, monkeypatch):
+    asked = ask(JOBDIR=tmp_path)
+    done = []
+    for part, name in ((asked.filter._pending, "add"), (asked.filter._pending, "sync")):
+        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
+    Engine(asked, [number(at) for at in range(5)])
+    assert "add" in done and done[-1] == "sync"
     asked.close()
 
 

@@ -80,15 +80,17 @@ class DupeFilter:
         `petal.FormatError` if it is damaged, `redis.RedisError` if there is no server.
         """
         teller = Teller(self._crawler)
-        with self._whole():
-            tier = Local if self._plan.redis_url is None else Fleet
-            self._tier = tier(self._plan, teller, self._pending, self._jobdir)
         assert self._crawler.request_fingerprinter is not None
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
+        with self._whole():
+            # First: what follows waits for its disk, which may make trouble.
+            if self._pending is not None:
+                self._pending.begin(self._crawler, self._fingerprint, teller)
+            tier = Local if self._plan.redis_url is None else Fleet
+            self._tier = tier(self._plan, teller, self._pending, self._jobdir)
         self._seen = self._tier.seen
         if self._pending is not None:
             self._seen = self._seen_or_given_back
-            self._pending.begin(self._crawler, self._fingerprint, teller)
 
     def request_seen(self, request: Request) -> bool:
         """Whether this request was asked before; it is known from now on."""

@@ -40,6 +40,8 @@ PATIENCE = 5.0
 PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Requests that a spider expects to let through while there is no server; more only cost memory.
 ALONE = 10_000
+# What the server calls the filters that will do.
+KINDS = {"scalable": "grow", "redisbloom": "grow", "bloom": "fixed", "windowed": "window"}
 
 
 class Fleet:
@@ -203,11 +205,11 @@ class Fleet:
 
     def _agree(self) -> None:
         info = self._info()
-        kind, window = "grow", None
-        if info["type"] == "windowed":
-            kind, window = "window", int(info.get("window-ms", 0)) // 1000
-        elif info["type"] == "bloom":
-            kind = "fixed"
+        window = None
+        # Of all others, such as one that is still being imported, by the server's own name.
+        kind = KINDS.get(info["type"], info["type"])
+        if kind == "window":
+            window = int(info.get("window-ms", 0)) // 1000
         if (kind, window) != (self._plan.kind, self._plan.window):
             raise petal.IncompatibleError(
                 f"{self._where()}: the filter there is of kind {kind}, window {window}; the"

@@ -253,7 +253,7 @@ class Local:
         """Tells what of a JOBDIR's filter is not as asked."""
         asked, names = self._plan.lasting, ("capacity", "rate", "memory")
         parts = [of.get(name) for of in (made, asked) for name in names]
-        if made != asked:
+        if parts[:3] != parts[3:]:
             words = (
                 "Duplicate filter in JOBDIR stays as it was made: capacity %s, rate %s, memory %s;"
                 " the settings say %s, %s, %s"
@@ -282,7 +282,9 @@ class Local:
         return number
 
     def _save(self, journal: Journal) -> None:
-        """A snapshot; what is on disk of the exact tier must not be behind it."""
+        """A snapshot; what is on disk of the others must not be behind it."""
+        if self._pending is not None:
+            self._pending.sync()
         self._commit()
         journal.rotate(self._filter.save)
 

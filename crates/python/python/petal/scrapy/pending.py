@@ -18,13 +18,13 @@ Invariants: a request is here before the journal knows it as seen, and is durabl
 `sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin
 is durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
 
-Cost: for each request that is new one `pickle` and two short transactions, some 60 microseconds in
-all; disk as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite
-cleans up its log.
+Cost: for each request that is new one `pickle` and two short transactions, some 30 µs in all; disk
+as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite cleans up its
+log.
 
 Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
 callback, is not kept, and a JOBDIR must be trusted like code, for `pickle` reads it. A disk that is
-full keeps no more; the crawl goes on without.
+full keeps no more; the crawl goes on without, but none begins whose begin cannot be marked.
 """
 
 import logging
@@ -39,6 +39,8 @@ from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.reactor import CallLaterOnce
 from scrapy.utils.request import request_from_dict
 
 from petal.scrapy import base
@@ -52,6 +54,8 @@ SLICE = 500
 # In the `meta` of what was handed out, where what repeats it inherits it: the fingerprint that it
 # is kept by. Middlewares may since have changed what fingerprints are made of, such as headers.
 KEPT_BY = "petal_kept_by"
+# Why a spider was closed whose begin could not be marked.
+NOT_BEGUN = "petal_dupefilter_not_begun"
 
 
 class Pending:
@@ -73,19 +77,27 @@ class Pending:
         self._was_killed: bool = state == _BEGUN
         self._is_new: bool = state not in (_BEGUN, _CLOSED)
         if self._was_killed and self._queue.exists():
-            # What an earlier kill left goes.
-            aside = self._queue.with_name("requests.queue.killed")
-            shutil.rmtree(aside, ignore_errors=True)
-            self._queue.rename(aside)
+            self._move_aside()
         # The one that is just given back, which the filter must not hold back.
         self.given_back: Request | None = None
         self._slot: Any = None
+        self._closing = CallLaterOnce(self._close_spider)
         # Whether this run has all requests of those before it.
         self._is_going = False
         # What the scheduler handed out and was not seen to be done, and what it is kept by.
         self._handed_out: dict[Request, bytes] = {}
         # Requests that came again past the filter, such as retries: done is only the last of them.
         self._again: Counter[bytes] = Counter()
+
+    def _move_aside(self) -> None:
+        """What an earlier kill left goes, unless nothing comes in its place."""
+        aside = self._queue.with_name("requests.queue.killed")
+        files = (path for path in self._queue.rglob("*") if path.is_file())
+        # A start that failed leaves a list of its queues, and none of them.
+        is_empty = all(path.name == "active.json" for path in files)
+        shutil.rmtree(self._queue if is_empty else aside, ignore_errors=True)
+        if not is_empty:
+            self._queue.rename(aside)
 
     def begin(
         self, crawler: Crawler, fingerprint: Callable[[Request], bytes], teller: Teller
@@ -108,9 +120,9 @@ class Pending:
             (fingerprint, data),
         )
 
-    def sync(self) -> None:
-        """Waits until all that was added is on the disk."""
-        self._change("PRAGMA wal_checkpoint(PASSIVE)", ())
+    def sync(self) -> bool:
+        """Waits until all that was added is on the disk, if the disk takes it."""
+        return self._change("PRAGMA wal_checkpoint(PASSIVE)", ())
 
     def _change(self, words: str, values: tuple[bytes, ...]) -> bool:
         """Whether the disk took it. The crawl goes on without: only a kill makes a difference."""
@@ -146,8 +158,15 @@ class Pending:
         self._next: Callable[[], Request | None] = scheduler.next_request
         # No signal tells of all requests that are handed out, such as those that a cache answers.
         scheduler.next_request = self._hand_out
-        self._base.execute(f"PRAGMA user_version = {_BEGUN}")
-        self.sync()
+        if not (self._change(f"PRAGMA user_version = {_BEGUN}", ()) and self.sync()):
+            # Under the old mark a kill would leave a torn queue that is taken for a whole one.
+            scheduler.next_request = self._hand_out_nothing
+            words = (
+                "Duplicate filter cannot mark in JOBDIR that this run has begun: the spider is"
+                " closed before anything is fetched; make room on its disk, and start it again"
+            )
+            self._teller.line(logging.ERROR, words)
+            return
         if self._is_new:
             self._take_over()
         elif self._was_killed or not scheduler.has_pending_requests():
@@ -156,25 +175,45 @@ class Pending:
                 words = "%d requests that the last run had not done are scheduled anew first"
                 self._teller.line(logging.INFO, words, number)
                 self._teller.facts({"given_back": self._give_back()})
+        # What was taken over is no longer in a queue that is whole.
+        self.sync()
         self._is_going = True
 
     def _came(self, request: Request) -> None:
-        if request.dont_filter:
-            self._again[self._kept_by(request)] += 1
+        if request.dont_filter and (kept_by := self._kept_by(request)) is not None:
+            self._again[kept_by] += 1
 
-    def _kept_by(self, request: Request) -> bytes:
-        inherited = request.meta.get(KEPT_BY) if request.dont_filter else None
-        return self._fingerprint(request) if inherited is None else bytes.fromhex(inherited)
+    def _kept_by(self, request: Request) -> bytes | None:
+        """`None` where nothing is kept by it: past the filter only what inherits repeats a request
+        that is kept; another may be of a page that still waits."""
+        if not request.dont_filter:
+            return self._fingerprint(request)
+        inherited = request.meta.get(KEPT_BY)
+        return None if inherited is None else bytes.fromhex(inherited)
 
     def _hand_out(self) -> Request | None:
         """In the place of the scheduler's `next_request`."""
         self._drop_done()
         request = self._next()
-        if request is not None:
-            fingerprint = self._kept_by(request)
-            self._handed_out[request] = fingerprint
-            request.meta[KEPT_BY] = fingerprint.hex()
+        if request is not None and (kept_by := self._kept_by(request)) is not None:
+            self._handed_out[request] = kept_by
+            request.meta[KEPT_BY] = kept_by.hex()
         return request
+
+    def _hand_out_nothing(self) -> None:
+        """Likewise, in a run that must not begin."""
+        # Not now: the engine goes on with what its closing takes away.
+        self._closing.schedule()
+
+    def _close_spider(self) -> None:
+        engine: Any = self._crawler.engine
+        if self._slot.closing is not None:
+            return
+        # Scrapy below 2.14 has the other one.
+        if hasattr(engine, "close_spider_async"):
+            deferred_from_coro(engine.close_spider_async(reason=NOT_BEGUN))
+        else:
+            engine.close_spider(self._crawler.spider, NOT_BEGUN)
 
     def _drop_done(self) -> None:
         # The engine has what was handed out under way before it asks for the next.
@@ -197,19 +236,32 @@ class Pending:
         while found := self._base.execute(rows, (last, end, SLICE)).fetchall():
             last = found[-1][0]
             for _, data in found:
-                try:
-                    # Such as a callback that the spider no longer has, or a class that moved.
-                    kept = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
-                except Exception as error:
-                    words = (
-                        "Duplicate filter cannot restore a pending request (%s: %s); the stat"
-                        " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
-                    )
-                    self._teller.trouble("not_restored", words, type(error).__name__, error)
-                    continue
-                self._crawl(kept)
-                number += 1
+                number += self._restore(data)
         return number
+
+    def _restore(self, data: bytes) -> bool:
+        """Schedules a request, if it can be. Raises what a disk does that takes no other either."""
+        try:
+            # Such as a callback that the spider no longer has, or a class that moved.
+            kept = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
+        except Exception as error:
+            return self._not_restored(error)
+        try:
+            self._crawl(kept)
+        except (OSError, sqlite3.Error):
+            raise
+        except Exception as error:
+            # Such as a priority that is no number: the others must not wait for it.
+            return self._not_restored(error)
+        return True
+
+    def _not_restored(self, error: Exception) -> bool:
+        words = (
+            "Duplicate filter cannot restore a pending request (%s: %s); the stat"
+            " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
+        )
+        self._teller.trouble("not_restored", words, type(error).__name__, error)
+        return False
 
     def _crawl(self, request: Request) -> None:
         engine = self._crawler.engine

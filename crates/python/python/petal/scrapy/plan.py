@@ -64,6 +64,8 @@ class Plan:
     def agree(self, made: dict[str, Any]) -> None:
         """Raises `petal.IncompatibleError` if a JOBDIR made for other settings cannot be used."""
         asked = self.lasting
+        # The oldest do not say it.
+        made = {"server": False} | made
         for name in ("server", "kind", "window", "exact"):
             if made.get(name) != asked.get(name):
                 raise petal.IncompatibleError(

@@ -1,0 +1,40 @@
+"""What is joined on a server, by what the server says of it. No server is asked."""
+
+import pytest
+import redis
+
+import petal
+
+FIGURES = ["capacity", 4_000_000, "error-rate", "0.0001", "items", 5, "memory", 6, "layers", 1]
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        ["type", "incomplete", "bytes-come", 1, "bytes-in-all", 2, "memory", 3],
+        ["type", "counting", *FIGURES],
+        ["type", "static", *FIGURES],
+    ],
+)
+def test_a_key_of_a_type_that_will_not_do_is_refused(ask, monkeypatch, info):
+    monkeypatch.setattr(redis.Redis, "execute_command", answer(info))
+    with pytest.raises(petal.IncompatibleError, match=f"of kind {info[1]}, window None; the"):
+        ask(REDIS_URL="redis://localhost:1")
+
+
+def test_a_filter_that_grows_is_joined_by_its_name(ask, monkeypatch):
+    monkeypatch.setattr(redis.Redis, "execute_command", answer(["type", "scalable", *FIGURES]))
+    asked = ask(REDIS_URL="redis://localhost:1")
+    asked.close()
+    assert asked.stat("inserted") == 5
+
+
+def answer(info):
+    """As the server does where the key is there."""
+
+    def answering(_client, command, *_words):
+        if command == "PETAL.INFO":
+            return info
+        raise redis.ResponseError("item exists")
+
+    return answering
