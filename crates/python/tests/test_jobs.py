@@ -592,6 +592,7 @@ def test_what_is_wrong_is_told_in_a_line(files, tmp_path):
     says(petal.InputError, "gone: cannot read", _jobs.common, a, gone, out)
     says(petal.InputError, "gone: cannot be read", _jobs.check, a, gone, out)
     says(petal.FormatError, "filter: ", _jobs.check, a, a, out)
+    says(TypeError, "the path of a filter file, found BloomF", _jobs.check, a, petal.BloomFilter(9), out)
     says(petal.InputError, r"cannot be made.*out=", _jobs.dedup, a, tmp_path / "file" / "out")
     says(petal.InputError, r"cannot be made.*work=", _jobs.dedup, a, out, work=tmp_path / "file")
     says(ValueError, "work=: ", _jobs.dedup, a, None)

@@ -121,6 +121,11 @@ class _Answer:
     folder: Path | None
     names: set[str] = field(default_factory=set)
 
+    @property
+    def beside(self) -> Path | None:
+        """Where that folder is."""
+        return self.folder and self.folder.parent
+
     def part(self, one: Range) -> str | None:
         """The path of the part for a range."""
         if self.folder is None:
@@ -287,9 +292,7 @@ def _run(
     settings = (memory, jobs, temp_dir)
     with (
         _answer(out) as answer,
-        _begun(
-            engine, answer.folder, answer.folder and answer.folder.parent, work, settings, delimiter, slots
-        ) as job,
+        _begun(engine, answer.folder, answer.beside, work, settings, delimiter, slots) as job,
     ):
         held = 1 if verb == "common" else 2
         with job.stage("plan"):
@@ -487,12 +490,13 @@ def check(
 
     All else as :func:`common`. Cost: the files are read once.
     """
+    if not isinstance(filter, str | os.PathLike):
+        kind = type(filter).__name__
+        raise TypeError(f"filter: expected the path of a filter file, found {kind}; save() it to one")
     settings = (memory, jobs, None)
     with (
         _answer(out) as answer,
-        _begun(
-            engine, answer.folder, answer.folder and answer.folder.parent, work, settings, delimiter, slots
-        ) as job,
+        _begun(engine, answer.folder, answer.beside, work, settings, delimiter, slots) as job,
     ):
         # All workers see it there, and it stays as it is.
         asked = job.file("filter")
