@@ -56,8 +56,8 @@ fn examine(bytes: &[u8]) {
     assert!(blocked.is_err() || classic.is_err());
     // Damaged data may be opened and asked; it must not panic.
     for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
-        let _ = blocked.as_ref().is_ok_and(|filter| filter.contains_hash(hash));
-        let _ = classic.as_ref().is_ok_and(|filter| filter.contains_hash(hash));
+        let _ = blocked.as_ref().is_ok_and(|filter| filter.contains_mixed_hash(hash));
+        let _ = classic.as_ref().is_ok_and(|filter| filter.contains_mixed_hash(hash));
     }
 
     let verified = verify_bytes(file);
@@ -75,7 +75,7 @@ fn examine(bytes: &[u8]) {
     assert!(again == file, "not the same file again");
     let asked: Vec<u64> = hashes(file).collect();
     let mut found = Answers::new();
-    filter.face().contains_hashes(&asked, &mut found);
+    filter.face().contains_mixed_hashes(&asked, &mut found);
     // The other types have models of their own; here they are only to answer.
     if let AnyFilter::Bloom(_) | AnyFilter::Classic(_) = &filter {
         let (naive, _) = Naive::from_file(file);

@@ -100,14 +100,14 @@ trait Filter {
 impl Filter for BloomFilter {
     #[inline(always)]
     fn one(&mut self, insert: bool, hash: u64) -> bool {
-        if insert { self.insert_hash(hash) } else { self.contains_hash(hash) }
+        if insert { self.insert_mixed_hash(hash) } else { self.contains_mixed_hash(hash) }
     }
 
     fn many(&mut self, insert: bool, hashes: &[u64], answers: &mut Answers) {
         if insert {
-            self.insert_hashes(hashes, answers);
+            self.insert_mixed_hashes(hashes, answers);
         } else {
-            self.contains_hashes(hashes, answers);
+            self.contains_mixed_hashes(hashes, answers);
         }
     }
 }
@@ -115,14 +115,14 @@ impl Filter for BloomFilter {
 impl Filter for &AtomicBloomFilter {
     #[inline(always)]
     fn one(&mut self, insert: bool, hash: u64) -> bool {
-        if insert { self.insert_hash(hash) } else { self.contains_hash(hash) }
+        if insert { self.insert_mixed_hash(hash) } else { self.contains_mixed_hash(hash) }
     }
 
     fn many(&mut self, insert: bool, hashes: &[u64], answers: &mut Answers) {
         if insert {
-            self.insert_hashes(hashes, answers);
+            self.insert_mixed_hashes(hashes, answers);
         } else {
-            self.contains_hashes(hashes, answers);
+            self.contains_mixed_hashes(hashes, answers);
         }
     }
 }

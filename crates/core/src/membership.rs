@@ -27,7 +27,7 @@ use crate::rate;
 /// let filter: &dyn Membership = &bloom;
 /// let hashes = [filter.hash_spec().hash(b"one")];
 /// let mut found = Answers::new();
-/// filter.contains_hashes(&hashes, &mut found);
+/// filter.contains_mixed_hashes(&hashes, &mut found);
 /// assert!(found.get(0));
 /// # Ok::<_, petal::Error>(())
 /// ```
@@ -46,7 +46,7 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
 
     /// Whether keys may have been inserted, by their hashes, of as many words each as
     /// `hash_spec().words()`; `found` gets an answer for each key.
-    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers);
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers);
 
     /// Bytes that its data take, in memory or in a file.
     fn size_bytes(&self) -> u64;
@@ -111,14 +111,14 @@ pub trait MembershipMut: Membership {
     /// # Errors
     /// If the filter cannot take more; those before the one that was refused are in it, and
     /// nothing is lost.
-    fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()>;
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()>;
 
     /// Removes keys by their hashes, as above, as if one by one; `removed` gets an answer for each: no if it
     /// was certainly not in the filter.
     ///
     /// # Errors
     /// If this type of filter cannot delete.
-    fn remove_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
+    fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
         let _ = (hashes, removed);
         Err(Error::unsupported(self.filter_type().name(), "deletes no keys"))
     }

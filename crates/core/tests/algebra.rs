@@ -29,7 +29,7 @@ fn filled<G: Geometry>(naive: &Naive, hashes: &[u64]) -> Filter<G> {
 
 fn insert_all<G: Geometry>(filter: &mut Filter<G>, hashes: &[u64]) {
     for &hash in hashes {
-        filter.insert_hash(hash);
+        filter.insert_mixed_hash(hash);
     }
 }
 
@@ -110,13 +110,15 @@ fn laws<G: Geometry>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
     // The intersection contains all that is in both, and nothing that is not in each.
     let both = common(&fa, &fb);
     let in_b: HashSet<_> = b.iter().collect();
-    assert!(a.iter().filter(|hash| in_b.contains(hash)).all(|&hash| both.contains_hash(hash)));
+    assert!(
+        a.iter().filter(|hash| in_b.contains(hash)).all(|&hash| both.contains_mixed_hash(hash))
+    );
     let mut rng = Rng::new(a.len() as u64);
     for _ in 0..100 {
         let hash = rng.next_u64();
-        let each = fa.contains_hash(hash) && fb.contains_hash(hash);
-        assert!(each || !both.contains_hash(hash));
-        assert!(united(&fa, &fb).contains_hash(hash) || !fa.contains_hash(hash));
+        let each = fa.contains_mixed_hash(hash) && fb.contains_mixed_hash(hash);
+        assert!(each || !both.contains_mixed_hash(hash));
+        assert!(united(&fa, &fb).contains_mixed_hash(hash) || !fa.contains_mixed_hash(hash));
     }
     assert!(both == common(&fb, &fa) && common(&fa, &fa) == fa && common(&fa, &none) == none);
     assert!(common(&common(&fa, &fb), &fc) == common(&fa, &common(&fb, &fc)));
@@ -147,11 +149,11 @@ fn batches<G: Geometry>(naive: &Naive, first: &[u64], batch: &[u64]) {
     let expect: Vec<usize> = batch
         .iter()
         .enumerate()
-        .filter(|(_, hash)| one_by_one.insert_hash(**hash))
+        .filter(|(_, hash)| one_by_one.insert_mixed_hash(**hash))
         .map(|(at, _)| at)
         .collect();
     let mut answers = Answers::new();
-    at_once.insert_hashes(&batch, &mut answers);
+    at_once.insert_mixed_hashes(&batch, &mut answers);
     assert_eq!(answers.iter().collect::<Vec<_>>(), expect);
     assert_eq!((answers.len(), answers.count_ones()), (batch.len(), expect.len() as u64));
     assert!(at_once == one_by_one && at_once.inserted() == one_by_one.inserted());
@@ -163,12 +165,12 @@ fn batches<G: Geometry>(naive: &Naive, first: &[u64], batch: &[u64]) {
     let mut asked = batch;
     let mut rng = Rng::new(asked.len() as u64);
     asked.extend((0..100).map(|_| rng.next_u64()));
-    at_once.contains_hashes(&asked, &mut answers);
+    at_once.contains_mixed_hashes(&asked, &mut answers);
     assert_eq!(answers.len(), asked.len());
     for (at, &hash) in asked.iter().enumerate() {
-        assert_eq!(answers.get(at), one_by_one.contains_hash(hash));
+        assert_eq!(answers.get(at), one_by_one.contains_mixed_hash(hash));
     }
-    at_once.contains_hashes(&[], &mut answers);
+    at_once.contains_mixed_hashes(&[], &mut answers);
     assert!(answers.is_empty() && answers.iter().next().is_none());
 }
 
@@ -196,19 +198,19 @@ fn operations<G: Geometry>(naive: &Naive, seed: u64) {
             }
             2..20 => {
                 let before = filter.inserted();
-                let new = filter.insert_hash(hash);
+                let new = filter.insert_mixed_hash(hash);
                 assert_eq!(new, model.insert(hash));
                 assert_eq!(filter.inserted(), before + u64::from(new));
                 // Certainly new: it was not a member.
                 assert!(members.insert(hash) || !new);
             }
             _ => {
-                assert_eq!(filter.contains_hash(hash), model.contains(hash));
-                assert!(filter.contains_hash(hash) || !members.contains(&hash));
+                assert_eq!(filter.contains_mixed_hash(hash), model.contains(hash));
+                assert!(filter.contains_mixed_hash(hash) || !members.contains(&hash));
             }
         }
     }
-    assert!(members.iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(members.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     let mut file = Vec::new();
     filter.write_to(&mut file, "").unwrap();
     assert!(file[4096..] == model.data);
@@ -222,8 +224,8 @@ fn through_a_file<G: Geometry>(naive: &Naive, a: &[u64], metadata: &str) {
     assert!(again == filter && text == metadata && again.inserted() == filter.inserted());
     let (any, _) = AnyFilter::read_from(&file[..]).unwrap();
     let (mut ours, mut theirs) = (Answers::new(), Answers::new());
-    any.face().contains_hashes(a, &mut theirs);
-    filter.contains_hashes(a, &mut ours);
+    any.face().contains_mixed_hashes(a, &mut theirs);
+    filter.contains_mixed_hashes(a, &mut ours);
     assert!(ours == theirs && ours.count_ones() == a.len() as u64);
     assert_eq!(any.face().estimated_len(), filter.estimated_len());
     assert_eq!(any.face().estimated_rate(), filter.estimated_rate());
@@ -303,7 +305,7 @@ fn keys_stay<K: Key + Hash + Eq + Clone>(keys: &[K], strangers: &[K]) {
         for key in keys {
             let new = filter.insert(key);
             assert!(model.insert(key.clone()) || !new);
-            assert!(filter.contains(key) && filter.contains_hash(key.hash_with(&spec)));
+            assert!(filter.contains(key) && filter.contains_mixed_hash(key.hash_with(&spec)));
         }
         let mut batch = Answers::new();
         filter.contains_batch(keys, &mut batch);

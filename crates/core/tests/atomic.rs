@@ -33,7 +33,7 @@ fn shared(filter: &BloomFilter) -> impl Iterator<Item = AtomicBloomFilter> {
 
 fn filled<'a>(naive: &Naive, hashes: impl IntoIterator<Item = &'a u64>) -> BloomFilter {
     let mut filter = empty(naive);
-    hashes.into_iter().for_each(|&hash| _ = filter.insert_hash(hash));
+    hashes.into_iter().for_each(|&hash| _ = filter.insert_mixed_hash(hash));
     filter
 }
 
@@ -57,20 +57,20 @@ fn insert(filter: &AtomicBloomFilter, hashes: &[u64], batch: usize) -> Vec<u64> 
     let (mut new, mut answers) = (vec![], Answers::new());
     if batch == 0 {
         for &hash in hashes {
-            if filter.insert_hash(hash) {
+            if filter.insert_mixed_hash(hash) {
                 new.push(hash);
             }
-            assert!(filter.contains_hash(hash));
+            assert!(filter.contains_mixed_hash(hash));
         }
     } else {
         for hashes in hashes.chunks(batch) {
-            filter.insert_hashes(hashes, &mut answers);
+            filter.insert_mixed_hashes(hashes, &mut answers);
             new.extend(answers.iter().map(|at| hashes[at]));
-            filter.contains_hashes(hashes, &mut answers);
+            filter.contains_mixed_hashes(hashes, &mut answers);
             assert_eq!(answers.count_ones(), hashes.len() as u64);
         }
     }
-    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(hashes.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     new
 }
 
@@ -103,15 +103,15 @@ proptest! {
         for shared in shared(&start) {
             let mut plain = start.to_owned_filter().unwrap();
             for &hash in &single {
-                assert_eq!(shared.contains_hash(hash), plain.contains_hash(hash));
-                assert_eq!(shared.insert_hash(hash), plain.insert_hash(hash));
+                assert_eq!(shared.contains_mixed_hash(hash), plain.contains_mixed_hash(hash));
+                assert_eq!(shared.insert_mixed_hash(hash), plain.insert_mixed_hash(hash));
             }
             let (mut ours, mut theirs) = (Answers::new(), Answers::new());
-            shared.contains_hashes(&batch, &mut ours);
-            plain.contains_hashes(&batch, &mut theirs);
+            shared.contains_mixed_hashes(&batch, &mut ours);
+            plain.contains_mixed_hashes(&batch, &mut theirs);
             assert_eq!(ours, theirs);
-            shared.insert_hashes(&batch, &mut ours);
-            plain.insert_hashes(&batch, &mut theirs);
+            shared.insert_mixed_hashes(&batch, &mut ours);
+            plain.insert_mixed_hashes(&batch, &mut theirs);
             assert_eq!(ours, theirs);
             assert_eq!(shared.inserted(), plain.inserted());
             assert_eq!(shared.fill_ratio(), plain.fill_ratio());
@@ -134,10 +134,10 @@ proptest! {
             assert!(shared.into_filter() == full);
 
             // Nobody is told that what was there is new, and everybody has a reason who is told no.
-            assert!(new.iter().all(|&hash| !here.contains_hash(hash)));
+            assert!(new.iter().all(|&hash| !here.contains_mixed_hash(hash)));
             for hash in all.iter().filter(|hash| !before.contains(hash) && !new.contains(hash)) {
                 let others = filled(&naive, all.iter().filter(|other| *other != hash));
-                assert!(others.contains_hash(*hash), "{hash:#x} was new to nobody");
+                assert!(others.contains_mixed_hash(*hash), "{hash:#x} was new to nobody");
             }
         }
     }
@@ -178,7 +178,10 @@ fn every_key_is_new_once() {
     for (probes, bits) in [(8, 1 << 26), (16, 1 << 24)] {
         let empty = BloomFilter::with_bits(bits, probes).unwrap();
         let mut plain = empty.to_owned_filter().unwrap();
-        assert!(keys.iter().all(|&key| plain.insert_hash(key)), "no false positive among these");
+        assert!(
+            keys.iter().all(|&key| plain.insert_mixed_hash(key)),
+            "no false positive among these"
+        );
         for _ in 0..5 {
             for shared in shared(&empty) {
                 let new = insert_at_once(&shared, &vec![keys.clone(); 4]);
@@ -201,15 +204,15 @@ fn who_hears_of_an_insert_finds_the_key() {
                     while done.load(Ordering::Relaxed) < keys.len() {
                         let there = &keys[..done.load(Ordering::Acquire)];
                         let last = &there[there.len().saturating_sub(300)..];
-                        filter.contains_hashes(last, &mut found);
+                        filter.contains_mixed_hashes(last, &mut found);
                         assert_eq!(found.count_ones(), last.len() as u64);
-                        assert!(last.iter().all(|&key| filter.contains_hash(key)));
+                        assert!(last.iter().all(|&key| filter.contains_mixed_hash(key)));
                         assert!(filter.inserted() <= keys.len() as u64);
                     }
                 });
             }
             for (at, &key) in keys.iter().enumerate() {
-                filter.insert_hash(key);
+                filter.insert_mixed_hash(key);
                 done.store(at + 1, Ordering::Release);
             }
         });

@@ -40,20 +40,21 @@ fn outside_the_universe_the_rate_is_kept_and_foretold() {
         let mut rng = Rng::new(seed);
         let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
         let (members, others, asked) = (hashes(r), hashes(s), hashes(400_000));
-        let cascade =
-            FilterCascade::builder(rate).from_hashes(members.clone(), others.clone()).unwrap();
+        let cascade = FilterCascade::builder(rate)
+            .from_mixed_hashes(members.clone(), others.clone())
+            .unwrap();
         let mut found = Answers::new();
-        cascade.contains_hashes(&members, &mut found);
+        cascade.contains_mixed_hashes(&members, &mut found);
         assert_eq!(found.count_ones(), r);
-        cascade.contains_hashes(&others, &mut found);
+        cascade.contains_mixed_hashes(&others, &mut found);
         assert_eq!(found.count_ones(), 0);
-        cascade.contains_hashes(&asked, &mut found);
+        cascade.contains_mixed_hashes(&asked, &mut found);
         let (tries, yes) = (asked.len() as u64, found.count_ones());
         let (low, high) = binomial_range(tries, cascade.estimated_rate(), 0.999);
         assert!((low..=high).contains(&yes), "{r} {s} {rate}: {yes} not in {low}..={high}");
         assert!(yes <= binomial_range(tries, rate, 0.999).1);
         for (at, &hash) in asked.iter().enumerate().take(20_000) {
-            assert_eq!(found.get(at), cascade.contains_hash(hash));
+            assert_eq!(found.get(at), cascade.contains_mixed_hash(hash));
         }
     }
 }
@@ -63,7 +64,7 @@ fn the_space_is_what_the_page_says() {
     let mut rng = Rng::new(9);
     let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
     let (r, s) = (100_000, 3_000_000);
-    let cascade = FilterCascade::builder(0.5).from_hashes(hashes(r), hashes(s)).unwrap();
+    let cascade = FilterCascade::builder(0.5).from_mixed_hashes(hashes(r), hashes(s)).unwrap();
     let bits = cascade.size_bytes() as f64 * 8.0 / r as f64;
     // 5.4 bits for level 0, and 3 for those behind it.
     let first = (2.0 * std::f64::consts::LN_2 * s as f64 / r as f64).log2();
@@ -137,7 +138,7 @@ fn lies_with_right_sums_do_no_harm() {
         mend(&mut bytes);
         let Ok((cascade, _)) = FilterCascade::read_from(&bytes[..]) else { continue };
         for _ in 0..50 {
-            let _ = cascade.contains_hash(rng.next_u64());
+            let _ = cascade.contains_mixed_hash(rng.next_u64());
         }
         assert!((0.0..=1.0).contains(&cascade.estimated_rate()));
     }

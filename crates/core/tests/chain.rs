@@ -31,7 +31,7 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
             if newest_first {
                 order.reverse();
             }
-            let removed = order.into_iter().any(|at| layers[at].remove_hash(key));
+            let removed = order.into_iter().any(|at| layers[at].remove_mixed_hash(key));
             denied += u64::from(!removed);
         } else {
             // Keys that come again, keys that differ in what only newer layers see, and others.
@@ -43,7 +43,7 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
             // Into any of them, for what is proven asks for no order; a full one refuses.
             let at = rng.below(layers.len());
             let before = layers[at].len();
-            match layers[at].add_hash(key) {
+            match layers[at].add_mixed_hash(key) {
                 Ok(_) => there.push(key),
                 Err(error) => assert!(error.is_full() && layers[at].len() == before),
             }
@@ -51,14 +51,14 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
         let copies: u64 = layers.iter().map(QuotientFilter::len).sum();
         assert!(!newest_first || copies == there.len() as u64);
         for &key in &there {
-            denied += u64::from(!layers.iter().any(|layer| layer.contains_hash(key)));
+            denied += u64::from(!layers.iter().any(|layer| layer.contains_mixed_hash(key)));
         }
     }
     // Each copy is counted, and asked in batches it is the same.
     let mut found = vec![false; there.len()];
     for layer in &layers {
         let mut answers = Answers::new();
-        layer.contains_hashes(&there, &mut answers);
+        layer.contains_mixed_hashes(&there, &mut answers);
         answers.iter().for_each(|at| found[at] = true);
         assert!(layer.to_owned_filter().unwrap() == *layer);
         assert!(layer.shape().capacity() > 0 && layer.memory_usage() > layer.size_bytes());
@@ -66,13 +66,13 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
     denied += found.into_iter().filter(|found| !found).count() as u64;
     for &key in &there {
         let copies = there.iter().filter(|&&other| other == key).count() as u64;
-        let counted: u64 = layers.iter().map(|layer| layer.count_hash(key)).sum();
+        let counted: u64 = layers.iter().map(|layer| layer.count_mixed_hash(key)).sum();
         assert!(!newest_first || counted >= copies);
     }
     // All that is there can be removed, and then nothing is.
     if newest_first {
         for key in there {
-            assert!(layers.iter_mut().rev().any(|layer| layer.remove_hash(key)));
+            assert!(layers.iter_mut().rev().any(|layer| layer.remove_mixed_hash(key)));
         }
         assert!(layers.iter().all(QuotientFilter::is_empty));
     }

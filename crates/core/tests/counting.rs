@@ -138,10 +138,10 @@ fn the_face_says_the_same() {
         (0..500u64).map(|key| petal::Key::hash_with(&key, &filter.hash_spec())).collect();
     let mut answers = Answers::new();
     let face: &mut dyn MembershipMut = &mut filter;
-    face.insert_hashes(&hashes, &mut answers).unwrap();
-    face.remove_hashes(&hashes[..100], &mut answers).unwrap();
+    face.insert_mixed_hashes(&hashes, &mut answers).unwrap();
+    face.remove_mixed_hashes(&hashes[..100], &mut answers).unwrap();
     assert_eq!(answers.count_ones(), 100);
-    face.contains_hashes(&hashes, &mut answers);
+    face.contains_mixed_hashes(&hashes, &mut answers);
     assert!((400..450).contains(&answers.count_ones()));
     assert_eq!(face.filter_type().name(), "counting-classic");
     assert!(face.describe().ends_with("counters of 4 bits"), "{}", face.describe());
@@ -159,7 +159,7 @@ fn the_face_says_the_same() {
 fn found<G: Geometry>(filter: &CountingFilter<G>, rng: &mut Rng, queries: u64) -> u64 {
     let mut answers = Answers::new();
     let hashes: Vec<u64> = (0..queries).map(|_| rng.next_u64()).collect();
-    filter.contains_hashes(&hashes, &mut answers);
+    filter.contains_mixed_hashes(&hashes, &mut answers);
     answers.count_ones()
 }
 
@@ -177,17 +177,17 @@ fn the_rate_is_that_of_the_keys_that_are_left() {
         let mut filter = builder.build().unwrap();
         let mut answers = Answers::new();
         let mut hashes: Vec<u64> = (0..2 * KEYS).map(|_| rng.next_u64()).collect();
-        filter.insert_hashes(&hashes, &mut answers);
+        filter.insert_mixed_hashes(&hashes, &mut answers);
         for left in [2 * KEYS, KEYS, KEYS / 4] {
             let gone: Vec<u64> = hashes.drain(left as usize..).collect();
-            filter.remove_hashes(&gone, &mut answers);
+            filter.remove_mixed_hashes(&gone, &mut answers);
             assert_eq!(answers.count_ones(), gone.len() as u64);
             let confidence = 1.0 - 0.001 / comparisons;
             let (low, high) = binomial_range(QUERIES, filter.expected_rate(left), confidence);
             let found = found(&filter, &mut rng, QUERIES);
             assert!((low..=high).contains(&found), "{rate} {left}: {found} not {low} to {high}");
             assert!((filter.estimated_len() / left as f64 - 1.0).abs() < 0.01);
-            assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)), "a key is lost");
+            assert!(hashes.iter().all(|&hash| filter.contains_mixed_hash(hash)), "a key is lost");
         }
     }
     for (seed, rate) in [0.1, 0.01, 1e-4].into_iter().enumerate() {
@@ -205,7 +205,7 @@ fn as_many_counters_are_stuck_as_calculated() {
         let mut filter = builder.build().unwrap();
         let mut rng = Rng::new(width.into());
         let hashes: Vec<u64> = (0..keys).map(|_| rng.next_u64()).collect();
-        filter.insert_hashes(&hashes, &mut Answers::new());
+        filter.insert_mixed_hashes(&hashes, &mut Answers::new());
         let bits = filter.as_filter().size_bytes() * 8;
         let share = filter.expected_saturated(keys) / bits as f64;
         let (low, high) = binomial_range(bits, share, 0.999);
@@ -249,12 +249,16 @@ fn try_all(bytes: &[u8]) -> [bool; 4] {
         let lent = CountingFilter::<G, Lent<'_>>::from_bytes(bytes);
         if let Ok(filter) = &lent {
             for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
-                let _ = (filter.contains_hash(hash), filter.count_hash(hash));
+                let _ = (filter.contains_mixed_hash(hash), filter.count_mixed_hash(hash));
             }
             let _ = (filter.geometry(), filter.estimated_rate(), filter.capacity_left());
             let mut copy = filter.to_owned_filter().unwrap();
             for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
-                let _ = (copy.remove_hash(hash), copy.insert_hash(hash), copy.remove_hash(hash));
+                let _ = (
+                    copy.remove_mixed_hash(hash),
+                    copy.insert_mixed_hash(hash),
+                    copy.remove_mixed_hash(hash),
+                );
             }
             let _ = copy.union(filter);
         }
@@ -395,13 +399,16 @@ fn the_borders_of_32_bits_are_none() {
         let border = |border| u64::try_from((1u128 << (border + 64)) / u128::from(bits)).ok();
         hashes.extend([31, 32, 34].into_iter().filter_map(border));
         for &hash in &hashes {
-            assert!(filter.insert_hash(hash) && filter.count_hash(hash) == 1, "{bits} {hash:#x}");
+            assert!(
+                filter.insert_mixed_hash(hash) && filter.count_mixed_hash(hash) == 1,
+                "{bits} {hash:#x}"
+            );
         }
-        filter.contains_hashes(&hashes, &mut answers);
+        filter.contains_mixed_hashes(&hashes, &mut answers);
         assert_eq!(answers.count_ones(), hashes.len() as u64);
-        filter.remove_hashes(&hashes, &mut answers);
+        filter.remove_mixed_hashes(&hashes, &mut answers);
         assert_eq!((answers.count_ones(), filter.inserted()), (hashes.len() as u64, 0));
-        filter.contains_hashes(&hashes, &mut answers);
+        filter.contains_mixed_hashes(&hashes, &mut answers);
         assert_eq!(answers.count_ones(), 0);
     }
     for bits in [(1 << 32) - 512, 1 << 32, (1 << 32) + 512, 1 << 35, (1 << 35) + 1024] {

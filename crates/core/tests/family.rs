@@ -46,7 +46,7 @@ fn filled(mut filter: AnyFilter) -> AnyFilter {
     let mut new = Answers::new();
     match filter.face_mut() {
         Ok(face) => {
-            face.insert_hashes(&members, &mut new).unwrap();
+            face.insert_mixed_hashes(&members, &mut new).unwrap();
             assert!(new.count_ones() >= KEYS * 9 / 10, "{kind}: {}", new.count_ones());
         }
         Err(error) => {
@@ -63,10 +63,13 @@ fn members_are_found_and_the_rate_is_kept_and_known() {
         let face = filter.face();
         let kind = face.filter_type();
         let mut found = Answers::new();
-        face.contains_hashes(&hashes(&face.hash_spec(), 0..KEYS), &mut found);
+        face.contains_mixed_hashes(&hashes(&face.hash_spec(), 0..KEYS), &mut found);
         assert_eq!((found.len() as u64, found.count_ones()), (KEYS, KEYS), "{kind}");
         let tries = 200_000;
-        face.contains_hashes(&hashes(&face.hash_spec(), 1 << 40..(1 << 40) + tries), &mut found);
+        face.contains_mixed_hashes(
+            &hashes(&face.hash_spec(), 1 << 40..(1 << 40) + tries),
+            &mut found,
+        );
         let rate = face.estimated_rate();
         let (low, high) = binomial_range(tries, rate, 0.999);
         let yes = found.count_ones();
@@ -104,9 +107,9 @@ fn a_file_holds_all_of_it() {
         assert_eq!(metadata, "{\"a\":1}");
         let asked = hashes(&face.hash_spec(), 0..4 * KEYS);
         let (mut expect, mut found) = (Answers::new(), Answers::new());
-        face.contains_hashes(&asked, &mut expect);
+        face.contains_mixed_hashes(&asked, &mut expect);
         for other in [again.face(), lent.face()] {
-            other.contains_hashes(&asked, &mut found);
+            other.contains_mixed_hashes(&asked, &mut found);
             assert!(found == expect, "{kind}");
             assert_eq!(other.describe(), face.describe());
             assert_eq!(other.inserted(), face.inserted());
@@ -132,17 +135,17 @@ fn only_some_delete() {
             kind,
             FilterType::Counting | FilterType::CountingClassic | FilterType::Quotient
         );
-        match face.remove_hashes(&gone, &mut answers) {
+        match face.remove_mixed_hashes(&gone, &mut answers) {
             Ok(()) => {
                 assert!(deletes, "{kind}");
                 // A key whose fingerprint another has too is found in its place.
                 assert!(answers.count_ones() > KEYS / 2 - KEYS / 20, "{kind}");
-                face.contains_hashes(&gone, &mut answers);
+                face.contains_mixed_hashes(&gone, &mut answers);
                 assert!(answers.count_ones() < KEYS / 20, "{kind}");
             }
             Err(error) => assert!(!deletes && error.is_unsupported(), "{kind}: {error}"),
         }
-        face.contains_hashes(&left, &mut answers);
+        face.contains_mixed_hashes(&left, &mut answers);
         assert_eq!(answers.count_ones(), KEYS / 2, "{kind}: a key was lost that was not removed");
     }
 }

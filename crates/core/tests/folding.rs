@@ -20,7 +20,7 @@ fn empty<G: Geometry>(naive: &Naive) -> Filter<G> {
 }
 
 fn fill<G: Geometry>(filter: &mut Filter<G>, hashes: impl IntoIterator<Item = u64>) {
-    hashes.into_iter().for_each(|hash| _ = filter.insert_hash(hash));
+    hashes.into_iter().for_each(|hash| _ = filter.insert_mixed_hash(hash));
 }
 
 fn random(seed: u64, count: u64) -> impl Iterator<Item = u64> {
@@ -83,7 +83,7 @@ fn planned_sizes_shrink_close_to_what_is_needed() {
     let needed = Shape::for_rate(70_000, 0.01).unwrap();
     let part = shrunk.size_bytes() as f64 / needed.size_bytes() as f64;
     assert!(part < 1.25, "{part}: {:?} for {needed:?}", shrunk.shape());
-    assert!(random(1, 70_000).all(|hash| shrunk.contains_hash(hash)));
+    assert!(random(1, 70_000).all(|hash| shrunk.contains_mixed_hash(hash)));
     // Planned anew: it tells when it is full, and how much is left.
     assert!(shrunk.planned_keys() >= 69_000 && shrunk.capacity_left().is_some());
     assert!(shrunk.planned_keys() < 90_000);
@@ -308,7 +308,7 @@ fn the_rate_is_the_mean_over_blocks() {
     let mut filter = BloomFilter::with_rate(100_000, 0.01).unwrap();
     fill(&mut filter, random(9, 100_000));
     let of_the_mean = filter.fill_ratio().powi(8);
-    let measured = random(10, 1_000_000).filter(|hash| filter.contains_hash(*hash)).count();
+    let measured = random(10, 1_000_000).filter(|hash| filter.contains_mixed_hash(*hash)).count();
     assert!(filter.estimated_rate() > 1.2 * of_the_mean, "{of_the_mean}");
     let (low, high) =
         petal_testkit::bounds::binomial_range(1_000_000, filter.estimated_rate(), 0.999);

@@ -340,8 +340,8 @@ fn every_index_rule_is_that_of_the_document() {
         for hash in hashes() {
             filter.clear();
             let mut naive = empty.clone();
-            assert!(filter.insert_hash(hash) && naive.insert(hash));
-            assert!(!filter.insert_hash(hash) && filter.contains_hash(hash));
+            assert!(filter.insert_mixed_hash(hash) && naive.insert(hash));
+            assert!(!filter.insert_mixed_hash(hash) && filter.contains_mixed_hash(hash));
             let mut file = Vec::new();
             filter.write_to(&mut file, "").unwrap();
             let bits = &file[4096..];

@@ -143,7 +143,7 @@ fn family() {
         let spec = filter.face().hash_spec();
         spec.hash_all(keys[..n as usize].iter().map(|key| key.to_le_bytes()), &mut hashes);
         if let Ok(face) = filter.face_mut() {
-            face.insert_hashes(&hashes, &mut Answers::new()).unwrap();
+            face.insert_mixed_hashes(&hashes, &mut Answers::new()).unwrap();
         }
         filter
     };
@@ -223,7 +223,7 @@ fn large<G: Geometry>(make: impl Fn(u64) -> Filter<G>) {
     // So many that no page is left out, huge or not.
     (0..2_000_000).for_each(|_| {
         state = state.wrapping_mul(0xf135_7aea_2e62_a9c5).wrapping_add(1);
-        filter.insert_hash(state);
+        filter.insert_mixed_hash(state);
     });
     let said = filter.memory_usage();
     within(resident() - before, said, 0.03, "filled");

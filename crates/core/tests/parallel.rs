@@ -47,15 +47,15 @@ fn as_one_thread(shape: Shape, keys: &[u64], before: &[u64]) {
     let mut new = Answers::new();
     let (mut start, mut by_hash, mut by_key) = (empty(shape), empty(shape), empty(shape));
     for filter in [&mut start, &mut by_hash, &mut by_key] {
-        filter.insert_hashes(before, &mut new);
+        filter.insert_mixed_hashes(before, &mut new);
     }
-    by_hash.insert_hashes(keys, &mut new);
+    by_hash.insert_mixed_hashes(keys, &mut new);
     by_key.insert_batch(keys, &mut new);
     let texts: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
     for number in THREADS {
         let told = format!("{shape:?}, {} keys, {number} threads", keys.len());
         let mut many = start.to_owned_filter().unwrap();
-        many.insert_hashes_parallel(keys, threads(number)).unwrap();
+        many.insert_mixed_hashes_parallel(keys, threads(number)).unwrap();
         same(&many, &by_hash, &told);
         let mut many = start.to_owned_filter().unwrap();
         many.insert_parallel(keys, threads(number)).unwrap();
@@ -116,8 +116,8 @@ fn rounds_follow_one_another() {
     let keys = hashes((2 << 22) + 12_345, 3);
     let shape = Shape::new(200_000, 8, 6).unwrap();
     let (mut one, mut two) = (empty(shape), empty(shape));
-    one.insert_hashes(&keys, &mut Answers::new());
-    two.insert_hashes_parallel(&keys, threads(2)).unwrap();
+    one.insert_mixed_hashes(&keys, &mut Answers::new());
+    two.insert_mixed_hashes_parallel(&keys, threads(2)).unwrap();
     same(&two, &one, "two rounds");
 }
 

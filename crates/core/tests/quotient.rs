@@ -82,26 +82,26 @@ fn what_is_full_says_so_and_loses_nothing() {
     let mut members = Vec::new();
     let error = loop {
         let hash = rng.next_u64();
-        match filter.add_hash(hash) {
+        match filter.add_mixed_hash(hash) {
             Ok(_) => members.push(hash),
             Err(error) => break error,
         }
     };
     assert!(error.is_full() && error.to_string().contains("max_keys"), "{error}");
-    assert!(members.len() > 1020 && members.iter().all(|hash| filter.contains_hash(*hash)));
+    assert!(members.len() > 1020 && members.iter().all(|hash| filter.contains_mixed_hash(*hash)));
     // Growing would break the promise, and is refused unless that is meant.
     assert!(filter.is_overfull() || filter.expected_rate(2000) > 0.01);
     assert!(filter.grow().unwrap_err().is_full());
     filter.grow_past_rate().unwrap();
-    members.iter().for_each(|hash| assert!(filter.remove_hash(*hash)));
+    members.iter().for_each(|hash| assert!(filter.remove_mixed_hash(*hash)));
     assert!(filter.is_empty());
     assert!(QuotientFilter::with_slots(8, 1).unwrap().grow_past_rate().unwrap_err().is_full());
     // A batch stops at the key that was refused.
     let hashes: Vec<u64> = (0..200).map(|at| u64::MAX - (at << 50)).collect();
     let (mut small, mut answers) = (QuotientFilter::with_slots(60, 8).unwrap(), Answers::new());
-    assert!(small.insert_hashes(&hashes, &mut answers).unwrap_err().is_full());
+    assert!(small.insert_mixed_hashes(&hashes, &mut answers).unwrap_err().is_full());
     assert_eq!((answers.count_ones(), answers.len()), (small.len(), 200));
-    assert!(answers.iter().all(|at| small.contains_hash(hashes[at])));
+    assert!(answers.iter().all(|at| small.contains_mixed_hash(hashes[at])));
 }
 
 #[test]
@@ -145,11 +145,11 @@ fn the_rate_is_what_is_predicted_at_any_fill() {
         // The last one is more than was planned.
         for part in [0.25, 0.5, 1.0, 1.02] {
             while keys < (planned as f64 * part) as u64 {
-                filter.insert_hash(rng.next_u64()).unwrap();
+                filter.insert_mixed_hash(rng.next_u64()).unwrap();
                 keys += 1;
             }
             let queries = strangers(seed as u64).take(TRIES);
-            let found = queries.filter(|hash| filter.contains_hash(*hash)).count() as u64;
+            let found = queries.filter(|hash| filter.contains_mixed_hash(*hash)).count() as u64;
             for predicted in [filter.expected_rate(keys), filter.estimated_rate()] {
                 let confidence = 1.0 - 0.001 / (2.0 * CELLS);
                 let (low, high) = binomial_range(TRIES as u64, predicted, confidence);
@@ -218,7 +218,7 @@ fn small() -> QuotientFilter {
     let mut filter = QuotientFilter::with_slots(70, 5).unwrap();
     let range = u128::from(filter.shape().fingerprints());
     for fingerprint in (0..30u128).map(|at| 50 * 32 + at * 11).chain([70 * 32 - 1; 3]) {
-        filter.add_hash((fingerprint << 64).div_ceil(range) as u64).unwrap();
+        filter.add_mixed_hash((fingerprint << 64).div_ceil(range) as u64).unwrap();
     }
     filter
 }
@@ -229,10 +229,10 @@ fn ask(bytes: &[u8], sound: &QuotientFilter) -> bool {
     let Ok(filter) = QuotientFilter::<Lent<'_>>::from_bytes(file.bytes()) else { return false };
     let hashes: Vec<u64> = (0..200).map(|at| at * (u64::MAX / 199)).collect();
     let mut answers = Answers::new();
-    filter.contains_hashes(&hashes, &mut answers);
+    filter.contains_mixed_hashes(&hashes, &mut answers);
     for (at, hash) in hashes.iter().enumerate() {
-        assert_eq!(answers.get(at), filter.contains_hash(*hash));
-        let _ = filter.count_hash(*hash);
+        assert_eq!(answers.get(at), filter.contains_mixed_hash(*hash));
+        let _ = filter.count_mixed_hash(*hash);
     }
     assert!(filter.fingerprints().count() <= bytes.len() * 8);
     let _ = (filter.capacity_left(), filter.estimated_len(), filter.expected_rate(1 << 40));
@@ -253,10 +253,10 @@ fn exercise(mut filter: QuotientFilter) {
     let range = u128::from(filter.shape().fingerprints());
     let hash = |fingerprint: u64| (u128::from(fingerprint) << 64).div_ceil(range) as u64;
     for fingerprint in &list {
-        assert!(filter.contains_hash(hash(*fingerprint)));
+        assert!(filter.contains_mixed_hash(hash(*fingerprint)));
     }
     for fingerprint in list {
-        assert!(filter.remove_hash(hash(fingerprint)));
+        assert!(filter.remove_mixed_hash(hash(fingerprint)));
     }
     assert!(filter.is_empty() && filter.distinct() == 0);
 }
@@ -363,12 +363,14 @@ fn both_ends_of_large_filters() {
             assert_eq!(filter.size_bytes() < bytes, blocks * block < bytes);
             let hashes = [0, 1 << 34, u64::MAX / 2, u64::MAX - (1 << 40), u64::MAX];
             for hash in hashes {
-                assert!(filter.add_hash(hash).unwrap() && !filter.add_hash(hash).unwrap());
-                assert_eq!(filter.count_hash(hash), 2);
-                assert!(!filter.contains_hash(hash ^ 1 << 36));
+                assert!(
+                    filter.add_mixed_hash(hash).unwrap() && !filter.add_mixed_hash(hash).unwrap()
+                );
+                assert_eq!(filter.count_mixed_hash(hash), 2);
+                assert!(!filter.contains_mixed_hash(hash ^ 1 << 36));
             }
-            assert!(hashes.iter().all(|hash| filter.contains_hash(*hash)));
-            assert!(hashes.iter().all(|hash| filter.remove_hash(*hash)));
+            assert!(hashes.iter().all(|hash| filter.contains_mixed_hash(*hash)));
+            assert!(hashes.iter().all(|hash| filter.remove_mixed_hash(*hash)));
             assert_eq!((filter.len(), filter.distinct()), (5, 5));
             let usage = filter.memory_usage();
             assert!(usage >= filter.size_bytes() && usage < filter.size_bytes() + 8192);
@@ -422,7 +424,7 @@ fn a_second_implementation_writes_the_same_bytes() {
         let mut list = Vec::new();
         for _ in 0..slots {
             let hash = if rng.one_in(3) { few } else { rng.next_u64() };
-            if filter.add_hash(hash).is_ok() {
+            if filter.add_mixed_hash(hash).is_ok() {
                 list.push(((u128::from(hash) * (u128::from(slots) << width)) >> 64) as u64);
             }
         }

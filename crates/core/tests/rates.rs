@@ -162,15 +162,15 @@ fn measure_with<G: Geometry>(cell: &Cell, empty: &Naive, work: u64, salt: u64) -
         // Any shape can be had from a file, also those that no constructor gives.
         let (mut filter, _) = Filter::<G>::read_from(&empty.to_file(&facts)[..]).unwrap();
         batches(cell.source, &spec, seed, false, cell.keys, |hashes| {
-            filter.insert_hashes(hashes, &mut answers);
+            filter.insert_mixed_hashes(hashes, &mut answers);
         });
         batches(cell.source, &spec, seed, false, cell.keys, |hashes| {
-            filter.contains_hashes(hashes, &mut answers);
+            filter.contains_mixed_hashes(hashes, &mut answers);
             assert_eq!(answers.count_ones(), hashes.len() as u64, "lost a key: {cell:?} {seed}");
         });
         let mut wrong = 0;
         batches(cell.source, &spec, seed, true, queries, |hashes| {
-            filter.contains_hashes(hashes, &mut answers);
+            filter.contains_mixed_hashes(hashes, &mut answers);
             wrong += answers.count_ones();
         });
         sample.rates.push(wrong as f64 / queries as f64);

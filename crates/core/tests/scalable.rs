@@ -33,7 +33,7 @@ fn false_positives(filter: &ScalableBloomFilter, queries: usize, seed: u64) -> u
     let mut found = Answers::new();
     let mut sum = 0;
     for part in 0..queries / 100_000 {
-        filter.contains_hashes(&random(100_000, seed << 32 | part as u64), &mut found);
+        filter.contains_mixed_hashes(&random(100_000, seed << 32 | part as u64), &mut found);
         sum += found.count_ones();
     }
     sum
@@ -50,7 +50,7 @@ fn the_rate_is_as_predicted_and_as_promised() {
         let mut given = 0;
         for (stage, keys) in [500, 1500, 4000, 40_000, 150_000].into_iter().enumerate() {
             let hashes = random(keys, 100 + stage as u64);
-            filter.insert_hashes(&hashes, &mut Answers::new()).unwrap();
+            filter.insert_mixed_hashes(&hashes, &mut Answers::new()).unwrap();
             given += keys as u64;
             let (now, expected) = (filter.estimated_rate(), filter.expected_rate(given));
             assert!(now <= rate && expected <= rate, "{rate} {stage}: {now} {expected}");
@@ -84,7 +84,7 @@ fn each_layer_keeps_its_part() {
         let mut seed = 0;
         while filter.layer_capacity_left() > 0 {
             let keys = filter.layer_capacity_left().min(1000) as usize;
-            filter.insert_hashes(&random(keys, seed), &mut answers).unwrap();
+            filter.insert_mixed_hashes(&random(keys, seed), &mut answers).unwrap();
             seed += 1;
         }
         assert_eq!((filter.layers(), filter.inserted()), (1, 200_000));
@@ -102,9 +102,9 @@ fn a_head_start_makes_few_layers() {
         let mut filter = builder.head_start(factor, below).build().unwrap();
         let mut new = Answers::new();
         while filter.inserted() < 490_000 {
-            filter.insert_hashes(&random(10_000, filter.inserted()), &mut new).unwrap();
+            filter.insert_mixed_hashes(&random(10_000, filter.inserted()), &mut new).unwrap();
         }
-        filter.insert_hashes(&random(10_000, 1), &mut new).unwrap();
+        filter.insert_mixed_hashes(&random(10_000, 1), &mut new).unwrap();
         assert_eq!(filter.layers(), layers, "{factor}");
         assert!(filter.estimated_rate() < 0.01 && filter.expected_rate(500_000) < 0.01);
         let left = filter.planned_total() - filter.inserted();
@@ -120,12 +120,12 @@ fn the_next_layer_is_announced() {
     for hash in random(200_000, 1) {
         let (layers, total) = (filter.layers(), filter.planned_total());
         if filter.layer_capacity_left() > 0 {
-            filter.insert_hash(hash).unwrap();
+            filter.insert_mixed_hash(hash).unwrap();
             continue;
         }
         let (before, next) =
             (filter.size_bytes() + filter.memory_usage(), filter.next_layer_bytes());
-        filter.insert_hash(hash).unwrap();
+        filter.insert_mixed_hash(hash).unwrap();
         if filter.layers() > layers {
             let more = filter.size_bytes() + filter.memory_usage() - before;
             // Once as bits, once as memory; and a row that may have made room for a few.
@@ -143,11 +143,11 @@ fn layers_of_one_size() {
     let builder = ScalableBloomFilter::builder().keys(50).rate(0.01).growth(1);
     let mut filter = builder.build().unwrap();
     let mut hashes = random(50 * 70, 3).into_iter();
-    let refused = hashes.find_map(|hash| filter.insert_hash(hash).err()).unwrap();
+    let refused = hashes.find_map(|hash| filter.insert_mixed_hash(hash).err()).unwrap();
     assert!(refused.is_full() && refused.to_string().contains("64 layers"), "{refused}");
     assert_eq!((filter.layers(), filter.inserted(), filter.planned_total()), (64, 3200, 3200));
     assert!(filter.next_layer_bytes().unwrap_err().is_full());
-    assert!(random(50 * 70, 3)[..3200].iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(random(50 * 70, 3)[..3200].iter().all(|&hash| filter.contains_mixed_hash(hash)));
     assert!(filter.expected_rate(3200) < 0.01 && filter.expected_rate(3300) == 1.0);
     let mut file = Vec::new();
     filter.write_to(&mut file, "").unwrap();
@@ -170,14 +170,14 @@ fn refused(bytes: &[u8]) -> bool {
     let aligned = Aligned::new(bytes);
     if let Ok(lent) = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()) {
         let mut found = Answers::new();
-        lent.contains_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
+        lent.contains_mixed_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
         let _ = (lent.estimated_len(), lent.estimated_rate(), lent.fill_ratio());
         let _ = (lent.inserted(), lent.layer_capacity_left(), lent.block_fills(4));
     }
     let Ok((mut read, _)) = ScalableBloomFilter::read_from(bytes) else { return true };
     for hash in random(50, 9) {
         // A layer more may be too large to be had.
-        assert!(read.insert_hash(hash).is_err() || read.contains_hash(hash));
+        assert!(read.insert_mixed_hash(hash).is_err() || read.contains_mixed_hash(hash));
     }
     false
 }
@@ -247,11 +247,11 @@ fn layers_beyond_32_bits() {
         assert!(filter.size_bytes() > least && filter.size_bytes() < least * 3 / 2);
         let ends = [0, 1, 1 << 40, u64::MAX / 2, u64::MAX - 1, u64::MAX];
         let mut answers = Answers::new();
-        filter.contains_hashes(&ends, &mut answers);
+        filter.contains_mixed_hashes(&ends, &mut answers);
         assert_eq!(answers.count_ones(), 0);
-        filter.insert_hashes(&ends, &mut answers).unwrap();
-        assert!(answers.get(0) && answers.get(5) && !filter.insert_hash(u64::MAX).unwrap());
-        assert!(ends.iter().all(|&hash| filter.contains_hash(hash)));
+        filter.insert_mixed_hashes(&ends, &mut answers).unwrap();
+        assert!(answers.get(0) && answers.get(5) && !filter.insert_mixed_hash(u64::MAX).unwrap());
+        assert!(ends.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     }
 }
 
@@ -275,7 +275,7 @@ fn what_cannot_be_is_refused() {
     let hashes = random(100_000, 5);
     let mut held = 0;
     for &hash in &hashes {
-        match filter.insert_hash(hash) {
+        match filter.insert_mixed_hash(hash) {
             Ok(_) => held += 1,
             Err(error) => {
                 refused = Some(error);
@@ -284,9 +284,9 @@ fn what_cannot_be_is_refused() {
         }
     }
     assert!(refused.unwrap().is_unattainable() && held > 0);
-    assert!(hashes[..held].iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(hashes[..held].iter().all(|&hash| filter.contains_mixed_hash(hash)));
     let mut new = Answers::new();
-    assert!(filter.insert_hashes(&hashes, &mut new).unwrap_err().is_unattainable());
+    assert!(filter.insert_mixed_hashes(&hashes, &mut new).unwrap_err().is_unattainable());
     assert_eq!((new.len(), new.count_ones(), filter.inserted()), (hashes.len(), 0, held as u64));
 }
 
@@ -294,7 +294,7 @@ fn what_cannot_be_is_refused() {
 fn memory_is_what_is_there() {
     let mut filter = ScalableBloomFilter::with_rate(1000, 0.01).unwrap();
     for hash in random(100_000, 1) {
-        filter.insert_hash(hash).unwrap();
+        filter.insert_mixed_hash(hash).unwrap();
     }
     let (used, bits) = (filter.memory_usage(), filter.size_bytes());
     assert!(used >= bits && used < bits + 4096 * u64::from(filter.layers()), "{used} {bits}");

@@ -45,9 +45,9 @@ fn every_small_set_fits() {
     for keys in (0..200).chain([1000, 1023, 1024, 1025, 1026, 2000, 2047, 5000]) {
         for rate in [0.7, 0.01, 1e-7] {
             let set = hashes(keys as u64, keys);
-            let filter = StaticFilter::from_hashes(set.clone(), rate).unwrap();
+            let filter = StaticFilter::from_mixed_hashes(set.clone(), rate).unwrap();
             assert_eq!(filter.len(), keys as u64);
-            assert!(set.iter().all(|&hash| filter.contains_hash(hash)), "{keys} {rate}");
+            assert!(set.iter().all(|&hash| filter.contains_mixed_hash(hash)), "{keys} {rate}");
             assert!(filter.rate() <= rate * 1.02, "{keys} {rate}: {}", filter.rate());
         }
     }
@@ -62,8 +62,9 @@ fn keys_of_every_kind_are_hashed_as_by_other_filters() {
     filter.contains_batch(&[&b"two"[..], b"four"], &mut found);
     assert_eq!(found.iter().collect::<Vec<_>>(), [0]);
     assert!(
-        keys.iter()
-            .all(|key| filter.contains(key) && filter.contains_hash(hash.hash(key.as_bytes())))
+        keys.iter().all(
+            |key| filter.contains(key) && filter.contains_mixed_hash(hash.hash(key.as_bytes()))
+        )
     );
     let many: Vec<u64> = (0..10_000).collect();
     let filter = StaticFilter::builder().rate(1e-6).threads(threads(3)).build(&many).unwrap();
@@ -77,15 +78,15 @@ fn sets_larger_than_a_shard_are_the_same_of_any_number_of_threads() {
     for rate in [0.1, 1e-6] {
         let built = |number| {
             let builder = StaticFilter::builder().rate(rate).threads(threads(number));
-            builder.from_hashes(set.clone()).unwrap()
+            builder.from_mixed_hashes(set.clone()).unwrap()
         };
         let one = built(1);
         assert!(one == built(2) && one == built(7));
         let mut twice = set.clone();
         twice.extend(set.iter().rev());
-        assert!(one == StaticFilter::from_hashes(twice, rate).unwrap());
+        assert!(one == StaticFilter::from_mixed_hashes(twice, rate).unwrap());
         let mut found = Answers::new();
-        one.contains_hashes(&set, &mut found);
+        one.contains_mixed_hashes(&set, &mut found);
         assert_eq!(found.count_ones(), set.len() as u64);
         let file = file_of(&one, "");
         let naive = Naive::new(&file);
@@ -99,7 +100,7 @@ fn kernels_agree() {
     let set = hashes(2, 50_000);
     let asked: Vec<u64> = set.iter().copied().step_by(3).chain(hashes(3, 20_000)).collect();
     for rate in [0.9, 0.2, 0.1, 0.01, 0.003, 1e-3, 1e-5, 1e-6, 2.5e-10] {
-        let filter = StaticFilter::from_hashes(set.clone(), rate).unwrap();
+        let filter = StaticFilter::from_mixed_hashes(set.clone(), rate).unwrap();
         let file = file_of(&filter, "");
         let before = Kernel::current();
         Kernel::Portable.force();
@@ -107,11 +108,12 @@ fn kernels_agree() {
         before.force();
         let (mut ours, mut theirs) = (Answers::new(), Answers::new());
         for length in [0, 1, 31, 32, 33, 64, 1023, 1024, 1025, asked.len()] {
-            filter.contains_hashes(&asked[..length], &mut ours);
-            portable.contains_hashes(&asked[..length], &mut theirs);
+            filter.contains_mixed_hashes(&asked[..length], &mut ours);
+            portable.contains_mixed_hashes(&asked[..length], &mut theirs);
             assert_eq!(ours, theirs, "{rate} {length}");
         }
-        let single = |hash: &u64| filter.contains_hash(*hash) == portable.contains_hash(*hash);
+        let single =
+            |hash: &u64| filter.contains_mixed_hash(*hash) == portable.contains_mixed_hash(*hash);
         assert!(asked.iter().all(single));
     }
 }
@@ -130,10 +132,10 @@ fn the_rate_is_the_one_computed_and_the_one_asked_for() {
         (100_000, 1e-3),
         (100_000, 1e-4),
     ] {
-        let filter = StaticFilter::from_hashes(hashes(4, keys), rate).unwrap();
+        let filter = StaticFilter::from_mixed_hashes(hashes(4, keys), rate).unwrap();
         let asked = hashes(5, 1_000_000);
         let mut found = Answers::new();
-        filter.contains_hashes(&asked, &mut found);
+        filter.contains_mixed_hashes(&asked, &mut found);
         let (low, high) = binomial_range(asked.len() as u64, filter.rate(), 0.999);
         let yes = found.count_ones();
         assert!((low..=high).contains(&yes), "{keys} {rate}: {yes} not in {low}..={high}");
@@ -150,7 +152,7 @@ fn it_takes_hardly_more_than_the_least_space() {
     let set = hashes(6, 1_000_000);
     for rate in [0.1, 0.09, 0.01, 1e-3, 1e-6] {
         let builder = StaticFilter::builder().rate(rate).threads(threads(2));
-        let filter = builder.from_hashes(set.clone()).unwrap();
+        let filter = builder.from_mixed_hashes(set.clone()).unwrap();
         let bits = filter.size_bytes() as f64 * 8.0 / set.len() as f64;
         assert!(bits <= 1.05 * -rate.log2(), "{rate}: {bits}");
         assert!(filter.fill_ratio() > 0.98);
@@ -160,7 +162,7 @@ fn it_takes_hardly_more_than_the_least_space() {
 #[test]
 fn what_cannot_be_is_refused() {
     for rate in [0.0, -1.0, 1.0, 2.0, f64::NAN, 1e-10] {
-        assert!(StaticFilter::from_hashes(vec![1], rate).unwrap_err().is_invalid(), "{rate}");
+        assert!(StaticFilter::from_mixed_hashes(vec![1], rate).unwrap_err().is_invalid(), "{rate}");
     }
     assert!(StaticFilter::builder().build(&["one"]).unwrap_err().is_invalid());
 }
@@ -172,7 +174,7 @@ fn files() -> Vec<Vec<u8>> {
     [(0, 0.01), (3, 0.01), (60, 0.1), (1100, 0.4)]
         .into_iter()
         .map(|(keys, rate)| {
-            file_of(&StaticFilter::from_hashes(hashes(7, keys), rate).unwrap(), "{}")
+            file_of(&StaticFilter::from_mixed_hashes(hashes(7, keys), rate).unwrap(), "{}")
         })
         .collect()
 }
@@ -184,9 +186,9 @@ fn try_all(bytes: &[u8]) -> (bool, bool) {
     if let Ok(filter) = &opened {
         let mut found = Answers::new();
         let asked = hashes(9, 40);
-        filter.contains_hashes(&asked, &mut found);
+        filter.contains_mixed_hashes(&asked, &mut found);
         for (at, &hash) in asked.iter().enumerate() {
-            assert_eq!(filter.contains_hash(hash), found.get(at));
+            assert_eq!(filter.contains_mixed_hash(hash), found.get(at));
         }
         let face: &dyn Membership = filter;
         assert!((0.0..=1.0).contains(&face.estimated_rate()));
@@ -247,7 +249,7 @@ fn no_filter_is_made_that_breaks_its_promise() {
     for keys in [1, 30, 300, 1030, 1500, 3000, 10_000, 30_000] {
         for rate in [0.6, 0.3, 0.07, 0.01, 1e-5] {
             for seed in 0..12 {
-                let filter = StaticFilter::from_hashes(hashes(seed, keys), rate).unwrap();
+                let filter = StaticFilter::from_mixed_hashes(hashes(seed, keys), rate).unwrap();
                 made += 1;
                 if filter.rate() > rate {
                     above.push((keys, rate, filter.rate() / rate));
@@ -275,12 +277,12 @@ fn a_long_layer_of_nothing_is_described_at_once() {
     }
     mend(&mut file);
     let (filter, _) = StaticFilter::read_from(&file[..]).unwrap();
-    assert_eq!((filter.rate(), filter.contains_hash(5)), (1.0, true));
+    assert_eq!((filter.rate(), filter.contains_mixed_hash(5)), (1.0, true));
 }
 
 #[test]
 fn what_no_writer_writes_is_refused() {
-    let filter = StaticFilter::from_hashes(hashes(7, 1100), 0.4).unwrap();
+    let filter = StaticFilter::from_mixed_hashes(hashes(7, 1100), 0.4).unwrap();
     let file = file_of(&filter, "");
     // The lines of cuts and rows do not end with a line here: the tails are zeros.
     let layers = filter.geometry().iter().find(|(name, _)| *name == "layers").unwrap().1;
@@ -313,7 +315,7 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
         let wide = shards * segments / 2;
         let rows = shards * segments * columns + wide;
         let length = 64 + (4 * rows).div_ceil(64) * 64;
-        let mut file = file_of(&StaticFilter::from_hashes(vec![1], 0.01).unwrap(), "");
+        let mut file = file_of(&StaticFilter::from_mixed_hashes(vec![1], 0.01).unwrap(), "");
         file.truncate(4096);
         let mut put = |at: usize, word: u64| file[at..at + 8].copy_from_slice(&word.to_le_bytes());
         put(24, length);
@@ -349,11 +351,11 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
         let filter = StaticFilter::open_mapped(map).unwrap();
         assert_eq!(filter.size_bytes(), length);
         let mut found = Answers::new();
-        filter.contains_hashes(&asked, &mut found);
+        filter.contains_mixed_hashes(&asked, &mut found);
         assert_eq!(found.count_ones(), asked.len() as u64);
-        assert!(asked.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(asked.iter().all(|&hash| filter.contains_mixed_hash(hash)));
         let others = hashes(14, 500);
-        filter.contains_hashes(&others, &mut found);
+        filter.contains_mixed_hashes(&others, &mut found);
         assert!(found.count_ones() < 30);
     }
 }
@@ -361,7 +363,7 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
 #[test]
 fn memory_is_what_the_parts_take() {
     for keys in [0, 1, 1000, 100_000] {
-        let filter = StaticFilter::from_hashes(hashes(12, keys), 0.01).unwrap();
+        let filter = StaticFilter::from_mixed_hashes(hashes(12, keys), 0.01).unwrap();
         let stores = filter.size_bytes();
         let used = filter.memory_usage();
         assert!(
@@ -381,7 +383,7 @@ fn files_stay_the_same() {
     let sums: Vec<u64> = [(0, 0.01), (1, 0.01), (100, 0.03), (3000, 0.01), (80_000, 1e-3)]
         .into_iter()
         .map(|(keys, rate)| {
-            let filter = StaticFilter::from_hashes(hashes(13, keys), rate).unwrap();
+            let filter = StaticFilter::from_mixed_hashes(hashes(13, keys), rate).unwrap();
             xxh3_64(&file_of(&filter, ""))
         })
         .collect();

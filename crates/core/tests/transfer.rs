@@ -39,7 +39,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         let spec = filter.face().hash_spec();
         spec.hash_all((0..keys).map(u64::to_le_bytes), &mut hashes);
         if let Ok(face) = filter.face_mut() {
-            face.insert_hashes(&hashes, &mut Answers::new()).unwrap();
+            face.insert_mixed_hashes(&hashes, &mut Answers::new()).unwrap();
         }
     }
     let types: Vec<_> = family.iter().map(|filter| filter.face().filter_type()).collect();
@@ -144,11 +144,11 @@ fn quotient_tables_are_judged_alike_in_any_pieces() {
         let mut some = empty();
         let hashes: Vec<u64> =
             (part..80_000).step_by(16).map(|at| 50 * run + run / 100_000 * (at + 1)).collect();
-        some.add_hashes(&hashes, &mut Answers::new()).unwrap();
+        some.add_mixed_hashes(&hashes, &mut Answers::new()).unwrap();
         filter.union(&some).unwrap();
     }
     // Copies, and runs of the usual lengths before and behind.
-    filter.add_hashes(&[3 << 62; 900], &mut Answers::new()).unwrap();
+    filter.add_mixed_hashes(&[3 << 62; 900], &mut Answers::new()).unwrap();
     (0..60_000u64).for_each(|key| _ = filter.insert(&key).unwrap());
     assert!(filter.len() > 140_000);
     let filter = AnyFilter::from(filter);

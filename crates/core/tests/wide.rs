@@ -149,12 +149,15 @@ fn each_filter_takes_hashes_of_its_width() {
 #[test]
 fn both_words_decide() {
     let mut filter = WideBloomFilter::with_rate(1000, 1e-12).unwrap();
-    assert!(filter.insert_hash([1 << 40, 2 << 40]));
-    assert!(filter.insert_hash([3 << 40, 4 << 40]));
-    assert!(!filter.contains_hash([1 << 40, 5 << 40]) && !filter.contains_hash([5 << 40, 2 << 40]));
+    assert!(filter.insert_mixed_hash([1 << 40, 2 << 40]));
+    assert!(filter.insert_mixed_hash([3 << 40, 4 << 40]));
+    assert!(
+        !filter.contains_mixed_hash([1 << 40, 5 << 40])
+            && !filter.contains_mixed_hash([5 << 40, 2 << 40])
+    );
     // Two words that came with different keys: the price of (n/2⁶⁴)², and so rare.
-    assert!(filter.contains_hash([1 << 40, 4 << 40]));
-    assert!(!filter.insert_hash([3 << 40, 2 << 40]) && filter.inserted() == 2);
+    assert!(filter.contains_mixed_hash([1 << 40, 4 << 40]));
+    assert!(!filter.insert_mixed_hash([3 << 40, 2 << 40]) && filter.inserted() == 2);
 }
 
 #[test]
@@ -187,11 +190,11 @@ fn the_face_says_what_the_filter_says() {
     spec.hash_all((0..5000u64).map(u64::to_le_bytes), &mut hashes);
     let mut answers = Answers::new();
     let face: &mut dyn MembershipMut = &mut filter;
-    face.insert_hashes(&hashes, &mut answers).unwrap();
+    face.insert_mixed_hashes(&hashes, &mut answers).unwrap();
     assert_eq!((answers.len(), answers.count_ones()), (5000, face.inserted()));
-    face.contains_hashes(&hashes, &mut answers);
+    face.contains_mixed_hashes(&hashes, &mut answers);
     assert_eq!(answers.count_ones(), 5000);
-    assert!(face.remove_hashes(&hashes, &mut answers).unwrap_err().is_unsupported());
+    assert!(face.remove_mixed_hashes(&hashes, &mut answers).unwrap_err().is_unsupported());
     assert_eq!(face.block_fills(10).iter().sum::<u64>(), 2 * filter.shape().blocks());
     let face: &dyn Membership = &filter;
     assert!(face.geometry().contains(&("bits", face.size_bytes() * 8)), "{:?}", face.geometry());
@@ -239,7 +242,7 @@ fn ask(bytes: &[u8]) -> bool {
     aligned(bytes, |file| {
         let Ok(filter) = WideBloomFilter::<Lent<'_>>::from_bytes(file) else { return false };
         let mut answers = Answers::new();
-        filter.contains_hashes(&[0, 1, u64::MAX, u64::MAX, 5], &mut answers);
+        filter.contains_mixed_hashes(&[0, 1, u64::MAX, u64::MAX, 5], &mut answers);
         assert_eq!(answers.len(), 2);
         let rate = filter.estimated_rate();
         assert!((0.0..=1.0).contains(&rate) && (0.0..=1.0).contains(&filter.fill_ratio()));
@@ -374,16 +377,18 @@ fn sizes_around_the_borders_of_32_bits() {
         let mut words = Vec::new();
         for low in ends {
             for high in ends {
-                assert!(!filter.contains_hash([low, high]) || !words.is_empty());
+                assert!(!filter.contains_mixed_hash([low, high]) || !words.is_empty());
                 words.extend([low, high]);
             }
         }
-        assert!(filter.insert_hash([0, u64::MAX]) && !filter.contains_hash([u64::MAX, 0]));
-        assert!(filter.insert_hash([u64::MAX, 0]) && filter.contains_hash([0, 0]));
+        assert!(
+            filter.insert_mixed_hash([0, u64::MAX]) && !filter.contains_mixed_hash([u64::MAX, 0])
+        );
+        assert!(filter.insert_mixed_hash([u64::MAX, 0]) && filter.contains_mixed_hash([0, 0]));
         let mut answers = Answers::new();
-        filter.insert_hashes(&words, &mut answers);
-        filter.contains_hashes(&words, &mut answers);
+        filter.insert_mixed_hashes(&words, &mut answers);
+        filter.contains_mixed_hashes(&words, &mut answers);
         assert_eq!(answers.count_ones(), 25);
-        assert!(!filter.contains_hash([1 << 62, 0]));
+        assert!(!filter.contains_mixed_hash([1 << 62, 0]));
     }
 }

@@ -34,7 +34,7 @@ const QUERIES: u64 = 400_000;
 /// How many of random hashes are found.
 fn false_positives(filter: &WindowedBloomFilter, seed: u64) -> u64 {
     let mut found = Answers::new();
-    filter.contains_hashes(&random(QUERIES as usize, seed << 32), &mut found);
+    filter.contains_mixed_hashes(&random(QUERIES as usize, seed << 32), &mut found);
     found.count_ones()
 }
 
@@ -56,8 +56,8 @@ fn a_window_of_keys_keeps_its_rate() {
         let mut answers = Answers::new();
         for step in 0..150 {
             let keys = random(1000, 1000 * step + u64::from(generations));
-            filter.insert_hashes(&keys, &mut answers);
-            filter.contains_hashes(&keys, &mut answers);
+            filter.insert_mixed_hashes(&keys, &mut answers);
+            filter.contains_mixed_hashes(&keys, &mut answers);
             assert_eq!(answers.count_ones(), 1000);
             highest = highest.max(filter.estimated_rate());
             if step % 30 == 29 {
@@ -86,7 +86,7 @@ fn a_window_of_time_errs_as_predicted() {
             // Until just before a generation is forgotten.
             for now in 0..width * 12 {
                 filter.advance_to(1_000_000 * width * u64::from(generations) + now);
-                filter.insert_hashes(&random(flow as usize, now), &mut answers);
+                filter.insert_mixed_hashes(&random(flow as usize, now), &mut answers);
             }
             let count = false_positives(&filter, flow + 5);
             assert!(near(count, filter.estimated_rate(), 1.0), "{rate} {flow} {count}");
@@ -109,7 +109,7 @@ fn times_that_do_not_divide_keep_the_rate() {
         let width = ticks.div_ceil(u64::from(generations) - 1);
         for now in 0..width * u64::from(generations) * 2 {
             filter.advance_to(width * u64::from(generations) * 10 + now);
-            filter.insert_hashes(&random(flow as usize, now), &mut answers);
+            filter.insert_mixed_hashes(&random(flow as usize, now), &mut answers);
         }
         let count = false_positives(&filter, ticks + 5);
         assert!(near(count, filter.expected_rate(flow * ticks), 1.04), "{ticks} {generations}");
@@ -127,12 +127,12 @@ fn the_old_is_forgotten() {
     for now in 0..1000 {
         filter.advance_to(now);
         days.push(random(500, now));
-        filter.insert_hashes(&days[now as usize], &mut answers);
+        filter.insert_mixed_hashes(&days[now as usize], &mut answers);
     }
     let rate = filter.estimated_rate();
     let (mut old, mut found_old) = (0, 0);
     for (day, hashes) in days.iter().enumerate() {
-        filter.contains_hashes(hashes, &mut answers);
+        filter.contains_mixed_hashes(hashes, &mut answers);
         if 999 - day <= 100 {
             assert_eq!(answers.count_ones(), 500, "day {day}");
         } else if 999 - day >= 125 {
@@ -154,7 +154,7 @@ fn what_keeps_coming_stays() {
     let mut filter = WindowedBloomFilter::with_rate(1000, 0.01).unwrap();
     assert!(filter.insert("again"));
     for hash in random(100_000, 3) {
-        filter.insert_hash(hash);
+        filter.insert_mixed_hash(hash);
         if hash % 64 == 0 {
             assert!(!filter.insert("again"));
         }
@@ -182,19 +182,19 @@ fn refused(bytes: &[u8]) -> bool {
     let aligned = Aligned::new(bytes);
     if let Ok(lent) = WindowedBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()) {
         let mut found = Answers::new();
-        lent.contains_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
+        lent.contains_mixed_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
         let _ = (lent.estimated_len(), lent.estimated_rate(), lent.fill_ratio());
         let _ = (lent.inserted(), lent.capacity_left(), lent.block_fills(4), lent.now());
     }
     let Ok((mut read, _)) = WindowedBloomFilter::read_from(bytes) else { return true };
     for (hash, step) in random(60, 9).into_iter().zip(0..) {
-        read.insert_hash(hash);
-        assert!(read.contains_hash(hash));
+        read.insert_mixed_hash(hash);
+        assert!(read.contains_mixed_hash(hash));
         read.advance_to(read.now().saturating_add(step / 8));
     }
     read.advance_to(u64::MAX);
-    read.insert_hash(1);
-    assert!(read.contains_hash(1));
+    read.insert_mixed_hash(1);
+    assert!(read.contains_mixed_hash(1));
     false
 }
 
@@ -256,11 +256,11 @@ fn generations_beyond_32_bits() {
         assert!(filter.size_bytes() > least && filter.size_bytes() < least * 3 / 2);
         let ends = [0, 1, 1 << 40, u64::MAX / 2, u64::MAX - 1, u64::MAX];
         let mut answers = Answers::new();
-        filter.contains_hashes(&ends, &mut answers);
+        filter.contains_mixed_hashes(&ends, &mut answers);
         assert_eq!(answers.count_ones(), 0);
-        filter.insert_hashes(&ends, &mut answers);
-        assert!(answers.get(0) && answers.get(5) && !filter.insert_hash(u64::MAX));
-        assert!(ends.iter().all(|&hash| filter.contains_hash(hash)));
+        filter.insert_mixed_hashes(&ends, &mut answers);
+        assert!(answers.get(0) && answers.get(5) && !filter.insert_mixed_hash(u64::MAX));
+        assert!(ends.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     }
 }
 
@@ -312,7 +312,7 @@ fn small_windows_are_small() {
         let ideal = 200.0 * 4.0 / 3.0 * -one.log2() / std::f64::consts::LN_2;
         assert!((filter.size_bytes() * 8) as f64 <= 1.3 * ideal, "{ideal}");
         // Nothing but the struct and its bits.
-        filter.insert_hashes(&random(1000, 3), &mut Answers::new());
+        filter.insert_mixed_hashes(&random(1000, 3), &mut Answers::new());
         assert_eq!(filter.memory_usage(), filter.size_bytes() + size_of_val(&filter) as u64);
     }
 }

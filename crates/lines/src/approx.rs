@@ -115,7 +115,7 @@ impl Approx<'_> {
             let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
                 self.keys_of(batch, scratch);
                 if let Some(before) = &before {
-                    before.contains_hashes(&scratch.keys, &mut scratch.answers);
+                    before.contains_mixed_hashes(&scratch.keys, &mut scratch.answers);
                     let mut at = 0;
                     scratch.keys.retain(|_| {
                         at += 1;
@@ -126,7 +126,7 @@ impl Approx<'_> {
             let mut hits = 0;
             let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
                 hits += scratch.keys.len() as u64;
-                filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+                filter.insert_mixed_hashes(&scratch.keys, &mut scratch.answers);
                 Ok(Flow::Go)
             };
             let seen = self.pass().run("filtering", &[other], map, fold)?;
@@ -148,7 +148,7 @@ impl Approx<'_> {
         let mut misses = 0;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             self.keys_of(batch, scratch);
-            filter.contains_hashes(&scratch.keys, &mut scratch.answers);
+            filter.contains_mixed_hashes(&scratch.keys, &mut scratch.answers);
             scratch.picks.clear();
             scratch.picks.extend(scratch.answers.iter());
             scratch.prints.clear();
@@ -210,7 +210,7 @@ impl Approx<'_> {
         let rate = filter.expected_rate(keys.unwrap_or(filter.planned_keys()));
         self.progress.note(Note::Expecting { wrong, rate });
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-            filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+            filter.insert_mixed_hashes(&scratch.keys, &mut scratch.answers);
             Ok(Flow::Go)
         };
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| self.keys_of(batch, scratch);
@@ -220,7 +220,7 @@ impl Approx<'_> {
         let live = !first.iter().all(|input| input.is_repeatable());
         let before = filter.inserted();
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+            filter.insert_mixed_hashes(&scratch.keys, &mut scratch.answers);
             let mut gap = 0;
             for line in scratch.answers.iter() {
                 printer.rest(batch.range(gap..line))?;

@@ -158,7 +158,7 @@ pub fn remove(
     let mut printer = Printer::new(sinks, settings.delimiter, pass.budget.chunk);
     let hash = filter.hash_spec();
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-        filter.remove_hashes(&scratch.keys, &mut scratch.answers)?;
+        filter.remove_mixed_hashes(&scratch.keys, &mut scratch.answers)?;
         for line in (0..batch.len()).filter(|&line| !scratch.answers.get(line)) {
             printer.line(batch.line(line))?;
         }

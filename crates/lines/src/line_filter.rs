@@ -91,7 +91,7 @@ impl LineFilter for dyn Membership + '_ {
     }
 
     fn holds(&self, words: &[u64], found: &mut Answers) {
-        self.contains_hashes(words, found);
+        self.contains_mixed_hashes(words, found);
     }
 }
 
@@ -103,7 +103,7 @@ impl LineFilter for dyn MembershipMut + '_ {
     }
 
     fn holds(&self, words: &[u64], found: &mut Answers) {
-        self.contains_hashes(words, found);
+        self.contains_mixed_hashes(words, found);
     }
 }
 
@@ -112,7 +112,7 @@ const MOST_LOAD: f64 = 0.97;
 
 impl LineFilterMut for dyn MembershipMut + '_ {
     fn put(&mut self, words: &[u64], new: &mut Answers) -> Result<()> {
-        Ok(self.insert_hashes(words, new)?)
+        Ok(self.insert_mixed_hashes(words, new)?)
     }
 
     fn bytes(&self) -> u64 {

@@ -225,11 +225,11 @@ impl Recipe {
         let lines = members.len() as u64;
         let filter = if kind == Static {
             let builder = StaticFilter::builder().hash(hash).rate(rate).threads(threads);
-            AnyFilter::from(builder.from_hashes(members)?)
+            AnyFilter::from(builder.from_mixed_hashes(members)?)
         } else {
             let others = hashes(settings, &hash, &self.not_in, lines)?;
             let builder = FilterCascade::builder(rate).hash(hash).threads(threads);
-            let cascade = builder.from_hashes(members, others);
+            let cascade = builder.from_mixed_hashes(members, others);
             AnyFilter::from(cascade.map_err(|error| match error.contradictions().len() {
                 0 => error.into(),
                 both => self.contradiction(both as u64),

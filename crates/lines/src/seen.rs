@@ -141,20 +141,22 @@ impl<S: FnMut(&mut Memory) -> io::Result<()>> Run<'_, '_, S> {
         match &mut self.memory.filter {
             // As into a set: a line that keeps coming must not fill it with copies of itself.
             AnyFilter::Quotient(filter) => {
-                filter.insert_hashes(&scratch.keys, &mut scratch.answers)?;
+                filter.insert_mixed_hashes(&scratch.keys, &mut scratch.answers)?;
             }
             AnyFilter::Windowed(filter) => {
                 filter.advance_to((self.memory.clock)());
-                filter.contains_hashes(&scratch.keys, &mut scratch.answers);
+                filter.contains_mixed_hashes(&scratch.keys, &mut scratch.answers);
             }
-            filter => filter.face_mut()?.insert_hashes(&scratch.keys, &mut scratch.answers)?,
+            filter => {
+                filter.face_mut()?.insert_mixed_hashes(&scratch.keys, &mut scratch.answers)?
+            }
         }
         for line in 0..batch.len() {
             let mut new = scratch.answers.get(line);
             if let AnyFilter::Windowed(filter) = &mut self.memory.filter {
                 // Only what is printed is remembered anew: a line that keeps coming is printed
                 // again when the window is over.
-                new = !new && filter.insert_hash(scratch.keys[line]);
+                new = !new && filter.insert_mixed_hash(scratch.keys[line]);
             }
             if self.memory.ledger.is_some() {
                 new = self.enter(scratch.prints[line], new)?;

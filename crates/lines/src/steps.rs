@@ -50,7 +50,7 @@ impl Keys<'_> {
     fn take(&mut self, keys: &[u64], answers: &mut Answers) -> Result<()> {
         match self {
             Self::Filter(filter) => {
-                filter.insert_hashes(keys, answers);
+                filter.insert_mixed_hashes(keys, answers);
                 Ok(())
             }
             Self::Log(log) => keys.iter().try_for_each(|key| log.push(0, &key.to_le_bytes())),
@@ -95,10 +95,10 @@ pub(crate) fn ask_any(filters: &[&dyn Membership], hashes: &[u64], found: &mut A
     let Some((first, rest)) = filters.split_first() else {
         return found.answer(hashes.len(), |_| false);
     };
-    first.contains_hashes(hashes, found);
+    first.contains_mixed_hashes(hashes, found);
     for filter in rest {
         let mut more = Answers::new();
-        filter.contains_hashes(hashes, &mut more);
+        filter.contains_mixed_hashes(hashes, &mut more);
         let before = std::mem::take(found);
         found.answer(hashes.len(), |at| before.get(at) || more.get(at));
     }
@@ -126,7 +126,7 @@ impl Steps<'_> {
             scratch.take_keys(batch, self.hashes.spec());
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-            filter.insert_hashes(&scratch.keys, &mut scratch.answers);
+            filter.insert_mixed_hashes(&scratch.keys, &mut scratch.answers);
             if let Some(known) = &mut known {
                 let mut kept = 0;
                 for at in 0..scratch.keys.len() {

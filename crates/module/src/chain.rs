@@ -135,22 +135,22 @@ impl Chain {
     /// Asks for the memory of the newest layers that will be looked at for a key.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        self.layers.iter().rev().take(FETCHED).for_each(|layer| layer.prefetch_hash(hash));
+        self.layers.iter().rev().take(FETCHED).for_each(|layer| layer.prefetch_mixed_hash(hash));
     }
 
     /// Whether a key may be there.
     #[inline]
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.layers.iter().rev().any(|layer| layer.contains_hash(hash))
+        self.layers.iter().rev().any(|layer| layer.contains_mixed_hash(hash))
     }
 
     /// Whether keys may be there.
     pub(crate) fn contains_all(&self, hashes: &[u64], found: &mut Answers) {
         let [older @ .., newest] = &self.layers[..] else { return };
-        newest.contains_hashes(hashes, found);
+        newest.contains_mixed_hashes(hashes, found);
         let (mut before, mut here) = (Answers::new(), Answers::new());
         for layer in older {
-            layer.contains_hashes(hashes, &mut here);
+            layer.contains_mixed_hashes(hashes, &mut here);
             std::mem::swap(found, &mut before);
             found.answer(hashes.len(), |at| before.get(at) || here.get(at));
         }
@@ -158,7 +158,7 @@ impl Chain {
 
     /// How often a key may be there.
     pub(crate) fn count(&self, hash: u64) -> u64 {
-        self.layers.iter().map(|layer| layer.count_hash(hash)).sum()
+        self.layers.iter().map(|layer| layer.count_mixed_hash(hash)).sum()
     }
 
     /// What it was made with.
@@ -205,7 +205,7 @@ impl Chain {
     #[inline]
     pub(crate) fn add(&mut self, hash: u64, layers: u64, limit: u64) -> Result<(), Refusal> {
         for layer in self.layers.iter_mut().rev().filter(|layer| has_room(layer)) {
-            match layer.add_hash(hash) {
+            match layer.add_mixed_hash(hash) {
                 Ok(_) => return Ok(()),
                 // The slots behind a key that has many copies can be taken before all are.
                 Err(error) if error.is_full() => {}
@@ -226,14 +226,14 @@ impl Chain {
         let spec = self.hash_spec().ok_or(Refusal::Full)?;
         self.push(self.first_slots(), spec, limit)?;
         let newest = self.layers.last_mut().ok_or(Refusal::Full)?;
-        newest.add_hash(hash)?;
+        newest.add_mixed_hash(hash)?;
         Ok(())
     }
 
     /// Takes a key out once; whether it was there.
     #[inline]
     pub(crate) fn remove(&mut self, hash: u64) -> bool {
-        let removed = self.layers.iter_mut().rev().any(|layer| layer.remove_hash(hash));
+        let removed = self.layers.iter_mut().rev().any(|layer| layer.remove_mixed_hash(hash));
         self.deletes = self.deletes.saturating_add(removed.into());
         if self.layers.len() > 1 && self.layers.last().is_some_and(QuotientFilter::is_empty) {
             self.drop_empty();
@@ -292,7 +292,9 @@ fn empty(layer: &mut QuotientFilter, older: &mut [QuotientFilter]) -> bool {
             // The lowest hash that has it: it has the same in every layer as the key's own.
             let hash = (u128::from(fingerprint) << 64).div_ceil(fingerprints.into()) as u64;
             let place = older.iter_mut().find(|layer| has_room(layer));
-            if place.is_none_or(|place| place.add_hash(hash).is_err()) || !layer.remove_hash(hash) {
+            if place.is_none_or(|place| place.add_mixed_hash(hash).is_err())
+                || !layer.remove_mixed_hash(hash)
+            {
                 return false;
             }
         }

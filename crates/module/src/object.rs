@@ -86,8 +86,8 @@ impl Asked<'_, '_> {
     #[inline]
     pub(crate) fn found(self, clock: &impl Clock) -> bool {
         match self {
-            Self::Scalable(filter, hash) => filter.contains_hash(hash),
-            Self::Bloom(filter, hash) => filter.contains_hash(hash),
+            Self::Scalable(filter, hash) => filter.contains_mixed_hash(hash),
+            Self::Bloom(filter, hash) => filter.contains_mixed_hash(hash),
             Self::Other(object, key) => object.contains(key, clock),
         }
     }
@@ -209,12 +209,12 @@ impl Object {
         match &**filter {
             AnyFilter::Scalable(filter) => {
                 let hash = filter.hash_spec().hash(key);
-                filter.prefetch_hash(hash);
+                filter.prefetch_mixed_hash(hash);
                 Asked::Scalable(filter, hash)
             }
             AnyFilter::Bloom(filter) => {
                 let hash = filter.hash_spec().hash(key);
-                filter.prefetch_hash(hash);
+                filter.prefetch_mixed_hash(hash);
                 Asked::Bloom(filter, hash)
             }
             _ => Asked::Other(self, key),
@@ -226,8 +226,12 @@ impl Object {
     pub(crate) fn contains(&self, key: &[u8], clock: &impl Clock) -> bool {
         match self {
             Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => filter.contains_hash(filter.hash_spec().hash(key)),
-                AnyFilter::Bloom(filter) => filter.contains_hash(filter.hash_spec().hash(key)),
+                AnyFilter::Scalable(filter) => {
+                    filter.contains_mixed_hash(filter.hash_spec().hash(key))
+                }
+                AnyFilter::Bloom(filter) => {
+                    filter.contains_mixed_hash(filter.hash_spec().hash(key))
+                }
                 _ => {
                     let mut found = Answers::new();
                     self.contains_all(std::iter::once(key), clock, &mut found);
@@ -235,7 +239,7 @@ impl Object {
                 }
             },
             Self::Window(filter) => {
-                filter.contains_hash_at(clock.now(), filter.hash_spec().hash(key))
+                filter.contains_mixed_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
             Self::Chain(_) | Self::RedisCuckoo(_) | Self::Incoming(_) => false,
@@ -253,11 +257,11 @@ impl Object {
         match self {
             Self::Window(filter) => {
                 let hashes = hashes(filter.hash_spec(), keys);
-                filter.contains_hashes_at(clock.now(), &hashes, found);
+                filter.contains_mixed_hashes_at(clock.now(), &hashes, found);
             }
             Self::Filter(filter) => {
                 let face = filter.face();
-                face.contains_hashes(&hashes(face.hash_spec(), keys), found);
+                face.contains_mixed_hashes(&hashes(face.hash_spec(), keys), found);
             }
             Self::RedisBloom(filter) => {
                 let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
@@ -318,14 +322,14 @@ impl Object {
     pub(crate) fn insert(&mut self, key: &[u8], limit: u64) -> Result<bool, Refusal> {
         match self {
             Self::Window(filter) => {
-                return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
+                return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key)));
             }
             Self::Filter(filter) => match &mut **filter {
                 AnyFilter::Scalable(filter) if filter.layer_capacity_left() > 0 => {
-                    return Ok(filter.insert_hash(filter.hash_spec().hash(key))?);
+                    return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key))?);
                 }
                 AnyFilter::Bloom(filter) if left(filter.planned_keys(), filter.inserted()) > 0 => {
-                    return Ok(filter.insert_hash(filter.hash_spec().hash(key)));
+                    return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key)));
                 }
                 _ => {}
             },
@@ -346,7 +350,7 @@ impl Object {
             Self::Window(filter) => {
                 let hashes = hashes(filter.hash_spec(), keys);
                 let mut inserted = Inserted { taken: hashes.len(), ..Inserted::default() };
-                filter.insert_hashes(&hashes, &mut inserted.new);
+                filter.insert_mixed_hashes(&hashes, &mut inserted.new);
                 inserted
             }
             Self::Filter(filter) => insert_into(filter, keys, limit),
@@ -467,7 +471,7 @@ fn insert_into<'k>(
     let count = hashes.len() / words;
     let outcome = if count as u64 <= room {
         match filter.face_mut() {
-            Ok(face) => face.insert_hashes(&hashes, &mut inserted.new),
+            Ok(face) => face.insert_mixed_hashes(&hashes, &mut inserted.new),
             Err(error) => Err(error),
         }
         .map(|()| inserted.taken = count)
@@ -507,7 +511,7 @@ fn insert_one(
 ) -> Result<bool, Refusal> {
     // Those that delete take a key again that is there.
     if !matches!(filter, AnyFilter::Quotient(_)) {
-        filter.face().contains_hashes(hash, answer);
+        filter.face().contains_mixed_hashes(hash, answer);
         if answer.get(0) {
             return Ok(false);
         }
@@ -533,7 +537,7 @@ fn insert_one(
     if more > 0 && filter.face().memory_usage().saturating_add(more) > limit {
         return Err(Refusal::Limit);
     }
-    filter.face_mut()?.insert_hashes(hash, answer)?;
+    filter.face_mut()?.insert_mixed_hashes(hash, answer)?;
     Ok(answer.get(0))
 }
 

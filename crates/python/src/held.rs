@@ -203,13 +203,13 @@ impl Held {
     pub(crate) fn contains_words(&self, words: &[u64], found: &mut Answers) {
         match &self.place {
             Place::Memory(AnyFilter::Windowed(filter)) if filter.window_ticks().is_some() => {
-                filter.contains_hashes_at(self.clock.now(), words, found);
+                filter.contains_mixed_hashes_at(self.clock.now(), words, found);
             }
             Place::File(AnyFilter::Windowed(filter)) if filter.window_ticks().is_some() => {
-                filter.contains_hashes_at(self.clock.now(), words, found);
+                filter.contains_mixed_hashes_at(self.clock.now(), words, found);
             }
-            Place::Memory(filter) => filter.face().contains_hashes(words, found),
-            Place::File(filter) => filter.face().contains_hashes(words, found),
+            Place::Memory(filter) => filter.face().contains_mixed_hashes(words, found),
+            Place::File(filter) => filter.face().contains_mixed_hashes(words, found),
             Place::Foreign(filter) => filter.contains_words(words, found),
             Place::ForeignFile(filter) => filter.contains_words(words, found),
         }
@@ -233,7 +233,7 @@ impl Held {
             Place::Memory(filter) => {
                 advance(filter, self.clock);
                 let face = filter.face_mut().map_err(Raise::raise)?;
-                face.insert_hashes(words, new).map_err(Raise::raise)
+                face.insert_mixed_hashes(words, new).map_err(Raise::raise)
             }
             Place::Foreign(filter) => filter.insert_words(words, new).map_err(Raise::raise),
             Place::File(_) | Place::ForeignFile(_) => Err(read_only()),

@@ -113,8 +113,8 @@ fn compare(shape: Shape) {
                     continue;
                 }
                 match act {
-                    Act::Insert => filter.insert_hashes(&batch.hashes, &mut batch.answers),
-                    Act::Test => filter.contains_hashes(&batch.hashes, &mut batch.answers),
+                    Act::Insert => filter.insert_mixed_hashes(&batch.hashes, &mut batch.answers),
+                    Act::Test => filter.contains_mixed_hashes(&batch.hashes, &mut batch.answers),
                 }
                 kernel.run(
                     act,
@@ -307,10 +307,10 @@ fn run(
             );
         }
         (None, Some(filter), Act::Insert) => {
-            filter.insert_hashes(&batch.hashes, &mut batch.answers)
+            filter.insert_mixed_hashes(&batch.hashes, &mut batch.answers)
         }
         (None, Some(filter), Act::Test) => {
-            filter.contains_hashes(&batch.hashes, &mut batch.answers)
+            filter.contains_mixed_hashes(&batch.hashes, &mut batch.answers)
         }
         (None, None, _) => return f64::NAN,
     }

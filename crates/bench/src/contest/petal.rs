@@ -120,8 +120,8 @@ pub fn build(
     let subject: Box<dyn Subject> = match kind {
         Kind::Hash => Box::new(AtOnce::new(
             tested(filter, Keys::numbers),
-            move |filter, hashes| filter.insert_hashes_parallel(hashes, threads),
-            Filter::contains_hashes,
+            move |filter, hashes| filter.insert_mixed_hashes_parallel(hashes, threads),
+            Filter::contains_mixed_hashes,
         )),
         Kind::Number => Box::new(AtOnce::new(
             tested(filter, Keys::numbers),
@@ -152,17 +152,17 @@ pub fn atomic(keys: u64, rate: f64, form: Form, kernel: Kernel) -> Result<Contes
     let made = Model::Rate(rate).contestant(keys, Kind::Hash, form, kernel)?;
     let filter = AtomicBloomFilter::with_rate(keys, rate).map_err(|problem| problem.to_string())?;
     let tested = Tested::new(filter, Keys::numbers, clear_atomic);
-    let ask = |filter: &AtomicBloomFilter, &hash: &u64| filter.contains_hash(hash);
+    let ask = |filter: &AtomicBloomFilter, &hash: &u64| filter.contains_mixed_hash(hash);
     let subject: Box<dyn Subject> = match form {
         Form::Single => {
-            Box::new(OneByOne::new(tested, |filter, &hash| filter.insert_hash(hash), ask))
+            Box::new(OneByOne::new(tested, |filter, &hash| filter.insert_mixed_hash(hash), ask))
         }
         Form::Batch => Box::new(InBatches::new(
             tested,
             |filter: &mut AtomicBloomFilter, hashes: &[u64], new: &mut Answers| {
-                filter.insert_hashes(hashes, new);
+                filter.insert_mixed_hashes(hashes, new);
             },
-            AtomicBloomFilter::contains_hashes,
+            AtomicBloomFilter::contains_mixed_hashes,
             ask,
         )),
     };
@@ -189,8 +189,8 @@ fn one_by_one<G: petal::Geometry + 'static>(filter: Filter<G>, kind: Kind) -> Bo
     match kind {
         Kind::Hash => Box::new(OneByOne::new(
             tested(filter, Keys::numbers),
-            |filter, &hash| filter.insert_hash(hash),
-            |filter, &hash| filter.contains_hash(hash),
+            |filter, &hash| filter.insert_mixed_hash(hash),
+            |filter, &hash| filter.contains_mixed_hash(hash),
         )),
         Kind::Number => Box::new(OneByOne::new(
             tested(filter, Keys::numbers),
@@ -209,9 +209,9 @@ fn in_batches<G: petal::Geometry + 'static>(filter: Filter<G>, kind: Kind) -> Bo
     match kind {
         Kind::Hash => Box::new(InBatches::new(
             tested(filter, Keys::numbers),
-            Filter::insert_hashes,
-            Filter::contains_hashes,
-            |filter: &Filter<G>, &hash| filter.contains_hash(hash),
+            Filter::insert_mixed_hashes,
+            Filter::contains_mixed_hashes,
+            |filter: &Filter<G>, &hash| filter.contains_mixed_hash(hash),
         )),
         Kind::Number => Box::new(InBatches::new(
             tested(filter, Keys::numbers),

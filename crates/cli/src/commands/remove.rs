@@ -62,5 +62,5 @@ const NOT_DONE: &str = "--missing: its reader is gone, and nothing was removed; 
 
 /// A type that deletes nothing says so of no keys at all: before any line is read.
 fn refuse_if_it_cannot(filter: &mut AnyFilter) -> petal::Result<()> {
-    filter.face_mut()?.remove_hashes(&[], &mut Answers::new())
+    filter.face_mut()?.remove_mixed_hashes(&[], &mut Answers::new())
 }

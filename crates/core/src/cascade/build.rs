@@ -64,7 +64,7 @@ impl CascadeBuilder {
         let (mut ours, mut theirs) = (room(members.len())?, room(others.len())?);
         self.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
         self.hash.hash_all(others.iter().map(Key::bytes), &mut theirs);
-        self.from_hashes(ours, theirs)
+        self.from_mixed_hashes(ours, theirs)
     }
 
     /// [`build`](Self::build) for hashes of this builder's hash, in any order.
@@ -74,7 +74,11 @@ impl CascadeBuilder {
     /// have the same one, with a chance of r · s / 2⁶⁴ for r members and s others; another seed
     /// ends that.
     #[allow(clippy::wrong_self_convention, reason = "the hashes are what it is made from")]
-    pub fn from_hashes(self, mut members: Vec<u64>, mut others: Vec<u64>) -> Result<FilterCascade> {
+    pub fn from_mixed_hashes(
+        self,
+        mut members: Vec<u64>,
+        mut others: Vec<u64>,
+    ) -> Result<FilterCascade> {
         self.hash.check_words(1)?;
         for hashes in [&mut members, &mut others] {
             hashes.sort_unstable();
@@ -125,7 +129,7 @@ impl CascadeBuilder {
             let rate = if number == 0 { first } else { LATER };
             let seed = salt * MOST_LEVELS + number + 1;
             let level = StaticFilter::build_level(&held, rate, seed, self.hash, self.threads)?;
-            level.contains_hashes(&against, &mut found);
+            level.contains_mixed_hashes(&against, &mut found);
             let mut fooled = room(found.count_ones() as usize)?;
             fooled.extend(found.iter().map(|at| against[at]));
             levels.push(level);

@@ -100,14 +100,14 @@ impl<S: Store> FilterCascade<S> {
     /// Whether the key is a member: certain for keys of the universe.
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
     /// [`contains`](Self::contains) for a hash that the caller made with
     /// [`hash_spec`](Self::hash_spec).
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        let stopped = self.levels.iter().position(|level| !level.contains_hash(hash));
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
+        let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));
         stopped.unwrap_or(self.levels.len()) % 2 == 1
     }
 
@@ -125,7 +125,7 @@ impl<S: Store> FilterCascade<S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         self.ask(hashes, found.reset(hashes.len()));
     }
 
@@ -135,7 +135,7 @@ impl<S: Store> FilterCascade<S> {
         // Those on whom no level has said no yet.
         let mut on_the_way: Vec<usize> = Vec::new();
         let mut answers = Answers::new();
-        first.contains_hashes(hashes, &mut answers);
+        first.contains_mixed_hashes(hashes, &mut answers);
         on_the_way.extend(answers.iter());
         let mut left = Vec::new();
         for (stop, level) in (1..).zip(deeper) {
@@ -144,7 +144,7 @@ impl<S: Store> FilterCascade<S> {
             }
             left.clear();
             left.extend(on_the_way.iter().map(|&at| hashes[at]));
-            level.contains_hashes(&left, &mut answers);
+            level.contains_mixed_hashes(&left, &mut answers);
             let mut next = 0;
             on_the_way.retain(|&at| {
                 let goes_on = answers.get(next);

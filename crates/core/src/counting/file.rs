@@ -159,8 +159,8 @@ impl<G: Geometry, S: Store> Membership for CountingFilter<G, S> {
         numbers
     }
 
-    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.contains_hashes(hashes, found);
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_mixed_hashes(hashes, found);
     }
 
     fn size_bytes(&self) -> u64 {
@@ -213,13 +213,13 @@ impl<G: Geometry, S: Store> Membership for CountingFilter<G, S> {
 }
 
 impl<G: Geometry, S: StoreMut> MembershipMut for CountingFilter<G, S> {
-    fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
-        self.insert_hashes(hashes, new);
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        self.insert_mixed_hashes(hashes, new);
         Ok(())
     }
 
-    fn remove_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
-        self.remove_hashes(hashes, removed);
+    fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
+        self.remove_mixed_hashes(hashes, removed);
         Ok(())
     }
 }

@@ -114,12 +114,12 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
         self.bloom.contains(key)
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.bloom.contains_hash(hash)
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.bloom.contains_mixed_hash(hash)
     }
 
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
@@ -130,8 +130,8 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.bloom.contains_hashes(hashes, found);
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.bloom.contains_mixed_hashes(hashes, found);
     }
 
     /// How often the key was inserted and not removed, at most: the least of its counters. 0 is
@@ -141,12 +141,12 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
     /// Cost: one hash; the lines that [`insert`](Self::insert) takes.
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_hash(key.hash_with(&self.hash_spec()))
+        self.count_mixed_hash(key.hash_with(&self.hash_spec()))
     }
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
-    pub fn count_hash(&self, hash: u64) -> u64 {
+    pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.marking.count(self.bits(), self.planes.lines(), self.depth(), hash)
     }
 
@@ -334,12 +334,12 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
     ///
     /// Cost: one hash; `width` lines for each that a [`Filter`] takes.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hash_with(&self.hash_spec()))
+        self.insert_mixed_hash(key.hash_with(&self.hash_spec()))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
-    pub fn insert_hash(&mut self, hash: u64) -> bool {
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.marking.insert(self.bloom.kernel(), self.counters(), hash);
         self.bloom.facts_mut().inserted += u64::from(new);
         new
@@ -357,7 +357,7 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
         let (marking, kernel) = (self.marking, self.bloom.kernel());
         marking.insert_batch(kernel, self.counters(), hashes, new.reset(hashes.len()));
         self.bloom.facts_mut().inserted += new.count_ones();
@@ -371,11 +371,11 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
     ///
     /// Cost: as [`insert`](Self::insert).
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_hash(key.hash_with(&self.hash_spec()))
+        self.remove_mixed_hash(key.hash_with(&self.hash_spec()))
     }
 
     /// [`remove`](Self::remove) for a hash.
-    pub fn remove_hash(&mut self, hash: u64) -> bool {
+    pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let removed = self.marking.remove(self.bloom.kernel(), self.counters(), hash);
         self.note_gone(u64::from(removed == Removed::Gone));
         removed != Removed::Absent
@@ -394,7 +394,7 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
     }
 
     /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_hashes(&mut self, hashes: &[u64], removed: &mut Answers) {
+    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) {
         let (marking, kernel) = (self.marking, self.bloom.kernel());
         let answers = removed.reset(hashes.len());
         let gone = marking.remove_batch(kernel, self.counters(), hashes, answers);

@@ -165,13 +165,13 @@ impl AtomicBloomFilter {
     /// Cost: one hash; one or two cache lines, and if it is new one lock.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(key.hash_with(&self.hash))
+        self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
-    pub fn insert_hash(&self, hash: u64) -> bool {
+    pub fn insert_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| blocks.insert(hash))
     }
 
@@ -188,7 +188,7 @@ impl AtomicBloomFilter {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_hashes(&self, hashes: &[u64], new: &mut Answers) {
+    pub fn insert_mixed_hashes(&self, hashes: &[u64], new: &mut Answers) {
         blocks!(self, |blocks| blocks.insert_batch(hashes, new.reset(hashes.len())));
     }
 }
@@ -203,14 +203,14 @@ impl AtomicBloomFilter {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| blocks.contains(hash))
     }
 
@@ -227,7 +227,7 @@ impl AtomicBloomFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         blocks!(self, |blocks| blocks.contains_batch(hashes, found.reset(hashes.len())));
     }
 

@@ -25,12 +25,15 @@ fn check<G: Geometry>(shape: G, extent: u64, border: u64, line_of: impl Fn(u64) 
     let hashes: Vec<u64> = places.iter().map(|&at| hash_at(at, extent)).collect();
     let (mut single, mut batch) = (empty(), empty());
     let mut answers = Answers::new();
-    batch.insert_hashes(&hashes, &mut answers);
+    batch.insert_mixed_hashes(&hashes, &mut answers);
     assert_eq!(answers.count_ones(), hashes.len() as u64, "{shape:?}");
     for (&at, &hash) in places.iter().zip(&hashes) {
         assert_eq!(scale(hash, extent), at, "{shape:?}");
         // New, though others are at the places that it would have with 32 bits.
-        assert!(!single.contains_hash(hash) && single.insert_hash(hash), "{shape:?} {at}");
+        assert!(
+            !single.contains_mixed_hash(hash) && single.insert_mixed_hash(hash),
+            "{shape:?} {at}"
+        );
         let line = line_of(at) as usize;
         assert!(single.store.lines()[line] != Line::ZERO, "{shape:?} {at}");
         assert!(batch.store.lines()[line] != Line::ZERO, "{shape:?} {at}");
@@ -42,8 +45,8 @@ fn check<G: Geometry>(shape: G, extent: u64, border: u64, line_of: impl Fn(u64) 
     assert!(lines(&single) == lines(&batch), "{shape:?}");
     // As many as were put in and no more, wherever they are looked for.
     let asked: Vec<u64> = hashes.iter().flat_map(|hash| [*hash, hash ^ 1 << 20]).collect();
-    single.contains_hashes(&asked, &mut answers);
-    let found: Vec<bool> = asked.iter().map(|&hash| batch.contains_hash(hash)).collect();
+    single.contains_mixed_hashes(&asked, &mut answers);
+    let found: Vec<bool> = asked.iter().map(|&hash| batch.contains_mixed_hash(hash)).collect();
     assert!(found.iter().step_by(2).all(|found| *found), "{shape:?}");
     assert!((0..asked.len()).all(|at| answers.get(at) == found[at]), "{shape:?}");
     assert_eq!(single.inserted(), hashes.len() as u64);

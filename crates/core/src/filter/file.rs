@@ -129,8 +129,8 @@ impl<G: Geometry, S: Store> Membership for Filter<G, S> {
         self.shape.numbers()
     }
 
-    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.contains_hashes(hashes, found);
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_mixed_hashes(hashes, found);
     }
 
     fn size_bytes(&self) -> u64 {
@@ -183,8 +183,8 @@ impl<G: Geometry, S: Store> Membership for Filter<G, S> {
 }
 
 impl<G: Geometry, S: StoreMut> MembershipMut for Filter<G, S> {
-    fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
-        self.insert_hashes(hashes, new);
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        self.insert_mixed_hashes(hashes, new);
         Ok(())
     }
 }

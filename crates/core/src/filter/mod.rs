@@ -129,22 +129,22 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.shape.contains(self.kernel, self.store.lines(), hash)
     }
 
-    /// Asks for the memory that [`contains_hash`](Self::contains_hash) or
-    /// [`insert_hash`](Filter::insert_hash) will look at: for a caller who has something else to do
+    /// Asks for the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) or
+    /// [`insert_mixed_hash`](Filter::insert_mixed_hash) will look at: for a caller who has something else to do
     /// meanwhile. It changes nothing; a classic filter, whose lines are many, does not ask.
     #[inline]
-    pub fn prefetch_hash(&self, hash: u64) {
+    pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.shape.prefetch(self.store.lines(), hash);
     }
 
@@ -163,7 +163,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         self.shape.contains_batch(
             self.kernel,
             self.store.lines(),
@@ -361,13 +361,13 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
     /// Cost: one hash; one or two cache lines (classic: k).
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hash_with(&self.hash))
+        self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
-    pub fn insert_hash(&mut self, hash: u64) -> bool {
+    pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.shape.insert(self.kernel, self.store.lines_mut(), hash);
         self.facts.inserted += u64::from(new);
         new
@@ -390,7 +390,7 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
         self.shape.insert_batch(
             self.kernel,
             self.store.lines_mut(),

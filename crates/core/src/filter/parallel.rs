@@ -86,21 +86,26 @@ impl<S: StoreMut> BloomFilter<S> {
     }
 
     /// [`insert_parallel`](Self::insert_parallel) for hashes that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`hash_spec`](Self::hash_spec), or with another hash of 64 bits whose every
+    /// bit is random. Plain integers are no such hashes: insert them as keys.
     ///
     /// # Errors
     /// As there.
     ///
     /// # Panics
     /// As there.
-    pub fn insert_hashes_parallel(&mut self, hashes: &[u64], threads: NonZeroUsize) -> Result<()> {
+    pub fn insert_mixed_hashes_parallel(
+        &mut self,
+        hashes: &[u64],
+        threads: NonZeroUsize,
+    ) -> Result<()> {
         if let Some(plan) = Plan::new(self.shape, hashes.len(), true, threads) {
             return self.insert_sorted(plan, hashes, |given: &[u64], hashes: &mut Vec<u64>| {
                 hashes.extend_from_slice(given);
             });
         }
         let mut new = Answers::new();
-        hashes.chunks(FEW).for_each(|hashes| self.insert_hashes(hashes, &mut new));
+        hashes.chunks(FEW).for_each(|hashes| self.insert_mixed_hashes(hashes, &mut new));
         Ok(())
     }
 
@@ -288,7 +293,7 @@ mod tests {
                 let empty =
                     || Filter::empty(shape, Default::default(), Default::default()).unwrap();
                 let mut one = empty();
-                one.insert_hashes(&hashes, &mut Answers::new());
+                one.insert_mixed_hashes(&hashes, &mut Answers::new());
                 for (threads, part, shift) in [
                     (1, len, 0),
                     (2, len.div_ceil(2), 0),

@@ -56,13 +56,13 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
 
     /// Inserts a value; whether it was new.
     pub fn insert(&mut self, value: &T) -> bool {
-        self.filter.insert_hash(self.hash(value))
+        self.filter.insert_mixed_hash(self.hash(value))
     }
 
     /// Whether the value may have been inserted. `false` is certain.
     #[must_use]
     pub fn contains(&self, value: &T) -> bool {
-        self.filter.contains_hash(self.hash(value))
+        self.filter.contains_mixed_hash(self.hash(value))
     }
 
     /// An estimate of the distinct values inserted.

@@ -18,16 +18,16 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// If no slot is left, or it is to grow and memory for that is refused. Nothing is lost.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.insert_hash(key.hash_with(&self.hash))
+        self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     ///
     /// # Errors
     /// As there.
     #[inline]
-    pub fn insert_hash(&mut self, hash: u64) -> Result<bool> {
+    pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         Ok(self.put(hash, false)? == Inserted::New)
     }
 
@@ -42,7 +42,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// be refused though there are free slots before it.
     #[inline]
     pub fn add<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.add_hash(key.hash_with(&self.hash))
+        self.add_mixed_hash(key.hash_with(&self.hash))
     }
 
     /// [`add`](Self::add) for a hash.
@@ -50,13 +50,13 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// # Errors
     /// As there.
     #[inline]
-    pub fn add_hash(&mut self, hash: u64) -> Result<bool> {
+    pub fn add_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         Ok(self.put(hash, true)? == Inserted::New)
     }
 
     fn put(&mut self, hash: u64, again: bool) -> Result<Inserted> {
         if self.room() == 0 {
-            if !again && self.contains_hash(hash) {
+            if !again && self.contains_mixed_hash(hash) {
                 return Ok(Inserted::There);
             }
             self.grow()?;
@@ -95,7 +95,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     ///
     /// # Errors
     /// As there.
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
         self.put_all(hashes, false, new.reset(hashes.len()))
     }
 
@@ -113,7 +113,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     ///
     /// # Errors
     /// As there.
-    pub fn add_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+    pub fn add_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
         self.put_all(hashes, true, new.reset(hashes.len()))
     }
 
@@ -156,12 +156,12 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// Cost: as [`insert`](Self::insert).
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_hash(key.hash_with(&self.hash))
+        self.remove_mixed_hash(key.hash_with(&self.hash))
     }
 
     /// [`remove`](Self::remove) for a hash.
     #[inline]
-    pub fn remove_hash(&mut self, hash: u64) -> bool {
+    pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let copies = self.table.remove(self.store.lines_mut(), hash);
         self.facts.inserted -= u64::from(copies > 0);
         self.distinct -= u64::from(copies == 1);
@@ -180,14 +180,14 @@ impl<S: StoreMut> QuotientFilter<S> {
     }
 
     /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_hashes(&mut self, hashes: &[u64], removed: &mut Answers) {
+    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) {
         self.take_all(hashes, removed.reset(hashes.len()));
     }
 
     fn take_all(&mut self, hashes: &[u64], removed: &mut [u64]) {
         for (at, hash) in hashes.iter().enumerate() {
             self.table.ask_ahead(self.store.lines(), hashes, at);
-            removed[at / 64] |= u64::from(self.remove_hash(*hash)) << (at % 64);
+            removed[at / 64] |= u64::from(self.remove_mixed_hash(*hash)) << (at % 64);
         }
     }
 

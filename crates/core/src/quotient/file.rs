@@ -193,8 +193,8 @@ impl<S: Store> Membership for QuotientFilter<S> {
         ]
     }
 
-    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.contains_hashes(hashes, found);
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_mixed_hashes(hashes, found);
     }
 
     fn size_bytes(&self) -> u64 {
@@ -244,12 +244,12 @@ impl<S: Store> Membership for QuotientFilter<S> {
 
 impl<S: StoreMut> MembershipMut for QuotientFilter<S> {
     /// Each takes a slot of its own, so that it can be removed without harm to others.
-    fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
-        self.add_hashes(hashes, new)
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        self.add_mixed_hashes(hashes, new)
     }
 
-    fn remove_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
-        self.remove_hashes(hashes, removed);
+    fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
+        self.remove_mixed_hashes(hashes, removed);
         Ok(())
     }
 }

@@ -146,21 +146,21 @@ impl<S: Store> QuotientFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.table.contains(self.store.lines(), hash)
     }
 
-    /// Asks for the memory that [`contains_hash`](Self::contains_hash) will look at: for a caller
+    /// Asks for the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will look at: for a caller
     /// who has something else to do meanwhile.
     #[inline]
-    pub fn prefetch_hash(&self, hash: u64) {
+    pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
     }
 
@@ -178,7 +178,7 @@ impl<S: Store> QuotientFilter<S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         self.table.contains_batch(self.store.lines(), hashes, found.reset(hashes.len()));
     }
 
@@ -188,12 +188,12 @@ impl<S: Store> QuotientFilter<S> {
     /// Cost: as [`contains`](Self::contains), and that of looking at each copy.
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_hash(key.hash_with(&self.hash))
+        self.count_mixed_hash(key.hash_with(&self.hash))
     }
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
-    pub fn count_hash(&self, hash: u64) -> u64 {
+    pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.table.count(self.store.lines(), hash)
     }
 

@@ -98,19 +98,20 @@ impl StaticBuilder {
     }
 
     /// Makes the filter of hashes that the caller made with [`hash`](Self::hash), or with another
-    /// good 64-bit hash used throughout.
+    /// hash of 64 bits whose every bit is random. Plain integers are no such hashes: build of them as
+    /// keys.
     ///
     /// Cost: as [`build`](Self::build); of the memory beside the filter, half are the hashes
     /// themselves.
     ///
     /// # Errors
     /// As there.
-    pub fn from_hashes(self, mut hashes: Vec<u64>) -> Result<StaticFilter> {
+    pub fn from_mixed_hashes(self, mut hashes: Vec<u64>) -> Result<StaticFilter> {
         self.check(hashes.len())?;
         self.made_of(&mut hashes)
     }
 
-    /// [`from_hashes`](Self::from_hashes) for hashes that stay.
+    /// [`from_mixed_hashes`](Self::from_mixed_hashes) for hashes that stay.
     pub(super) fn of_hashes(self, hashes: &[u64]) -> Result<StaticFilter> {
         self.check(hashes.len())?;
         let mut copy = words(hashes.len())?;

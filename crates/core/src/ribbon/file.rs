@@ -191,8 +191,8 @@ impl<S: Store> Membership for StaticFilter<S> {
         ]
     }
 
-    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.contains_hashes(hashes, found);
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_mixed_hashes(hashes, found);
     }
 
     fn size_bytes(&self) -> u64 {

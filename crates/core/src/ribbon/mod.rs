@@ -74,12 +74,13 @@ impl StaticFilter {
     }
 
     /// [`build`](Self::build) for hashes that the caller made with the default [`HashSpec`], or with
-    /// another good 64-bit hash used throughout.
+    /// another hash of 64 bits whose every bit is random. Plain integers are no such hashes: build of
+    /// them as keys.
     ///
     /// # Errors
     /// As there.
-    pub fn from_hashes(hashes: Vec<u64>, rate: f64) -> Result<Self> {
-        Self::builder().rate(rate).from_hashes(hashes)
+    pub fn from_mixed_hashes(hashes: Vec<u64>, rate: f64) -> Result<Self> {
+        Self::builder().rate(rate).from_mixed_hashes(hashes)
     }
 
     /// Chooses rate, hash, seed and threads one by one.
@@ -129,14 +130,14 @@ impl<S: Store> StaticFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
     /// [`contains`](Self::contains) for a hash that the caller made with
     /// [`hash_spec`](Self::hash_spec), or with the hash that the filter was made with.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.kernel.ribbon_contains(self.ribbon(), hash)
     }
 
@@ -154,7 +155,7 @@ impl<S: Store> StaticFilter<S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         self.kernel.ribbon_batch(self.ribbon(), hashes, found.reset(hashes.len()));
     }
 

@@ -67,7 +67,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     pub(super) fn look_for(&self, hashes: &[u64], found: &mut [u64], asked: &mut Asked) {
         asked.begin(hashes);
         for layer in self.newest_first() {
-            layer.contains_hashes(&asked.hashes, &mut asked.answers);
+            layer.contains_mixed_hashes(&asked.hashes, &mut asked.answers);
             asked.answers.iter().for_each(|at| set(found, asked.places[at]));
             // A few that were found may as well be asked for again.
             if asked.answers.count_ones() * WORTH_DROPPING >= asked.hashes.len() as u64 {
@@ -96,7 +96,7 @@ impl ScalableBloomFilter {
         while !asked.hashes.is_empty() {
             let room = usize::try_from(self.layer_capacity_left()).unwrap_or(usize::MAX);
             if room == 0 {
-                self.newest.contains_hashes(&asked.hashes, &mut asked.answers);
+                self.newest.contains_mixed_hashes(&asked.hashes, &mut asked.answers);
                 asked.drop_found(|answers, at, _| answers.get(at));
                 if !asked.hashes.is_empty() {
                     self.grow()?;
@@ -104,7 +104,7 @@ impl ScalableBloomFilter {
                 continue;
             }
             let some = room.min(asked.hashes.len());
-            self.newest.insert_hashes(&asked.hashes[..some], &mut asked.answers);
+            self.newest.insert_mixed_hashes(&asked.hashes[..some], &mut asked.answers);
             asked.answers.iter().for_each(|at| set(new, asked.places[at]));
             asked.hashes.drain(..some);
             asked.places.drain(..some);

@@ -202,8 +202,8 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         numbers
     }
 
-    fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.contains_hashes(hashes, found);
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+        self.contains_mixed_hashes(hashes, found);
     }
 
     fn size_bytes(&self) -> u64 {
@@ -263,7 +263,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
 }
 
 impl MembershipMut for ScalableBloomFilter {
-    fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
-        self.insert_hashes(hashes, new)
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+        self.insert_mixed_hashes(hashes, new)
     }
 }

@@ -105,24 +105,24 @@ impl<S: Store> ScalableBloomFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.newest_first().any(|layer| layer.contains_hash(hash))
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.newest_first().any(|layer| layer.contains_mixed_hash(hash))
     }
 
-    /// Asks for the memory of the newest two layers that [`contains_hash`](Self::contains_hash) will
+    /// Asks for the memory of the newest two layers that [`contains_mixed_hash`](Self::contains_mixed_hash) will
     /// look at, where most keys are found: for a caller who has something else to do meanwhile.
     #[inline]
-    pub fn prefetch_hash(&self, hash: u64) {
-        self.newest.prefetch_hash(hash);
+    pub fn prefetch_mixed_hash(&self, hash: u64) {
+        self.newest.prefetch_mixed_hash(hash);
         if let Some(layer) = self.closed.last() {
-            layer.prefetch_hash(hash);
+            layer.prefetch_mixed_hash(hash);
         }
     }
 
@@ -135,7 +135,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         let mut asked = Asked::default();
         let words = found.reset(hashes.len());
         for (hashes, found) in answer::runs(hashes, words) {
@@ -331,23 +331,23 @@ impl ScalableBloomFilter {
     /// 64-bit hashes, or there are 64 layers already. The filter is as it was, and still answers.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.insert_hash(key.hash_with(&self.hash))
+        self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
-    pub fn insert_hash(&mut self, hash: u64) -> Result<bool> {
-        if self.contains_hash(hash) {
+    pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        if self.contains_mixed_hash(hash) {
             return Ok(false);
         }
         if self.layer_capacity_left() == 0 {
             self.grow()?;
         }
-        Ok(self.newest.insert_hash(hash))
+        Ok(self.newest.insert_mixed_hash(hash))
     }
 
     /// [`insert`](Self::insert) for many keys, as if one by one; `new` gets an answer for each.
@@ -372,7 +372,7 @@ impl ScalableBloomFilter {
     ///
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()> {
         let mut asked = Asked::default();
         let words = new.reset(hashes.len());
         answer::runs(hashes, words)

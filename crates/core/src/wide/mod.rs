@@ -96,16 +96,16 @@ impl<S: Store> WideBloomFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
+        self.contains_mixed_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 128-bit hash used throughout: low word
-    /// and high.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 128 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// The low word comes first.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, [low, high]: [u64; 2]) -> bool {
-        self.low.contains_hash(low) && self.high.contains_hash(high)
+    pub fn contains_mixed_hash(&self, [low, high]: [u64; 2]) -> bool {
+        self.low.contains_mixed_hash(low) && self.high.contains_mixed_hash(high)
     }
 
     /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
@@ -118,7 +118,7 @@ impl<S: Store> WideBloomFilter<S> {
 
     /// [`contains_batch`](Self::contains_batch) for hashes: two words for each key, the low one
     /// first.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         let mut room = Room::default();
         let answers = found.reset(hashes.len() / 2).chunks_mut(CHUNK / 64);
         for (hashes, found) in hashes.chunks(2 * CHUNK).zip(answers) {
@@ -130,12 +130,12 @@ impl<S: Store> WideBloomFilter<S> {
     fn look(&self, hashes: &[u64], found: &mut [u64], room: &mut Room) {
         let (hashes, _) = hashes.as_chunks::<2>();
         room.take(hashes.iter().map(|[low, _]| *low));
-        self.low.contains_hashes(&room.words, &mut room.answers);
+        self.low.contains_mixed_hashes(&room.words, &mut room.answers);
         room.passed.clear();
         room.passed.extend(room.answers.iter());
         room.words.clear();
         room.words.extend(room.passed.iter().map(|&at| hashes[at][1]));
-        self.high.contains_hashes(&room.words, &mut room.answers);
+        self.high.contains_mixed_hashes(&room.words, &mut room.answers);
         for at in room.answers.iter().map(|at| room.passed[at]) {
             found[at / 64] |= 1 << (at % 64);
         }
@@ -286,16 +286,16 @@ impl<S: StoreMut> WideBloomFilter<S> {
     /// Cost: one hash; two or four cache lines.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
+        self.insert_mixed_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 128-bit hash used throughout: low word
-    /// and high.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 128 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// The low word comes first.
     #[inline]
-    pub fn insert_hash(&mut self, [low, high]: [u64; 2]) -> bool {
+    pub fn insert_mixed_hash(&mut self, [low, high]: [u64; 2]) -> bool {
         // Both, whatever the first says.
-        let new = self.low.insert_hash(low) | self.high.insert_hash(high);
+        let new = self.low.insert_mixed_hash(low) | self.high.insert_mixed_hash(high);
         self.facts.inserted += u64::from(new);
         new
     }
@@ -311,7 +311,7 @@ impl<S: StoreMut> WideBloomFilter<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes: two words for each key, the low one first.
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
         let mut room = Room::default();
         let answers = new.reset(hashes.len() / 2).chunks_mut(CHUNK / 64);
         for (hashes, new) in hashes.chunks(2 * CHUNK).zip(answers) {
@@ -326,7 +326,7 @@ impl<S: StoreMut> WideBloomFilter<S> {
         let (hashes, _) = hashes.as_chunks::<2>();
         for (half, filter) in [&mut self.low, &mut self.high].into_iter().enumerate() {
             room.take(hashes.iter().map(|words| words[half]));
-            filter.insert_hashes(&room.words, &mut room.answers);
+            filter.insert_mixed_hashes(&room.words, &mut room.answers);
             for (new, more) in new.iter_mut().zip(room.answers.as_words()) {
                 *new |= more;
             }

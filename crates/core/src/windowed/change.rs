@@ -15,13 +15,13 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     /// clearing of a generation, as in [`advance_to`](Self::advance_to).
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_hash(key.hash_with(&self.frame.hash))
+        self.insert_mixed_hash(key.hash_with(&self.frame.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
-    pub fn insert_hash(&mut self, hash: u64) -> bool {
+    pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         if self.room() == 0 {
             return self.insert_in_next(hash);
         }
@@ -43,7 +43,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
             return false;
         }
         // What was only in the generation that is now forgotten was not new.
-        let new = !self.contains_hash(hash);
+        let new = !self.contains_mixed_hash(hash);
         self.clock += 1;
         self.forget(self.newest());
         self.insert_in_newest(hash);
@@ -59,7 +59,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
         let words = new.reset(hashes.len());
         for (hashes, new) in hashes.chunks(HASHED).zip(words.chunks_mut(HASHED / 64)) {
             self.insert_run(hashes, new);
@@ -78,7 +78,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         }
         // Somewhere in this run a generation may become full.
         for (at, &hash) in hashes.iter().enumerate() {
-            new[at / 64] |= u64::from(self.insert_hash(hash)) << (at % 64);
+            new[at / 64] |= u64::from(self.insert_mixed_hash(hash)) << (at % 64);
         }
     }
 

@@ -158,14 +158,14 @@ impl<S: Store> WindowedBloomFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(key.hash_with(&self.frame.hash))
+        self.contains_mixed_hash(key.hash_with(&self.frame.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec), or with another good 64-bit hash used throughout.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
+    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         ring!(self, self.store.lines(), |ring| ring.contains(self.frame.kernel, hash))
     }
 
@@ -191,7 +191,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
         let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
         ring!(self, lines, |ring| self.frame.kernel.contains_batch_in_ring(ring, hashes, found));
     }
@@ -204,12 +204,12 @@ impl<S: Store> WindowedBloomFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains_at<K: Key + ?Sized>(&self, now: u64, key: &K) -> bool {
-        self.contains_hash_at(now, key.hash_with(&self.frame.hash))
+        self.contains_mixed_hash_at(now, key.hash_with(&self.frame.hash))
     }
 
     /// [`contains_at`](Self::contains_at) for a hash.
     #[must_use]
-    pub fn contains_hash_at(&self, now: u64, hash: u64) -> bool {
+    pub fn contains_mixed_hash_at(&self, now: u64, hash: u64) -> bool {
         let (live, kernel) = (self.live(now), self.frame.kernel);
         ring!(self, self.store.lines(), |ring| ring.live_contain(kernel, live, hash))
     }
@@ -217,11 +217,11 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// [`contains_at`](Self::contains_at) for many hashes.
     ///
     /// Cost: as one by one, but cache misses overlap. Until the first generation is too old, as
-    /// [`contains_hashes`](Self::contains_hashes).
-    pub fn contains_hashes_at(&self, now: u64, hashes: &[u64], found: &mut Answers) {
+    /// [`contains_mixed_hashes`](Self::contains_mixed_hashes).
+    pub fn contains_mixed_hashes_at(&self, now: u64, hashes: &[u64], found: &mut Answers) {
         let live = self.live(now);
         if live.count_ones() == self.generations() {
-            return self.contains_hashes(hashes, found);
+            return self.contains_mixed_hashes(hashes, found);
         }
         let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
         let kernel = self.frame.kernel;

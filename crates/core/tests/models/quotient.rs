@@ -177,19 +177,19 @@ fn one(
     let hash = model.hash(fingerprint);
     assert_eq!(filter.fingerprint_of(hash), fingerprint);
     let copies = model.count(fingerprint);
-    assert_eq!(filter.contains_hash(hash), copies > 0);
-    assert_eq!(filter.count_hash(hash), copies);
+    assert_eq!(filter.contains_mixed_hash(hash), copies > 0);
+    assert_eq!(filter.count_mixed_hash(hash), copies);
     match step % 32 {
         0..=5 => {
-            let result = if by_key { filter.insert(&key) } else { filter.insert_hash(hash) };
+            let result = if by_key { filter.insert(&key) } else { filter.insert_mixed_hash(hash) };
             put(filter, model, fingerprint, result, false);
         }
         6..=15 => {
-            let result = if by_key { filter.add(&key) } else { filter.add_hash(hash) };
+            let result = if by_key { filter.add(&key) } else { filter.add_mixed_hash(hash) };
             put(filter, model, fingerprint, result, true);
         }
         _ => {
-            let removed = if by_key { filter.remove(&key) } else { filter.remove_hash(hash) };
+            let removed = if by_key { filter.remove(&key) } else { filter.remove_mixed_hash(hash) };
             assert_eq!(removed, copies > 0);
             take(model, fingerprint);
         }
@@ -245,9 +245,9 @@ fn many(
             // Its face puts in a copy each.
             let again = step % 32 == 23;
             let result = if again {
-                MembershipMut::insert_hashes(filter, &hashes, &mut answers)
+                MembershipMut::insert_mixed_hashes(filter, &hashes, &mut answers)
             } else {
-                filter.insert_hashes(&hashes, &mut answers)
+                filter.insert_mixed_hashes(&hashes, &mut answers)
             };
             model.follow(filter);
             let mut refused = false;
@@ -269,14 +269,14 @@ fn many(
             assert!(result.err().is_none_or(|error| error.is_full()));
         }
         24 => {
-            MembershipMut::remove_hashes(filter, &hashes, &mut answers).expect("it deletes");
+            MembershipMut::remove_mixed_hashes(filter, &hashes, &mut answers).expect("it deletes");
             for (at, fingerprint) in fingerprints.into_iter().enumerate() {
                 assert_eq!(answers.get(at), model.count(fingerprint) > 0);
                 take(model, fingerprint);
             }
         }
         _ => {
-            filter.contains_hashes(&hashes, &mut answers);
+            filter.contains_mixed_hashes(&hashes, &mut answers);
             for (at, fingerprint) in fingerprints.into_iter().enumerate() {
                 assert_eq!(answers.get(at), model.count(fingerprint) > 0);
             }
@@ -289,7 +289,7 @@ fn many(
 fn put_other(script: &mut Script<'_>, other: &mut QuotientFilter, model: &mut Model) -> Option<()> {
     for _ in 0..script.byte()? % 40 {
         let fingerprint = pick(script, model)?;
-        let result = other.add_hash(model.hash(fingerprint));
+        let result = other.add_mixed_hash(model.hash(fingerprint));
         put(other, model, fingerprint, result, true);
     }
     Some(())
@@ -339,7 +339,7 @@ fn check(filter: &QuotientFilter, model: &Model) {
     assert_eq!((filter.len(), filter.distinct()), (model.list.len() as u64, model.distinct()));
     assert_eq!(filter.estimated_rate() == 0.0, model.list.is_empty());
     for fingerprint in &model.list {
-        assert!(filter.contains_hash(model.hash(*fingerprint)), "lost {fingerprint:#x}");
+        assert!(filter.contains_mixed_hash(model.hash(*fingerprint)), "lost {fingerprint:#x}");
     }
     let mut anew = QuotientFilter::builder()
         .slots(model.slots)
@@ -348,7 +348,7 @@ fn check(filter: &QuotientFilter, model: &Model) {
         .build()
         .expect("small");
     for fingerprint in model.list.iter().rev() {
-        anew.add_hash(model.hash(*fingerprint)).expect("as many fit into the other");
+        anew.add_mixed_hash(model.hash(*fingerprint)).expect("as many fit into the other");
     }
     assert!(anew == *filter, "not what inserting makes");
 

@@ -75,9 +75,9 @@ impl Model {
         assert!(lent == *filter);
         let mut found = Answers::new();
         let members: Vec<u64> = self.members.iter().copied().collect();
-        lent.contains_hashes(&members, &mut found);
+        lent.contains_mixed_hashes(&members, &mut found);
         assert_eq!(found.count_ones(), members.len() as u64, "a key was lost");
-        assert!(members.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(members.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn drive(bytes: &[u8]) {
             }
             1 | 2 => {
                 let hashes = source.hashes();
-                filter.insert_hashes(&hashes, &mut answers).expect("small");
+                filter.insert_mixed_hashes(&hashes, &mut answers).expect("small");
                 model.learn_shapes(&file_of(&filter));
                 assert_eq!(answers.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
@@ -130,10 +130,10 @@ pub(crate) fn drive(bytes: &[u8]) {
             4 => {
                 let hashes = source.hashes();
                 model.learn_shapes(&file_of(&filter));
-                filter.contains_hashes(&hashes, &mut answers);
+                filter.contains_mixed_hashes(&hashes, &mut answers);
                 for (at, &hash) in hashes.iter().enumerate() {
                     assert_eq!(answers.get(at), model.contains(hash), "hash {at}");
-                    assert_eq!(filter.contains_hash(hash), model.contains(hash));
+                    assert_eq!(filter.contains_mixed_hash(hash), model.contains(hash));
                 }
                 let texts: Vec<[u8; 8]> = hashes.iter().map(|word| word.to_le_bytes()).collect();
                 filter.contains_batch(&texts, &mut answers);

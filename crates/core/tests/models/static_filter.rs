@@ -215,11 +215,12 @@ pub(crate) fn drive(bytes: &[u8]) {
         }
     }
     let set: BTreeSet<u64> = hashes.iter().copied().collect();
-    let filter = builder.from_hashes(hashes).expect("a set of any kind");
+    let filter = builder.from_mixed_hashes(hashes).expect("a set of any kind");
     assert_eq!((filter.len(), filter.is_empty()), (set.len() as u64, set.is_empty()));
 
     // The set alone decides, not how it came.
-    let sorted = builder.threads(NonZeroUsize::MIN).from_hashes(set.iter().copied().collect());
+    let sorted =
+        builder.threads(NonZeroUsize::MIN).from_mixed_hashes(set.iter().copied().collect());
     let sorted = sorted.expect("the same set");
     assert!(sorted == filter);
 
@@ -238,15 +239,15 @@ pub(crate) fn drive(bytes: &[u8]) {
     let mut asked: Vec<u64> = set.iter().copied().collect();
     asked.extend(near.chain(others).chain([0, u64::MAX]));
     let (mut found, mut found_lent) = (Answers::new(), Answers::new());
-    filter.contains_hashes(&asked, &mut found);
-    lent.contains_hashes(&asked, &mut found_lent);
+    filter.contains_mixed_hashes(&asked, &mut found);
+    lent.contains_mixed_hashes(&asked, &mut found_lent);
     assert_eq!(found, found_lent);
     for (at, &hash) in asked.iter().enumerate() {
         let answer = naive.contains(hash);
         assert!(answer || !set.contains(&hash), "lost {hash:#x}");
         assert_eq!(found.get(at), answer, "{hash:#x} in a batch");
-        assert_eq!(filter.contains_hash(hash), answer, "{hash:#x}");
-        assert_eq!(read.contains_hash(hash), answer, "{hash:#x} after a file");
+        assert_eq!(filter.contains_mixed_hash(hash), answer, "{hash:#x}");
+        assert_eq!(read.contains_mixed_hash(hash), answer, "{hash:#x} after a file");
     }
 }
 

@@ -125,7 +125,7 @@ impl Run {
             }
             4 | 5 => {
                 let hashes = source.hashes();
-                self.filter.insert_hashes(hashes.as_flattened(), &mut answers);
+                self.filter.insert_mixed_hashes(hashes.as_flattened(), &mut answers);
                 assert_eq!(answers.len(), hashes.len());
                 for (at, hash) in hashes.into_iter().enumerate() {
                     self.expect_insert(hash, answers.get(at));
@@ -135,7 +135,7 @@ impl Run {
                 let hashes = source.hashes();
                 // A word that is no whole hash is ignored.
                 let words = [hashes.as_flattened(), &[1]].concat();
-                self.filter.contains_hashes(&words, &mut answers);
+                self.filter.contains_mixed_hashes(&words, &mut answers);
                 assert_eq!(answers.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
                     assert_eq!(answers.get(at), self.pair.contains(hash), "{hash:x?}");
@@ -156,8 +156,8 @@ impl Run {
             }
             _ => {
                 let hash = source.hash();
-                assert_eq!(self.filter.contains_hash(hash), self.pair.contains(hash));
-                let new = self.filter.insert_hash(hash);
+                assert_eq!(self.filter.contains_mixed_hash(hash), self.pair.contains(hash));
+                let new = self.filter.insert_mixed_hash(hash);
                 self.expect_insert(hash, new);
             }
         }
@@ -195,7 +195,10 @@ impl Run {
 
     /// The filter, its file, and what is read back are those of the model.
     fn compare(&self) {
-        assert!(self.members.iter().all(|&hash| self.filter.contains_hash(hash)), "lost a key");
+        assert!(
+            self.members.iter().all(|&hash| self.filter.contains_mixed_hash(hash)),
+            "lost a key"
+        );
         assert_eq!(self.filter.inserted(), self.facts.inserted);
         let mut file = Vec::new();
         self.filter.write_to(&mut file, &self.facts.metadata).expect("memory takes it");
@@ -205,7 +208,7 @@ impl Run {
         aligned(&file, |file| {
             let lent = WideBloomFilter::<Lent<'_>>::from_bytes(file).expect("its own file");
             assert!(lent == self.filter && lent.estimated_rate() == self.filter.estimated_rate());
-            assert!(self.members.iter().all(|&hash| lent.contains_hash(hash)));
+            assert!(self.members.iter().all(|&hash| lent.contains_mixed_hash(hash)));
         });
     }
 }

@@ -97,7 +97,7 @@ impl Model {
             None => self.now - when <= self.window,
         };
         let (hashes, whens): (Vec<u64>, Vec<u64>) = self.diary.iter().unzip();
-        lent.contains_hashes(&hashes, &mut found);
+        lent.contains_mixed_hashes(&hashes, &mut found);
         let mut false_positives = 0;
         for (at, when) in whens.into_iter().enumerate() {
             assert!(found.get(at) || !young(when), "forgot what was inserted at {when}");
@@ -121,11 +121,11 @@ fn asked_ahead(filter: &WindowedBloomFilter, now: u64, hashes: &[u64]) {
     let mut copy = filter.to_owned_filter().expect("small");
     copy.advance_to(now);
     let (mut found, mut then) = (Answers::new(), Answers::new());
-    filter.contains_hashes_at(now, hashes, &mut found);
-    copy.contains_hashes(hashes, &mut then);
+    filter.contains_mixed_hashes_at(now, hashes, &mut found);
+    copy.contains_mixed_hashes(hashes, &mut then);
     assert_eq!(found, then);
     for (at, &hash) in hashes.iter().enumerate() {
-        assert_eq!(filter.contains_hash_at(now, hash), then.get(at));
+        assert_eq!(filter.contains_mixed_hash_at(now, hash), then.get(at));
         assert_eq!(filter.contains_at(now, &hash), copy.contains(&hash));
     }
 }
@@ -169,7 +169,7 @@ pub(crate) fn drive(bytes: &[u8]) {
             }
             1 | 2 => {
                 let hashes = source.hashes();
-                filter.insert_hashes(&hashes, &mut answers);
+                filter.insert_mixed_hashes(&hashes, &mut answers);
                 assert_eq!(answers.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
                     assert_eq!(answers.get(at), model.insert(hash), "hash {at}");
@@ -185,10 +185,10 @@ pub(crate) fn drive(bytes: &[u8]) {
             }
             4 => {
                 let hashes = source.hashes();
-                filter.contains_hashes(&hashes, &mut answers);
+                filter.contains_mixed_hashes(&hashes, &mut answers);
                 for (at, &hash) in hashes.iter().enumerate() {
                     assert_eq!(answers.get(at), model.contains(hash), "hash {at}");
-                    assert_eq!(filter.contains_hash(hash), model.contains(hash));
+                    assert_eq!(filter.contains_mixed_hash(hash), model.contains(hash));
                 }
                 filter.contains_batch(&hashes, &mut answers);
                 for (at, word) in hashes.iter().enumerate() {

@@ -287,7 +287,7 @@ impl<'a> Gather<'a> {
         self.state.keys.for_each_block(self.pad, |block| {
             hashes.clear();
             hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-            filter.insert_hashes(&hashes, &mut answers);
+            filter.insert_mixed_hashes(&hashes, &mut answers);
             Ok(())
         })?;
         Ok(Some(filter))

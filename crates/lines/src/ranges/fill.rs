@@ -197,7 +197,7 @@ impl Task<'_> {
                 self.check_cancelled()?;
                 hashes.clear();
                 hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-                filter.insert_hashes(&hashes, &mut answers);
+                filter.insert_mixed_hashes(&hashes, &mut answers);
                 Ok(())
             })?;
         }

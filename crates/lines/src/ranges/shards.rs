@@ -123,12 +123,12 @@ impl Task<'_> {
             let section = self.hashes_of(path, &either, shard)?.1;
             built.lines += section.bytes() / 8;
             self.each_hashes(&section, |hashes| {
-                seen.insert_hashes(hashes, &mut answers);
+                seen.insert_mixed_hashes(hashes, &mut answers);
                 if let Some(twice) = &mut twice {
                     known.clear();
                     let old = hashes.iter().enumerate().filter(|(at, _)| !answers.get(*at));
                     known.extend(old.map(|(_, hash)| *hash));
-                    twice.insert_hashes(&known, &mut answers);
+                    twice.insert_mixed_hashes(&known, &mut answers);
                 }
                 Ok(())
             })?;

@@ -376,7 +376,7 @@ impl Small {
                     .build()
                     .map(|mut full| {
                         (0..5000u64).for_each(|i| {
-                            _ = full.insert_hash(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                            _ = full.insert_mixed_hash(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
                         });
                         full
                     })
@@ -722,9 +722,9 @@ fn what_is_in_two_partials_is_in_the_union_of_twice() {
     task.union(&partials, &out).unwrap();
     let (seen, twice) = (read(&out.seen), read(&out.twice.unwrap()));
     let key = |n: u64| task.hashes.key(n.to_string().as_bytes());
-    assert!((0..900).all(|n| seen.contains_hash(key(n))));
-    assert!((250..350).chain(0..10).all(|n| twice.contains_hash(key(n))));
-    let wrong = (400..900).filter(|n| twice.contains_hash(key(*n))).count();
+    assert!((0..900).all(|n| seen.contains_mixed_hash(key(n))));
+    assert!((250..350).chain(0..10).all(|n| twice.contains_mixed_hash(key(n))));
+    let wrong = (400..900).filter(|n| twice.contains_mixed_hash(key(*n))).count();
     assert!(wrong < 250, "it must rule out something: {wrong}");
 }
 

@@ -18,7 +18,7 @@ impl Object {
     ) -> Result<(), Refusal> {
         let Self::Filter(filter) = self else { return Err(Refusal::Type) };
         let hashes = hashes(filter.face().hash_spec(), keys);
-        Ok(filter.face_mut()?.remove_hashes(&hashes, removed)?)
+        Ok(filter.face_mut()?.remove_mixed_hashes(&hashes, removed)?)
     }
 
     /// How often keys were put in and not taken out, at most.
@@ -32,9 +32,9 @@ impl Object {
         let Self::Filter(filter) = self else { return Err(Refusal::Type) };
         let hashes = hashes(filter.face().hash_spec(), keys);
         let count: &dyn Fn(u64) -> u64 = match &**filter {
-            AnyFilter::Counting(filter) => &|hash| filter.count_hash(hash),
-            AnyFilter::CountingClassic(filter) => &|hash| filter.count_hash(hash),
-            AnyFilter::Quotient(filter) => &|hash| filter.count_hash(hash),
+            AnyFilter::Counting(filter) => &|hash| filter.count_mixed_hash(hash),
+            AnyFilter::CountingClassic(filter) => &|hash| filter.count_mixed_hash(hash),
+            AnyFilter::Quotient(filter) => &|hash| filter.count_mixed_hash(hash),
             _ => return Err(Refusal::Type),
         };
         Ok(hashes.into_iter().map(count).collect())

@@ -188,9 +188,9 @@ fn discard(filter: &Bound<'_, Filter>, key: &Bound<'_, PyAny>) -> PyResult<bool>
         let mut held = filter.get().write(filter.py())?;
         let hash = held.hash_of(key)?;
         match held.memory()? {
-            AnyFilter::Counting(filter) => Ok(filter.remove_hash(hash)),
-            AnyFilter::CountingClassic(filter) => Ok(filter.remove_hash(hash)),
-            AnyFilter::Quotient(filter) => Ok(filter.remove_hash(hash)),
+            AnyFilter::Counting(filter) => Ok(filter.remove_mixed_hash(hash)),
+            AnyFilter::CountingClassic(filter) => Ok(filter.remove_mixed_hash(hash)),
+            AnyFilter::Quotient(filter) => Ok(filter.remove_mixed_hash(hash)),
             _ => Err(no_counters()),
         }
     })
@@ -215,9 +215,9 @@ fn count(filter: &Bound<'_, Filter>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
 
 fn count_any<S: Store>(filter: &AnyFilter<S>, hash: u64) -> Option<u64> {
     match filter {
-        AnyFilter::Counting(filter) => Some(filter.count_hash(hash)),
-        AnyFilter::CountingClassic(filter) => Some(filter.count_hash(hash)),
-        AnyFilter::Quotient(filter) => Some(filter.count_hash(hash)),
+        AnyFilter::Counting(filter) => Some(filter.count_mixed_hash(hash)),
+        AnyFilter::CountingClassic(filter) => Some(filter.count_mixed_hash(hash)),
+        AnyFilter::Quotient(filter) => Some(filter.count_mixed_hash(hash)),
         _ => None,
     }
 }

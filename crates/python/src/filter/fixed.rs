@@ -34,7 +34,7 @@ impl StaticFilter {
         let hash = hash(seed, secret, false)?;
         let hashes = batch::words(keys, Keyer::Native(hash))?;
         let builder = petal::StaticFilter::builder().hash(hash).rate(rate);
-        let made = keys.py().detach(|| builder.from_hashes(hashes)).map_err(Raise::raise)?;
+        let made = keys.py().detach(|| builder.from_mixed_hashes(hashes)).map_err(Raise::raise)?;
         Ok(parts(Held::new(made), Self))
     }
 }
@@ -54,7 +54,7 @@ impl FilterCascade {
         let ours = batch::words(members, Keyer::Native(hash))?;
         let theirs = batch::words(others, Keyer::Native(hash))?;
         let builder = petal::FilterCascade::builder(rate).hash(hash);
-        let made = members.py().detach(|| builder.from_hashes(ours, theirs));
+        let made = members.py().detach(|| builder.from_mixed_hashes(ours, theirs));
         Ok(parts(Held::new(made.map_err(Raise::raise)?), Self))
     }
 }
