@@ -12,6 +12,7 @@ mod arch;
 mod check;
 mod cross;
 mod loom;
+mod package;
 mod peers;
 mod python;
 mod sanitize;
@@ -34,6 +35,7 @@ usage: cargo x COMMAND
   python --engines the same with the tests that need Apache Spark, python --foreign with those that need the peers
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   loom             the concurrent filter's protocol in every order of its threads
+  package          packs the published crates, builds them from their packages, runs the packed examples
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
   peers            installs the foreign libraries into target/peers, from their package registries
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         ["python", rest @ ..] => python::test(Tier::Own, rest),
         ["arch"] => arch::arch(),
         ["loom"] => loom::loom(),
+        ["package"] => package::package(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
@@ -113,6 +116,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     check::test()?;
     python::test(Tier::Own, &[])?;
     if foreign {
+        package::package()?;
         peers::test()?;
         python::test(Tier::Foreign, &[])?;
     }
