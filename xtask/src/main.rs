@@ -17,6 +17,7 @@ mod peers;
 mod python;
 mod sanitize;
 mod step;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,7 @@ usage: cargo x COMMAND
   peers            installs the foreign libraries into target/peers, from their package registries
   peers golden     the same, then lets them write the files that are missing in testdata/foreign
   cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
+  wasm             the core's tests as WebAssembly, in Node
   bench            every filter, alone and beside its rivals; keeps the rows in results/
   bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
   bench rivals     only beside its rivals; likewise
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         ["arch"] => arch::arch(),
         ["loom"] => loom::loom(),
         ["package"] => package::package(),
+        ["wasm"] => wasm::wasm(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
@@ -117,6 +120,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     python::test(Tier::Own, &[])?;
     if foreign {
         package::package()?;
+        wasm::wasm()?;
         peers::test()?;
         python::test(Tier::Foreign, &[])?;
     }

@@ -17,6 +17,7 @@
 pub mod bounds;
 pub mod corrupt;
 pub mod keys;
+#[cfg(unix)]
 pub mod measure;
 pub mod model;
 pub mod nasty;
