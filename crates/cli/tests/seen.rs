@@ -4,12 +4,13 @@
 
 mod kit;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use kit::{Place, Ran, skipped, write_lines};
+use petal_testkit::rng::Rng;
 use petal_testkit::{bounds, corrupt, model};
 
 /// A rate at which no test sees a line withheld.
@@ -392,6 +393,80 @@ fn memory_stays_under_the_cap() {
                 fs::remove_file(place.files.file(name)).unwrap();
             }
         }
+    }
+}
+
+/// Lines of random values below `distinct`.
+fn random_lines(count: u64, distinct: u64, seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(seed);
+    (0..count).flat_map(|_| format!("{}\n", rng.next_u64() % distinct).into_bytes()).collect()
+}
+
+/// Lines that none of the last `last` printed is equal to, by exact generations.
+fn first_in_window(lines: &[&[u8]], last: usize) -> Vec<u8> {
+    let mut generations: VecDeque<HashSet<&[u8]>> = vec![HashSet::new(); 4].into();
+    let mut out = Vec::new();
+    for line in lines {
+        if generations.iter().any(|lines| lines.contains(line)) {
+            continue;
+        }
+        if generations[0].len() == last.div_ceil(3) {
+            generations.pop_back();
+            generations.push_front(HashSet::new());
+        }
+        generations[0].insert(line);
+        out.extend_from_slice(line);
+    }
+    out
+}
+
+/// The answer does not depend on how many lines go through at once: not on the memory, not on the
+/// threads, and it is that of one line a run.
+#[test]
+fn last_withholds_the_same_lines_for_any_batch() {
+    let place = Place::new();
+    let once = |bytes: &[u8]| model::dedup(&[bytes], b'\n');
+    let few = random_lines(20_000, 100, 1);
+    place.write("few", &few);
+    let many = random_lines(100_000, 20_000, 2);
+    place.write("many", &many);
+    for (input, lasts, expected) in
+        [("few", &[200, 150, 101, 100][..], once(&few)), ("many", &[30_000], once(&many))]
+    {
+        for last in lasts {
+            for (memory, jobs) in [("8M", 1), ("64M", 1), ("64M", 4), ("1G", 2)] {
+                let words = format!("seen -q --last {last} -p 1e-9 -m {memory} -j {jobs} f");
+                let out = place.run(&format!("{words} {input}")).ok();
+                let lines = lines(&out).len();
+                assert!(out == expected, "{words} {input}: {lines} lines");
+                fs::remove_file(place.files.file("f")).unwrap();
+            }
+        }
+    }
+    // Windows smaller than what comes again, against a model that takes one line at a time.
+    let input = random_lines(30_000, 900, 3);
+    place.write("input", &input);
+    for last in [1, 40, 500, 800] {
+        let expected = first_in_window(&lines(&input), last);
+        for (memory, jobs) in [("8M", 1), ("64M", 4), ("1G", 1)] {
+            let words = format!("seen -q --last {last} -p 1e-9 -m {memory} -j {jobs} f input");
+            assert!(place.run(&words).ok() == expected, "{words}");
+            fs::remove_file(place.files.file("f")).unwrap();
+        }
+        // From a pipe, of which a batch is what has come.
+        let words = format!("seen -q --last {last} -p 1e-9 f -");
+        let (mut child, mut feed, mut output) = open(&place, &words);
+        let reader = std::thread::spawn(move || {
+            let mut out = Vec::new();
+            output.read_to_end(&mut out).map(|_| out)
+        });
+        for piece in input.chunks(777) {
+            feed.write_all(piece).unwrap();
+        }
+        drop(feed);
+        assert_eq!(kit::wait(&mut child, 30).code(), Some(0));
+        assert!(reader.join().unwrap().unwrap() == expected, "{words}");
+        fs::remove_file(place.files.file("f")).unwrap();
     }
 }
 

@@ -11,7 +11,8 @@
 //! window is forgotten.
 //!
 //! A key goes into the newest generation even if an older one has it: else it would be forgotten
-//! with that one, or with whatever made it seem to be there.
+//! with that one, or with whatever made it seem to be there. Except in `insert_if_absent`, whose
+//! callers want just that: a key comes due again one window after it was inserted.
 //!
 //! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", had two such
 //! generations; interleaving them is in docs/design.md, "Windowed filters".
