@@ -360,6 +360,92 @@ fn a_full_disk_keeps_the_old_memory() {
     assert_eq!(lines(&ran.out), lines(&place.read("a"))[9..20]);
 }
 
+/// A torn line stays as a line of its own.
+#[test]
+fn a_torn_last_line_is_ended_before_lines_are_appended() {
+    for (delimiter, zero) in [("\n", ""), ("\0", "-z")] {
+        let place = Place::new();
+        let append = |input: &str, shell: &str| {
+            place.write("input", input.replace(';', delimiter));
+            let words = format!("\"$petal\" seen -n 99 {SURE} {zero} f input {shell}");
+            let ran = place.sh(&words);
+            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        };
+        let holds = |text: &str| {
+            let text = text.replace(';', delimiter);
+            assert_eq!(String::from_utf8(place.read("new")).unwrap(), text, "{zero}");
+        };
+        place.write("new", "torn");
+        // No line to print: nothing is written.
+        append("", ">> new");
+        holds("torn");
+        append("one;two;", ">> new");
+        holds("torn;one;two;");
+        append("three;", ">> new");
+        holds("torn;one;two;three;");
+        place.write("new", "torn");
+        // Read and written, from its beginning: it is overwritten on purpose.
+        append("four and more;", "1<> new");
+        holds("four and more;");
+        append("six;", "> new");
+        holds("six;");
+        // At its end.
+        place.write("new", "torn");
+        let script =
+            format!("exec 4<> new; cat <&4 > /dev/null; \"$petal\" seen {zero} f - <<< seven >&4");
+        place.sh(&script).ok();
+        let read = String::from_utf8(place.read("new")).unwrap();
+        assert!(read.starts_with(&format!("torn{delimiter}seven")), "{read:?}");
+    }
+    // A file that only may be written: a warning.
+    let place = Place::new();
+    place.write("new", "torn");
+    let ran = place.sh(&format!(
+        "chmod 200 new; [ -r new ] && exit 7; \"$petal\" seen -n 99 {SURE} f - <<< one >> new"
+    ));
+    if ran.code == Some(7) {
+        return skipped("a_torn_last_line", "every file can be read here");
+    }
+    assert!(ran.err.contains("cannot read how the file ends: permission denied"), "{}", ran.err);
+}
+
+/// `petal seen F < log >> new`, ended in the middle of its first line by a signal or by the error of
+/// a full disk: the line is not lost, and not joined to what is there of it.
+#[test]
+fn appended_lines_survive_a_kill_and_a_full_disk() {
+    // Longer than the steps in which a shell limits the size of files.
+    let line_of = |at: usize| format!("{at} {}\n", "word ".repeat(600));
+    for way in WAYS {
+        for (trap, code) in [("", None), ("trap '' XFSZ;", Some(2))] {
+            let place = Place::new();
+            let words = format!("seen -n 99 {way} f < log >> new");
+            place.write("new", "");
+            let mut all = Vec::new();
+            let mut torn = HashSet::new();
+            for at in 0..5 {
+                all.push(line_of(at));
+                place.write("log", all.concat());
+                for _ in 0..=at % 2 {
+                    let limit = place.read("new").len() / 1024 + 1;
+                    let script = format!("{trap} ulimit -f {limit}; exec \"$petal\" {words}");
+                    let ran = kit::ran_with(place.shell(&script), b"");
+                    assert_eq!(ran.code, code, "{}", ran.err);
+                    let new = place.read("new");
+                    assert_eq!(new.len(), limit * 1024);
+                    let last = new.rsplit(|byte| *byte == b'\n').next().unwrap();
+                    torn.insert([last, b"\n"].concat());
+                }
+                place.sh(&format!("exec \"$petal\" {words}")).ok();
+            }
+            let new = place.read("new");
+            let (parts, whole): (Vec<&[u8]>, Vec<_>) =
+                lines(&new).into_iter().partition(|line| torn.contains(*line));
+            assert!(whole.concat() == all.concat().into_bytes(), "{way} {trap}");
+            assert!(parts.len() >= 5 && new.ends_with(b"\n"), "{}", parts.len());
+        }
+    }
+}
+
 #[test]
 fn one_run_at_a_time() {
     let place = Place::new();

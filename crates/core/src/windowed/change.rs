@@ -64,10 +64,10 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
             return !self.contains_mixed_hash(hash) && self.insert_in_next(hash);
         }
         let (kernel, newest) = (self.frame.kernel, self.newest());
-        let (new, fresh) =
-            ring!(self, self.store.lines_mut(), |ring| { ring.insert_if_absent(kernel, hash) });
-        self.counts.add(newest, fresh);
-        new
+        let inserted =
+            ring!(self, self.store.lines_mut(), |ring| ring.insert_if_absent(kernel, hash));
+        self.counts.add(newest, inserted.1);
+        inserted.0
     }
 
     #[inline]
