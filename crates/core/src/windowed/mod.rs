@@ -361,6 +361,20 @@ impl<S: Store> WindowedBloomFilter<S> {
         Membership::is_overfull(self)
     }
 
+    /// Returns how many keys a generation is planned for: its part of the keys of a window.
+    #[must_use]
+    pub fn generation_capacity(&self) -> u64 {
+        self.plan().share(self.plan().keys)
+    }
+
+    /// Returns the largest number of keys that any generation holds. More than
+    /// [`generation_capacity`](Self::generation_capacity) means that keys came faster than planned,
+    /// and stays visible until that generation is forgotten.
+    #[must_use]
+    pub fn fullest_generation(&self) -> u64 {
+        self.counts.all().into_iter().max().unwrap_or(0)
+    }
+
     /// How many keys more the newest generation counts before the oldest is forgotten.
     #[inline]
     fn room(&self) -> u64 {
