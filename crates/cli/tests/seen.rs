@@ -556,6 +556,27 @@ fn last_withholds_the_same_lines_for_any_batch() {
     }
 }
 
+/// Of every type that takes lines: each line once, for any batch.
+#[test]
+fn every_type_of_filter_prints_each_line_once() {
+    let place = Place::new();
+    let input = random_lines(40_000, 3000, 4);
+    place.write("input", &input);
+    place.write("none", "");
+    let expected = model::dedup(&[&input], b'\n');
+    let fixed = ["bloom", "classic", "counting", "counting-classic", "quotient", "wide"];
+    let fixed = fixed.map(|kind| format!("--type {kind} -n 4000"));
+    let growing = ["--type scalable -n 10", "--type quotient -n 10 --up-to 4000", "--last 3000"];
+    for kind in fixed.iter().map(String::as_str).chain(growing) {
+        for (memory, jobs) in [("8M", 1), ("64M", 4)] {
+            place.run(&format!("build -q {kind} -p 1e-9 -o f none")).ok();
+            let out = place.run(&format!("seen -q -m {memory} -j {jobs} f input")).ok();
+            assert!(out == expected, "{kind} -m {memory} -j {jobs}: {}", lines(&out).len());
+            assert_eq!(place.run("seen -q f input").text(), "", "{kind}");
+        }
+    }
+}
+
 /// What was printed within the window is withheld, however often it came since; then it is due.
 #[test]
 fn a_window_makes_lines_due_again() {
