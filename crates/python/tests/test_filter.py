@@ -155,6 +155,28 @@ def test_a_window_forgets():
     assert last.window is None and 999 in last and 5 not in last
 
 
+@pytest.mark.parametrize("size", [3, 40, 1000])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: petal.WindowedBloomFilter(90, 1e-9),
+        lambda: petal.WindowedBloomFilter(7, 1e-9, generations=12),
+        lambda: petal.ScalableBloomFilter(20, 1e-6),
+        lambda: petal.QuotientFilter(2000, 1e-6),
+        lambda: petal.CountingBloomFilter(300, 1e-6),
+        lambda: petal.WideBloomFilter(300, 1e-6),
+    ],
+)
+def test_many_keys_at_once_are_as_one_by_one(make, size):
+    # Keys that repeat within a batch, more than a window holds.
+    keys = [str(at * at % 211) for at in range(2000)]
+    single, batched = make(), make()
+    for at in range(0, len(keys), size):
+        batch = keys[at : at + size]
+        assert batched.update(batch) == sum(map(single.add, batch))
+        assert batched == single
+
+
 def test_a_window_goes_by_the_systems_clock(tmp_path):
     seen = petal.WindowedBloomFilter(1000, window=3600)
     before = int(time.time())

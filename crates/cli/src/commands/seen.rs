@@ -17,7 +17,7 @@ use super::{build, print, refused_by, settings};
 use crate::args::SeenArgs;
 use crate::exit::{Failure, Outcome, Result, cannot_write, words};
 use crate::lock::{self, beside};
-use crate::output::Output;
+use crate::output::{LineAppender, Output, readable};
 use crate::progress::Teller;
 use crate::{filter_file, signal, text};
 
@@ -33,7 +33,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut ours = inputs.clone();
     ours.extend([&keeper.path, &keeper.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &ours)?) };
-    let sink = output.as_mut().map(|out| out.file() as &mut (dyn io::Write + Send));
+    let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &teller));
+    let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::end_gently();
     let every = Duration::from_secs_f64(args.save_every);
     let novel = seen(&settings, &mut memory, &inputs, sink, every, |memory| {
@@ -53,6 +54,19 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         Some(ledger) => note_if_overfull(memory.filter.face(), ledger.len(), &teller),
     }
     Ok(if signal::stopped() { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Standard output, to which whole lines are appended.
+fn appender<'a>(output: &'a mut Output, delimiter: u8, teller: &Teller) -> LineAppender<'a> {
+    let before = readable(output.file()).unwrap_or_else(|error| {
+        teller.say(&format!(
+            "warning: standard output: cannot read how the file ends: {}; if its last line has no \
+             end, the first new line is joined to it",
+            words(&error)
+        ));
+        None
+    });
+    LineAppender::new(output.file(), before, delimiter)
 }
 
 /// Keeps the memory in its files.

@@ -11,7 +11,8 @@
 //! window is forgotten.
 //!
 //! A key goes into the newest generation even if an older one has it: else it would be forgotten
-//! with that one, or with whatever made it seem to be there.
+//! with that one, or with whatever made it seem to be there. Except in `insert_if_absent`, whose
+//! callers want just that: a key comes due again one window after it was inserted.
 //!
 //! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", had two such
 //! generations; interleaving them is in docs/design.md, "Windowed filters".
@@ -358,6 +359,20 @@ impl<S: Store> WindowedBloomFilter<S> {
     #[must_use]
     pub fn is_overfull(&self) -> bool {
         Membership::is_overfull(self)
+    }
+
+    /// Returns how many keys a generation is planned for: its part of the keys of a window.
+    #[must_use]
+    pub fn generation_capacity(&self) -> u64 {
+        self.plan().share(self.plan().keys)
+    }
+
+    /// Returns the largest number of keys that any generation holds. More than
+    /// [`generation_capacity`](Self::generation_capacity) means that keys came faster than planned,
+    /// and stays visible until that generation is forgotten.
+    #[must_use]
+    pub fn fullest_generation(&self) -> u64 {
+        self.counts.all().into_iter().max().unwrap_or(0)
     }
 
     /// How many keys more the newest generation counts before the oldest is forgotten.

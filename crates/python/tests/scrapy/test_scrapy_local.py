@@ -125,6 +125,19 @@ def test_a_window_raises_the_alarm_when_more_comes_than_planned_and_not_before(
     asked.close()
 
 
+def test_a_part_of_a_small_window_that_becomes_full_is_told_at_once(ask, monkeypatch):
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    asked = ask(WINDOW=3600, CAPACITY=300)
+    asked.new(range(50))
+    now[0] += 1200
+    asked.new(range(50, 149))
+    assert asked.stat("overfull") is None
+    asked.new(range(149, 151))
+    assert asked.stat("overfull") == 1
+    asked.close()
+
+
 def test_with_the_exact_tier_nothing_is_lost(ask, tmp_path):
     for words in ({}, {"JOBDIR": tmp_path}):
         asked = ask(EXACT=True, RATE=0.3, CAPACITY=100, GROW=False, **words)

@@ -177,7 +177,9 @@ class Local:
             except OSError as error:
                 self._lose_log(error)
         self._teller.facts(self.facts())
-        self._left = max(1, int(min(self._alarm - self._inserted, STEP)))
+        # Of a window, what its newest part still takes: a part that becomes full is noticed then.
+        part = self._filter.capacity_left if self._plan.window is not None else 0
+        self._left = max(1, int(min(self._alarm - self._inserted, STEP, part or STEP)))
 
     def _tell_growth(self) -> None:
         """Told only where its size has changed: this reads the whole filter."""
