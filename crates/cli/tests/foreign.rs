@@ -53,6 +53,34 @@ fn check_answers_as_the_producer_does() {
     }
 }
 
+/// Files that open and that `verify` refuses: `add` and `merge` refuse them, too, and write nothing.
+#[test]
+fn damaged_files_are_not_written_again() {
+    let place = place();
+    place.run("build -q -o digest --format squid-digest -n 100 -p 5% five.txt").ok();
+    place.run("build -q -o go --format go-bloom -n 5 -p 1% five.txt").ok();
+    place.run("build -q -o hadoop --format hadoop-murmur -n 7 -p 1% five.txt").ok();
+    // A reserved byte, and bits behind the last one.
+    for (name, at) in [("digest", 100), ("go", 24), ("hadoop", 21)] {
+        let whole = place.read(name);
+        let mut damaged = whole.clone();
+        damaged[at] |= 0x80;
+        assert_ne!(damaged, whole);
+        place.write("damaged", &damaged);
+        let trouble = place.run("verify damaged").trouble();
+        assert!(trouble.contains("no sound"), "{name}: {trouble}");
+        for words in [
+            "add -q damaged five.txt",
+            &format!("merge -q -o never damaged {name}"),
+            &format!("merge -q -o never {name} damaged"),
+        ] {
+            assert_eq!(place.run(words).trouble(), trouble, "{words}");
+            assert!(place.read("damaged") == damaged, "{words}");
+            assert!(!place.files.file("never").exists(), "{words}");
+        }
+    }
+}
+
 #[test]
 fn known_members_guard_against_the_wrong_form() {
     let place = place();

@@ -162,6 +162,8 @@ pub(super) struct Add<'a> {
 impl Add<'_> {
     pub(super) fn run(self, output: Output, teller: &Teller) -> Result<Outcome> {
         let Self { args, filter, packed, inputs, list, mut settings } = self;
+        // A damaged file is not written again with a new date.
+        filter.0.verify().map_err(Failure::of_foreign(&args.filter))?;
         let filter = filter.with_keys(args.foreign.form)?;
         // What is left is shared by the work and by what the filter grows.
         let size = filter.memory();
@@ -191,6 +193,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     if args.fold {
         return Err(Failure::Plain("--fold: only petal's own filters are folded".to_owned()));
     }
+    filter.0.verify().map_err(Failure::of_foreign(first))?;
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let output = Output::open(Some(&args.output), &inputs)?;
     for path in rest {
@@ -202,6 +205,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
                 filter.0.format()
             )));
         };
+        other.0.verify().map_err(Failure::of_foreign(path))?;
         filter.0.union(&other.0).map_err(Failure::of_foreign(path))?;
     }
     warn_if_overfull(&filter, None, &teller);

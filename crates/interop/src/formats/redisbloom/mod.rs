@@ -27,7 +27,9 @@ use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
 use crate::scheme::{Digest, Empty, Plan, Scheme};
-use links::{FORCE64, Header, LinkPlan, NO_ROUND, NO_SCALING, TIGHTENING, link_at, size_at};
+use links::{
+    FORCE64, Header, LinkPlan, MOST_LINKS, NO_ROUND, NO_SCALING, TIGHTENING, link_at, size_at,
+};
 
 /// `BF.LOADCHUNK` is given no more at once.
 const LONGEST_CHUNK: usize = 16 << 20;
@@ -135,7 +137,8 @@ impl RedisBloom {
                 "make it anew",
             );
         }
-        let next = self.links.last().and_then(|last| last.plan.next(self.growth, self.options));
+        let last = self.links.last().filter(|_| self.links.len() < MOST_LINKS);
+        let next = last.and_then(|last| last.plan.next(self.growth, self.options));
         let Some(plan) = next else {
             return full("it cannot grow further", "make one for more keys");
         };
