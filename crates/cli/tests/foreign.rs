@@ -53,6 +53,22 @@ fn check_answers_as_the_producer_does() {
     }
 }
 
+/// DCSO's program drops a CR at the end of a line. petal does with --as text-crlf, and says so.
+#[test]
+fn lines_that_end_in_cr_lf_are_found_in_a_file_of_dcso() {
+    let place = place();
+    place.write("dcso-crlf", std::fs::read(golden("dcso-crlf")).unwrap());
+    place.write("crlf.txt", std::fs::read(golden("keys").join("crlf.txt")).unwrap());
+    let members = place.read("crlf.txt");
+    assert!(place.run("check --as text-crlf dcso-crlf crlf.txt").ok() == members);
+    assert!(place.run("check dcso-crlf crlf.txt").out.len() < members.len() / 3);
+    assert!(place.run("info dcso-crlf").text().contains("--as text-crlf for lines that end in CR"));
+    let trouble = place.run("check --probe-known crlf.txt dcso-crlf five.txt").trouble();
+    assert!(trouble.contains("with --as text-crlf all are found"), "{trouble}");
+    place.run("build -q --as text-crlf --format dcso -n 200 -p 10% -o ours crlf.txt").ok();
+    assert!(place.read("ours") == place.read("dcso-crlf"));
+}
+
 /// Files that open and that `verify` refuses: `add` and `merge` refuse them, too, and write nothing.
 #[test]
 fn damaged_files_are_not_written_again() {
@@ -304,7 +320,12 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
         ("shrink guava-long -o never", "is a guava filter"),
         ("remove guava-long longs.txt", "is a guava filter"),
         ("check --as int64 native five.txt", "leave it out"),
-        ("check --as utf16 dcso-text five.txt", "keys of a dcso filter are text, not utf16"),
+        (
+            "check --as utf16 dcso-text five.txt",
+            "keys of a dcso filter are text or text-crlf, not utf16",
+        ),
+        ("build --format spark-v2 --as int32 -o never ids", "there; use --as int64"),
+        ("build --format spark-v1 --as uint64 -o never ids", "there; use --as int64"),
         ("build --format squid-digest --as int32 -o never five.txt", "leave it out"),
         ("build --format pybloom -o never -n 5 text.txt", "never: pybloom"),
         ("check --as int64 -z guava-long five.txt", "'a\\nhello"),

@@ -79,6 +79,15 @@ impl<B: AsRef<[u8]>> Foreign<B> {
         Self { form, ..self }
     }
 
+    /// Checks that programs write keys of this form into files of this format.
+    ///
+    /// # Errors
+    /// If they do not: every answer would be wrong. The error names the forms that they write.
+    pub fn check_key_form(&self, form: KeyForm) -> Result<()> {
+        let forms = self.told().forms;
+        if forms.contains(&form) { Ok(()) } else { Err(Error::key_form(self.format, forms, form)) }
+    }
+
     /// Its format.
     #[must_use]
     pub fn format(&self) -> Format {
@@ -113,7 +122,8 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     /// format belongs to does.
     #[must_use]
     pub fn member_hasher(&self) -> Hasher {
-        Hasher { empty: self.scheme.takes_empty_keys(), ..self.hasher() }
+        let empty = self.scheme.takes_empty_keys() || self.form.fills_empty_keys();
+        Hasher { empty, ..self.hasher() }
     }
 
     /// Words that a key comes to.

@@ -88,7 +88,7 @@ fn is_left_out(golden: &Golden) -> bool {
     if absent {
         println!("{}: left out, PETAL_REDISBLOOM does not name the module", golden.file);
     }
-    absent || matches!(golden.variant.as_str(), "scalable" | "little")
+    absent || matches!(golden.variant.as_str(), "scalable" | "bytes-scalable" | "little")
 }
 
 /// Files of each peer and variant, and room for more.

@@ -190,8 +190,7 @@ fn a_claimed_growth_takes_no_memory() {
 fn the_last_link_that_can_be_read_is_the_last_one_written() {
     let plan = LinkPlan::new(1, 0.01);
     let links = vec![(plan, 1); MOST_LINKS];
-    let header =
-        Header { size: MOST_LINKS as u64, options: NO_ROUND | FORCE64, growth: 1, links };
+    let header = Header { size: MOST_LINKS as u64, options: NO_ROUND | FORCE64, growth: 1, links };
     let mut file = header.to_bytes();
     file.resize(file.len() + MOST_LINKS * plan.bytes() as usize, 0);
     let mut filter = Foreign::from_bytes(file, Some(Format::RedisBloom)).unwrap();

@@ -186,10 +186,23 @@ impl Positional for DataSketches {
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {
         facts.choice("seed", self.seed);
-        facts.forms = &[KeyForm::Text, KeyForm::Int64];
+        facts.forms = &[
+            KeyForm::Text,
+            KeyForm::Int64,
+            KeyForm::Int32,
+            KeyForm::Uint64,
+            KeyForm::Uint32,
+            KeyForm::RustStr,
+            KeyForm::RustSlice,
+        ];
         facts.untold.push(
             "the type of the keys: --as text for strings and arrays of bytes, int64 for whole \
-             numbers",
+             numbers of Java and C++",
+        );
+        facts.untold.push(
+            "whether the Rust crate datasketches wrote it: it hashes other bytes; --as rust-str \
+             for its strings, rust-slice for its slices of bytes, and numbers by their type \
+             (int64, uint64, int32, uint32)",
         );
     }
 
