@@ -283,6 +283,32 @@ fn info_says_what_a_format_does_not_tell() {
     assert_eq!(sound.matches("sound as far as can be told").count(), 2, "{sound}");
 }
 
+/// Double hashing has a floor: `info` gives the rate with it, and `build` says what it will be.
+#[test]
+fn rates_of_strict_filters_are_told_with_their_floor() {
+    let place = place();
+    for (format, expect) in
+        [("spark-v2", "about 0.003"), ("guava", "about 0.0004"), ("redisbloom", "about 0.0003")]
+    {
+        let ran = place.run(&format!("build -o f --format {format} -n 1000 -p 1e-8 text.txt"));
+        assert_eq!(ran.code, Some(0));
+        let warning = format!("cannot keep it with {}", "1,000 keys");
+        assert!(ran.err.contains(&warning) && ran.err.lines().count() == 1, "{}", ran.err);
+        assert!(ran.err.contains(expect), "{expect}: {}", ran.err);
+        let info = place.run("info f").text();
+        assert!(info.contains("of that comes from the format's double hashing"), "{info}");
+        let json = place.run("info --json f").text();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let [rate, floor] = ["rate_now", "rate_floor"].map(|name| json[name].as_f64().unwrap());
+        assert!(rate > 1e-7 && floor > 0.9 * rate, "{json}");
+    }
+    for words in ["--format spark-v2 -n 1000 -p 1%", "--format dcso -n 1000 -p 1e-8"] {
+        let ran = place.run(&format!("build -o f {words} text.txt"));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
+        assert!(!place.run("info f").text().contains("double hashing"), "{words}");
+    }
+}
+
 #[test]
 fn what_is_no_filter_is_refused_with_a_way_out() {
     let place = place();
@@ -324,8 +350,8 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
             "check --as utf16 dcso-text five.txt",
             "keys of a dcso filter are text or text-crlf, not utf16",
         ),
-        ("build --format spark-v2 --as int32 -o never ids", "there; use --as int64"),
-        ("build --format spark-v1 --as uint64 -o never ids", "there; use --as int64"),
+        ("build --format spark-v2 --as int32 -o never longs.txt", "there; use --as int64"),
+        ("build --format spark-v1 --as uint64 -o never longs.txt", "there; use --as int64"),
         ("build --format squid-digest --as int32 -o never five.txt", "leave it out"),
         ("build --format pybloom -o never -n 5 text.txt", "never: pybloom"),
         ("check --as int64 -z guava-long five.txt", "'a\\nhello"),

@@ -150,6 +150,14 @@ impl<B: AsRef<[u8]>> Foreign<B> {
         self.scheme.facts(self.file.as_ref())
     }
 
+    /// The false-positive rate with so many distinct keys, by calculation, and what of it comes from
+    /// the format's double hashing; `None` if the format has none, where the rate is that of the
+    /// plan.
+    #[must_use]
+    pub fn expected_rate(&self, keys: u64) -> Option<(f64, f64)> {
+        self.scheme.expected_rate(keys).map(|rate| (rate.all, rate.floor))
+    }
+
     /// Examines all that the format lets one examine. Most have no checksum: bits that were
     /// flipped cannot be found.
     ///

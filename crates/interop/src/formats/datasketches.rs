@@ -21,6 +21,7 @@ use crate::bits::Bits;
 use crate::bytes::{le16, le32, le64, put};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::Stepping;
 use crate::format::Format;
 use crate::keys::KeyForm;
 use crate::scheme::{Digest, Empty, Plan, Positional};
@@ -156,6 +157,13 @@ impl Positional for DataSketches {
 
     fn probes(&self) -> u32 {
         self.probes.into()
+    }
+
+    /// A sum loses its lowest bit, so that only even steps are progressions.
+    fn stepping(&self) -> Option<Stepping> {
+        let modulus = self.bits().count;
+        let put: &'static [fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
+        Some(Stepping { modulus, width: 63, shift: 1, signed: false, put })
     }
 
     fn unfold(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
