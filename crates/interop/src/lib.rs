@@ -16,6 +16,7 @@ mod cascade;
 mod detect;
 mod error;
 mod facts;
+mod floor;
 mod foreign;
 mod format;
 mod formats;

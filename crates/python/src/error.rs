@@ -188,7 +188,7 @@ impl Raise for petal::Error {
 impl Raise for petal_interop::Error {
     fn kind(&self) -> Option<Kind> {
         Some(match self {
-            e if e.is_key() => return None,
+            e if e.is_key() || e.is_key_form() => return None,
             e if e.is_limit() || e.is_too_large() => Kind::MemoryCap,
             e if e.is_full() => Kind::Full,
             e if e.is_refused() => Kind::Unsupported,

@@ -37,7 +37,9 @@ impl Told {
     }
 
     fn foreign<B: AsRef<[u8]>>(self, file: B) -> petal_interop::Result<Foreign<B>> {
-        Ok(Foreign::from_bytes(file, self.format)?.with_keys(self.keys))
+        let filter = Foreign::from_bytes(file, self.format)?;
+        filter.check_key_form(self.keys)?;
+        Ok(filter.with_keys(self.keys))
     }
 }
 

@@ -86,7 +86,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         }
         // What was only in the generation that is now forgotten was not new.
         let new = !self.contains_mixed_hash(hash);
-        self.clock += 1;
+        self.clock = self.plan().rotated(self.clock);
         self.forget(self.newest());
         self.insert_in_newest(hash);
         new

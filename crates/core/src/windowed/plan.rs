@@ -7,6 +7,9 @@ use crate::shape::Shape;
 /// Most generations of one filter: their counts lie in the header of a file.
 pub(super) const MOST: usize = 12;
 
+/// The largest clock of a window by count. Only a hostile file comes near it.
+pub(super) const MOST_ROTATIONS: u64 = 1 << 62;
+
 /// A proof: there are keys, the rate is between 0 and 1, time is not 0, and there are 2 to
 /// [`MOST`] generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +61,13 @@ impl Plan {
     #[inline]
     pub(super) fn epoch(&self, clock: u64) -> u64 {
         self.ticks.map_or(clock, |ticks| clock / self.width(ticks))
+    }
+
+    /// The clock after one more rotation of a window by count. After the largest clock it continues
+    /// at a small one that leaves every generation its slot and its age.
+    pub(super) fn rotated(&self, clock: u64) -> u64 {
+        let generations = u64::from(self.generations);
+        if clock < MOST_ROTATIONS { clock + 1 } else { generations + (clock + 1) % generations }
     }
 
     /// The place of that generation.

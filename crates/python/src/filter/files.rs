@@ -14,7 +14,8 @@ use crate::error::{Kind, cannot_write};
 ///
 /// Returns an object of the class of the filter in it, read only. `format` names the format of
 /// another program's file, for those that have no mark (rbloom); `keys` says what its keys were:
-/// "text", "utf16", "int64" or "int32".
+/// "text", "utf16", "int64", "int32", "uint64", "uint32", "text-crlf", "python-bytes", "rust-str"
+/// or "rust-slice".
 ///
 /// Cost: the header is examined; pages are read as they are asked for. verify() examines all.
 #[pyfunction]

@@ -188,6 +188,11 @@ impl LinkPlan {
         self.bits
     }
 
+    /// What positions are taken modulo.
+    pub(crate) fn modulus(&self) -> u64 {
+        self.modulus.divisor
+    }
+
     /// Bytes that it has.
     #[must_use]
     pub fn bytes(&self) -> u64 {
