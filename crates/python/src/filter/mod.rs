@@ -39,11 +39,13 @@ impl Filter {
         with_key(key, |key| self.read(py)?.contains(key))
     }
 
-    /// Which of many keys may have been added: a mask, true or false for each key in their order.
+    /// Which of many keys may have been added: true or false for each key, in their order.
     ///
-    /// `keys` are a pyarrow Array or ChunkedArray (the mask is a pyarrow BooleanArray), a numpy
-    /// array (a numpy array of bool), whatever else speaks Arrow's C data interface (an object
-    /// that does, too), or any iterable of keys (a list of bool). A null is no key: false.
+    /// The answers have the form that the library of the keys uses: a NumPy array of bool for a
+    /// NumPy array, a Series of bool with the same index for a pandas Series or a frame of one
+    /// column, a polars Series for a polars Series, a pyarrow BooleanArray for what pyarrow has, a
+    /// petal.Mask for other producers of Arrow arrays, and a list of bool for any other iterable.
+    /// A null is no key: false.
     fn contains_batch<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         batch::contains(self, keys)
     }
