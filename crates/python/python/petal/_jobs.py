@@ -449,8 +449,9 @@ def build(
 ) -> Report:
     """Writes the filter of all lines of files to the file `out`, which any petal reads.
 
-    It is the filter that `petal.build` makes of the same files, `capacity` and `rate`, bit for bit,
-    and can be united with it. (Only its count of inserts is an estimate, as of any union.)
+    The file is the one that `petal.build` makes of the same files, `capacity` and `rate`, but for
+    two fields of its header: the count of inserts is an estimate, as of any union, and the
+    checksum covers it. Bits and plan are the same, and either file can be united with the other.
 
     - `capacity`: lines to plan for [they are counted first]; `rate`: the false-positive rate.
     - `memory`: cap of each task in bytes: twice the filter must fit.
