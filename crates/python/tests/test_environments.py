@@ -9,7 +9,7 @@ from pages import environment, run_all
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Blocks that show the use of a library beside petal.
-LIBRARIES = ["numpy", "pyarrow", "pandas", "tqdm"]
+LIBRARIES = ["import numpy", "import pyarrow", "import pandas", "import tqdm", "from tqdm"]
 
 DASK = """
 from distributed import Client, LocalCluster
@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", ["docs/python.md", "docs/python-files.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/python-files.md"])
 def test_pages_run_without_any_other_package(page, tmp_path):
     run_all(python_with(), ROOT / page, tmp_path, *LIBRARIES)
 

@@ -25,6 +25,8 @@ class _Engine:
     fetch = staticmethod(_jobs.same)
 
     def __init__(self, client: Client):
+        if not isinstance(client, Client):
+            raise TypeError(f"expected a distributed.Client first, found {type(client).__name__}")
         self._client = client
 
     @property

@@ -15,8 +15,6 @@ mod pair;
 mod size;
 mod wide;
 
-use std::path::PathBuf;
-
 use petal::FilterType;
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -27,6 +25,7 @@ use crate::batch;
 use crate::error::Kind;
 use crate::held::{Held, Place};
 use crate::key::with_key;
+use crate::open::Name;
 pub(crate) use crate::shared::Filter;
 
 #[pymethods]
@@ -241,8 +240,8 @@ impl Filter {
 
     /// Writes it to a file, which appears whole or not at all: written aside, made durable, moved
     /// into place. Whoever changes the filter meanwhile waits.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| files::save(&path, |out| self.read_detached()?.write_to(out)))
+    fn save(&self, py: Python<'_>, path: Name) -> PyResult<()> {
+        py.detach(|| files::save(&path.0, |out| self.read_detached()?.write_to(out)))
     }
 
     /// The bytes of its file.
