@@ -61,6 +61,18 @@ pub(crate) fn form_of_keys(name: &str) -> PyResult<KeyForm> {
     })
 }
 
+/// A path as Python's `open` takes it: text, bytes or an object with `__fspath__`.
+pub(crate) struct Name(pub(crate) PathBuf);
+
+impl<'py> FromPyObject<'_, 'py> for Name {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let name = given.py().import("os")?.call_method1("fsdecode", (given,))?;
+        Ok(Self(name.extract()?))
+    }
+}
+
 /// Maps a filter file, to be asked where it lies.
 pub(crate) fn open(
     py: Python<'_>,
@@ -131,9 +143,11 @@ pub(crate) fn from_bytes(
 fn wrong(error: impl Raise, path: Option<&Path>) -> PyErr {
     match (error.kind(), path) {
         (Some(_), Some(path)) => error.raise_of(path),
-        (None, Some(path)) => Kind::Format.with(format_args!("{}: {error}", path.display())),
+        (None, Some(path)) => {
+            Kind::Format.with(format_args!("{}: {}", path.display(), error.text()))
+        }
         (Some(_), None) => error.raise(),
-        (None, None) => Kind::Format.with(error),
+        (None, None) => Kind::Format.with(error.text()),
     }
 }
 

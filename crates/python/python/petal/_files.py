@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from petal._petal import Filter, UnsupportedError, _build_job, _check_job, _set_job
 from petal._petal import open as _open
 
-Path = str | os.PathLike[str]
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Paths = Path | Iterable[Path]
 Progress = Callable[[str, int, int | None], object]
 
@@ -343,8 +343,8 @@ def check(
     listed = [] if allow is None else _paths(allow)
     question = {
         "out": _out("out", out),
-        "invert": invert,
-        "count": count,
+        "invert": _flag("invert", invert),
+        "count": _flag("count", count),
         "allow": listed,
         "asked": [] if isinstance(filter, Filter) else [_path(filter, expected="a filter or its path")],
     }
@@ -376,9 +376,8 @@ def _each(paths: Iterable[Path]) -> list[str]:
 
 def _path(path: object, word: str = "", expected: str = "a path") -> str:
     """A path that means the same wherever the process goes meanwhile."""
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, bytes, os.PathLike)):
         more = "; give the path of the file" if hasattr(path, "read") else ""
-        more = "; give os.fsdecode(path)" if isinstance(path, bytes) else more
         raise TypeError(f"{word}expected {expected}, found {_name(path)}{more}")
     name = os.fsdecode(path)
     if not name:
@@ -396,7 +395,7 @@ def _out(name: str, out: Out | None) -> str | Writes | None:
         return None
     if isinstance(out, io.TextIOBase):
         raise TypeError(f"{name}=: the file is open for text; open it with 'wb'")
-    if not isinstance(out, (str, os.PathLike)) and hasattr(out, "write"):
+    if not isinstance(out, (str, bytes, os.PathLike)) and hasattr(out, "write"):
         return out
     return _path(out, f"{name}=: ", "a path or a file open for writing bytes")
 
@@ -419,6 +418,12 @@ def _whole(name: str, number: int | None, least: int, most: int = 2**64 - 1) -> 
     raise ValueError(f"{name}=: expected a whole number from {least} to {most}, found {number!r}")
 
 
+def _flag(name: str, flag: object) -> bool:
+    if isinstance(flag, bool) or type(flag).__name__ in ("bool", "bool_"):
+        return bool(flag)
+    raise TypeError(f"{name}=: expected True or False, found {flag!r}")
+
+
 def _memory(memory: int | str | None) -> int | str | None:
     return memory if isinstance(memory, str) else _whole("memory", memory, 0)
 
@@ -433,13 +438,13 @@ def _answer(
 ) -> dict[str, object]:
     if not approx and (capacity is not None or rate is not None):
         raise ValueError("capacity=, rate=: an exact job has no filter to plan; add approx=True")
-    if out is not None and out is rest and not isinstance(out, (str, os.PathLike)):
+    if out is not None and out is rest and not isinstance(out, (str, bytes, os.PathLike)):
         raise ValueError("out=, rest=: one file for two outputs; give another for rest=")
     return {
         "out": _out("out", out),
         "rest": _out("rest", rest),
-        "count": count,
-        "approx": approx,
+        "count": _flag("count", count),
+        "approx": _flag("approx", approx),
         "capacity": _whole("capacity", capacity, 1),
         "rate": _number("rate", rate),
     }
@@ -463,7 +468,7 @@ def _told(
         "jobs": _whole("jobs", jobs, 1),
         "temp_dir": None if temp_dir is None else _path(temp_dir, "temp_dir=: "),
         "work_dir": None if work_dir is None else _path(work_dir, "work_dir=: "),
-        "resume": resume,
+        "resume": _flag("resume", resume),
         "delimiter": bytes(delimiter),
         "progress": progress,
     }

@@ -12,17 +12,19 @@ folder, against a filter for each slot; it is done when whole filters would have
 """
 
 import errno
+import operator
 import os
+import re
 import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from petal import _tasks
+from petal import _petal, _tasks
 from petal._petal import InputError, ranges
 from petal._stages import TASKS, Engine, Job, Range, Report, Size, groups
 from petal._tasks import Item, Row
@@ -85,9 +87,67 @@ class _Side:
         return -(-self.plan["wanted_bytes"] * self.held // self.plan["room"])
 
 
+def _path(path: object, word: str) -> str:
+    """A path as all workers have it. `file:` URIs are paths; other schemes need a mount."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TypeError(f"{word}expected a path, found {type(path).__name__}")
+    name = os.fsdecode(path)
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", name)
+    if scheme and scheme[1] == "file":
+        name = re.sub(r"^file:(//(localhost)?(?=/))?", "", name)
+    elif scheme and "://" in name:
+        raise ValueError(
+            f"{word}{name}: expected a path that all workers can open, found a URI of {scheme[1]}; "
+            "mount the storage and name the path there"
+        )
+    if not name:
+        raise ValueError(f"{word}expected a path, found an empty one")
+    return os.path.abspath(name)
+
+
 def _paths(paths: Paths) -> list[str]:
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [os.path.abspath(path) for path in several]
+    """The files of an input; of the folder of a job's answer, its parts."""
+    if isinstance(paths, str | bytes | os.PathLike):
+        return _files(_path(paths, ""))
+    if not isinstance(paths, Iterable) or hasattr(paths, "columns"):
+        raise TypeError(f"expected a path or several, found {type(paths).__name__}")
+    listed = [file for path in paths for file in _files(_path(path, ""))]
+    if not listed:
+        raise ValueError("expected at least one path, found an empty list")
+    return listed
+
+
+def _files(path: str) -> list[str]:
+    """A file; of the folder of an answer that is complete, its parts in order."""
+    if not os.path.isdir(path):
+        return [path]
+    names = os.listdir(path)
+    if "_SUCCESS" not in names:
+        why = "is being written, or was left by a job that was killed" if _CLAIM in names else (
+            "is a folder without _SUCCESS"
+        )
+        raise InputError(f"{path}: {why}, expected a file of lines or the complete answer of a job")
+    return [os.path.join(path, name) for name in sorted(names) if not name.startswith(("_", "."))]
+
+
+def _whole(name: str, number: object, least: int, most: int | None = None) -> int:
+    with suppress(TypeError):
+        whole = operator.index(number)  # type: ignore[arg-type]
+        if not isinstance(number, bool) and least <= whole <= (most or 2**63 - 1):
+            return whole
+    range = f"from {least} to {most}" if most else f"of at least {least}"
+    raise ValueError(f"{name}=: expected a whole number {range}, found {number!r}")
+
+
+def _memory(memory: int | str) -> int:
+    """The cap of a task in bytes. What a share is of, only its worker knows."""
+    if isinstance(memory, str):
+        if memory.strip().endswith("%"):
+            raise ValueError(
+                f"memory=: expected the bytes of one task, such as 1 << 30 or '1G', found {memory!r}"
+            )
+        return int(ranges.memory(memory))
+    return _whole("memory", memory, 0)
 
 
 def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
@@ -103,7 +163,7 @@ def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
 
 def _folder(path: Folder, option: str) -> Path:
     """A folder that is made if need be, and that can be written to."""
-    folder = Path(path).absolute()
+    folder = Path(_path(path, f"{option}=: "))
     hint = f"name with {option}= a folder on storage that all workers share"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +202,7 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
     if out is None:
         yield _Answer(None)
         return
-    folder = Path(out).absolute()
+    folder = Path(_path(out, "out=: "))
     new = not folder.exists()
     if not new:
         _expect_only(folder, set())
@@ -256,7 +316,7 @@ def _passing(place: Path) -> Iterator[Path]:
 @contextmanager
 def _begun(
     engine: Engine, seen: Path | None, beside: Path | None, work: Folder | None,
-    settings: tuple[int, int, str | None], delimiter: bytes, slots: int | None,
+    settings: tuple[int | str, int, str | None], delimiter: bytes, slots: int | None,
 ) -> Iterator[Job]:
     """A job in a new work folder within `beside`, unless another place is named; workers must see
     it, and the folder `seen` for what comes of the job.
@@ -264,10 +324,12 @@ def _begun(
     The folder has the rights of any new one: whoever may read it may see fingerprints of lines,
     and not the keys that they are made with.
     """
-    if len(delimiter) != 1:
-        raise ValueError(f"delimiter=: expected one byte, found {delimiter!r}")
-    if slots is not None and slots < 1:
-        raise ValueError(f"slots=: expected at least 1, found {slots}")
+    if not isinstance(delimiter, bytes) or len(delimiter) != 1:
+        raise ValueError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
+    memory, jobs, temp_dir = settings
+    if slots is not None:
+        slots = _whole("slots", slots, 1)
+    settings = _memory(memory), _whole("jobs", jobs, 1), temp_dir
     if work is not None:
         option, place = "work", _folder(work, "work")
     elif beside is not None:
@@ -280,16 +342,45 @@ def _begun(
         if seen is not None:
             folders.append((str(seen), "out"))
         job = Job(engine, inside, folders, (*settings, delimiter[0]), slots)
-        yield job
+        try:
+            yield job
+        except _petal.PetalError as error:
+            if (told := _outside(error, inside)) is error:
+                raise
+            raise told from error
         job.report.seconds["all"] = time.monotonic() - begun
+
+
+def _outside(error: _petal.PetalError, inside: Path) -> _petal.PetalError:
+    """An error that names a file of the work folder, which is gone when it is read, with the place
+    of that folder instead."""
+    text = str(error)
+    if str(inside) not in text:
+        return error
+    text = text.replace(f"{inside}/", f"{inside.parent}: work file ").replace(
+        str(inside), str(inside.parent)
+    )
+    if isinstance(error, OSError) and error.errno is not None:
+        return type(error)(error.errno, text, str(inside.parent))
+    return type(error)(text)
 
 
 def _run(
     verb: str, engine: Engine, a: Paths, b: Paths | None, out: Folder | None, *,
-    work: Folder | None, memory: int, jobs: int, slots: int | None, range_bytes: int | None,
+    work: Folder | None, memory: int | str, jobs: int, slots: int | None, range_bytes: int | None,
     partitions: int | None, shards: int | None, temp_dir: str | None, delimiter: bytes,
 ) -> Report:
     settings = (memory, jobs, temp_dir)
+    if range_bytes is not None:
+        range_bytes = _whole("range_bytes", range_bytes, 1)
+    if partitions is not None:
+        partitions = _whole("partitions", partitions, 1, _MOST_PARTITIONS)
+    if shards is not None:
+        shards = _whole("shards", shards, 0, _MOST_SHARDS)
+    # Before the folders are made.
+    _paths(a)
+    if b is not None:
+        _paths(b)
     with (
         _answer(out) as answer,
         _begun(engine, answer.folder, answer.beside, work, settings, delimiter, slots) as job,
@@ -380,18 +471,19 @@ def _decide(
 
 def common(
     engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
     temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in a's order.
 
-    - `a`, `b`: a file or several, each taken as one input. All workers must see them, `out` and
+    - `a`, `b`: a file or several, each taken as one input; the folder of another job's answer is
+      its parts, and a `file:` URI its path. All workers must see them, `out` and
       `work` under the names that they have here. Packed files (gzip, zstd) are one range each.
     - `out`: a new or empty folder, which is this job's alone while it runs; or None, then lines are
       only counted.
     - `work`: a folder for what goes from task to task [that of `out`].
-    - `memory`: cap of each task in bytes; `jobs`: its threads where lines are read (filters are
+    - `memory`: cap of each task in bytes, or like `"1G"`; `jobs`: its threads where lines are read (filters are
       united, and lines decided, in one). `temp_dir`: for what does not fit [the system's].
     - `slots`: tasks at a time that the work is cut for [those of the cluster as it is now]; to be
       said where workers come when there is work.
@@ -415,7 +507,7 @@ def common(
 
 def diff(
     engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
     temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
@@ -430,7 +522,7 @@ def diff(
 
 def dedup(
     engine: Engine, a: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
     temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
@@ -444,13 +536,14 @@ def dedup(
 
 def build(
     engine: Engine, paths: Paths, out: Folder, *, capacity: int | None = None, rate: float = 0.01,
-    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    work: Folder | None = None, memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the filter of all lines of files to the file `out`, which any petal reads.
 
-    It is the filter that `petal.build` makes of the same files, `capacity` and `rate`, bit for bit,
-    and can be united with it. (Only its count of inserts is an estimate, as of any union.)
+    The file is the one that `petal.build` makes of the same files, `capacity` and `rate`, but for
+    two fields of its header: the count of inserts is an estimate, as of any union, and the
+    checksum covers it. Bits and plan are the same, and either file can be united with the other.
 
     - `capacity`: lines to plan for [they are counted first]; `rate`: the false-positive rate.
     - `memory`: cap of each task in bytes: twice the filter must fit.
@@ -458,7 +551,7 @@ def build(
 
     Cost: the files are read once, or twice if their lines are counted; a filter in each slot.
     """
-    target = Path(os.path.realpath(out))
+    target = Path(os.path.realpath(_path(out, "out=: ")))
     # Before the work: what is wrong with that shows at its end.
     ranges.size_for(1, rate)
     if target.is_dir():
@@ -482,7 +575,7 @@ def build(
 
 def check(
     engine: Engine, paths: Paths, filter: Folder, out: Folder | None, *, invert: bool = False,
-    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    work: Folder | None = None, memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the lines of files that a filter file may hold, or inverted those that it does not, to
@@ -490,9 +583,21 @@ def check(
 
     All else as :func:`common`. Cost: the files are read once.
     """
-    if not isinstance(filter, str | os.PathLike):
+    if not isinstance(filter, str | bytes | os.PathLike):
         kind = type(filter).__name__
         raise TypeError(f"filter: expected the path of a filter file, found {kind}; save() it to one")
+    filter = _path(filter, "filter: ")
+    # What is wrong with it is told here, with the name that it has here.
+    opened = _petal.open(filter)
+    try:
+        opened.verify()
+    except _petal.FormatError as error:
+        raise _petal.FormatError(f"{filter}: {error}") from None
+    if isinstance(opened, _petal.ForeignFilter):
+        raise _petal.UnsupportedError(
+            f"{filter}: is a filter of {opened.format}, expected one of petal's own; petal.check "
+            "queries it on one machine"
+        )
     settings = (memory, jobs, None)
     with (
         _answer(out) as answer,
@@ -503,7 +608,7 @@ def check(
         try:
             shutil.copyfile(filter, asked)
         except OSError as error:
-            raise InputError(f"{filter}: cannot be read: {error.strerror}") from error
+            raise InputError(error.errno, f"{filter}: cannot be read: {error.strerror}", filter) from error
         items = [
             {
                 "range": one,

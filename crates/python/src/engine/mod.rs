@@ -34,13 +34,13 @@ pub(super) struct Told {
 
 /// A cap on memory: bytes, or as people write them.
 #[derive(FromPyObject)]
-pub(super) enum Memory {
+pub(crate) enum Memory {
     Bytes(u64),
     Text(String),
 }
 
 impl Memory {
-    pub(super) fn bytes(&self) -> PyResult<u64> {
+    pub(crate) fn bytes(&self) -> PyResult<u64> {
         match self {
             Self::Bytes(bytes) => Ok(*bytes),
             Self::Text(text) => Cap::parse(text)

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use petal_lines::aside::Aside;
 use pyo3::prelude::*;
 
 use super::object;
 use crate::error::{Kind, cannot_write};
+use crate::open::Name;
 
 /// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
 ///
@@ -20,16 +21,16 @@ use crate::error::{Kind, cannot_write};
 /// Cost: the header is examined; pages are read as they are asked for. verify() examines all.
 #[pyfunction]
 #[pyo3(signature = (path, *, format = None, keys = "text"))]
-fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
-    object(py, crate::open::open(py, path, format, keys)?)
+fn open(py: Python<'_>, path: Name, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::open(py, path.0, format, keys)?)
 }
 
 /// Reads a filter file into memory, every byte examined; what comes back can be changed. A file
 /// of another program may be packed with gzip. `format` and `keys` as for open().
 #[pyfunction]
 #[pyo3(signature = (path, *, format = None, keys = "text"))]
-fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
-    object(py, crate::open::load(py, path, format, keys)?)
+fn load(py: Python<'_>, path: Name, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::load(py, path.0, format, keys)?)
 }
 
 /// Makes a filter of the bytes of a file, every byte examined. As load().
