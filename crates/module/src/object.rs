@@ -119,6 +119,7 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
+            Content::Damaged(reason) => Ok(Self::Incoming(Box::new(Incoming::damaged(&reason)))),
             Content::Row(words, layers) => match Chain::of(words, layers) {
                 Ok(chain) => Ok(Self::Chain(Box::new(chain))),
                 Err(refusal) => Err(refusal.told()),
@@ -195,7 +196,10 @@ impl Object {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
-            Self::Incoming(_) => None,
+            // A copy of a damaged filter is as damaged; of one that is not whole yet there is none.
+            Self::Incoming(incoming) => {
+                incoming.damage().map(|why| Self::Incoming(Box::new(Incoming::damaged(why))))
+            }
             Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
             Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }

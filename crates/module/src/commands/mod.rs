@@ -8,7 +8,7 @@ mod words;
 
 use std::ops::{Deref, Range};
 
-use crate::ffi::{Call, Entry, Failure, Found, Word};
+use crate::ffi::{Call, Entry, Failure, Found, Opened, Word};
 use crate::object::{Clock, Kind, Object, Refusal};
 use crate::plan::Plan;
 
@@ -119,6 +119,15 @@ fn added(call: &Call<'_>, object: &Object, added: Added) {
     }
     if any_new {
         call.notify(c"bloom.add", 1);
+    }
+}
+
+/// Keeps the filter of a key from answering without an item that a master or an append-only file
+/// says it has, and that was refused here.
+fn keep_honest(call: &Call<'_>, key: &mut Opened<'_>, refusal: &Refusal) {
+    // RedisBloom also sends items that its own filter was too full for.
+    if !matches!(refusal, Refusal::Full | Refusal::Layers | Refusal::Type) && call.is_replayed() {
+        call.damage_key(key, &refusal.clone().into());
     }
 }
 

@@ -16,6 +16,7 @@ mod cluster;
 mod commands;
 mod copies;
 mod cuckoo;
+mod damage;
 mod hostile;
 mod memory;
 mod petal;

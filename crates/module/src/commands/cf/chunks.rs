@@ -6,7 +6,7 @@ use crate::commands::words::integer;
 use crate::commands::{limit, transfer};
 use crate::compat::{Cuckoo, MOST_ANNOUNCED};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::object::{Object, Refusal};
 
 const POSITION: Arg = Arg::new(c"iterator", ArgKind::Integer);
@@ -60,6 +60,8 @@ impl Command for ScanDump {
 pub(in crate::commands) struct LoadChunk;
 
 impl Command for LoadChunk {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"CF.LOADCHUNK",
         summary: c"Loads a chunk of a filter; the first one creates it",

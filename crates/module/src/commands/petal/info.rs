@@ -62,6 +62,12 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     let mut fields = Vec::new();
     let mut tell = |name, value| fields.push((name, value));
     if let Object::Incoming(incoming) = object {
+        if let Some(reason) = incoming.damage() {
+            tell(c"type", text("damaged"));
+            tell(c"reason", text(reason));
+            tell(c"memory", Value::Count(object.memory_usage()));
+            return fields;
+        }
         // Of a filter that is still coming nothing else is known.
         tell(c"type", text("incomplete"));
         tell(c"bytes-come", Value::Count(incoming.came()));

@@ -11,7 +11,7 @@ use crate::commands::cf;
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::plan::{Form, Plan};
 
 /// Where nobody chose: see `WindowedBuilder::generations`.
@@ -20,6 +20,8 @@ const GENERATIONS: u32 = 4;
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
+    const LOSES: Loses = Loses::Filter;
+
     const ABOUT: About = About {
         name: c"PETAL.RESERVE",
         summary: c"Creates an empty filter: one that grows, deletes, or forgets. WINDOW: what was \

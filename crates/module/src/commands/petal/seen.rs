@@ -6,12 +6,14 @@ use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::integer;
 use crate::commands::{Added, added, limit, tick};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::object::{Clock, Refusal};
 
 pub(in crate::commands) struct Seen;
 
 impl Command for Seen {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.SEEN",
         summary: c"Whether each item was (maybe) there before: 0 for new ones. All are there \
@@ -37,6 +39,8 @@ impl Command for Seen {
 pub(in crate::commands) struct SeenAt;
 
 impl Command for SeenAt {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.SEENAT",
         summary: c"PETAL.SEEN at a time, in milliseconds since 1970, for windows of time: how \

@@ -6,12 +6,14 @@ use super::{KEY, NOT_FOUND, PETAL};
 use crate::about::{ASKED, About, Arg, ArgKind, Keys, PUT, key};
 use crate::commands::limit;
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Read};
+use crate::ffi::{Call, Command, Failure, Loses, Read};
 use crate::object::{Kind, Refusal};
 
 pub(in crate::commands) struct Merge;
 
 impl Command for Merge {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.MERGE",
         summary: c"Makes a filter that of all items in it and in others; a copy of the first of \
