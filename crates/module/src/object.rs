@@ -379,9 +379,10 @@ impl Object {
             Self::RedisBloom(filter) => {
                 filter.growth().map(|_| petal_interop::redisbloom::TIGHTENING)
             }
-            Self::Filter(filter) if matches!(**filter, AnyFilter::Scalable(_)) => {
-                Some(petal::rate::layer_share(1) / petal::rate::layer_share(0))
-            }
+            Self::Filter(filter) => match &**filter {
+                AnyFilter::Scalable(filter) => Some(filter.layer_share(1) / filter.layer_share(0)),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -193,6 +193,19 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.plan.growth()
     }
 
+    /// The number of parts of the rate of which one is kept for the layers after the first; `None`
+    /// if all layers share it by the usual series ([`ScalableBuilder::growth_share`]).
+    #[must_use]
+    pub fn growth_share(&self) -> Option<u64> {
+        Some(self.plan.growth_share()).filter(|parts| *parts > 0)
+    }
+
+    /// The part of the promised rate that layer `layer` may use, from 0, the oldest.
+    #[must_use]
+    pub fn layer_share(&self, layer: u32) -> f64 {
+        self.plan.share(layer)
+    }
+
     /// Keys that all layers hold, those that are there and those to come, as long as they take no
     /// more than so many bytes of memory together.
     ///

@@ -199,6 +199,7 @@ impl Command for Insert {
         let bad = Failure::Says("Bad argument received");
         if let Some(keys) = keys {
             wanted.keys = positive(keys).ok_or(bad.clone())?;
+            wanted.is_stated = true;
         }
         if let Some(rate) = rate {
             wanted.rate =
