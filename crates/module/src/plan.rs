@@ -86,6 +86,11 @@ impl Growth {
 }
 
 impl Plan {
+    /// Whether `BF.*` and `PETAL.SEEN` add items to it.
+    pub(crate) fn takes_items(&self) -> bool {
+        !matches!(self.form, Form::Cuckoo { .. } | Form::RedisCuckoo { .. })
+    }
+
     /// Bytes that it certainly takes: what is too large is not even asked for.
     fn least_bytes(&self) -> Result<u64, Refusal> {
         let (rate, times) = match self.form {

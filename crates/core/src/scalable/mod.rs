@@ -143,6 +143,11 @@ impl<S: Store> ScalableBloomFilter<S> {
         }
     }
 
+    /// The layers, oldest first.
+    pub fn layer_filters(&self) -> impl Iterator<Item = &BloomFilter<S>> {
+        self.oldest_first()
+    }
+
     /// How many layers there are.
     #[must_use]
     pub fn layers(&self) -> u32 {

@@ -6,9 +6,10 @@ use super::create::Wanted;
 use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::{Reading, integer};
-use crate::commands::{Added, added, bloom, limit, replicate_creation, tick};
+use crate::commands::{Added, added, bloom, count_rejection, limit, replicate_creation, tick};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
+use crate::metrics;
 use crate::object::Refusal;
 
 pub(in crate::commands) struct Add;
@@ -89,13 +90,16 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
         let new = object.insert(call.word(items), most).map_err(adding)?;
+        metrics::added(u64::from(new), 1);
         added(call, object, Added { items: items..items + 1, any_new: new, same: !created, time });
         call.boolean(new);
         return Ok(());
     }
     let most = limit(call, settings.memory_limit);
     let inserted = object.insert_all(call.words_from(items), most);
-    let any_new = inserted.new.count_ones() > 0;
+    let new = inserted.new.count_ones();
+    metrics::added(new, inserted.taken as u64);
+    let any_new = new > 0;
     let same = !created && inserted.refused.is_none() && wanted.is_none();
     let items = items..items + inserted.taken;
     added(call, object, Added { items, any_new, same, time });
@@ -110,7 +114,10 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
 /// Why an item was not added, in RedisBloom's words.
 fn adding(refusal: Refusal) -> Failure {
     match refusal {
-        Refusal::Memory => Failure::Says("ERR problem inserting into filter"),
+        Refusal::Memory => {
+            count_rejection(&refusal);
+            Failure::Says("ERR problem inserting into filter")
+        }
         Refusal::Type => Failure::Says(
             "ERR a filter that is made once of all its items takes no more: build it again and \
              import it",

@@ -6,6 +6,7 @@ use crate::about::{About, Arg, ArgKind, CHANGED, PUT, REMOVED, key};
 use crate::commands::words::{Reading, integer};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Opened, Word};
+use crate::metrics;
 use crate::object::{Deleting, Refusal};
 
 /// Items whose memory is asked for ahead.
@@ -85,6 +86,7 @@ fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
         }
         call.notify(c"cuckoo.add", 1);
     }
+    metrics::added(new.into(), 1);
     call.boolean(new);
     Ok(())
 }
@@ -187,6 +189,9 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     let (outcomes, refused) = put_all(call, filter, items, which);
     let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
     let done: Vec<usize> = (items..call.len()).filter(added).collect();
+    let full = outcomes.iter().filter(|outcome| **outcome == Outcome::Full).count();
+    metrics::REJECTED_FULL.add(full as u64);
+    metrics::added(done.len() as u64, (outcomes.len() - full) as u64);
     if !done.is_empty() {
         if done.len() == call.len() - items && !created {
             call.replicate_same();
@@ -274,6 +279,7 @@ impl Command for Del {
         let filter = filter_mut(key.object_mut())?.ok_or(Failure::Says("Not found"))?;
         let removed = filter.remove(filter.hash(call.word(2)));
         if removed {
+            metrics::deleted(1);
             call.replicate_same();
             call.notify(c"cuckoo.del", 1);
         }

@@ -3,6 +3,7 @@
 //! other's reverse.
 
 use std::ffi::CStr;
+use std::ops::Range;
 
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
@@ -11,8 +12,14 @@ use crate::commands::cf;
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Opened, Word};
+use crate::object::Clock;
 use crate::plan::{Form, Growth, Plan};
+
+/// Milliseconds that a key may live: a thousand years, which no clock overflows.
+const MOST_TIME_TO_LIVE: u64 = 1000 * 366 * 86_400_000;
+/// The option of commands that create a filter.
+pub(super) const TTL: Arg = Arg::new(c"time_to_live", ArgKind::Text).after(c"TTL");
 
 /// Where nobody chose: see `WindowedBuilder::generations`.
 const GENERATIONS: u32 = 4;
@@ -22,12 +29,14 @@ pub(in crate::commands) struct Reserve;
 impl Command for Reserve {
     const ABOUT: About = About {
         name: c"PETAL.RESERVE",
-        summary: c"Creates an empty filter: one that grows, deletes, or forgets. GROWTHSHARE \
-            n: of a filter that grows, 1/n of the error rate is kept for the layers after the \
-            first; left out, 4, or 64 for rates below 0.4 %. WINDOW: what was not put in for so long is forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window \
-            of as many items as its capacity. SEED: filters of one seed, rate and capacity can be \
-            merged and compared; whoever knows it can make items that collide. BUCKETSIZE and \
-            MAXITERATIONS of a cuckoo filter are for what CF.INFO tells",
+        summary:
+            c"Creates an empty filter: one that grows, deletes, or forgets. GROWTHSHARE n: of \
+            a filter that grows, 1/n of the error rate is kept for the layers after the first; \
+            left out, 4, or 64 for rates below 0.4 %. WINDOW: what was not put in for so long is \
+            forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window of as many items as its \
+            capacity. SEED: filters of one seed, rate and capacity can be merged and compared; \
+            whoever knows it can make items that collide. BUCKETSIZE and MAXITERATIONS of a \
+            cuckoo filter are for what CF.INFO tells. TTL: the key expires after this time",
         complexity: c"O(1)",
         since: c"0.1.0",
         arity: -4,
@@ -68,6 +77,7 @@ impl Command for Reserve {
             Arg::new(c"bucketsize", ArgKind::Integer).after(c"BUCKETSIZE"),
             Arg::new(c"maxiterations", ArgKind::Integer).after(c"MAXITERATIONS"),
             Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
+            TTL,
         ],
         categories: PETAL,
     };
@@ -76,20 +86,62 @@ impl Command for Reserve {
         if call.len() < 4 {
             return Err(Failure::Arity);
         }
-        let settings = Settings::now();
-        let words: Vec<_> = call.words_from(2).collect();
-        let plan = parse(&words, &settings, Reading::of(call), || call.random_key())?;
+        let wanted = Wanted::parse(call, 2..call.len())?;
         let mut key = call.write(1);
         if key.object().known()?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
-        key.set(plan.make(limit(call, settings.memory_limit))?)?;
-        replicate_creation(call, &plan);
-        let cuckoo = matches!(plan.form, Form::Cuckoo { .. });
-        call.notify(if cuckoo { c"cuckoo.reserve" } else { c"bloom.reserve" }, 1);
+        wanted.create(call, &mut key)?;
         call.ok();
         Ok(())
     }
+}
+
+/// A filter to be created, and how long the key lives.
+pub(super) struct Wanted {
+    pub(super) plan: Plan,
+    /// Milliseconds; `None`: the key does not expire.
+    time_to_live: Option<u64>,
+}
+
+impl Wanted {
+    /// Reads the error rate, the capacity and the options from these words of a call.
+    pub(super) fn parse(call: &Call<'_>, at: Range<usize>) -> Result<Self, Failure> {
+        let mut words: Vec<_> = at.map(|at| call.word(at)).collect();
+        let time_to_live = take_time_to_live(&mut words)?;
+        let reading = Reading::of(call);
+        let plan = parse(&words, &Settings::now(), reading, || call.random_key())?;
+        Ok(Self { plan, time_to_live })
+    }
+
+    /// Creates the filter in a key that holds nothing, and replicates it.
+    pub(super) fn create(&self, call: &Call<'_>, key: &mut Opened<'_>) -> Result<(), Failure> {
+        let Self { plan, time_to_live } = self;
+        key.set(plan.make(limit(call, Settings::now().memory_limit))?)?;
+        replicate_creation(call, plan);
+        if let Some(time) = time_to_live {
+            // An absolute time: replicas and logs expire the key at the same moment.
+            let at = call.now().saturating_add(*time).min(i64::MAX as u64);
+            key.expire_at(at)?;
+            let at = at.to_string();
+            call.replicate(c"PEXPIREAT", &[Word::Same(1), Word::Bytes(at.as_bytes())]);
+        }
+        let cuckoo = matches!(plan.form, Form::Cuckoo { .. });
+        call.notify(if cuckoo { c"cuckoo.reserve" } else { c"bloom.reserve" }, 1);
+        Ok(())
+    }
+}
+
+/// Removes `TTL time` from the words; the time in milliseconds.
+fn take_time_to_live(words: &mut Vec<&[u8]>) -> Result<Option<u64>, Failure> {
+    // Behind the rate and the capacity; no other option has a value that reads so.
+    let Some(at) = words.iter().skip(2).position(|word| is(word, "TTL")) else { return Ok(None) };
+    let at = at + 2;
+    let value = *words.get(at + 1).ok_or(Failure::Says("ERR no time to live"))?;
+    words.drain(at..at + 2);
+    let time = milliseconds(value).filter(|time| *time <= MOST_TIME_TO_LIVE);
+    let bad = Failure::Says("ERR a time to live is a time above 0: 7d, 12h, 30m, 45s or 1500ms");
+    time.map(Some).ok_or(bad)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -381,6 +433,20 @@ mod tests {
         let seed = "00112233445566778899aabbCCDDEEFF";
         let seeded = parsed(&format!("0.01 9 SEED {seed}")).unwrap();
         assert_eq!((seeded.seed[0], seeded.seed[1], seeded.seed[15]), (0, 0x11, 0xff));
+    }
+
+    #[test]
+    fn a_time_to_live_is_taken_out_of_the_words() {
+        let taken = |line: &'static str| {
+            let mut words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+            take_time_to_live(&mut words).map(|time| (time, words.len()))
+        };
+        assert_eq!(taken("0.01 9 NONSCALING"), Ok((None, 3)));
+        assert_eq!(taken("0.01 9 ttl 2s NONSCALING"), Ok((Some(2000), 3)));
+        assert_eq!(taken("0.01 9 LAST TTL 1d"), Ok((Some(86_400_000), 3)));
+        for wrong in ["0.01 9 TTL", "0.01 9 TTL 5", "0.01 9 TTL 0s", "0.01 9 TTL 999999999d"] {
+            assert!(taken(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
