@@ -273,6 +273,13 @@ impl Chain {
         }
     }
 
+    /// Removes all keys, and all layers but the first.
+    pub(crate) fn clear(&mut self) {
+        self.layers.truncate(1);
+        self.layers.iter_mut().for_each(QuotientFilter::clear);
+        self.deletes = 0;
+    }
+
     /// Moves its blocks of memory.
     pub(crate) fn relocate(&mut self, mover: &mut Mover<'_>) {
         self.layers.iter_mut().for_each(|layer| layer.relocate(mover));

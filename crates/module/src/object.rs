@@ -1,6 +1,8 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
+mod clear;
 mod deleting;
+mod layers;
 mod sets;
 
 use petal::{
@@ -13,6 +15,7 @@ use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) use crate::refusal::Refusal;
 pub(crate) use deleting::{CuckooFigures, Deleting, Room};
+pub(crate) use layers::LayerInfo;
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -383,9 +386,10 @@ impl Object {
             Self::RedisBloom(filter) => {
                 filter.growth().map(|_| petal_interop::redisbloom::TIGHTENING)
             }
-            Self::Filter(filter) if matches!(**filter, AnyFilter::Scalable(_)) => {
-                Some(petal::rate::layer_share(1) / petal::rate::layer_share(0))
-            }
+            Self::Filter(filter) => match &**filter {
+                AnyFilter::Scalable(filter) => Some(filter.layer_share(1) / filter.layer_share(0)),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod bf;
 mod cf;
+mod debug;
 mod petal;
 mod transfer;
 mod words;
@@ -9,6 +10,7 @@ mod words;
 use std::ops::{Deref, Range};
 
 use crate::ffi::{Call, Entry, Failure, Found, Opened, Word};
+use crate::metrics;
 use crate::object::{Clock, Kind, Object, Refusal};
 use crate::plan::Plan;
 
@@ -22,6 +24,7 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<bf::Mexists>(),
     Entry::of::<bf::Info>(),
     Entry::of::<bf::Card>(),
+    Entry::of::<debug::Bloom>(),
     Entry::of::<bf::ScanDump>(),
     Entry::of::<bf::LoadChunk>(),
     Entry::of::<cf::Reserve>(),
@@ -33,13 +36,18 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<cf::Mexists>(),
     Entry::of::<cf::Count>(),
     Entry::of::<cf::Del>(),
+    Entry::of::<cf::Mdel>(),
     Entry::of::<cf::Compact>(),
     Entry::of::<cf::Info>(),
+    Entry::of::<debug::Cuckoo>(),
     Entry::of::<cf::ScanDump>(),
     Entry::of::<cf::LoadChunk>(),
     Entry::of::<petal::Reserve>(),
     Entry::of::<petal::Seen>(),
     Entry::of::<petal::SeenAt>(),
+    Entry::of::<petal::SeenCreate>(),
+    Entry::of::<petal::Exists>(),
+    Entry::of::<petal::Clear>(),
     Entry::of::<petal::Del>(),
     Entry::of::<petal::Count>(),
     Entry::of::<petal::Merge>(),
@@ -133,6 +141,7 @@ fn keep_honest(call: &Call<'_>, key: &mut Opened<'_>, refusal: &Refusal) {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
+        count_rejection(&refusal);
         match refusal {
             Refusal::Full => Self::Says("ERR non scaling filter is full"),
             Refusal::Layers => Self::Says("Maximum expansions reached"),
@@ -144,5 +153,15 @@ impl From<Refusal> for Failure {
             Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
             Refusal::Other(what) => Self::Told(format!("ERR {what}")),
         }
+    }
+}
+
+/// Counts a refusal for `INFO`, if it is for lack of room.
+fn count_rejection(refusal: &Refusal) {
+    match refusal {
+        Refusal::Full | Refusal::Layers => metrics::REJECTED_FULL.add(1),
+        Refusal::Limit => metrics::REJECTED_LIMIT.add(1),
+        Refusal::Memory => metrics::REJECTED_MEMORY.add(1),
+        _ => {}
     }
 }

@@ -124,6 +124,16 @@ impl Bloom {
         self.links.iter().fold(0, |sum, link| link.plan.capacity().saturating_add(sum))
     }
 
+    /// The plan of each link, and how many keys it holds, oldest first.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = (LinkPlan, u64)> {
+        self.links.iter().map(|link| (link.plan, link.size))
+    }
+
+    /// Bits of the hash.
+    pub(crate) fn hash_bits(&self) -> u32 {
+        if self.options & FORCE64 == 0 { 32 } else { 64 }
+    }
+
     /// Keys that all links are for, those to come too, as long as they take no more than so many
     /// bytes together.
     pub(crate) fn capacity_within(&self, bytes: u64) -> u64 {
@@ -191,6 +201,16 @@ impl Bloom {
             self.size = self.size.saturating_add(1);
         }
         Ok(true)
+    }
+
+    /// Removes all keys, and all links but the first.
+    pub(crate) fn clear(&mut self) {
+        self.links.truncate(1);
+        for link in &mut self.links {
+            link.bits.fill(0);
+            link.size = 0;
+        }
+        self.size = 0;
     }
 
     #[cold]

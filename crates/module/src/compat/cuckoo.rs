@@ -331,6 +331,13 @@ impl Cuckoo {
         self.layers.last_mut().is_some_and(|layer| layer.kick(place, iterations))
     }
 
+    /// Removes all keys, and all layers but the first.
+    pub(crate) fn clear(&mut self) {
+        self.layers.truncate(1);
+        self.layers.iter_mut().for_each(|layer| layer.slots.fill(0));
+        (self.items, self.deletes) = (0, 0);
+    }
+
     /// Takes a key out once; whether it was there.
     pub(crate) fn delete(&mut self, hash: u64) -> bool {
         let place = Place::of(hash);

@@ -447,6 +447,16 @@ impl Opened<'_> {
         Err(failed)
     }
 
+    /// Lets the key expire at a time in milliseconds since 1970.
+    pub(crate) fn expire_at(&mut self, milliseconds: u64) -> Result<(), Failure> {
+        let failed = Failure::Says("ERR the time to live cannot be set");
+        let time = i64::try_from(milliseconds).map_err(|_| failed.clone())?;
+        let key = self.key.ok_or(failed.clone())?;
+        // SAFETY: the key is open to be changed.
+        let set = unsafe { (api().set_abs_expire)(key.as_ptr(), time) };
+        if set == abi::OK { Ok(()) } else { Err(failed) }
+    }
+
     /// Deletes the key; what is large is freed in the background.
     pub(crate) fn delete(&mut self) {
         if let Some(key) = self.key {

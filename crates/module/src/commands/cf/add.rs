@@ -7,6 +7,7 @@ use crate::commands::keep_honest;
 use crate::commands::words::{Reading, integer};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Opened, Word};
+use crate::metrics;
 use crate::object::{Deleting, Refusal};
 
 /// Items whose memory is asked for ahead.
@@ -89,6 +90,7 @@ fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
         }
         call.notify(c"cuckoo.add", 1);
     }
+    metrics::added(new.into(), 1);
     call.boolean(new);
     Ok(())
 }
@@ -199,6 +201,9 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     }
     let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
     let done: Vec<usize> = (items..call.len()).filter(added).collect();
+    let full = outcomes.iter().filter(|outcome| **outcome == Outcome::Full).count();
+    metrics::REJECTED_FULL.add(full as u64);
+    metrics::added(done.len() as u64, (outcomes.len() - full) as u64);
     if !done.is_empty() {
         if done.len() == call.len() - items && !created {
             call.replicate_same();
@@ -286,6 +291,7 @@ impl Command for Del {
         let filter = filter_mut(key.object_mut())?.ok_or(Failure::Says("Not found"))?;
         let removed = filter.remove(filter.hash(call.word(2)));
         if removed {
+            metrics::deleted(1);
             call.replicate_same();
             call.notify(c"cuckoo.del", 1);
         }

@@ -5,6 +5,7 @@ use petal::Answers;
 use super::{ITEMS, KEY, PETAL};
 use crate::about::{ASKED, About, REMOVED, key};
 use crate::ffi::{Call, Command, Failure};
+use crate::metrics;
 use crate::object::Refusal;
 
 pub(in crate::commands) struct Del;
@@ -44,6 +45,7 @@ impl Command for Del {
             None => false,
         };
         if there && removed.count_ones() > 0 {
+            metrics::deleted(removed.count_ones());
             call.replicate_same();
             call.notify(c"petal.del", 1);
         }

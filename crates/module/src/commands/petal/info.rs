@@ -111,6 +111,9 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         Object::Filter(filter) => match &**filter {
             AnyFilter::Scalable(filter) => {
                 tell(c"layer-room", Value::Count(filter.layer_capacity_left()));
+                if let Some(parts) = filter.growth_share() {
+                    tell(c"growth-share", Value::Count(parts));
+                }
             }
             AnyFilter::Counting(filter) => tell(c"most-counted", Value::Count(filter.most())),
             AnyFilter::CountingClassic(filter) => {
@@ -133,13 +136,13 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Form, Plan};
+    use crate::plan::{Form, Growth, Plan};
 
     #[test]
     fn no_field_comes_twice_and_none_is_secret() {
         let forms = [
             Form::Bloom { growth: None },
-            Form::Bloom { growth: Some(2) },
+            Form::Bloom { growth: Some(Growth::by(2)) },
             Form::Counting,
             Form::Window { milliseconds: None, generations: 4 },
             Form::Window { milliseconds: Some(1000), generations: 4 },

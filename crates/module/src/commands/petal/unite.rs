@@ -123,7 +123,7 @@ impl Command for Compare {
             (c"intersection", overlap.intersection, f64::INFINITY),
             (c"jaccard", overlap.jaccard, 1.0),
         ];
-        call.map(fields.len());
+        call.map(fields.len() + 1);
         for (name, estimate, most) in fields {
             call.simple(name);
             call.array(3);
@@ -131,6 +131,11 @@ impl Command for Compare {
                 number.map_or_else(|| call.null(), |number| call.double(number));
             }
         }
+        call.simple(c"folded");
+        call.boolean(
+            left.layers().first().map(|layer| layer.bits)
+                != right.layers().first().map(|layer| layer.bits),
+        );
         Ok(())
     }
 }
