@@ -532,7 +532,7 @@ fn insert_one(
             return Err(Refusal::Full);
         }
         AnyFilter::Scalable(filter) if filter.layer_capacity_left() == 0 => {
-            filter.next_layer_bytes()?
+            filter.next_layer_bytes().map_err(no_layer)?
         }
         // It grows to twice its size.
         AnyFilter::Quotient(filter)
@@ -547,6 +547,11 @@ fn insert_one(
     }
     filter.face_mut()?.insert_mixed_hashes(hash, answer)?;
     Ok(answer.get(0))
+}
+
+/// Why a filter that grows has no further layer.
+fn no_layer(error: petal::Error) -> Refusal {
+    if error.is_full() { Refusal::Layers } else { error.into() }
 }
 
 /// Keys that still fit, where any number was planned.

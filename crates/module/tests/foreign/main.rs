@@ -17,6 +17,7 @@ mod commands;
 mod copies;
 mod cuckoo;
 mod damage;
+mod errors;
 mod extensions;
 mod hostile;
 mod memory;

@@ -90,6 +90,10 @@ impl Command for LoadChunk {
             if exists {
                 return Err(Failure::Says("ERR item exists"));
             }
+            let announced = Cuckoo::announced_layers(call.word(3));
+            if announced.is_some_and(|layers| layers > MOST_ANNOUNCED) && !call.is_replayed() {
+                return Err(Failure::Says("Couldn't create filter!"));
+            }
             let most = limit(call, Settings::now().memory_limit);
             let made = Cuckoo::from_header(call.word(3), most);
             let made =
@@ -97,9 +101,6 @@ impl Command for LoadChunk {
                     Refusal::Malformed(_) => Failure::Says("Couldn't create filter!"),
                     refusal => refusal.into(),
                 })?;
-            if made.layers() > MOST_ANNOUNCED && !call.is_replayed() {
-                return Err(Failure::Says("Couldn't create filter!"));
-            }
             key.set(Object::RedisCuckoo(Box::new(made)))?;
         } else {
             match key.object_mut().known()? {
