@@ -27,7 +27,7 @@ use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
 pub use counting::stuck;
-pub use layers::{any_of, distinct, generation, layer_share};
+pub use layers::{any_of, distinct, generation, growth_layer_share, layer_share};
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
 pub use quotient::{alike, fingerprints, keys_behind};
 pub use ribbon::{mixed, mixture};

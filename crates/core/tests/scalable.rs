@@ -44,8 +44,11 @@ fn false_positives(filter: &ScalableBloomFilter, queries: usize, seed: u64) -> u
 #[test]
 fn the_rate_is_as_predicted_and_as_promised() {
     const QUERIES: usize = 400_000;
-    for (rate, growth) in [(0.2, 2), (0.05, 4), (0.01, 2), (1e-3, 3)] {
+    let usual = [(0.2, 2, 0), (0.05, 4, 0), (0.01, 2, 0), (1e-3, 3, 0)];
+    let stated = [(0.05, 3, 2), (0.05, 2, 1 << 16), (0.01, 2, 4), (1e-3, 3, 64)];
+    for (rate, growth, share) in usual.into_iter().chain(stated) {
         let builder = ScalableBloomFilter::builder().keys(2000).rate(rate).growth(growth);
+        let builder = builder.growth_share(share);
         let mut filter = builder.build().unwrap();
         let mut given = 0;
         for (stage, keys) in [500, 1500, 4000, 40_000, 150_000].into_iter().enumerate() {
@@ -90,6 +93,35 @@ fn each_layer_keeps_its_part() {
         assert_eq!((filter.layers(), filter.inserted()), (1, 200_000));
         let (part, now) = (rate / 4.0, filter.estimated_rate());
         assert!(now < part * 1.005 && now > part * 0.96, "{rate}: {now}");
+    }
+}
+
+/// A stated number of keys gets nearly the whole rate, and so a smaller filter than with the usual
+/// series; after that it grows within the rate.
+#[test]
+fn a_growth_share_makes_the_first_layer_small() {
+    // Bits of a textbook filter of half the rate, which is what servers give a first layer.
+    let textbook = |rate: f64| -(rate / 2.0).ln() / std::f64::consts::LN_2.powi(2);
+    for (keys, rate, parts) in [(100_000, 0.01, 4), (1_000_000, 0.01, 4), (100_000, 1e-3, 64)] {
+        let builder = ScalableBloomFilter::builder().keys(keys).rate(rate);
+        let mut filter = builder.growth_share(parts).build().unwrap();
+        let bits = |filter: &ScalableBloomFilter| filter.size_bytes() as f64 * 8.0 / keys as f64;
+        assert!(bits(&filter) <= textbook(rate), "{rate}: {}", bits(&filter));
+        assert!(bits(&filter) < 0.85 * bits(&builder.build().unwrap()));
+        let mut new = Answers::new();
+        while filter.layer_capacity_left() > 0 {
+            let some = filter.layer_capacity_left().min(10_000) as usize;
+            filter.insert_mixed_hashes(&random(some, filter.inserted()), &mut new).unwrap();
+        }
+        let (most, now) = (rate * (1.0 - 1.0 / parts as f64), filter.estimated_rate());
+        assert!(now < most * 1.01 && now > most * 0.95, "{now} {most}");
+        assert_eq!((filter.layers(), filter.growth_share()), (1, Some(parts)));
+        filter.insert_mixed_hashes(&random(100_000, 1), &mut new).unwrap();
+        assert!(filter.layers() > 1 && filter.estimated_rate() < rate);
+    }
+    let builder = ScalableBloomFilter::builder().rate(0.1);
+    for parts in [1, (1 << 16) + 1, u64::MAX] {
+        assert!(builder.growth_share(parts).build().unwrap_err().is_invalid());
     }
 }
 
@@ -208,7 +240,7 @@ fn lies_with_right_checksums_are_refused_or_harmless() {
             let free = directory.contains(&at) && (at - 4096) % 64 / 8 == 2;
             let layer = directory.contains(&at) && !free;
             // So has a plan of other layers, in which the newest is not full.
-            let plan = (72..80).contains(&at) || (96..98).contains(&at);
+            let plan = (72..80).contains(&at) || (96..98).contains(&at) || (120..123).contains(&at);
             assert!(refused || !(fixed || layer) || plan, "byte {at}");
         }
     }
@@ -228,6 +260,9 @@ fn lies_with_right_checksums_are_refused_or_harmless() {
         for word in [1, 5, u64::MAX] {
             lie(at, word); // half of a head start
         }
+    }
+    for word in [1, (1 << 16) + 1, u64::MAX] {
+        lie(120, word); // parts of the rate
     }
     for word in [0, 1 << 50, u64::MAX, 1 << 63] {
         lie(4096, word); // blocks
@@ -318,5 +353,16 @@ fn the_file_stays_what_it_is() {
     assert_eq!((headed.layers(), kit::words(&file, 96, 4)), (4, vec![1, 5, 10, 0]));
     let headed = kit::words(&file, 240, 2);
     assert_eq!(headed, [0x65d6_d34e_42a9_9391, 0x2aaa_96a1_f6da_8d74], "{headed:x?}");
+    let builder = ScalableBloomFilter::builder().keys(3).rate(0.1).growth_share(4);
+    let mut stated = builder.build().unwrap();
+    for key in 0..40u64 {
+        stated.insert(&key).unwrap();
+    }
+    let mut file = Vec::new();
+    stated.write_to(&mut file, "").unwrap();
+    assert_eq!((stated.layers(), kit::words(&file, 96, 4)), (4, vec![2, 0, 0, 4]));
+    assert!(ScalableBloomFilter::read_from(&file[..]).unwrap().0 == stated);
+    let stated = kit::words(&file, 240, 2);
+    assert_eq!(stated, [0xb396_e510_aa31_40c9, 0x9516_f7b8_f7ac_d246], "{stated:x?}");
     assert_eq!(sums, [0x0fef_1138_0863_2fc7, 0xcfb8_29c1_d696_3caa], "{sums:x?}");
 }

@@ -167,6 +167,20 @@ impl Settings {
     }
 }
 
+/// Whether the words behind `loadmodule` have `NAME bf`: the module is then registered under the
+/// name of RedisBloom, for clients that look for it in `MODULE LIST`.
+///
+/// # Errors
+/// If the name is another one.
+pub(crate) fn is_named_bf(words: &[&[u8]]) -> Result<bool, String> {
+    let pair = words.chunks(2).find(|pair| pair[0].eq_ignore_ascii_case(b"NAME"));
+    match pair.map(|pair| pair.get(1).copied().unwrap_or_default()) {
+        None | Some(b"petal") => Ok(false),
+        Some(b"bf") => Ok(true),
+        Some(_) => Err("NAME is petal or bf".to_owned()),
+    }
+}
+
 /// Takes the words behind `loadmodule`: pairs of a name and a value, as RedisBloom takes them.
 ///
 /// # Errors
@@ -191,6 +205,8 @@ pub(crate) fn arguments(words: &[&[u8]]) -> Result<(), String> {
             "ERROR_RATE" => BF_ERROR_RATE.set(value).map_err(|what| format!("{name}: {what}"))?,
             "INITIAL_SIZE" => number(&BF_INITIAL_SIZE)?,
             "CF_MAX_EXPANSIONS" => number(&CF_MAX_EXPANSIONS)?,
+            // Read before: see `is_named_bf`.
+            "NAME" => {}
             _ => return Err(format!("{name} is not an argument of this module")),
         }
     }

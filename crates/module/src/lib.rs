@@ -12,6 +12,7 @@ mod config;
 mod ffi;
 mod fields;
 mod load;
+mod metrics;
 mod object;
 mod parcel;
 mod persist;

@@ -1,6 +1,8 @@
 //! What a key holds: a filter, whatever its type and layout, and what it can be asked and told.
 
+mod clear;
 mod deleting;
+mod layers;
 mod sets;
 
 use petal::{
@@ -13,6 +15,7 @@ use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
 pub(crate) use crate::refusal::Refusal;
 pub(crate) use deleting::{CuckooFigures, Deleting, Room};
+pub(crate) use layers::LayerInfo;
 
 /// What time it is, for filters that forget: told only if it is asked for.
 pub(crate) trait Clock {
@@ -119,6 +122,7 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
+            Content::Damaged(reason) => Ok(Self::Incoming(Box::new(Incoming::damaged(&reason)))),
             Content::Row(words, layers) => match Chain::of(words, layers) {
                 Ok(chain) => Ok(Self::Chain(Box::new(chain))),
                 Err(refusal) => Err(refusal.told()),
@@ -195,7 +199,10 @@ impl Object {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
-            Self::Incoming(_) => None,
+            // A copy of a damaged filter is as damaged; of one that is not whole yet there is none.
+            Self::Incoming(incoming) => {
+                incoming.damage().map(|why| Self::Incoming(Box::new(Incoming::damaged(why))))
+            }
             Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
             Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }
@@ -379,9 +386,10 @@ impl Object {
             Self::RedisBloom(filter) => {
                 filter.growth().map(|_| petal_interop::redisbloom::TIGHTENING)
             }
-            Self::Filter(filter) if matches!(**filter, AnyFilter::Scalable(_)) => {
-                Some(petal::rate::layer_share(1) / petal::rate::layer_share(0))
-            }
+            Self::Filter(filter) => match &**filter {
+                AnyFilter::Scalable(filter) => Some(filter.layer_share(1) / filter.layer_share(0)),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -524,7 +532,7 @@ fn insert_one(
             return Err(Refusal::Full);
         }
         AnyFilter::Scalable(filter) if filter.layer_capacity_left() == 0 => {
-            filter.next_layer_bytes()?
+            filter.next_layer_bytes().map_err(no_layer)?
         }
         // It grows to twice its size.
         AnyFilter::Quotient(filter)
@@ -539,6 +547,11 @@ fn insert_one(
     }
     filter.face_mut()?.insert_mixed_hashes(hash, answer)?;
     Ok(answer.get(0))
+}
+
+/// Why a filter that grows has no further layer.
+fn no_layer(error: petal::Error) -> Refusal {
+    if error.is_full() { Refusal::Layers } else { error.into() }
 }
 
 /// Keys that still fit, where any number was planned.

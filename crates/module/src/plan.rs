@@ -9,12 +9,19 @@ use petal::{
 use crate::chain::{Chain, ChainPlan};
 use crate::compat::{self, CuckooPlan};
 use crate::object::{Object, Refusal};
+use crate::refusal::MOST_BYTES;
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
 /// as large: filters that begin for a hundred keys and get millions have few layers.
 const HEAD_START: (u64, u64) = (4, 1 << 14);
-/// The part of the rate that the first layer of a filter that grows has.
-const FIRST_SHARE: f64 = 0.25;
+/// Of a filter with `EXPANSION 1` each layer is twice as large as the last: a head start without end.
+const DOUBLING: (u64, u64) = (2, u64::MAX);
+/// Filters that grow from a stated capacity keep 1 / the second of their rate for the layers after
+/// the first, from the rate in the first place on; lower rates keep 1 / [`LITTLE_FOR_GROWTH`]. At
+/// these numbers the first layer takes no more than RedisBloom's as far as that can be (docs/server.md,
+/// "Sizes").
+const MUCH_FOR_GROWTH: (f64, u64) = (0.004, 4);
+const LITTLE_FOR_GROWTH: u64 = 64;
 
 /// What a counting filter has instead of each bit.
 const COUNTER_BITS: u64 = 4;
@@ -35,8 +42,8 @@ pub(crate) struct Plan {
 /// A type of filter in a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// petal's Bloom filter: growing by this factor, or never.
-    Bloom { growth: Option<u64> },
+    /// petal's Bloom filter: growing, or never.
+    Bloom { growth: Option<Growth> },
     /// RedisBloom's Bloom filter, likewise.
     RedisBloom { growth: Option<u64> },
     /// petal's Bloom filter with counters.
@@ -50,7 +57,43 @@ pub(crate) enum Form {
     RedisCuckoo { expansion: u16, bucket_size: u16, iterations: u16 },
 }
 
+/// How petal's Bloom filter grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Growth {
+    /// The capacity of a layer divided by that of the one before it.
+    pub(crate) factor: u64,
+    /// The layers after the first share 1 / this of the rate; 0: the usual series, in which the
+    /// first has a quarter.
+    pub(crate) share: u64,
+}
+
+impl Growth {
+    /// Growth by a factor from a default capacity.
+    pub(crate) fn by(factor: u64) -> Self {
+        Self { factor, share: 0 }
+    }
+
+    /// Growth by a factor from a stated capacity, which gets most of the rate.
+    pub(crate) fn from_stated(factor: u64, rate: f64) -> Self {
+        let (least, much) = MUCH_FOR_GROWTH;
+        Self { factor, share: if rate >= least { much } else { LITTLE_FOR_GROWTH } }
+    }
+
+    /// The part of the rate that the first layer has.
+    fn first_share(self) -> f64 {
+        match self.share {
+            0 => petal::rate::layer_share(0),
+            parts => petal::rate::growth_layer_share(0, parts),
+        }
+    }
+}
+
 impl Plan {
+    /// Whether `BF.*` and `PETAL.SEEN` add items to it.
+    pub(crate) fn takes_items(&self) -> bool {
+        !matches!(self.form, Form::Cuckoo { .. } | Form::RedisCuckoo { .. })
+    }
+
     /// Bytes that it certainly takes: what is too large is not even asked for.
     fn least_bytes(&self) -> Result<u64, Refusal> {
         let (rate, times) = match self.form {
@@ -58,7 +101,7 @@ impl Plan {
             Form::RedisBloom { .. } | Form::RedisCuckoo { .. } | Form::Cuckoo { .. } => {
                 return Ok(0);
             }
-            Form::Bloom { growth: Some(_) } => (self.rate * FIRST_SHARE, 1),
+            Form::Bloom { growth: Some(growth) } => (self.rate * growth.first_share(), 1),
             Form::Counting => (self.rate, COUNTER_BITS),
             Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
         };
@@ -67,7 +110,15 @@ impl Plan {
 
     /// Makes the filter, if it takes no more than so many bytes.
     pub(crate) fn make(&self, limit: u64) -> Result<Object, Refusal> {
-        if self.least_bytes()? > limit {
+        // A filter has at least a bit for each key at all rates below one half, and no use above.
+        if self.keys / 8 > MOST_BYTES {
+            return Err(Refusal::TooLarge);
+        }
+        let least = self.least_bytes()?;
+        if least > MOST_BYTES {
+            return Err(Refusal::TooLarge);
+        }
+        if least > limit {
             return Err(Refusal::Limit);
         }
         let hash = HashSpec::keyed(self.seed);
@@ -82,8 +133,10 @@ impl Plan {
             }
             Form::Bloom { growth: Some(growth) } => {
                 let builder = ScalableBloomFilter::builder().keys(self.keys).rate(self.rate);
-                let (factor, below) = HEAD_START;
-                let builder = builder.growth(growth).head_start(factor, below);
+                // Of layers of one size there would soon be more than a filter can have.
+                let (factor, below) = if growth.factor == 1 { DOUBLING } else { HEAD_START };
+                let builder = builder.growth(growth.factor).growth_share(growth.share);
+                let builder = builder.head_start(factor, below);
                 AnyFilter::Scalable(builder.hash(hash).build()?)
             }
             Form::Counting => {

@@ -13,6 +13,19 @@ pub fn layer_share(layer: u32) -> f64 {
     (0..layer).fold(0.25, |share, _| share * 0.75)
 }
 
+/// The part of the whole rate that a layer of a scalable filter may have, from 0, the oldest, on,
+/// if the first layer leaves 1 / `parts` of it to all later ones: 1 - 1 / `parts` for the first, and
+/// 1 / (`parts` · i · (i + 1)) for layer i. However many layers there are, their parts sum to less
+/// than 1, as those of the later ones telescope: 1 / (1 · 2) + 1 / (2 · 3) + … = 1.
+///
+/// Correctly rounded, so that it is the same on every machine, up to layers and parts of 20 bits
+/// each and beyond.
+#[must_use]
+pub fn growth_layer_share(layer: u32, parts: u64) -> f64 {
+    let (layer, parts) = (f64::from(layer), parts as f64);
+    if layer == 0.0 { 1.0 - 1.0 / parts } else { 1.0 / (parts * (layer * (layer + 1.0))) }
+}
+
 /// The rate of one of `generations` filters which together have the rate `rate`:
 /// 1 - (1 - ε)^(1/G).
 #[must_use]
@@ -72,6 +85,16 @@ mod tests {
         assert!(sum(1000) <= 1.0 && sum(60) > 0.999_999);
         assert_eq!((layer_share(0), layer_share(2)), (0.25, 0.25 * 0.75 * 0.75));
         assert_eq!(layer_share(32), 3f64.powi(32) / 2f64.powi(66));
+    }
+
+    #[test]
+    fn shares_after_a_large_first_layer_sum_to_less_than_one() {
+        for parts in [2, 3, 4, 32, 1 << 16] {
+            let sum = |layers| (0..layers).map(|at| growth_layer_share(at, parts)).sum::<f64>();
+            assert!(sum(100_000) < 1.0 && sum(1000) > 1.0 - 0.002 / parts as f64, "{parts}");
+        }
+        let shares = [0, 1, 2, 3].map(|layer| growth_layer_share(layer, 4));
+        assert_eq!(shares, [0.75, 1.0 / 8.0, 1.0 / 24.0, 1.0 / 48.0]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
             return Err(Error::invalid("type of filter", "scalable", header.kind));
         }
         let Header { probes, lanes, extent: layers, hash, facts, parameters, .. } = *header;
-        header.check_parameters(3)?;
+        header.check_parameters(4)?;
         if (probes, lanes) != (0, 0) {
             let found = format!("{probes} and {lanes}");
             return Err(Error::invalid("probes and lanes", "0 in a scalable filter", found));
@@ -56,9 +56,10 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
         if facts.planned == 0 {
             return Err(Error::invalid("keys of the first layer", "1 or more", 0));
         }
-        let [growth, factor, below, ..] = parameters;
+        let [growth, factor, below, growth_share, ..] = parameters;
         let head = HeadStart { factor, below };
         let plan = Plan::new(facts.planned, facts.target, growth, head)?;
+        let plan = plan.with_growth_share(growth_share)?;
         let directory = data.take(layers)?;
         let mut closed = Vec::new();
         let mut newest = None;
@@ -100,7 +101,8 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
         let layers = self.layers().into();
         let mut header = Header::new(FilterType::Scalable, layers, self.hash, facts);
         let HeadStart { factor, below } = self.plan.head();
-        header.parameters[..3].copy_from_slice(&[self.plan.growth(), factor, below]);
+        let parameters = [self.plan.growth(), factor, below, self.plan.growth_share()];
+        header.parameters[..4].copy_from_slice(&parameters);
         let directory = self.oldest_first().map(entry).collect();
         let lines = self.oldest_first().map(|layer| Cow::Borrowed(layer.store().lines()));
         (header, [Cow::Owned(directory)].into_iter().chain(lines).collect())
@@ -199,6 +201,9 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         let HeadStart { factor, below } = self.plan.head();
         if below > 0 {
             numbers.extend([("head_start", factor), ("head_start_below", below)]);
+        }
+        if let Some(parts) = self.growth_share() {
+            numbers.push(("growth_share", parts));
         }
         numbers
     }

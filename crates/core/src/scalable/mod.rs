@@ -143,6 +143,11 @@ impl<S: Store> ScalableBloomFilter<S> {
         }
     }
 
+    /// The layers, oldest first.
+    pub fn layer_filters(&self) -> impl Iterator<Item = &BloomFilter<S>> {
+        self.oldest_first()
+    }
+
     /// How many layers there are.
     #[must_use]
     pub fn layers(&self) -> u32 {
@@ -191,6 +196,19 @@ impl<S: Store> ScalableBloomFilter<S> {
     #[must_use]
     pub fn growth(&self) -> u64 {
         self.plan.growth()
+    }
+
+    /// The number of parts of the rate of which one is kept for the layers after the first; `None`
+    /// if all layers share it by the usual series ([`ScalableBuilder::growth_share`]).
+    #[must_use]
+    pub fn growth_share(&self) -> Option<u64> {
+        Some(self.plan.growth_share()).filter(|parts| *parts > 0)
+    }
+
+    /// The part of the promised rate that layer `layer` may use, from 0, the oldest.
+    #[must_use]
+    pub fn layer_share(&self, layer: u32) -> f64 {
+        self.plan.share(layer)
     }
 
     /// Keys that all layers hold, those that are there and those to come, as long as they take no

@@ -22,6 +22,9 @@ pub(super) struct HeadStart {
     pub(super) below: u64,
 }
 
+/// The least and the most parts of the rate of which one is kept for the layers after the first.
+const GROWTH_SHARES: std::ops::RangeInclusive<u64> = 2..=1 << 16;
+
 /// The plan of all layers. A proof: the rate is between 0 and 1, there is a key, and no layer is
 /// smaller than the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +33,9 @@ pub(super) struct Plan {
     rate: f64,
     growth: u64,
     head: HeadStart,
+    /// The layers after the first share 1 / this of the rate; 0: all layers share it by
+    /// [`rate::layer_share`].
+    growth_share: u64,
 }
 
 impl Plan {
@@ -45,7 +51,16 @@ impl Plan {
             let found = format!("{factor} below {below}");
             return Err(Error::invalid("head start", "2 to 32768 below some keys", found));
         }
-        Ok(Self { first: first.max(1), rate, growth, head })
+        Ok(Self { first: first.max(1), rate, growth, head, growth_share: 0 })
+    }
+
+    /// The plan in which the layers after the first share 1 / `parts` of the rate; 0 for the usual
+    /// series.
+    pub(super) fn with_growth_share(self, parts: u64) -> Result<Self> {
+        if parts != 0 && !GROWTH_SHARES.contains(&parts) {
+            return Err(Error::invalid("growth share", "one of 2 to 65536 parts", parts));
+        }
+        Ok(Self { growth_share: parts, ..self })
     }
 
     /// Keys of the first layer.
@@ -66,6 +81,18 @@ impl Plan {
         self.head
     }
 
+    pub(super) fn growth_share(&self) -> u64 {
+        self.growth_share
+    }
+
+    /// The part of the rate that a layer may use.
+    pub(super) fn share(&self, layer: u32) -> f64 {
+        match self.growth_share {
+            0 => rate::layer_share(layer),
+            parts => rate::growth_layer_share(layer, parts),
+        }
+    }
+
     /// Keys of the layer after one of so many.
     fn after(&self, keys: u64) -> Option<u64> {
         let HeadStart { factor, below } = self.head;
@@ -81,7 +108,7 @@ impl Plan {
                 "plan for more keys (keys), or larger steps (growth)",
             ));
         }
-        let target = self.rate * rate::layer_share(layer);
+        let target = self.rate * self.share(layer);
         let keys = (0..layer).try_fold(self.first, |keys, _| self.after(keys));
         let floor = rate::hash_floor(u64::MAX);
         let planned = keys.ok_or_else(|| Error::unattainable(u64::MAX, target, floor))?;

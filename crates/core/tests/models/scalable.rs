@@ -15,6 +15,8 @@ struct Model {
     growth: u64,
     /// The growth after layers for fewer keys than the second; zeros if there is none.
     head: (u64, u64),
+    /// The parts of the rate of which one is for the later layers, or 0.
+    share: u64,
     /// Bits, and how many keys were new.
     layers: Vec<(Naive, u64)>,
     members: HashSet<u64>,
@@ -69,7 +71,8 @@ impl Model {
         assert_eq!((filter.inserted(), words(file, 88, 1)[0]), (inserted, inserted));
         assert_eq!(u64::from(filter.layers()), words(file, 64, 1)[0]);
         assert_eq!(words(file, 72, 1)[0], self.first);
-        assert_eq!(words(file, 96, 3), [self.growth, self.head.0, self.head.1]);
+        let parameters = [self.growth, self.head.0, self.head.1, self.share];
+        assert_eq!(words(file, 96, 4), parameters);
         let aligned = Aligned::new(file);
         let lent = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("sound");
         assert!(lent == *filter);
@@ -97,9 +100,11 @@ pub(crate) fn drive(bytes: &[u8]) {
     let spec =
         if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
     let builder = ScalableBloomFilter::builder().keys(first).rate(rate).growth(growth);
-    let builder = builder.head_start(head.0, head.1);
+    let share = [0, 2, 32][byte as usize / 9 % 3];
+    let builder = builder.head_start(head.0, head.1).growth_share(share);
     let mut filter = builder.hash(spec).build().expect("small");
-    let mut model = Model { first, growth, head, layers: Vec::new(), members: HashSet::new() };
+    let mut model =
+        Model { first, growth, head, share, layers: Vec::new(), members: HashSet::new() };
     let mut answers = Answers::new();
     while !source.is_empty() {
         match source.byte() % 8 {

@@ -124,6 +124,16 @@ impl Bloom {
         self.links.iter().fold(0, |sum, link| link.plan.capacity().saturating_add(sum))
     }
 
+    /// The plan of each link, and how many keys it holds, oldest first.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = (LinkPlan, u64)> {
+        self.links.iter().map(|link| (link.plan, link.size))
+    }
+
+    /// Bits of the hash.
+    pub(crate) fn hash_bits(&self) -> u32 {
+        if self.options & FORCE64 == 0 { 32 } else { 64 }
+    }
+
     /// Keys that all links are for, those to come too, as long as they take no more than so many
     /// bytes together.
     pub(crate) fn capacity_within(&self, bytes: u64) -> u64 {
@@ -193,12 +203,25 @@ impl Bloom {
         Ok(true)
     }
 
+    /// Removes all keys, and all links but the first.
+    pub(crate) fn clear(&mut self) {
+        self.links.truncate(1);
+        for link in &mut self.links {
+            link.bits.fill(0);
+            link.size = 0;
+        }
+        self.size = 0;
+    }
+
     #[cold]
     fn grow(&mut self, limit: u64) -> Result<(), Refusal> {
+        if self.growth().is_none() {
+            return Err(Refusal::Full);
+        }
         // With more it could not be read again.
         let last = self.links.last().filter(|_| self.links.len() < MOST_LINKS);
         let plan = last.and_then(|last| last.plan.next(self.growth, self.options));
-        self.push(plan.ok_or(Refusal::Full)?, 0, limit)
+        self.push(plan.ok_or(Refusal::Layers)?, 0, limit)
     }
 }
 
@@ -232,6 +255,7 @@ impl Bloom {
         }
         let Header { size, options, growth, links } = header;
         let mut chain = Self { size, options, growth, links: Vec::new() };
+        chain.links.try_reserve_exact(links.len()).map_err(|_| Refusal::Memory)?;
         for (plan, size) in links {
             check_size(&plan)?;
             chain.push(plan, size, limit)?;
@@ -326,6 +350,7 @@ impl Link {
         let fields = LinkFields { bits, rate, bits_per_key, probes, capacity, logarithm };
         Some(LinkPlan::checked(&fields, options).map_err(Refusal::from).and_then(|plan| {
             check_size(&plan)?;
+            plan.check_keys(size, options)?;
             if plan.bytes() != row.len() as u64 {
                 return Refusal::malformed("a link with more or fewer bits than it says");
             }

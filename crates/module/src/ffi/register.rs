@@ -6,11 +6,16 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use super::call::pointer;
-use super::{Call, Command, Failure, NAME, types};
+use super::{Call, Command, Failure, Loses, NAME, types};
 use crate::about::{About, Arg};
 use crate::config::{self, Choice, Number, Rate};
+use crate::metrics;
 use crate::server::abi::{self, Context, Info, Text};
 use crate::server::{api, bytes_of, c_string, held, warn};
+
+/// The version of RedisBloom whose replies the module has, 2.8.20 as a number: what clients that
+/// look for its name compare.
+const REDISBLOOM: c_int = 20820;
 
 /// A command as the server takes it.
 #[derive(Clone, Copy)]
@@ -37,7 +42,12 @@ unsafe extern "C" fn enter<C: Command>(
     let call = unsafe { Call::new(context, words, count) };
     match catch_unwind(AssertUnwindSafe(|| C::run(&call))) {
         Ok(Ok(())) => {}
-        Ok(Err(failure)) => call.failure(&failure),
+        Ok(Err(failure)) => {
+            if C::LOSES != Loses::Nothing && call.is_replayed() {
+                call.damage(C::LOSES, &failure);
+            }
+            call.failure(&failure);
+        }
         Err(_) => {
             warn(context, "a panic was caught; this is a bug");
             if !call.has_replied() {
@@ -56,12 +66,17 @@ pub(super) fn everything(
     call: &Call<'_>,
     commands: &[Entry],
 ) -> Result<(), String> {
+    let words: Vec<_> = call.words_from(0).collect();
+    let (name, version) = match config::is_named_bf(&words)? {
+        true => (c"bf", REDISBLOOM),
+        false => (NAME, version()),
+    };
     // SAFETY: the context is that of the loading module; the name lives forever.
     unsafe {
-        if (api().is_module_name_busy)(NAME.as_ptr()) != 0 {
+        if (api().is_module_name_busy)(name.as_ptr()) != 0 {
             return Err("a module of this name is loaded".to_owned());
         }
-        (api().set_module_attribs)(context, NAME.as_ptr(), version(), abi::API_VERSION);
+        (api().set_module_attribs)(context, name.as_ptr(), version, abi::API_VERSION);
         let options =
             abi::HANDLE_IO_ERRORS | abi::HANDLE_REPL_ASYNC_LOAD | abi::NO_IMPLICIT_SIGNAL_MODIFIED;
         (api().set_module_options)(context, options);
@@ -78,7 +93,6 @@ pub(super) fn everything(
     }
     settings(context)?;
     // Words behind `loadmodule` come after the defaults that the server has set.
-    let words: Vec<_> = call.words_from(0).collect();
     config::arguments(&words)?;
     // SAFETY: as above.
     unsafe { (api().register_info)(context, info) };
@@ -340,13 +354,14 @@ unsafe extern "C" fn set_rate(
 
 /// The section `petal`.
 unsafe extern "C" fn info(info: *mut Info, _for_crash: c_int) {
-    let fields = [(c"filters", types::values()), (c"memory_bytes", held())];
+    let now = [(c"filters", types::values()), (c"memory_bytes", held())];
+    let counters = metrics::ALL.iter().map(|counter| (counter.name, counter.get()));
     // SAFETY: the server's own; names live forever.
     unsafe {
         if (api().info_section)(info, c"".as_ptr()) != abi::OK {
             return;
         }
-        for (name, value) in fields {
+        for (name, value) in now.into_iter().chain(counters) {
             (api().info_number)(info, name.as_ptr(), value);
         }
     }

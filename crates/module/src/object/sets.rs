@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
     use crate::object::Clock;
-    use crate::plan::{Form, Plan};
+    use crate::plan::{Form, Growth, Plan};
 
     const ANY: u64 = u64::MAX;
     const SLOTS: u64 = 1024;
@@ -152,7 +152,7 @@ mod tests {
         let window = |milliseconds| Form::Window { milliseconds, generations: 3 };
         for (form, again) in [
             (Form::Bloom { growth: None }, false),
-            (Form::Bloom { growth: Some(2) }, false),
+            (Form::Bloom { growth: Some(Growth::by(2)) }, false),
             (Form::Counting, true),
             (window(None), true),
             (window(Some(90)), true),
@@ -211,7 +211,9 @@ mod tests {
         assert_eq!(removed.iter().collect::<Vec<_>>(), [0]);
         assert_eq!(counting.counts(KEYS.into_iter()), Ok(vec![0, 1, 1]));
         let window = Form::Window { milliseconds: None, generations: 3 };
-        for form in [Form::Bloom { growth: None }, Form::Bloom { growth: Some(2) }, window] {
+        for form in
+            [Form::Bloom { growth: None }, Form::Bloom { growth: Some(Growth::by(2)) }, window]
+        {
             let mut object = made(form, 1);
             assert_eq!(object.remove_all(KEYS.into_iter(), &mut removed), Err(Refusal::Type));
             assert_eq!(object.counts(KEYS.into_iter()), Err(Refusal::Type));
@@ -260,7 +262,7 @@ mod tests {
         let overlap = ours.compare(&theirs).unwrap();
         assert!((overlap.intersection.value - 1.0).abs() < 0.1, "{overlap:?}");
         assert!((overlap.union.value - 3.0).abs() < 0.1, "{overlap:?}");
-        let grows = made(Form::Bloom { growth: Some(2) }, 1);
+        let grows = made(Form::Bloom { growth: Some(Growth::by(2)) }, 1);
         assert_eq!(ours.compare(&grows), Err(Refusal::Type));
     }
 }

@@ -128,6 +128,7 @@ functions! {
         open_key: c"RedisModule_OpenKey" = fn(*mut Context, *mut Text, c_int) -> *mut Key,
         close_key: c"RedisModule_CloseKey" = fn(*mut Key),
         key_type: c"RedisModule_KeyType" = fn(*mut Key) -> c_int,
+        set_abs_expire: c"RedisModule_SetAbsExpire" = fn(*mut Key, c_longlong) -> c_int,
         unlink_key: c"RedisModule_UnlinkKey" = fn(*mut Key) -> c_int,
         value_type: c"RedisModule_ModuleTypeGetType" = fn(*mut Key) -> *mut Type,
         value: c"RedisModule_ModuleTypeGetValue" = fn(*mut Key) -> *mut c_void,

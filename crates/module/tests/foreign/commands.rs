@@ -13,6 +13,7 @@ const LINES: &[&str] = &[
     "bf.mexists key item item2",
     "bf.card key",
     "bf.info key CAPACITY",
+    "bf.debug key",
     "bf.scandump key 0",
     "bf.loadchunk key 1 chunk",
     "cf.reserve key 100 BUCKETSIZE 2",
@@ -24,13 +25,18 @@ const LINES: &[&str] = &[
     "cf.mexists key item item2",
     "cf.del key item",
     "cf.count key item",
+    "cf.mdel key item item2",
     "cf.compact key",
+    "cf.debug key",
     "cf.info key",
     "cf.scandump key 0",
     "cf.loadchunk key 1 chunk",
     "petal.reserve key 0.01 100 TYPE window LAST GENERATIONS 3",
     "petal.seen key item item2",
     "petal.seenat key 1000 item item2",
+    "petal.seencreate key 0.01 100 WINDOW 7d ITEMS item item2",
+    "petal.exists key item item2",
+    "petal.clear key",
     "petal.del key item item2",
     "petal.count key item item2",
     "petal.merge key key2 key3",
@@ -82,7 +88,9 @@ fn the_server_knows_arity_flags_and_keys() {
         let reads = flags.contains(&"readonly".to_owned());
         assert_ne!(reads, flags.contains(&"write".to_owned()), "{name}: {flags:?}");
         assert!(flags.contains(&"module".to_owned()));
-        if !reads && !matches!(&*name, "cf.del" | "cf.compact" | "petal.del") {
+        if !reads
+            && !matches!(&*name, "cf.del" | "cf.mdel" | "cf.compact" | "petal.del" | "petal.clear")
+        {
             assert!(flags.contains(&"denyoom".to_owned()), "{name} takes memory");
         }
         let specs = fields[8].items();

@@ -6,9 +6,12 @@ use super::create::Wanted;
 use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::{Reading, integer};
-use crate::commands::{Added, added, bloom, limit, replicate_creation, tick};
+use crate::commands::{
+    Added, added, bloom, count_rejection, keep_honest, limit, replicate_creation, tick,
+};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
+use crate::metrics;
 use crate::object::Refusal;
 
 pub(in crate::commands) struct Add;
@@ -73,7 +76,10 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
         let plan = wanted.plan(call, &settings);
         let limit = limit(call, settings.memory_limit);
-        let made = plan.make(limit)?;
+        let made = plan.make(limit).map_err(|refusal| {
+            keep_honest(call, &mut key, &refusal);
+            refusal
+        })?;
         if wanted.scale_to.is_some_and(|keys| made.capacity_within(limit) < keys) {
             return Err(Failure::Says(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
@@ -88,20 +94,30 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let time = tick(call, object);
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
-        let new = object.insert(call.word(items), most).map_err(adding)?;
+        let new = match object.insert(call.word(items), most) {
+            Ok(new) => new,
+            Err(refusal) => {
+                keep_honest(call, &mut key, &refusal);
+                return Err(adding(refusal));
+            }
+        };
+        metrics::added(u64::from(new), 1);
         added(call, object, Added { items: items..items + 1, any_new: new, same: !created, time });
         call.boolean(new);
         return Ok(());
     }
     let most = limit(call, settings.memory_limit);
     let inserted = object.insert_all(call.words_from(items), most);
-    let any_new = inserted.new.count_ones() > 0;
+    let new = inserted.new.count_ones();
+    metrics::added(new, inserted.taken as u64);
+    let any_new = new > 0;
     let same = !created && inserted.refused.is_none() && wanted.is_none();
     let items = items..items + inserted.taken;
     added(call, object, Added { items, any_new, same, time });
     call.array(inserted.taken + usize::from(inserted.refused.is_some()));
     (0..inserted.taken).for_each(|at| call.boolean(inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
+        keep_honest(call, &mut key, &refusal);
         call.failure(&adding(refusal));
     }
     Ok(())
@@ -110,7 +126,10 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
 /// Why an item was not added, in RedisBloom's words.
 fn adding(refusal: Refusal) -> Failure {
     match refusal {
-        Refusal::Memory => Failure::Says("ERR problem inserting into filter"),
+        Refusal::Memory => {
+            count_rejection(&refusal);
+            Failure::Says("ERR problem inserting into filter")
+        }
         Refusal::Type => Failure::Says(
             "ERR a filter that is made once of all its items takes no more: build it again and \
              import it",
@@ -199,6 +218,7 @@ impl Command for Insert {
         let bad = Failure::Says("Bad argument received");
         if let Some(keys) = keys {
             wanted.keys = positive(keys).ok_or(bad.clone())?;
+            wanted.is_stated = true;
         }
         if let Some(rate) = rate {
             wanted.rate =

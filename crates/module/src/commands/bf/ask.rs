@@ -8,6 +8,7 @@ use crate::commands::bloom;
 use crate::commands::words::is;
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
+use crate::metrics;
 
 pub(in crate::commands) struct Exists;
 
@@ -38,6 +39,7 @@ impl Command for Exists {
             }
             None => false,
         };
+        metrics::queried(found.into(), 1);
         call.boolean(found);
         Ok(())
     }
@@ -71,6 +73,8 @@ impl Command for Mexists {
             }
             None => false,
         };
+        let yes = if there { found.count_ones() } else { 0 };
+        metrics::queried(yes, (call.len() - 2) as u64);
         call.array(call.len() - 2);
         (0..call.len() - 2).for_each(|at| call.boolean(there && found.get(at)));
         Ok(())

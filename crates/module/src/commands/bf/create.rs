@@ -5,14 +5,16 @@ use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{bloom, limit, replicate_creation};
 use crate::config::{Layout, Settings};
-use crate::ffi::{Call, Command, Failure};
-use crate::plan::{Form, Plan};
+use crate::ffi::{Call, Command, Failure, Loses};
+use crate::plan::{Form, Growth, Plan};
 
 /// What is asked for when a filter is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) rate: f64,
     pub(super) keys: u64,
+    /// Whether the capacity was stated, or is the default.
+    pub(super) is_stated: bool,
     pub(super) growth: Option<u64>,
     /// The key of the hash, if not any.
     pub(super) seed: Option<[u8; 16]>,
@@ -25,6 +27,7 @@ impl Wanted {
         Self {
             rate: settings.bf_error_rate,
             keys: settings.bf_initial_size,
+            is_stated: false,
             growth: Some(settings.bf_expansion).filter(|growth| *growth > 0),
             seed: None,
             scale_to: None,
@@ -39,6 +42,10 @@ impl Wanted {
             return Plan { form: Form::RedisBloom { growth }, rate, keys, seed: [0; 16] };
         }
         let seed = self.seed.unwrap_or_else(|| call.random_key());
+        let growth = growth.map(|factor| match self.is_stated {
+            true => Growth::from_stated(factor, rate),
+            false => Growth::by(factor),
+        });
         Plan { form: Form::Bloom { growth }, rate, keys, seed }
     }
 }
@@ -46,6 +53,8 @@ impl Wanted {
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
+    const LOSES: Loses = Loses::Filter;
+
     const ABOUT: About = About {
         name: c"BF.RESERVE",
         summary: c"Creates an empty Bloom filter",
@@ -98,7 +107,8 @@ impl Command for Reserve {
         if bloom(key.object())?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
-        let plan = Wanted { rate, keys, growth, ..Wanted::usual(&settings) }.plan(call, &settings);
+        let wanted = Wanted { rate, keys, growth, is_stated: true, ..Wanted::usual(&settings) };
+        let plan = wanted.plan(call, &settings);
         key.set(plan.make(limit(call, settings.memory_limit))?)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);

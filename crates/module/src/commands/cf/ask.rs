@@ -5,6 +5,7 @@ use petal::Answers;
 use super::{CUCKOO, ITEM, ITEMS, KEY, filter};
 use crate::about::{ASKED, About, key};
 use crate::ffi::{Call, Command, Failure};
+use crate::metrics;
 
 pub(in crate::commands) struct Exists;
 
@@ -36,6 +37,7 @@ impl Command for Exists {
             }
             None => false,
         };
+        metrics::queried(found.into(), 1);
         call.boolean(found);
         Ok(())
     }
@@ -70,6 +72,7 @@ impl Command for Mexists {
             }
             None => found.answer(count, |_| false),
         }
+        metrics::queried(found.count_ones(), count as u64);
         call.array(count);
         (0..count).for_each(|at| call.boolean(found.get(at)));
         Ok(())

@@ -4,16 +4,18 @@ mod add;
 mod ask;
 mod chunks;
 mod create;
+mod mdel;
 
 pub(super) use add::{Add, AddNx, Compact, Del, Insert, InsertNx};
 pub(super) use ask::{Count, Exists, Info, Mexists};
 pub(super) use chunks::{LoadChunk, ScanDump};
 pub(super) use create::Reserve;
+pub(super) use mdel::Mdel;
 
 use std::ops::RangeInclusive;
 
-use super::limit;
 use super::words::integer;
+use super::{count_rejection, limit};
 use crate::about::Arg;
 use crate::config::Settings;
 use crate::ffi::{Call, Failure, Found};
@@ -35,7 +37,7 @@ pub(super) fn number(word: &[u8], range: RangeInclusive<u16>) -> Option<u16> {
 
 /// What a key holds, if it is for `CF.*`.
 #[inline]
-fn filter(found: Found<&Object>) -> Result<Option<&dyn Deleting>, Failure> {
+pub(super) fn filter(found: Found<&Object>) -> Result<Option<&dyn Deleting>, Failure> {
     match found.known()? {
         Some(object) => object.deleting().map(Some).ok_or(Failure::WrongType),
         None => Ok(None),
@@ -61,7 +63,10 @@ fn room(call: &Call<'_>) -> Room {
 /// Why an item was not put in, in RedisBloom's words.
 fn adding(refusal: Refusal) -> Failure {
     match refusal {
-        Refusal::Full => Failure::Says("Filter is full"),
+        Refusal::Full => {
+            count_rejection(&refusal);
+            Failure::Says("Filter is full")
+        }
         refusal => refusal.into(),
     }
 }

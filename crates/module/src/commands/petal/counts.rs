@@ -5,6 +5,7 @@ use petal::Answers;
 use super::{ITEMS, KEY, PETAL};
 use crate::about::{ASKED, About, REMOVED, key};
 use crate::ffi::{Call, Command, Failure};
+use crate::metrics;
 use crate::object::Refusal;
 
 pub(in crate::commands) struct Del;
@@ -30,6 +31,9 @@ impl Command for Del {
         let mut key = call.write(1);
         let mut removed = Answers::new();
         let there = match key.object_mut().known()? {
+            Some(object) if object.deleting().is_some() => {
+                return Err(Failure::Says("ERR this filter is for CF.*: use CF.DEL"));
+            }
             Some(object) => {
                 let taken_out = object.remove_all(call.words_from(2), &mut removed);
                 taken_out.map_err(|refusal| match refusal {
@@ -44,6 +48,7 @@ impl Command for Del {
             None => false,
         };
         if there && removed.count_ones() > 0 {
+            metrics::deleted(removed.count_ones());
             call.replicate_same();
             call.notify(c"petal.del", 1);
         }
@@ -75,6 +80,9 @@ impl Command for Count {
         }
         let key = call.read(1);
         let counts = match key.object().known()? {
+            Some(object) if object.deleting().is_some() => {
+                return Err(Failure::Says("ERR this filter is for CF.*: use CF.COUNT"));
+            }
             Some(object) => object.counts(call.words_from(2)).map_err(|refusal| match refusal {
                 Refusal::Type => {
                     Failure::Says("ERR this filter counts nothing: reserve one of TYPE counting")

@@ -62,6 +62,12 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     let mut fields = Vec::new();
     let mut tell = |name, value| fields.push((name, value));
     if let Object::Incoming(incoming) = object {
+        if let Some(reason) = incoming.damage() {
+            tell(c"type", text("damaged"));
+            tell(c"reason", text(reason));
+            tell(c"memory", Value::Count(object.memory_usage()));
+            return fields;
+        }
         // Of a filter that is still coming nothing else is known.
         tell(c"type", text("incomplete"));
         tell(c"bytes-come", Value::Count(incoming.came()));
@@ -107,6 +113,9 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
         Object::Filter(filter) => match &**filter {
             AnyFilter::Scalable(filter) => {
                 tell(c"layer-room", Value::Count(filter.layer_capacity_left()));
+                if let Some(parts) = filter.growth_share() {
+                    tell(c"growth-share", Value::Count(parts));
+                }
             }
             AnyFilter::Counting(filter) => tell(c"most-counted", Value::Count(filter.most())),
             AnyFilter::CountingClassic(filter) => {
@@ -129,7 +138,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Form, Plan};
+    use crate::plan::{Form, Growth, Plan};
 
     /// A burst stays visible after its generation is no longer the newest.
     #[test]
@@ -155,7 +164,7 @@ mod tests {
     fn no_field_comes_twice_and_none_is_secret() {
         let forms = [
             Form::Bloom { growth: None },
-            Form::Bloom { growth: Some(2) },
+            Form::Bloom { growth: Some(Growth::by(2)) },
             Form::Counting,
             Form::Window { milliseconds: None, generations: 4 },
             Form::Window { milliseconds: Some(1000), generations: 4 },

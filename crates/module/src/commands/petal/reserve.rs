@@ -3,6 +3,7 @@
 //! other's reverse.
 
 use std::ffi::CStr;
+use std::ops::Range;
 
 use super::{KEY, PETAL};
 use crate::about::{About, Arg, ArgKind, PUT, key};
@@ -11,8 +12,14 @@ use crate::commands::cf;
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
-use crate::plan::{Form, Plan};
+use crate::ffi::{Call, Command, Failure, Loses, Opened, Word};
+use crate::object::Clock;
+use crate::plan::{Form, Growth, Plan};
+
+/// Milliseconds that a key may live: a thousand years, which no clock overflows.
+const MOST_TIME_TO_LIVE: u64 = 1000 * 366 * 86_400_000;
+/// The option of commands that create a filter.
+pub(super) const TTL: Arg = Arg::new(c"time_to_live", ArgKind::Text).after(c"TTL");
 
 /// Where nobody chose: see `WindowedBuilder::generations`.
 const GENERATIONS: u32 = 4;
@@ -20,13 +27,18 @@ const GENERATIONS: u32 = 4;
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
+    const LOSES: Loses = Loses::Filter;
+
     const ABOUT: About = About {
         name: c"PETAL.RESERVE",
-        summary: c"Creates an empty filter: one that grows, deletes, or forgets. WINDOW: what was \
-            not put in for so long is forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window \
-            of as many items as its capacity. SEED: filters of one seed, rate and capacity can be \
-            merged and compared; whoever knows it can make items that collide. BUCKETSIZE and \
-            MAXITERATIONS of a cuckoo filter are for what CF.INFO tells",
+        summary:
+            c"Creates an empty filter: one that grows, deletes, or forgets. GROWTHSHARE n: of \
+            a filter that grows, 1/n of the error rate is kept for the layers after the first; \
+            left out, 4, or 64 for rates below 0.4 %. WINDOW: what was not put in for so long is \
+            forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window of as many items as its \
+            capacity. SEED: filters of one seed, rate and capacity can be merged and compared; \
+            whoever knows it can make items that collide. BUCKETSIZE and MAXITERATIONS of a \
+            cuckoo filter are for what CF.INFO tells. TTL: the key expires after this time",
         complexity: c"O(1)",
         since: c"0.1.0",
         arity: -4,
@@ -57,6 +69,7 @@ impl Command for Reserve {
                 ],
             )
             .or_nothing(),
+            Arg::new(c"growthshare", ArgKind::Integer).after(c"GROWTHSHARE"),
             Arg::one_of(
                 c"extent",
                 &[Arg::new(c"time", ArgKind::Text).named(c"WINDOW"), Arg::word(c"last", c"LAST")],
@@ -66,6 +79,7 @@ impl Command for Reserve {
             Arg::new(c"bucketsize", ArgKind::Integer).after(c"BUCKETSIZE"),
             Arg::new(c"maxiterations", ArgKind::Integer).after(c"MAXITERATIONS"),
             Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
+            TTL,
         ],
         categories: PETAL,
     };
@@ -74,20 +88,62 @@ impl Command for Reserve {
         if call.len() < 4 {
             return Err(Failure::Arity);
         }
-        let settings = Settings::now();
-        let words: Vec<_> = call.words_from(2).collect();
-        let plan = parse(&words, &settings, || call.random_key())?;
+        let wanted = Wanted::parse(call, 2..call.len())?;
         let mut key = call.write(1);
         if key.object().known()?.is_some() {
             return Err(Failure::Says("ERR item exists"));
         }
-        key.set(plan.make(limit(call, settings.memory_limit))?)?;
-        replicate_creation(call, &plan);
-        let cuckoo = matches!(plan.form, Form::Cuckoo { .. });
-        call.notify(if cuckoo { c"cuckoo.reserve" } else { c"bloom.reserve" }, 1);
+        wanted.create(call, &mut key)?;
         call.ok();
         Ok(())
     }
+}
+
+/// A filter to be created, and how long the key lives.
+pub(super) struct Wanted {
+    pub(super) plan: Plan,
+    /// Milliseconds; `None`: the key does not expire.
+    time_to_live: Option<u64>,
+}
+
+impl Wanted {
+    /// Reads the error rate, the capacity and the options from these words of a call.
+    pub(super) fn parse(call: &Call<'_>, at: Range<usize>) -> Result<Self, Failure> {
+        let mut words: Vec<_> = at.map(|at| call.word(at)).collect();
+        let time_to_live = take_time_to_live(&mut words)?;
+        let reading = Reading::of(call);
+        let plan = parse(&words, &Settings::now(), reading, || call.random_key())?;
+        Ok(Self { plan, time_to_live })
+    }
+
+    /// Creates the filter in a key that holds nothing, and replicates it.
+    pub(super) fn create(&self, call: &Call<'_>, key: &mut Opened<'_>) -> Result<(), Failure> {
+        let Self { plan, time_to_live } = self;
+        key.set(plan.make(limit(call, Settings::now().memory_limit))?)?;
+        replicate_creation(call, plan);
+        if let Some(time) = time_to_live {
+            // An absolute time: replicas and logs expire the key at the same moment.
+            let at = call.now().saturating_add(*time).min(i64::MAX as u64);
+            key.expire_at(at)?;
+            let at = at.to_string();
+            call.replicate(c"PEXPIREAT", &[Word::Same(1), Word::Bytes(at.as_bytes())]);
+        }
+        let cuckoo = matches!(plan.form, Form::Cuckoo { .. });
+        call.notify(if cuckoo { c"cuckoo.reserve" } else { c"bloom.reserve" }, 1);
+        Ok(())
+    }
+}
+
+/// Removes `TTL time` from the words; the time in milliseconds.
+fn take_time_to_live(words: &mut Vec<&[u8]>) -> Result<Option<u64>, Failure> {
+    // Behind the rate and the capacity; no other option has a value that reads so.
+    let Some(at) = words.iter().skip(2).position(|word| is(word, "TTL")) else { return Ok(None) };
+    let at = at + 2;
+    let value = *words.get(at + 1).ok_or(Failure::Says("ERR no time to live"))?;
+    words.drain(at..at + 2);
+    let time = milliseconds(value).filter(|time| *time <= MOST_TIME_TO_LIVE);
+    let bad = Failure::Says("ERR a time to live is a time above 0: 7d, 12h, 30m, 45s or 1500ms");
+    time.map(Some).ok_or(bad)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,11 +158,12 @@ enum Type {
 fn parse(
     words: &[&[u8]],
     usual: &Settings,
+    reading: Reading,
     random: impl FnOnce() -> [u8; 16],
 ) -> Result<Plan, Failure> {
     let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
     let (rate, keys) = (rate(Reading::Strict, first)?, capacity(second)?);
-    let (mut kind, mut growth, mut nonscaling) = (None, None, false);
+    let (mut kind, mut growth, mut nonscaling, mut share) = (None, None, false, None);
     let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
     let (mut bucket_size, mut iterations) = (None, None);
     let mut options = options.iter().copied();
@@ -116,6 +173,12 @@ fn parse(
             kind = Some(type_named(value("ERR no type")?)?);
         } else if is(option, "EXPANSION") {
             growth = Some(expansion(value("ERR no expansion")?)?);
+        } else if is(option, "GROWTHSHARE") {
+            let parts = integer(value("ERR no growth share")?);
+            let parts = parts.and_then(|parts| u64::try_from(parts).ok());
+            share = Some(parts.filter(|parts| (2..=1 << 16).contains(parts)).ok_or(
+                Failure::Says("ERR a growth share is one of 2 to 65536 parts of the error rate"),
+            )?);
         } else if is(option, "NONSCALING") {
             nonscaling = true;
         } else if is(option, "WINDOW") {
@@ -159,6 +222,9 @@ fn parse(
     if nonscaling && growth.is_some() {
         return Err(Failure::Says("ERR EXPANSION or NONSCALING, not both"));
     }
+    if share.is_some() && (nonscaling || kind != Type::Bloom) {
+        return Err(Failure::Says("ERR GROWTHSHARE is for TYPE bloom that grows"));
+    }
     let usual_growth = Some(usual.bf_expansion).filter(|growth| *growth > 0);
     let form = match kind {
         Type::Cuckoo => {
@@ -171,7 +237,15 @@ fn parse(
             }
         }
         Type::Bloom if nonscaling => Form::Bloom { growth: None },
-        Type::Bloom => Form::Bloom { growth: growth.or(usual_growth) },
+        Type::Bloom => {
+            let growth = growth.or(usual_growth).map(|factor| match (share, reading) {
+                (Some(share), _) => Growth { factor, share },
+                // Masters and logs name the share wherever a filter has one.
+                (None, Reading::Accepted) => Growth::by(factor),
+                (None, Reading::Strict) => Growth::from_stated(factor, rate),
+            });
+            Form::Bloom { growth }
+        }
         Type::Counting => Form::Counting,
         Type::Window if time.is_some() == last => {
             return Err(Failure::Says(
@@ -260,7 +334,10 @@ fn words(plan: &Plan) -> Vec<String> {
     let mut more = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     match plan.form {
         Form::Bloom { growth: Some(growth) } => {
-            more(&["bloom", "EXPANSION", &growth.to_string()]);
+            more(&["bloom", "EXPANSION", &growth.factor.to_string()]);
+            if growth.share > 0 {
+                more(&["GROWTHSHARE", &growth.share.to_string()]);
+            }
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
         Form::Counting => more(&["counting"]),
@@ -293,15 +370,17 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Plan, Failure> {
         let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
-        parse(&words, &Settings::now(), || [7; 16])
+        parse(&words, &Settings::now(), Reading::Strict, || [7; 16])
     }
 
     #[test]
     fn plans_become_words_and_plans() {
         let forms = [
             Form::Bloom { growth: None },
-            Form::Bloom { growth: Some(1) },
-            Form::Bloom { growth: Some(32768) },
+            Form::Bloom { growth: Some(Growth::by(1)) },
+            Form::Bloom { growth: Some(Growth::by(32768)) },
+            Form::Bloom { growth: Some(Growth { factor: 2, share: 2 }) },
+            Form::Bloom { growth: Some(Growth { factor: 32768, share: 1 << 16 }) },
             Form::Counting,
             Form::Window { milliseconds: None, generations: 2 },
             Form::Window { milliseconds: Some(1), generations: 12 },
@@ -326,7 +405,8 @@ mod tests {
                         let words = words(&plan);
                         let words: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
                         let none = || unreachable!("the seed is told");
-                        assert_eq!(parse(&words, &usual, none), Ok(plan), "{words:?}");
+                        let again = parse(&words, &usual, Reading::Accepted, none);
+                        assert_eq!(again, Ok(plan), "{words:?}");
                     }
                 }
             }
@@ -336,7 +416,14 @@ mod tests {
     #[test]
     fn words_become_plans() {
         let plan = |line| parsed(line).map(|plan| plan.form);
-        assert_eq!(plan("0.01 9"), Ok(Form::Bloom { growth: Some(2) }));
+        let bloom = |factor, share| Ok(Form::Bloom { growth: Some(Growth { factor, share }) });
+        assert_eq!(plan("0.01 9"), bloom(2, 4));
+        assert_eq!(plan("0.001 9 EXPANSION 4"), bloom(4, 64));
+        assert_eq!(plan("0.001 9 GROWTHSHARE 3"), bloom(2, 3));
+        // Logs of versions that knew no share are replayed to the filters that they had.
+        let words = [&b"0.01"[..], b"9", b"EXPANSION", b"2"];
+        let old = parse(&words, &Settings::now(), Reading::Accepted, || [7; 16]).unwrap();
+        assert_eq!(old.form, Form::Bloom { growth: Some(Growth::by(2)) });
         assert_eq!(plan("0.01 9 nonscaling type BLOOM"), Ok(Form::Bloom { growth: None }));
         assert_eq!(plan("0.01 9 TYPE counting"), Ok(Form::Counting));
         let cuckoo = Form::Cuckoo { expansion: 1, bucket_size: 4, iterations: 20 };
@@ -348,6 +435,20 @@ mod tests {
         let seed = "00112233445566778899aabbCCDDEEFF";
         let seeded = parsed(&format!("0.01 9 SEED {seed}")).unwrap();
         assert_eq!((seeded.seed[0], seeded.seed[1], seeded.seed[15]), (0, 0x11, 0xff));
+    }
+
+    #[test]
+    fn a_time_to_live_is_taken_out_of_the_words() {
+        let taken = |line: &'static str| {
+            let mut words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+            take_time_to_live(&mut words).map(|time| (time, words.len()))
+        };
+        assert_eq!(taken("0.01 9 NONSCALING"), Ok((None, 3)));
+        assert_eq!(taken("0.01 9 ttl 2s NONSCALING"), Ok((Some(2000), 3)));
+        assert_eq!(taken("0.01 9 LAST TTL 1d"), Ok((Some(86_400_000), 3)));
+        for wrong in ["0.01 9 TTL", "0.01 9 TTL 5", "0.01 9 TTL 0s", "0.01 9 TTL 999999999d"] {
+            assert!(taken(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -395,6 +496,11 @@ mod tests {
             "0.01 9 BUCKETSIZE 2",
             "0.01 9 EXPANSION 0",
             "0.01 9 EXPANSION 2 NONSCALING",
+            "0.01 9 GROWTHSHARE",
+            "0.01 9 GROWTHSHARE 1",
+            "0.01 9 GROWTHSHARE 65537",
+            "0.01 9 NONSCALING GROWTHSHARE 4",
+            "0.01 9 TYPE cuckoo GROWTHSHARE 4",
             "0.01 9 SEED 00",
             "0.01 9 SEED +0112233445566778899aabbccddeeff",
             "0.01 9 SEED 00112233445566778899aabbccddeeffg",

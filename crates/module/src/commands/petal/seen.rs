@@ -4,14 +4,17 @@
 use super::{ITEMS, KEY, NOT_FOUND, PETAL};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::integer;
-use crate::commands::{Added, added, limit, tick};
+use crate::commands::{Added, added, keep_honest, limit, tick};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
+use crate::metrics;
 use crate::object::{Clock, Refusal};
 
 pub(in crate::commands) struct Seen;
 
 impl Command for Seen {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.SEEN",
         summary: c"Whether each item was (maybe) there before: 0 for new ones. All are there \
@@ -30,13 +33,15 @@ impl Command for Seen {
         if call.len() < 3 {
             return Err(Failure::Arity);
         }
-        seen(call, 2, None)
+        seen(call, 2, None, true)
     }
 }
 
 pub(in crate::commands) struct SeenAt;
 
 impl Command for SeenAt {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.SEENAT",
         summary: c"PETAL.SEEN at a time, in milliseconds since 1970, for windows of time: how \
@@ -62,13 +67,18 @@ impl Command for SeenAt {
         if !call.is_replayed() && time > call.now() {
             return Err(Failure::Says("ERR this time is yet to come"));
         }
-        seen(call, 3, Some(time))
+        seen(call, 3, Some(time), true)
     }
 }
 
 /// Puts in the items from a word on, at a time that the call tells, or now; replies which were
-/// there.
-fn seen(call: &Call<'_>, first: usize, told: Option<u64>) -> Result<(), Failure> {
+/// there. `same`: replicas execute the call as it is.
+pub(super) fn seen(
+    call: &Call<'_>,
+    first: usize,
+    told: Option<u64>,
+    same: bool,
+) -> Result<(), Failure> {
     let limit = limit(call, Settings::now().memory_limit);
     let mut key = call.write(1);
     let object = key.object_mut().known()?.ok_or(NOT_FOUND)?;
@@ -82,7 +92,8 @@ fn seen(call: &Call<'_>, first: usize, told: Option<u64>) -> Result<(), Failure>
     };
     if call.len() == first + 1 {
         let new = object.insert(call.word(first), limit)?;
-        added(call, object, Added { items: first..first + 1, any_new: new, same: true, time });
+        metrics::added(u64::from(new), 1);
+        added(call, object, Added { items: first..first + 1, any_new: new, same, time });
         call.array(1);
         call.boolean(!new);
         return Ok(());
@@ -91,12 +102,15 @@ fn seen(call: &Call<'_>, first: usize, told: Option<u64>) -> Result<(), Failure>
     if inserted.refused == Some(Refusal::Type) {
         return Err(Failure::WrongType);
     }
-    let same = inserted.refused.is_none();
+    metrics::added(inserted.new.count_ones(), inserted.taken as u64);
+    let refused = inserted.refused.is_some();
+    let same = same && !refused;
     let (items, any_new) = (first..first + inserted.taken, inserted.new.count_ones() > 0);
     added(call, object, Added { items, any_new, same, time });
-    call.array(inserted.taken + usize::from(!same));
+    call.array(inserted.taken + usize::from(refused));
     (0..inserted.taken).for_each(|at| call.boolean(!inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
+        keep_honest(call, &mut key, &refusal);
         call.failure(&refusal.into());
     }
     Ok(())
