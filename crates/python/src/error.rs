@@ -254,6 +254,7 @@ const NAMES: petal_lines::Names = petal_lines::Names {
     work_dir: "work_dir=",
     resume: "resume=True",
     null: r#"delimiter=b"\0""#,
+    text: "text=True",
     kind: "type=",
     width: "width=",
     growing: r#"type="scalable""#,

@@ -119,6 +119,7 @@ fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
     if read.null {
         settings.delimiter = 0;
     }
+    settings.text = read.text;
     settings.progress = teller;
     settings
 }

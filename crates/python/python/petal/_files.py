@@ -168,6 +168,7 @@ def common(
     work_dir: Path | None = None,
     resume: bool = False,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The distinct lines of `a` that occur in every other file, in the order of `a`.
@@ -186,6 +187,9 @@ def common(
     - `work_dir`, `resume`: keeps what finished phases have brought in that folder until the job
       is done, and goes on from there.
     - `delimiter`: the byte that ends a line.
+    - `text`: files that look like compressed or binary files or like UTF-16 are read as lines,
+      instead of raising `InputError`, and no warning is issued. A `UserWarning` otherwise tells of
+      a byte order mark, and of CRLF line ends in some files and LF in others.
     - `progress(phase, done, total)`: called about ten times a second, and when a phase begins and
       ends, with bytes of input; `total` is `None` where it is not known. What it raises ends the
       job.
@@ -198,7 +202,7 @@ def common(
     if not others:
         raise TypeError("common: expected at least two files, found one; dedup takes one")
     answer = _answer(out, rest, count, approx, capacity, rate)
-    told = _told(memory, jobs, temp_dir, delimiter, progress, work_dir, resume)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
     return _report(_set_job("common", _paths(a), _each(others), answer, told), delimiter)
 
 
@@ -217,6 +221,7 @@ def diff(
     work_dir: Path | None = None,
     resume: bool = False,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The distinct lines of `a` that occur in no other file, in the order of `a`.
@@ -226,7 +231,7 @@ def diff(
     if not others:
         raise TypeError("diff: expected at least two files, found one; dedup takes one")
     answer = _answer(out, rest, count, approx, capacity, rate)
-    told = _told(memory, jobs, temp_dir, delimiter, progress, work_dir, resume)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
     compared = [path for other in others for path in _paths(other)]
     return _report(_set_job("diff", _paths(a), compared, answer, told), delimiter)
 
@@ -245,6 +250,7 @@ def dedup(
     work_dir: Path | None = None,
     resume: bool = False,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The distinct lines of all inputs taken as one, in the order of their first appearance.
@@ -255,7 +261,7 @@ def dedup(
     if not first:
         raise TypeError("dedup: expected at least one file, found none")
     answer = _answer(out, rest, count, approx, capacity, rate)
-    told = _told(memory, jobs, temp_dir, delimiter, progress, work_dir, resume)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
     return _report(_set_job("dedup", first, [], answer, told), delimiter)
 
 
@@ -275,6 +281,7 @@ def build(
     not_in: Paths | None = None,
     jobs: int | None = None,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Makes a filter file of all lines of the inputs: the same bytes as `petal build` makes.
@@ -288,7 +295,7 @@ def build(
     - `max_capacity`: a quotient filter grows up to so many lines.
     - `window` (seconds) or `last` (lines): after which a windowed filter forgets.
     - `not_in`: lines about which a cascade is never wrong: it holds none of them.
-    - `jobs`, `delimiter`, `progress`: as in `common`.
+    - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
 
     Cost: a pass over the inputs, and one to count their lines without `capacity`; the memory of
     the filter, for static types and cascades up to 24 bytes a line more.
@@ -308,7 +315,7 @@ def build(
         "last": _whole("last", last, 1),
         "now": int(time.time()),
     }
-    told = _told(None, jobs, None, delimiter, progress)
+    told = _told(None, jobs, None, delimiter, text, progress)
     others = [] if not_in is None else _paths(not_in)
     return _report(_build_job(_paths(inputs), _out("out", out), others, asked, told), delimiter)
 
@@ -327,6 +334,7 @@ def check(
     jobs: int | None = None,
     temp_dir: Path | None = None,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The lines of the inputs that a filter may hold, in their order, repeated ones too.
@@ -336,7 +344,7 @@ def check(
     - `invert`: the lines that the filter certainly does not hold instead.
     - `allow`: files of lines that count as not held, whatever the filter says.
     - `format`, `keys`: of another program's filter file, as in `open`.
-    - `out`, `count`, `memory`, `jobs`, `temp_dir`, `delimiter`, `progress`: as in `common`.
+    - `out`, `count`, `memory`, `jobs`, `temp_dir`, `delimiter`, `text`, `progress`: as in `common`.
 
     Cost: one pass over the inputs. Raises as `common`.
     """
@@ -354,7 +362,7 @@ def check(
         asked = filter
     else:
         asked = _open(filter, format=format, keys=keys)
-    told = _told(memory, jobs, temp_dir, delimiter, progress)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress)
     return _report(_check_job(asked, _paths(inputs), question, told), delimiter)
 
 
@@ -455,6 +463,7 @@ def _told(
     jobs: int | None,
     temp_dir: Path | None,
     delimiter: bytes,
+    text: bool,
     progress: Progress | None,
     work_dir: Path | None = None,
     resume: bool = False,
@@ -470,6 +479,7 @@ def _told(
         "work_dir": None if work_dir is None else _path(work_dir, "work_dir=: "),
         "resume": _flag("resume", resume),
         "delimiter": bytes(delimiter),
+        "text": bool(text),
         "progress": progress,
     }
 

@@ -29,6 +29,7 @@ pub(super) struct Told {
     work_dir: Option<PathBuf>,
     resume: bool,
     delimiter: Vec<u8>,
+    text: bool,
     progress: Option<Py<PyAny>>,
 }
 
@@ -70,6 +71,7 @@ impl Told {
             )));
         };
         settings.delimiter = delimiter;
+        settings.text = self.text;
         Ok(settings)
     }
 
