@@ -20,6 +20,7 @@ Cost: one round trip for each request, two for what is new to a window, and one 
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -156,7 +157,9 @@ class Fleet:
 
     def _seen_alone(self, fingerprint: bytes) -> bool:
         if self._alone is None:
-            self._alone = petal.ScalableBloomFilter(ALONE, self._plan.rate)
+            self._alone = petal.ScalableBloomFilter(
+                ALONE, self._plan.rate, secret=os.urandom(16)
+            )
             # All at once: what it forgets too early is fetched once more.
             if self._plan.window is not None:
                 self._forget = time.monotonic() + self._plan.window
