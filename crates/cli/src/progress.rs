@@ -193,7 +193,8 @@ impl Progress for Teller {
                 name(lf),
             )),
             Note::Expecting { wrong: Some(wrong), rate } => self.say(&format!(
-                "note: approximate: about {} wrong lines to expect, at most, at a rate of {}",
+                "note: approximate: at most about {} wrong lines to expect, at a rate of {}; fewer \
+                 where lines repeat or are in all inputs",
                 text::count(wrong.ceil() as u64),
                 text::rate(rate),
             )),

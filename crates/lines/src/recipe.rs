@@ -312,8 +312,11 @@ impl Recipe {
         Ok(filter)
     }
 
-    /// How lines are hashed.
-    fn hash(&self, kind: FilterType) -> Result<HashSpec> {
+    /// The hash of lines for a filter of this type; a keyed one has a new random key each time.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn hash(&self, kind: FilterType) -> Result<HashSpec> {
         if !self.keyed {
             return Ok(match kind {
                 Wide => HashSpec::wide(self.seed),

@@ -485,3 +485,35 @@ def test_filters_can_be_referenced_weakly():
     assert seen() is one
     del one
     assert seen() is None
+
+
+# ---- Keys that an adversary prepares ------------------------------------------------------------
+
+
+def prepared(kind, at):
+    """Keys that collide under the published hash, whatever its seed is."""
+    if kind == "first word":
+        return (0x4B33A62ED433D4A3).to_bytes(8, "little") + b"%08x" % at + b"x" * 16
+    return b"%08x" % at + (0x8BB84B93962EACC9 ^ 24).to_bytes(8, "little") + b"%08x" % at
+
+
+@pytest.mark.parametrize("kind", ["first word", "last word"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        petal.BloomFilter,
+        petal.ClassicBloomFilter,
+        petal.CountingBloomFilter,
+        petal.ScalableBloomFilter,
+        petal.WindowedBloomFilter,
+    ],
+)
+def test_a_secret_tells_prepared_keys_apart_and_a_seed_does_not(make, kind):
+    keys = [prepared(kind, at) for at in range(1000)]
+    for seed in [0, 7]:
+        filter = make(1000, 1e-6, seed=seed)
+        filter.add(keys[0])
+        assert all(key in filter for key in keys)
+    filter = make(1000, 1e-6, secret=bytes(range(16)))
+    filter.add(keys[0])
+    assert sum(key in filter for key in keys) == 1

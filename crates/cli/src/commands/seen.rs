@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petal::{AnyFilter, BloomFilter, Membership, Shape, WindowedBloomFilter};
+use petal::{AnyFilter, BloomFilter, FilterType, Membership, Shape, WindowedBloomFilter};
 use petal_lines::aside::behind_links;
 use petal_lines::{Ledger, METADATA, Memory, Recipe, Settings, Source, explain_full, seen};
 
@@ -224,7 +224,8 @@ impl Keeper {
     }
 }
 
-/// The filter of a first run, empty.
+/// The filter of a first run, empty. Its hash has a random key: lines that come run after run are
+/// often chosen by strangers.
 fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
     let (rate, room) = (args.fpr.unwrap_or(Recipe::RATE), settings.room_for_filter()?);
     let fits = |needed: u64| match needed <= room {
@@ -241,10 +242,11 @@ fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilte
     };
     // Of what forgets a little more than this.
     fits(Shape::for_rate(keys, rate)?.size_bytes())?;
+    let hash = Recipe { keyed: true, ..Recipe::default() }.hash(FilterType::Bloom)?;
     if args.window.is_none() && args.last.is_none() {
-        return Ok(BloomFilter::with_rate(keys, rate)?.into());
+        return Ok(BloomFilter::builder().keys(keys).rate(rate).hash(hash).build()?.into());
     }
-    let builder = WindowedBloomFilter::builder().keys(keys).rate(rate);
+    let builder = WindowedBloomFilter::builder().keys(keys).rate(rate).hash(hash);
     let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
     let filter = AnyFilter::from(builder.build()?);
     fits(filter.face().size_bytes())?;

@@ -111,6 +111,8 @@ class Report:
     wrong: float = 0.0
     """Of an approximate job, the best estimate of wrong lines; not a number if the filter was too
     full to tell. Zero of an exact one."""
+    wrong_error: float = 0.0
+    """The standard error of `wrong`."""
     repeats_possible: bool = False
     """Of an approximate job: lines were repeated because memory ran out."""
     resumed: int = 0

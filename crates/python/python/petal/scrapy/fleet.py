@@ -25,6 +25,7 @@ kept, and one for the stats each `STEP` that are new, during which the crawl wai
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -176,7 +177,9 @@ class Fleet:
 
     def _seen_alone(self, fingerprint: bytes) -> bool:
         if self._alone is None:
-            self._alone = petal.ScalableBloomFilter(ALONE, self._plan.rate)
+            self._alone = petal.ScalableBloomFilter(
+                ALONE, self._plan.rate, secret=os.urandom(16)
+            )
             # All at once: what it forgets too early is fetched once more.
             if self._plan.window is not None:
                 self._forget = time.monotonic() + self._plan.window

@@ -16,6 +16,7 @@ is new to the filter is answered so, whatever the files say.
 
 import logging
 import math
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -340,13 +341,14 @@ class Local:
 
 
 def _make(plan: Plan) -> petal.Filter:
-    """An empty filter.
+    """An empty filter, hashed with a random key: the pages that a crawl meets are strangers'.
 
     Raises `ValueError` of a rate that cannot be, `petal.MemoryCapError` of one too large.
     """
+    secret = os.urandom(16)
     if plan.memory is None:
         assert plan.capacity is not None
-        return _of_capacity(plan, plan.capacity)
+        return _of_capacity(plan, plan.capacity, secret)
     memory, low, high = plan.memory, 1, 2
     refused: petal.MemoryCapError | None = None
 
@@ -354,7 +356,7 @@ def _make(plan: Plan) -> petal.Filter:
         nonlocal refused
         try:
             # Memory that nothing was written to costs nothing, so trying is cheap.
-            return int(_of_capacity(plan, capacity).memory_bytes) <= memory
+            return int(_of_capacity(plan, capacity, secret).memory_bytes) <= memory
         except petal.MemoryCapError as error:
             refused = error
             return False
@@ -369,19 +371,19 @@ def _make(plan: Plan) -> petal.Filter:
             low = middle
         else:
             high = middle
-    made = _of_capacity(plan, low)
+    made = _of_capacity(plan, low, secret)
     # The system may refuse what is larger than asked for, and nothing else.
     if refused is not None and made.memory_bytes < memory - memory // 16:
         raise refused
     return made
 
 
-def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
+def _of_capacity(plan: Plan, capacity: int, secret: bytes) -> petal.Filter:
     if plan.window is not None:
-        return petal.WindowedBloomFilter(capacity, plan.rate, window=plan.window)
+        return petal.WindowedBloomFilter(capacity, plan.rate, window=plan.window, secret=secret)
     if plan.grow:
-        return petal.ScalableBloomFilter(capacity, plan.rate)
-    return petal.BloomFilter(capacity, plan.rate)
+        return petal.ScalableBloomFilter(capacity, plan.rate, secret=secret)
+    return petal.BloomFilter(capacity, plan.rate, secret=secret)
 
 
 def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:
