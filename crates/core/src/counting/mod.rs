@@ -16,8 +16,8 @@ pub use builder::CountingBuilder;
 
 use crate::answers::Answers;
 use crate::error::{Error, Result};
-use crate::filter::geometry::Geometry;
 use crate::filter::geometry::sealed::Fields;
+use crate::filter::geometry::{Geometry, whole_cardinality};
 use crate::filter::{Filter, hashed};
 use crate::hash::HashSpec;
 use crate::kernel::blocked::Rule;
@@ -410,7 +410,8 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
         let depth = self.depth();
         let (ours, theirs) = (self.planes.lines_mut(), other.planes.lines());
         planes::add(self.bloom.store_mut().lines_mut(), ours, other.bits(), theirs, depth);
-        self.bloom.facts_mut().inserted = self.estimated_len().round().min(1e18) as u64;
+        let keys = whole_cardinality(&self.shape(), self.estimated_len());
+        self.bloom.facts_mut().inserted = keys;
         Ok(())
     }
 
