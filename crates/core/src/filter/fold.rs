@@ -69,7 +69,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// is refused.
     pub fn shrink_to_rate(&self, rate: f64) -> Result<Filter<G>> {
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+            return Err(Error::rate(rate));
         }
         let keys = self.estimated_len();
         let least = (keys - 5.0 * self.shape.cardinality_error(keys)).max(0.0) as u64;

@@ -10,7 +10,10 @@ use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, bytes_of};
 
 /// A layout of bits: [`Shape`] or [`ClassicShape`]. Sealed.
-pub trait Geometry: Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout {}
+pub trait Geometry:
+    Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout + 'static
+{
+}
 
 impl Geometry for Shape {}
 impl Geometry for ClassicShape {}
@@ -36,6 +39,8 @@ pub(crate) mod sealed {
         fn for_rate(keys: u64, rate: f64) -> Result<Self>;
         fn for_memory(bytes: u64, keys: u64) -> Result<Self>;
         fn for_bits(bits: u64, probes: u32) -> Result<Self>;
+        fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self>;
+        fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self>;
         fn rate(&self, keys: u64) -> f64;
         fn lines(&self) -> u64;
         fn bits(&self) -> u64;
@@ -142,6 +147,14 @@ impl Layout for Shape {
 
     fn for_bits(bits: u64, probes: u32) -> Result<Self> {
         Self::for_bits(bits, probes)
+    }
+
+    fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+        Self::for_rate_with_probes(keys, rate, probes)
+    }
+
+    fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self> {
+        Self::for_memory_with_probes(bytes, probes)
     }
 
     fn rate(&self, keys: u64) -> f64 {
@@ -289,6 +302,14 @@ impl Layout for ClassicShape {
 
     fn for_bits(bits: u64, probes: u32) -> Result<Self> {
         Self::for_bits(bits, probes)
+    }
+
+    fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+        Self::for_rate_with_probes(keys, rate, probes)
+    }
+
+    fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self> {
+        Self::for_memory_with_probes(bytes, probes)
     }
 
     fn rate(&self, keys: u64) -> f64 {

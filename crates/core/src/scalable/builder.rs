@@ -94,7 +94,12 @@ impl ScalableBuilder {
     /// 32768, the head start is none, or the memory is refused.
     pub fn build(self) -> Result<ScalableBloomFilter> {
         self.hash.check_words(1)?;
+        ScalableBloomFilter::empty(self.plan()?, self.hash)
+    }
+
+    /// What is to be made.
+    pub(crate) fn plan(&self) -> Result<Plan> {
         let rate = self.rate.ok_or_else(|| Error::invalid("rate", "one to be given", "none"))?;
-        ScalableBloomFilter::empty(Plan::new(self.keys, rate, self.growth, self.head)?, self.hash)
+        Plan::new(self.keys, rate, self.growth, self.head)
     }
 }

@@ -381,10 +381,16 @@ impl<S: Store, T: Store> PartialEq<WideBloomFilter<T>> for WideBloomFilter<S> {
     }
 }
 
+/// The geometry of both halves in words.
+pub(crate) fn describe(half: Shape) -> String {
+    let (blocks, bits, probes) = (half.blocks(), half.lanes() * 64, half.probes());
+    format!("two filters of {blocks} blocks of {bits} bits, {probes} probes in each")
+}
+
 /// A promise that two filters can keep together; what each is to keep.
 fn half_rate(keys: u64, rate: f64) -> Result<f64> {
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+        return Err(Error::rate(rate));
     }
     let (keys, half) = (keys.max(1), rate::wide_half(rate));
     // Each filter wants its own floor to be at most half of its rate.
