@@ -573,7 +573,7 @@ mod tests {
         let window = |milliseconds, generations| Form::Window { milliseconds, generations };
         let forms = [
             Form::Bloom { growth: None },
-            Form::Bloom { growth: Some(2) },
+            Form::Bloom { growth: Some(crate::plan::Growth::by(2)) },
             Form::RedisBloom { growth: None },
             Form::RedisBloom { growth: Some(2) },
             Form::Counting,

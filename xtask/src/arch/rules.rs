@@ -311,7 +311,10 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "object", uses: &["chain", "compat", "parcel", "refusal"] },
             Room { name: "plan", uses: &["chain", "compat", "object"] },
             Room { name: "persist", uses: &["chain", "compat", "fields", "object", "parcel"] },
-            Room { name: "ffi", uses: &["about", "config", "metrics", "object", "persist", "server"] },
+            Room {
+                name: "ffi",
+                uses: &["about", "config", "metrics", "object", "persist", "server"],
+            },
             Room {
                 name: "commands",
                 uses: &[

@@ -309,8 +309,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// highest, when the oldest generation is about to be cleared.
     #[must_use]
     pub fn expected_rate(&self, keys: u64) -> f64 {
-        let one = self.shape().rate(self.plan().share(keys));
-        rate::any_of((0..self.plan().generations).map(|_| one))
+        self.plan().expected_rate(self.shape(), keys)
     }
 
     /// The false-positive rate that the bits give as they are now: that of any generation.

@@ -76,7 +76,8 @@ impl Filter {
     // ---- What is known of it --------------------------------------------------------------------
 
     /// The number of distinct keys in it, estimated from its bits; infinite if it is full, nan if
-    /// the format of another program does not tell.
+    /// the format of another program does not tell. After an intersection it is an upper bound,
+    /// as bits that different keys set by chance count, too; `inserted` is the estimate then.
     #[getter]
     fn estimated_len(&self, py: Python<'_>) -> PyResult<f64> {
         py.detach(|| {
@@ -113,8 +114,9 @@ impl Filter {
         })
     }
 
-    /// How many keys that were added were new; after a union an estimate. 0 if the format of
-    /// another program does not tell.
+    /// How many keys that were added were new; after a union or an intersection an estimate of
+    /// the distinct keys, with the error that `compare` returns. 0 if the format of another
+    /// program does not tell.
     #[getter]
     fn inserted(&self, py: Python<'_>) -> PyResult<u64> {
         let held = self.read(py)?;
