@@ -99,7 +99,8 @@ class Local:
 
     def _seen(self, fingerprint: bytes, request: Request) -> bool:
         if self._add(fingerprint):
-            self._let_through(fingerprint, request, fingerprint)
+            self._keep(fingerprint, request)
+            self._let_through(fingerprint)
             return False
         return True
 
@@ -128,11 +129,13 @@ class Local:
                 self._teller.count("false_positives")
             except sqlite3.Error as error:
                 self._lose_exact(error)
+        # First, as before the log: the table, too, must not know what would be lost at a kill.
+        self._keep(fingerprint, request)
         try:
             self._exact.add(fingerprint)
         except sqlite3.Error as error:
             self._lose_exact(error)
-        self._let_through(fingerprint, request, fingerprint)
+        self._let_through(fingerprint)
         return False
 
     def _seen_in_window(self, fingerprint: bytes, request: Request) -> bool:
@@ -141,13 +144,17 @@ class Local:
         if fingerprint in self._filter:
             return True
         self._add(fingerprint)
-        self._let_through(fingerprint, request, now.to_bytes(TIME, "big") + fingerprint)
+        self._keep(fingerprint, request)
+        self._let_through(now.to_bytes(TIME, "big") + fingerprint)
         return False
 
-    def _let_through(self, fingerprint: bytes, request: Request, record: bytes) -> None:
-        """What follows when a request is new."""
+    def _keep(self, fingerprint: bytes, request: Request) -> None:
+        """Keeps a request that is new, before anything on the disk knows it as seen."""
         if self._pending is not None:
             self._pending.add(fingerprint, request)
+
+    def _let_through(self, record: bytes) -> None:
+        """Logs a request that is new and is kept."""
         if self._journal is not None:
             try:
                 self._journal.write(record)
