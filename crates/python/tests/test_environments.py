@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from environments import python_with
-from pages import environment, run_all
+from page_code import environment, run_all
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Blocks that show the use of a library beside petal.

@@ -176,6 +176,14 @@ def test_an_answer_is_an_input(a, tmp_path):
     assert first.kept == 50 and len(list((tmp_path / "d").glob("part-*"))) > 5
     again = _jobs.common(Here(), tmp_path / "d", [a, tmp_path / "c"], tmp_path / "e", memory=MEMORY)
     assert (again.lines, again.kept) == (50, 50)
+    # One without a line, too.
+    _jobs.diff(Here(), a, a, tmp_path / "none", memory=MEMORY)
+    (tmp_path / "empty").touch()
+    _jobs.dedup(Here(), tmp_path / "empty", tmp_path / "parts", memory=MEMORY)
+    for nothing in "none", "parts":
+        assert dedup([tmp_path / nothing], work=tmp_path).lines == 0
+        left = _jobs.diff(Here(), a, tmp_path / nothing, None, work=tmp_path, memory=MEMORY)
+        assert (left.lines, left.kept) == (3, 2)
     (tmp_path / "d/_SUCCESS").unlink()
     with pytest.raises(petal.InputError, match="d: is a folder without _SUCCESS"):
         dedup(tmp_path / "d", work=tmp_path)

@@ -12,25 +12,21 @@ folder, against a filter for each slot; it is done when whole filters would have
 """
 
 import errno
-import operator
 import os
-import re
 import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from petal import _petal, _tasks
+from petal._arguments import CLAIM, Folder, Paths, memory_of, path_of, paths_of, whole
 from petal._petal import InputError, ranges
 from petal._stages import TASKS, Engine, Job, Range, Report, Size, groups
 from petal._tasks import Item, Row
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Folder = str | os.PathLike[str]
 
 #: Bytes of a range of large inputs; of small ones they are fewer, for every slot to have some.
 RANGE_BYTES = 128 << 20
@@ -42,8 +38,6 @@ LEAST_BITS = 6
 #: The most that a filter is cut into: each file of bits is open at once where they are read.
 _MOST_SHARDS = 256
 _MOST_PARTITIONS = 1024
-#: The file that keeps a folder for one job, while it writes its answer there.
-_CLAIM = "_CLAIMED"
 #: What a worker that was killed may have left beside the parts.
 _ASIDE = ".petal-*"
 
@@ -87,72 +81,9 @@ class _Side:
         return -(-self.plan["wanted_bytes"] * self.held // self.plan["room"])
 
 
-def _path(path: object, word: str) -> str:
-    """A path as all workers have it. `file:` URIs are paths; other schemes need a mount."""
-    if not isinstance(path, str | bytes | os.PathLike):
-        raise TypeError(f"{word}expected a path, found {type(path).__name__}")
-    name = os.fsdecode(path)
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", name)
-    if scheme and scheme[1] == "file":
-        name = re.sub(r"^file:(//(localhost)?(?=/))?", "", name)
-    elif scheme and "://" in name:
-        raise ValueError(
-            f"{word}{name}: expected a path that all workers can open, found a URI of {scheme[1]}; "
-            "mount the storage and name the path there"
-        )
-    if not name:
-        raise ValueError(f"{word}expected a path, found an empty one")
-    return os.path.abspath(name)
-
-
-def _paths(paths: Paths) -> list[str]:
-    """The files of an input; of the folder of a job's answer, its parts."""
-    if isinstance(paths, str | bytes | os.PathLike):
-        return _files(_path(paths, ""))
-    if not isinstance(paths, Iterable) or hasattr(paths, "columns"):
-        raise TypeError(f"expected a path or several, found {type(paths).__name__}")
-    listed = [file for path in paths for file in _files(_path(path, ""))]
-    if not listed:
-        raise ValueError("expected at least one path, found an empty list")
-    return listed
-
-
-def _files(path: str) -> list[str]:
-    """A file; of the folder of an answer that is complete, its parts in order."""
-    if not os.path.isdir(path):
-        return [path]
-    names = os.listdir(path)
-    if "_SUCCESS" not in names:
-        why = "is being written, or was left by a job that was killed" if _CLAIM in names else (
-            "is a folder without _SUCCESS"
-        )
-        raise InputError(f"{path}: {why}, expected a file of lines or the complete answer of a job")
-    return [os.path.join(path, name) for name in sorted(names) if not name.startswith(("_", "."))]
-
-
-def _whole(name: str, number: object, least: int, most: int | None = None) -> int:
-    with suppress(TypeError):
-        whole = operator.index(number)  # type: ignore[arg-type]
-        if not isinstance(number, bool) and least <= whole <= (most or 2**63 - 1):
-            return whole
-    range = f"from {least} to {most}" if most else f"of at least {least}"
-    raise ValueError(f"{name}=: expected a whole number {range}, found {number!r}")
-
-
-def _memory(memory: int | str) -> int:
-    """The cap of a task in bytes. What a share is of, only its worker knows."""
-    if isinstance(memory, str):
-        if memory.strip().endswith("%"):
-            raise ValueError(
-                f"memory=: expected the bytes of one task, such as 1 << 30 or '1G', found {memory!r}"
-            )
-        return int(ranges.memory(memory))
-    return _whole("memory", memory, 0)
-
-
 def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
     """Ranges of a size, or of one of which every slot gets some."""
-    names = _paths(paths)
+    names = paths_of(paths)
     cut = ranges.split(names, size or RANGE_BYTES)
     if size is None and len(cut) < slots * TASKS:
         each = -(-sum(end - start for _, _, start, end, _ in cut) // (slots * TASKS))
@@ -163,7 +94,7 @@ def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
 
 def _folder(path: Folder, option: str) -> Path:
     """A folder that is made if need be, and that can be written to."""
-    folder = Path(_path(path, f"{option}=: "))
+    folder = Path(path_of(path, f"{option}=: "))
     hint = f"name with {option}= a folder on storage that all workers share"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -202,18 +133,18 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
     if out is None:
         yield _Answer(None)
         return
-    folder = Path(_path(out, "out=: "))
+    folder = Path(path_of(out, "out=: "))
     new = not folder.exists()
     if not new:
         _expect_only(folder, set())
     folder = _folder(folder, "out")
     answer = _Answer(folder)
-    claim, ours = folder / _CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
+    claim, ours = folder / CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
     try:
         with claim.open("x") as file:
             file.write(ours)
         # What another job has done since the first look, and it may be done with it.
-        _expect_only(folder, {_CLAIM})
+        _expect_only(folder, {CLAIM})
     except FileExistsError:
         with suppress(InputError):
             _expect_claim(claim, ours)
@@ -232,8 +163,8 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
         _remove(folder, _ASIDE)
         _sync(folder)
         _expect_claim(claim, ours)
-        if (there := set(os.listdir(folder))) != answer.names | {_CLAIM}:
-            odd = ", ".join(sorted(there ^ (answer.names | {_CLAIM}))[:3])
+        if (there := set(os.listdir(folder))) != answer.names | {CLAIM}:
+            odd = ", ".join(sorted(there ^ (answer.names | {CLAIM}))[:3])
             raise InputError(
                 f"{folder}: expected the parts of this job and no other files, but {odd} is missing "
                 "or another's; begin anew with an empty folder"
@@ -254,8 +185,8 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
 def _expect_only(folder: Path, names: set[str]) -> None:
     """An error if anything else is in the folder of an answer, or if it is no folder."""
     there = set(os.listdir(folder)) if folder.is_dir() else {""}
-    if _CLAIM in there - names:
-        claim = folder / _CLAIM
+    if CLAIM in there - names:
+        claim = folder / CLAIM
         raise FileExistsError(
             f"{claim}: a job writes to this folder, or was killed while it did; name another "
             "folder with out=, or, if no job is at it, remove this file and the parts beside it"
@@ -328,8 +259,8 @@ def _begun(
         raise ValueError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
     memory, jobs, temp_dir = settings
     if slots is not None:
-        slots = _whole("slots", slots, 1)
-    settings = _memory(memory), _whole("jobs", jobs, 1), temp_dir
+        slots = whole("slots", slots, 1)
+    settings = memory_of(memory), whole("jobs", jobs, 1), temp_dir
     if work is not None:
         option, place = "work", _folder(work, "work")
     elif beside is not None:
@@ -372,15 +303,15 @@ def _run(
 ) -> Report:
     settings = (memory, jobs, temp_dir)
     if range_bytes is not None:
-        range_bytes = _whole("range_bytes", range_bytes, 1)
+        range_bytes = whole("range_bytes", range_bytes, 1)
     if partitions is not None:
-        partitions = _whole("partitions", partitions, 1, _MOST_PARTITIONS)
+        partitions = whole("partitions", partitions, 1, _MOST_PARTITIONS)
     if shards is not None:
-        shards = _whole("shards", shards, 0, _MOST_SHARDS)
+        shards = whole("shards", shards, 0, _MOST_SHARDS)
     # Before the folders are made.
-    _paths(a)
+    paths_of(a)
     if b is not None:
-        _paths(b)
+        paths_of(b)
     with (
         _answer(out) as answer,
         _begun(engine, answer.folder, answer.beside, work, settings, delimiter, slots) as job,
@@ -551,7 +482,7 @@ def build(
 
     Cost: the files are read once, or twice if their lines are counted; a filter in each slot.
     """
-    target = Path(os.path.realpath(_path(out, "out=: ")))
+    target = Path(os.path.realpath(path_of(out, "out=: ")))
     # Before the work: what is wrong with that shows at its end.
     ranges.size_for(1, rate)
     if target.is_dir():
@@ -586,7 +517,7 @@ def check(
     if not isinstance(filter, str | bytes | os.PathLike):
         kind = type(filter).__name__
         raise TypeError(f"filter: expected the path of a filter file, found {kind}; save() it to one")
-    filter = _path(filter, "filter: ")
+    filter = path_of(filter, "filter: ")
     # What is wrong with it is told here, with the name that it has here.
     opened = _petal.open(filter)
     try:

@@ -91,3 +91,13 @@ def test_an_answer_and_a_uri_are_inputs_and_memory_is_a_size(spark, tmp_path):
     assert (report.lines, report.kept) == (2, 2)
     with pytest.raises(petal.MissingFileError, match="gone: cannot read"):
         petal.spark.check(spark, tmp_path / "a", tmp_path / "gone", tmp_path / "out")
+
+
+def test_a_filter_is_asked_when_spark_is(spark):
+    """Until then not a row is read."""
+    frame = spark.range(3).selectExpr("cast(raise_error('a row was read') as string) url")
+    filter = petal.BloomFilter(10)
+    for column in None, "found":
+        asked = petal.spark.contains(frame, "url", filter, column=column)
+        with pytest.raises(Exception, match="a row was read"):
+            asked.collect()

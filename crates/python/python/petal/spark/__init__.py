@@ -18,7 +18,7 @@ from typing import Any, overload
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from petal._jobs import Folder, Paths
+from petal._arguments import Folder, Paths
 from petal._stages import Report
 from petal.spark import _files, _frames
 from petal.spark._files import build, check, diff

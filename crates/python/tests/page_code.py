@@ -1,8 +1,9 @@
-"""Runs the Python that a page shows, as a reader does: `python pages.py docs/page.md`.
+"""Runs the Python that a page shows, as a reader does: `python page_code.py docs/page.md`.
 
 All blocks run in one process, but those from a block on that begins with NEW_PROCESS, which run in
 the next one. Further arguments are words: blocks that have one of them are left out."""
 
+import os
 import re
 import subprocess
 import sys
@@ -34,17 +35,22 @@ def run(page: Path, number: int, left_out: list[str]) -> None:
 def run_all(python: str | Path, page: Path, folder: Path, *left_out: str, **variables: str) -> None:
     """Runs all blocks with a Python, in a folder."""
     for number in range(len(processes(page))):
-        done = subprocess.run(
-            [str(python), __file__, str(page), str(number), *left_out],
-            cwd=folder, env=environment(variables), capture_output=True, text=True, check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        run_one(python, page, number, folder, *left_out, **variables)
+
+
+def run_one(
+    python: str | Path, page: Path, number: int, folder: Path, *left_out: str, **variables: str
+) -> None:
+    """Runs the blocks of one process with a Python, in a folder."""
+    done = subprocess.run(
+        [str(python), __file__, str(page), str(number), *left_out],
+        cwd=folder, env=environment(variables), capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def environment(variables: dict[str, str]) -> dict[str, str]:
     """That of a reader: nothing of Spark's or of these tests', but what is said."""
-    import os
-
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
     ours.pop("PYTHONPATH", None)
     return ours | variables
