@@ -263,9 +263,10 @@ fn metrics_count_what_was_done() {
 #[ignore = "cargo x test --foreign"]
 fn clients_that_look_for_the_module_bf_find_it() {
     let server = Setup::new().module_words("NAME bf ERROR_RATE 0.001").start();
-    let modules = format!("{:?}", server.ask("MODULE LIST"));
-    assert!(modules.contains(&format!("{:?}", Reply::Bulk(b"bf".to_vec()))), "{modules}");
-    assert_eq!(server.ask("MODULE LIST").items()[0].items()[3].int(), 20820);
+    // The server may have modules of its own.
+    let modules = server.ask("MODULE LIST");
+    let bf = modules.items().iter().find(|module| module.field("name").text() == "bf").unwrap();
+    assert_eq!(bf.field("ver").int(), 20820);
     server.ask("BF.ADD a x");
     assert_eq!(server.ask("BF.INFO a ERROR").items()[0].text(), "0.001");
     server.ask("CONFIG SET bf.memory-limit 1gb").ok();
