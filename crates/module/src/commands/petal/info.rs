@@ -117,6 +117,7 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
                     tell(c"growth-share", Value::Count(parts));
                 }
             }
+            AnyFilter::Bloom(_) if object.saturates() => tell(c"saturates", Value::Count(1)),
             AnyFilter::Counting(filter) => tell(c"most-counted", Value::Count(filter.most())),
             AnyFilter::CountingClassic(filter) => {
                 tell(c"most-counted", Value::Count(filter.most()));
