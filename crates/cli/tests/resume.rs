@@ -238,6 +238,34 @@ fn another_job_is_refused() {
 }
 
 #[test]
+fn inputs_that_grew_or_were_touched_go_on_as_they_were() {
+    let place = place(200_000);
+    let words = "common --strategy partition a b";
+    let expect = place.run(words).ok();
+    let go_on = format!("{words} --work-dir work --resume");
+    let changes = [
+        "cp a a.new && mv a.new a",
+        "touch a b; chmod 600 b",
+        "printf 'https://example.org/more\\nunfinished' | tee -a a >> b",
+    ];
+    for change in changes {
+        for phases in [2, 3] {
+            killed(&place, words, phases);
+            assert_eq!(place.sh(change).code, Some(0), "{change}");
+            assert!(place.run(&go_on).ok() == expect, "{change}, after phase {phases}");
+            nothing_kept(&place);
+            // The next job begins with the files as they are now.
+            place.sh("for f in a b; do grep -vxE 'https://example.org/more|unfinished.*' $f > t; cp t $f; done; rm t");
+        }
+    }
+    // Bytes that were read are other ones now, in a file that is longer.
+    killed(&place, words, 2);
+    place.sh("printf X | dd of=a bs=1 seek=4000000 conv=notrunc 2>/dev/null; echo more >> a");
+    let line = place.run(&go_on).trouble();
+    assert!(line.contains("a, an input of its job, has changed since"), "{line}");
+}
+
+#[test]
 fn two_jobs_at_once_are_refused_and_files_are_their_owners() {
     let place = place(200_000);
     let words = "common --strategy partition a b";

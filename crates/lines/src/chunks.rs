@@ -23,7 +23,7 @@ use rustix::fs::Advice;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::input::{Input, Open, Range, Wait, read_at};
+use crate::input::{BlockSum, Input, Open, Range, Wait, read_at};
 use crate::progress::Progress;
 
 /// What is said about going on.
@@ -87,6 +87,7 @@ impl Chunks<'_> {
             cursor: Mutex::new(Cursor::default()),
             turns: Turns::new(shared, workers as usize),
             bytes: AtomicU64::new(0),
+            sums: inputs.iter().map(|input| input.block_sum(self.budget.chunk)).collect(),
         };
         if workers == 1 {
             reading.work(&each);
@@ -100,8 +101,11 @@ impl Chunks<'_> {
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
         inputs.iter().take(1).for_each(|input| input.contents().note(self.progress));
-        // A file that was written to meanwhile may have given half of this and half of that.
-        inputs.iter().try_for_each(|input| input.check_unchanged())?;
+        for (input, sum) in inputs.iter().zip(&reading.sums) {
+            sum.iter().for_each(|sum| input.keep_block_sum(sum));
+        }
+        // A file that was rewritten meanwhile may have given half of this and half of that.
+        inputs.iter().try_for_each(|input| input.check_unchanged(self.progress))?;
         Ok((turn.shared, reading.bytes.into_inner()))
     }
 }
@@ -216,6 +220,8 @@ struct Reading<'a, S, N> {
     cursor: Mutex<Cursor>,
     turns: Turns<S>,
     bytes: AtomicU64,
+    /// The checksums of the inputs, where they are not known.
+    sums: Vec<Option<BlockSum>>,
 }
 
 /// Where the next chunk is.
@@ -349,7 +355,7 @@ where
             }
             let at = match &mut cursor.open {
                 Some(at) => at,
-                none => none.insert(match input.open(budget.decoder)? {
+                none => none.insert(match input.open(budget.decoder, self.chunks.progress)? {
                     Open::File { file, range, whole } => {
                         // The system reads twice as far ahead; if it does not, nothing is lost.
                         let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
@@ -468,6 +474,9 @@ where
         let buffer = &mut chunk.buffer;
         buffer.len = 0;
         buffer.read(&file, name, from, span.end)?;
+        if let Some(sum) = &self.sums[chunk.input] {
+            sum.add(span.start - chunk.base, &buffer.get()[(span.start - from) as usize..]);
+        }
         chunk.start = if from == span.start {
             0
         } else {

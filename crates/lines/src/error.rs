@@ -20,7 +20,7 @@ pub struct Error(Box<Kind>);
 enum Kind {
     Read { input: String, source: io::Error },
     Directory { input: String },
-    Changed { input: String },
+    Changed { input: String, how: &'static str },
     StdinTwice,
     LineTooLong { input: String, offset: u64, limit: u64 },
     BadLine { input: String, offset: u64, why: String },
@@ -93,8 +93,8 @@ impl Error {
         Self::new(Kind::Directory { input: input.to_owned() })
     }
 
-    pub(crate) fn changed(input: &str) -> Self {
-        Self::new(Kind::Changed { input: input.to_owned() })
+    pub(crate) fn changed(input: &str, how: &'static str) -> Self {
+        Self::new(Kind::Changed { input: input.to_owned(), how })
     }
 
     pub(crate) fn stdin_twice() -> Self {
@@ -434,10 +434,10 @@ impl fmt::Display for Told<'_> {
                 f,
                 "{input}: is a directory, expected a file of lines; name the files in it instead"
             ),
-            Kind::Changed { input } => write!(
+            Kind::Changed { input, how } => write!(
                 f,
-                "{input}: changed while it was being read (its size, time or identity is not what \
-                 it was); run again when nothing writes to it"
+                "{input}: changed while it was being read: {how}; run again when nothing \
+                 rewrites it"
             ),
             Kind::StdinTwice => write!(
                 f,

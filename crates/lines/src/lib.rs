@@ -136,15 +136,16 @@ impl SetJob {
     /// right, but not all of it.
     pub fn run(&self, settings: &Settings<'_>, sinks: Sinks<'_>) -> Result<Report> {
         let sources = self.sources();
-        let (budget, inputs) = settings.open(&sources)?;
+        let (budget, mut inputs) = settings.open(&sources)?;
         let verb = self.verb.with_others(sources.len() - self.first.len());
         let mut printer = Printer::new(sinks, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
         match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
-                    let first = self.first.len();
-                    Journal::open(dir, settings.resume, budget.cap, verb, delimiter, &inputs, first)
+                    let (resume, cap, first) = (settings.resume, budget.cap, self.first.len());
+                    let inputs = &mut inputs;
+                    Journal::open(dir, resume, cap, verb, delimiter, inputs, first, progress)
                 };
                 let journal = settings.work_dir.as_deref().map(journal).transpose()?;
                 let begun = journal.as_ref().and_then(Journal::hashes);

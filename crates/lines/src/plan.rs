@@ -123,7 +123,7 @@ impl Sample {
         if bytes <= SMALL {
             for input in &files {
                 let left = most - most.min(taker.keys.len() as u64);
-                taker.take(input.name(), &input.open(0)?, [0, SMALL, left])?;
+                taker.take(input.name(), &input.open(0, progress)?, [0, SMALL, left])?;
             }
         } else {
             taker.spots(&files, bytes, FEW, most / FEW)?;
@@ -202,7 +202,7 @@ impl<'a> Taker<'a> {
             if let Some(input) = inputs.peek() {
                 let open = match &mut open {
                     Some(open) => open,
-                    none => none.insert(input.open(0)?),
+                    none => none.insert(input.open(0, self.progress)?),
                 };
                 self.take(input.name(), open, [at - begin, SPOT, most])?;
             }

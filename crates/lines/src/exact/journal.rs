@@ -19,6 +19,7 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use petal::BloomFilter;
 use serde::{Deserialize, Serialize};
@@ -27,11 +28,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::State;
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
-use crate::input::{Input, Temp};
+use crate::input::{Checksum, Identity, Input, Mark, Temp};
 use crate::judge::Verb;
 use crate::lock::Lock;
 use crate::marks::{Listed, Spans};
 use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::readable::readable_size;
 use crate::report::Report;
 use crate::resolve::Digits;
@@ -55,6 +57,7 @@ pub(crate) struct Journal {
     /// The largest memory cap that the job has had, in bytes.
     cap: u64,
     saved: Option<Saved>,
+    identities: Vec<Arc<Identity>>,
     _lock: Lock,
 }
 
@@ -64,8 +67,18 @@ struct Job {
     verb: String,
     delimiter: u8,
     first: usize,
-    /// Name, size, identity and time of change of every input.
-    inputs: Vec<(String, String)>,
+    /// Name and metadata of every input.
+    inputs: Vec<(String, Mark)>,
+}
+
+impl Job {
+    /// Whether it is the same job, on files of the same names.
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |job: &Self| (job.verb.clone(), job.delimiter, job.first);
+        let names =
+            |job: &Self| job.inputs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        of(self) == of(other) && names(self) == names(other)
+    }
 }
 
 /// The journal as it is written.
@@ -94,6 +107,8 @@ struct Saved {
     marks: Vec<Vec<Option<Chain>>>,
     spans: Option<Spans>,
     count: u64,
+    /// The checksums of all inputs, as far as they are known.
+    checksums: Vec<Option<Checksum>>,
     /// How long the first inputs are, as far as that is known.
     lengths: Vec<Option<u64>>,
     /// How long the file of records is, and where room for more begins: a block is set aside
@@ -132,29 +147,34 @@ impl Journal {
     /// Opens the folder, which is made if it is not there, for a job on these inputs. Finds a
     /// journal there: goes on from it if that is what is wanted, or refuses. Without one it must
     /// be empty.
+    #[expect(clippy::too_many_arguments, reason = "what a job is, each of another kind")]
     pub(crate) fn open(
         dir: &Path,
         resume: bool,
         cap: u64,
         verb: Verb,
         delimiter: u8,
-        inputs: &[Input],
+        inputs: &mut [Input],
         first: usize,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         let failed = |problem: &str| Error::work_dir(dir, problem);
-        let marks = inputs.iter().map(|input| Some((input.name().to_owned(), input.mark()?)));
-        let Some(inputs) = marks.collect() else {
+        let identities = inputs.iter().map(|input| input.identity().cloned()).collect();
+        let Some(identities): Option<Vec<_>> = identities else {
             return Err(failed(
                 "a job on a pipe cannot be resumed; save the input to a file first",
             ));
         };
-        let job = Job { verb: format!("{verb:?}"), delimiter, first, inputs };
+        let marks = identities.iter().map(|identity| identity.opened());
+        let names = inputs.iter().map(|input| input.name().to_owned());
+        let job =
+            Job { verb: format!("{verb:?}"), delimiter, first, inputs: names.zip(marks).collect() };
         let trouble = |e: io::Error| Error::temp(dir, "opening the journal", e);
         fs::create_dir_all(dir).map_err(trouble)?;
         let path = dir.join(JOURNAL);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let parent =
-            |(name, _): &(String, String)| real(Path::new(name))?.parent().map(Path::to_owned);
+            |(name, _): &(String, Mark)| real(Path::new(name))?.parent().map(Path::to_owned);
         if job.inputs.iter().any(|input| parent(input).is_some_and(|at| Some(at) == real(dir))) {
             return Err(failed("an input lies in it; name a folder for petal alone"));
         }
@@ -168,7 +188,8 @@ impl Journal {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             other => Some(other.map_err(trouble)?),
         };
-        let mut journal = Self { dir: dir.to_owned(), job, cap, saved: None, _lock: lock };
+        let dir_name = dir.to_owned();
+        let mut journal = Self { dir: dir_name, job, cap, saved: None, identities, _lock: lock };
         let page = match text.as_deref().map(Page::of_bytes) {
             // What is there is left of a job that is done, or has not finished a phase. Now the
             // folder is this one's, whatever comes.
@@ -189,12 +210,22 @@ impl Journal {
             }
             Some(Some(page)) => page,
         };
-        if page.job != journal.job {
-            return Err(failed(
-                "its job is another one, or an input has changed since; start anew in an empty \
-                 folder",
-            ));
+        if !page.job.is_like(&journal.job) {
+            return Err(failed("its job is another one; start anew in an empty folder"));
         }
+        // The inputs go on as they were when the job was begun.
+        let then = page.job.inputs.iter().map(|(_, mark)| *mark);
+        let sums = page.saved.iter().flat_map(|saved| saved.checksums.iter().copied());
+        let sums = sums.chain(std::iter::repeat(None));
+        for ((input, then), sum) in inputs.iter_mut().zip(then).zip(sums) {
+            if !input.resume(then, sum, progress)? {
+                let name = input.name();
+                return Err(failed(&format!(
+                    "{name}, an input of its job, has changed since; start anew in an empty folder"
+                )));
+            }
+        }
+        journal.job = page.job;
         if page.cap > cap {
             let least = readable_size(page.cap);
             return Err(failed(&format!("its job was begun with -m {least}; give at least that")));
@@ -286,6 +317,7 @@ impl Journal {
             marks: state.marks.iter().map(chains).collect(),
             spans: state.spans,
             count: state.count,
+            checksums: self.identities.iter().map(|identity| identity.checksum()).collect(),
             lengths: first.iter().map(|input| input.length()).collect(),
             length: pad.length(),
             end: pad.end(),

@@ -10,14 +10,15 @@
 //! them may end behind it; one that began before is not among them. Positions are counted from
 //! where the portion begins.
 //!
-//! A file is opened by name at each pass; each time its identity, size and time of change are
-//! compared with those of the first opening, so that a file that is written to underneath a job is
-//! an error and not a wrong answer. [`Input::spool`] makes a file of a stream.
+//! An input is the bytes that its file had when it was opened. Bytes that change underneath a job
+//! are an error and not a wrong answer; see [`identity`]. [`Input::spool`] makes a file of a
+//! stream.
 //!
 //! The first bytes of an input are checked: what is certainly not lines is an error.
 
 mod codec;
 mod content;
+mod identity;
 mod stream;
 mod temp;
 
@@ -25,7 +26,7 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,10 +35,12 @@ use crate::error::{Error, Result};
 use crate::progress::{Note, Progress};
 use codec::{Codec, Magic};
 use content::Checked;
+use identity::{Moment, StreamSum};
 use stream::{LazyFile, Unpacked};
 
 pub(crate) use codec::memory as decoder_memory;
 pub(crate) use content::Contents;
+pub(crate) use identity::{BlockSum, Checksum, Identity, Mark};
 pub(crate) use stream::Wait;
 pub(crate) use temp::{Spool, Temp};
 
@@ -94,10 +97,17 @@ pub(crate) struct Input {
 }
 
 enum Body {
-    /// A regular file, opened anew for each pass.
-    Named { path: PathBuf, mark: Mark, codec: Option<Codec> },
-    /// A file kept open: redirected standard input, or a spooled stream.
-    Held { file: Arc<File>, range: Range, mark: Option<Mark>, codec: Option<Codec> },
+    /// A regular file, of which the first `length` bytes count. Without a descriptor it is opened
+    /// anew for each pass.
+    Named {
+        path: PathBuf,
+        file: Option<Arc<File>>,
+        length: u64,
+        identity: Arc<Identity>,
+        codec: Option<Codec>,
+    },
+    /// Redirected standard input, or a spooled stream.
+    Held { file: Arc<File>, range: Range, identity: Option<Arc<Identity>>, codec: Option<Codec> },
     /// Read once; `None` when that has happened.
     Stream(Mutex<Option<Box<dyn Wait + Send>>>),
 }
@@ -107,27 +117,6 @@ enum Body {
 pub(crate) struct Range {
     pub(crate) start: u64,
     pub(crate) end: u64,
-}
-
-/// How a file is recognised when it is opened again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    device: u64,
-    inode: u64,
-    length: u64,
-    /// Of the bytes, as told, and of anything about it, as the system saw.
-    changed: [(i64, i64); 2],
-}
-
-impl Mark {
-    fn of(data: &Metadata) -> Self {
-        Self {
-            device: data.dev(),
-            inode: data.ino(),
-            length: data.len(),
-            changed: [(data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec())],
-        }
-    }
 }
 
 /// What a file shows of a change on every machine that sees it.
@@ -165,7 +154,8 @@ impl Input {
         if sources.iter().filter(|s| **s == Source::Stdin).count() > 1 {
             return Err(Error::stdin_twice());
         }
-        sources.iter().map(|source| Self::new(source, memory, contents)).collect()
+        let input = |(number, source)| Self::new(source, memory, contents, number < MOST_OPEN);
+        sources.iter().enumerate().map(input).collect()
     }
 
     /// The same, whatever the inputs contain.
@@ -174,7 +164,8 @@ impl Input {
         Self::open_all(sources, memory, &Arc::new(Contents::new(b'\n', true)))
     }
 
-    fn new(source: &Source, memory: u64, contents: &Arc<Contents>) -> Result<Self> {
+    /// `keep`: whether a file is kept open.
+    fn new(source: &Source, memory: u64, contents: &Arc<Contents>, keep: bool) -> Result<Self> {
         let name = source.to_string();
         let opening = Opening { name: &name, memory, contents };
         let body = match source {
@@ -184,7 +175,7 @@ impl Input {
                 if data.is_dir() {
                     return Err(Error::directory(&name));
                 }
-                opening.path(path, &data).map_err(|e| Error::read(&name, e))?
+                opening.path(path, &data, keep).map_err(|e| Error::read(&name, e))?
             }
             Source::Stdin => opening.stdin().map_err(|e| Error::read(&name, e))?,
         };
@@ -233,18 +224,34 @@ impl Input {
         }
     }
 
-    /// What tells it from any other file, and from itself after a change; `None` of what cannot
-    /// be read again, and of copies.
-    pub(crate) fn mark(&self) -> Option<String> {
-        let mark = match &self.body {
-            Body::Named { mark, .. } => Some(mark),
-            Body::Held { mark, .. } => mark.as_ref(),
+    /// What it is recognised by; `None` of what cannot be read again, and of copies.
+    pub(crate) fn identity(&self) -> Option<&Arc<Identity>> {
+        match &self.body {
+            Body::Named { identity, .. } => Some(identity),
+            Body::Held { identity, .. } => identity.as_ref(),
             Body::Stream(_) => None,
-        };
-        mark.map(|Mark { device, inode, length, changed }| {
-            let [bytes, any] = changed.map(|(seconds, nanos)| format!("{seconds}.{nanos:09}"));
-            format!("{length} bytes, {device}:{inode}, {bytes}, {any}")
-        })
+        }
+    }
+
+    /// Goes on with an input of an earlier run, which had this metadata and this checksum; `false`
+    /// if its bytes have changed since.
+    pub(crate) fn resume(
+        &mut self,
+        then: Mark,
+        checksum: Option<Checksum>,
+        progress: &dyn Progress,
+    ) -> Result<bool> {
+        let (file, range, identity) = self.whole_file()?;
+        let Some(identity) = identity else { return Ok(false) };
+        let end = range.end.min(then.length).max(range.start);
+        let old = Range { end, ..range };
+        let same = identity.resume(&file, old, then, checksum, progress)?;
+        match &mut self.body {
+            Body::Named { length, .. } if same => *length = end,
+            Body::Held { range, .. } if same => range.end = end,
+            _ => {}
+        }
+        Ok(same)
     }
 
     /// Whether it can be read by position.
@@ -269,7 +276,7 @@ impl Input {
             _ if self.codec().is_some() => {
                 Some(self.unpacked.load(Ordering::Relaxed)).filter(|length| *length != UNKNOWN)
             }
-            Body::Named { mark, .. } => Some(mark.length),
+            Body::Named { length, .. } => Some(*length),
             Body::Held { range, .. } => Some(range.end - range.start),
         };
         whole.map(|whole| whole.min(self.portion.end).saturating_sub(self.portion.start))
@@ -278,7 +285,7 @@ impl Input {
     /// Of a file, how many bytes it has, and whether it can be read only as a whole.
     pub(crate) fn file_length(&self) -> Option<(u64, bool)> {
         match &self.body {
-            Body::Named { mark, codec, .. } => Some((mark.length, codec.is_some())),
+            Body::Named { length, codec, .. } => Some((*length, codec.is_some())),
             Body::Held { .. } | Body::Stream(_) => None,
         }
     }
@@ -286,8 +293,8 @@ impl Input {
     /// Of a file, what other machines see of it too.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         match &self.body {
-            Body::Named { mark, .. } => {
-                Some(Stamp { length: mark.length, changed: mark.changed[0] })
+            Body::Named { length, identity, .. } => {
+                Some(Stamp { length: *length, changed: identity.opened().changed[0] })
             }
             Body::Held { .. } | Body::Stream(_) => None,
         }
@@ -313,8 +320,8 @@ impl Input {
         mut show: impl FnMut(&[u8]),
     ) -> Result<Option<u64>> {
         let Some(codec) = self.codec() else { return Ok(None) };
-        let (file, range) = self.file()?;
-        let packed = Section { file, at: range.start, end: range.end };
+        let (file, range) = self.file(Moment::Before, &())?;
+        let packed = Section { file, at: range.start, end: range.end, sum: None };
         let mut checked = None;
         let show = |block: &[u8]| {
             checked.get_or_insert_with(|| self.contents.check(&self.name, block));
@@ -333,6 +340,10 @@ impl Input {
     /// The rest of it, from a position on.
     pub(crate) fn from(mut self, position: u64) -> Self {
         self.portion.start += position;
+        // The checksum of all of it is none of the rest.
+        if self.codec().is_none() {
+            self.identity().into_iter().for_each(|identity| identity.set_checksum(None));
+        }
         self
     }
 
@@ -340,7 +351,7 @@ impl Input {
     pub(crate) fn portion(mut self, range: Range) -> Result<Self> {
         let bad = |problem| Err(Error::range(&self.name, range.start, range.end, problem));
         let length = match &self.body {
-            Body::Named { mark, .. } => mark.length,
+            Body::Named { length, .. } => *length,
             _ => return bad("it is no file that can be read again; save it to one first"),
         };
         if range.start > range.end || range.end > length {
@@ -359,52 +370,84 @@ impl Input {
         self.portion.start + position
     }
 
-    /// The file behind it, as it was when it was first looked at, and which bytes of it count.
-    fn file(&self) -> Result<(Arc<File>, Range)> {
+    /// The file behind it, which bytes of it count, and what it is recognised by.
+    fn whole_file(&self) -> Result<(Arc<File>, Range, Option<&Arc<Identity>>)> {
         let reading = |e| Error::read(&self.name, e);
-        let (file, range, mark) = match &self.body {
-            Body::Named { path, mark, .. } => {
-                let file = Arc::new(File::open(path).map_err(reading)?);
-                (file, Range { start: 0, end: mark.length }, Some(mark))
+        match &self.body {
+            Body::Named { path, file, length, identity, .. } => {
+                let file = match file {
+                    Some(file) => Arc::clone(file),
+                    None => Arc::new(File::open(path).map_err(reading)?),
+                };
+                Ok((file, Range { start: 0, end: *length }, Some(identity)))
             }
-            Body::Held { file, range, mark, .. } => (Arc::clone(file), *range, mark.as_ref()),
-            Body::Stream(_) => return Err(reading(io::Error::other("it is no file"))),
-        };
-        if let Some(mark) = mark
-            && Mark::of(&file.metadata().map_err(reading)?) != *mark
-        {
-            return Err(Error::changed(&self.name));
+            Body::Held { file, range, identity, .. } => {
+                Ok((Arc::clone(file), *range, identity.as_ref()))
+            }
+            Body::Stream(_) => Err(reading(io::Error::other("it is no file"))),
+        }
+    }
+
+    /// The same, if the bytes are those that there were at the opening.
+    fn file(&self, moment: Moment, progress: &dyn Progress) -> Result<(Arc<File>, Range)> {
+        let (file, range, identity) = self.whole_file()?;
+        if let Some(identity) = identity {
+            if self.portion.end == u64::MAX {
+                let read = self.read_range(range);
+                identity.check(&self.name, &file, range.start, read, moment, progress)?;
+            } else {
+                identity.check_strictly(&self.name, &file)?;
+            }
         }
         Ok((file, range))
     }
 
+    /// Which bytes of the file a pass reads.
+    fn read_range(&self, range: Range) -> Range {
+        if self.codec().is_some() {
+            return range;
+        }
+        let at = |byte: u64| range.start.saturating_add(byte).min(range.end);
+        Range { start: at(self.portion.start), end: at(self.portion.end) }
+    }
+
+    /// For the hashes of the blocks that a pass reads; `None` if they are known, or not needed.
+    pub(crate) fn block_sum(&self, size: usize) -> Option<BlockSum> {
+        let unknown = self.is_file() && self.portion.end == u64::MAX;
+        let identity = self.identity().filter(|_| unknown)?;
+        identity.checksum().is_none().then(|| BlockSum::new(size as u64))
+    }
+
+    /// A pass came to its end and has hashed these blocks.
+    pub(crate) fn keep_block_sum(&self, blocks: &BlockSum) {
+        let checksum = self.length().and_then(|length| blocks.finish(length));
+        if let (Some(identity), Some(_)) = (self.identity(), checksum) {
+            identity.set_checksum(checksum);
+        }
+    }
+
     /// Opens it for a pass. A stream can be opened once. A decoder may take `memory` bytes.
-    pub(crate) fn open(&self, memory: u64) -> Result<Open> {
+    pub(crate) fn open(&self, memory: u64, progress: &dyn Progress) -> Result<Open> {
         let reading = |e| Error::read(&self.name, e);
         if let Body::Stream(stream) = &self.body {
             let stream = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
             let gone = || reading(io::Error::other("it was read already"));
             return Ok(Open::Stream(stream.ok_or_else(gone)?));
         }
-        let (file, range) = self.file()?;
+        let (file, range) = self.file(Moment::Before, progress)?;
         let Some(codec) = self.codec() else {
-            let Range { start, end } = self.portion;
-            let at = |byte: u64| range.start.saturating_add(byte).min(range.end);
-            return Ok(Open::File {
-                file,
-                range: Range { start: at(start), end: at(end) },
-                whole: range,
-            });
+            return Ok(Open::File { file, range: self.read_range(range), whole: range });
         };
-        let packed = Section { file, at: range.start, end: range.end };
+        let sum = StreamSum::of(self.identity().filter(|_| self.portion.end == u64::MAX));
+        let packed = Section { file, at: range.start, end: range.end, sum };
         let stream = codec::decode(codec, packed, memory).map_err(reading)?;
         let stream = Checked::new(stream, &self.name, &self.contents);
         Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
     }
 
-    /// Checks that a file is still what it was.
-    pub(crate) fn check_unchanged(&self) -> Result<()> {
-        self.is_repeatable().then(|| self.file()).transpose().map(|_| ())
+    /// Checks that the bytes of a file are what they were.
+    pub(crate) fn check_unchanged(&self, progress: &dyn Progress) -> Result<()> {
+        self.is_repeatable().then(|| self.file(Moment::After, progress)).transpose().map(|_| ())
     }
 
     /// Something that can be read again with the same bytes: itself, or a copy of the stream in
@@ -413,7 +456,7 @@ impl Input {
         if self.is_repeatable() {
             return Ok(self);
         }
-        let Open::Stream(mut stream) = self.open(0)? else { return Ok(self) };
+        let Open::Stream(mut stream) = self.open(0, progress)? else { return Ok(self) };
         progress.note(Note::Spooling { input: &self.name, dir: temp.dir() });
         progress.phase("spooling", None);
         let mut spool = Spool::new(temp)?;
@@ -441,7 +484,7 @@ impl Input {
     pub(crate) fn of_spool(spool: Spool, name: String, contents: Arc<Contents>) -> Self {
         let (file, length) = spool.finish();
         let range = Range { start: 0, end: length };
-        let body = Body::Held { file: Arc::new(file), range, mark: None, codec: None };
+        let body = Body::Held { file: Arc::new(file), range, identity: None, codec: None };
         Self::of_body(name, body, contents)
     }
 }
@@ -455,13 +498,17 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn path(&self, path: &Path, data: &Metadata) -> io::Result<Body> {
+    fn path(&self, path: &Path, data: &Metadata, keep: bool) -> io::Result<Body> {
         if data.is_file() {
             // Unreadable is better said now than after the first long pass.
             let file = File::open(path)?;
-            if has_true_size(&file, data)? {
-                let codec = self.codec(&file, 0)?;
-                return Ok(Body::Named { path: path.to_owned(), mark: Mark::of(data), codec });
+            // What has the name now, should another file have got it.
+            let data = file.metadata()?;
+            if has_true_size(&file, &data)? {
+                let (codec, identity) = self.look(&file, 0, &data)?;
+                let file = keep.then(|| Arc::new(file));
+                let (path, length) = (path.to_owned(), data.len());
+                return Ok(Body::Named { path, file, length, identity, codec });
             }
         }
         Ok(self.stream(LazyFile::new(path.to_owned())))
@@ -477,9 +524,10 @@ impl Opening<'_> {
         }
         if data.is_file() && has_true_size(&file, &data)? {
             let start = file.stream_position()?.min(data.len());
-            let (range, mark) = (Range { start, end: data.len() }, Some(Mark::of(&data)));
-            let codec = self.codec(&file, start)?;
-            return Ok(Body::Held { file: Arc::new(file), range, mark, codec });
+            let range = Range { start, end: data.len() };
+            let (codec, identity) = self.look(&file, start, &data)?;
+            let (file, identity) = (Arc::new(file), Some(identity));
+            return Ok(Body::Held { file, range, identity, codec });
         }
         Ok(self.stream(file))
     }
@@ -489,22 +537,34 @@ impl Opening<'_> {
         Body::Stream(Mutex::new(Some(Box::new(Checked::new(unpacked, self.name, self.contents)))))
     }
 
-    /// How a file is compressed; if it is not, its first bytes are checked.
-    fn codec(&self, file: &File, start: u64) -> io::Result<Option<Codec>> {
-        let mut begin = vec![0; FILE_WINDOW];
+    /// How a file is compressed, and what it is recognised by. If it is not compressed, its first
+    /// bytes are checked.
+    fn look(
+        &self,
+        file: &File,
+        start: u64,
+        data: &Metadata,
+    ) -> io::Result<(Option<Codec>, Arc<Identity>)> {
+        let mut begin = vec![0; (data.len() - start).min(FILE_WINDOW) as usize];
         let got = file.read_at(&mut begin, start)?;
-        match Magic::of(&begin[..got]) {
-            Magic::Is(codec) => Ok(Some(codec)),
+        begin.truncate(got);
+        let codec = match Magic::of(&begin) {
+            Magic::Is(codec) => Some(codec),
             Magic::No | Magic::Maybe => {
-                self.contents.check(self.name, &begin[..got]).map_err(io::Error::other)?;
-                Ok(None)
+                self.contents.check(self.name, &begin).map_err(io::Error::other)?;
+                None
             }
-        }
+        };
+        Ok((codec, Identity::new(Mark::of(data), &begin)))
     }
 }
 
+/// Files that a job keeps open, so that they can be renamed. Others are opened by name for each
+/// pass.
+const MOST_OPEN: usize = 64;
+
 /// Bytes of a file that are looked at.
-const FILE_WINDOW: usize = 64 << 10;
+const FILE_WINDOW: u64 = 64 << 10;
 
 /// Whether a file is as long as it says: those of `/proc` claim to be empty and are not.
 fn has_true_size(file: &File, data: &Metadata) -> io::Result<bool> {
@@ -516,6 +576,8 @@ struct Section {
     file: Arc<File>,
     at: u64,
     end: u64,
+    /// The checksum of the bytes, if it is wanted.
+    sum: Option<StreamSum>,
 }
 
 impl Read for Section {
@@ -523,6 +585,12 @@ impl Read for Section {
         let most = (self.end - self.at).min(buffer.len() as u64) as usize;
         let got = self.file.read_at(&mut buffer[..most], self.at)?;
         self.at += got as u64;
+        if let Some(sum) = &mut self.sum {
+            sum.add(&buffer[..got]);
+        }
+        if self.at == self.end {
+            self.sum.take().into_iter().for_each(StreamSum::finish);
+        }
         Ok(got)
     }
 }
@@ -555,7 +623,9 @@ impl<S: Wait> Wait for Skipping<S> {
 /// Reads exactly `buffer.len()` bytes at a position; a file that became shorter is an error.
 pub(crate) fn read_at(file: &File, name: &str, buffer: &mut [u8], at: u64) -> Result<()> {
     file.read_exact_at(buffer, at).map_err(|e| match e.kind() {
-        io::ErrorKind::UnexpectedEof => Error::changed(name),
+        io::ErrorKind::UnexpectedEof => {
+            Error::changed(name, "it is shorter than it was when it was opened")
+        }
         _ => Error::read(name, e),
     })
 }
@@ -570,10 +640,15 @@ mod tests {
         let path = dir.path().join("lines");
         std::fs::write(&path, "a\nb\n").unwrap();
         let inputs = Input::look_at(&[Source::from_arg(&path)], 0).unwrap();
-        assert!(inputs[0].open(0).is_ok() && inputs[0].check_unchanged().is_ok());
+        assert!(inputs[0].open(0, &()).is_ok() && inputs[0].check_unchanged(&()).is_ok());
+        // The same bytes and more.
         std::fs::write(&path, "a\nb\nc\n").unwrap();
-        assert!(inputs[0].open(0).err().unwrap().to_string().contains("changed"));
-        assert!(inputs[0].check_unchanged().unwrap_err().is_input());
+        assert!(inputs[0].open(0, &()).is_ok() && inputs[0].check_unchanged(&()).is_ok());
+        for text in ["a\nc\n", "a\n", "a\nc\nd\n"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(inputs[0].open(0, &()).err().unwrap().to_string().contains("changed"));
+            assert!(inputs[0].check_unchanged(&()).unwrap_err().is_input());
+        }
     }
 
     #[test]
@@ -586,7 +661,9 @@ mod tests {
         assert_eq!(inputs[0].length(), Some(0));
         assert!(!inputs[1].is_file());
         // It is still all there to be read.
-        let Open::Stream(mut stream) = inputs[1].open(0).unwrap() else { panic!("not a stream") };
+        let Open::Stream(mut stream) = inputs[1].open(0, &()).unwrap() else {
+            panic!("not a stream")
+        };
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         assert!(text.starts_with("Name:"));
@@ -599,7 +676,9 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         for text in ["", "a\nb\n"] {
             let input = Input::look_at(&[Source::from_arg(&path)], 1 << 20).unwrap().remove(0);
-            let Open::Stream(mut stream) = input.open(0).unwrap() else { panic!("not a stream") };
+            let Open::Stream(mut stream) = input.open(0, &()).unwrap() else {
+                panic!("not a stream")
+            };
             assert!(!stream.ready() && !stream.ready(), "nobody has written");
             let mut writer = File::options().write(true).open(&path).unwrap();
             assert!(!stream.ready(), "a writer without a byte");
@@ -612,7 +691,7 @@ mod tests {
         }
         // A read waits as well.
         let input = Input::look_at(&[Source::from_arg(&path)], 1 << 20).unwrap().remove(0);
-        let Open::Stream(mut stream) = input.open(0).unwrap() else { panic!("not a stream") };
+        let Open::Stream(mut stream) = input.open(0, &()).unwrap() else { panic!("not a stream") };
         let writer = std::thread::spawn(move || {
             std::thread::sleep(3 * stream::MOMENT);
             std::fs::write(path, "late")

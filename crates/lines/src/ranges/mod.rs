@@ -271,7 +271,8 @@ impl<'a> Task<'a> {
             }
             let input = open(&range.path, &contents)?;
             if input.stamp().is_some_and(|now| now != range.stamp) {
-                return Err(Error::changed(input.name()));
+                let how = "its size or time is not what it was when it was cut";
+                return Err(Error::changed(input.name(), how));
             }
             input.portion(input::Range { start, end })
         };
