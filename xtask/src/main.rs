@@ -16,6 +16,7 @@ mod peers;
 mod python;
 mod sanitize;
 mod step;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ usage: cargo x COMMAND
   asan             the core's tests under AddressSanitizer (nightly)
   peers            installs the foreign libraries into target/peers, from their package registries
   peers golden     the same, then lets them write the files that are missing in testdata/foreign
+  wasm             the library on wasm32 in Node, where both are installed
   cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
   bench            every filter, alone and beside its rivals; keeps the rows in results/
   bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         ["peers"] => peers::install(),
         ["peers", "golden"] => peers::golden(),
         ["cross"] => cross::cross(),
+        ["wasm"] => wasm::wasm(),
         ["bench"] => whole_bench(),
         ["bench", "--quick"] => {
             bench_of("filters", &["--quick"]).and_then(|()| bench_of("rivals", &["--quick"]))
@@ -111,6 +114,7 @@ fn usage(problem: &str) -> ExitCode {
 /// engines.
 fn test(foreign: bool, engines: bool) -> Result {
     check::test()?;
+    wasm::wasm()?;
     python::test(Tier::Own, &[])?;
     if foreign {
         peers::test()?;

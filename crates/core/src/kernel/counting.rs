@@ -17,8 +17,10 @@
 //! planes for each line that a key marks. Source: Fan, Cao, Almeida & Broder 2000, "Summary
 //! cache", for counters; carries over bit slices are folklore.
 
+#[cfg(target_arch = "x86_64")]
+use super::Kernel;
 use super::blocked::{Marks, Rule};
-use super::{Kernel, Ready, classic, prefetch, scale};
+use super::{Ready, classic, prefetch, scale};
 use crate::store::Line;
 
 /// The counters of a filter, to be changed.

@@ -17,8 +17,10 @@
 //! "Ribbon filter: practically smaller than Bloom and Xor"; Dillinger, Hübschle-Schneider, Sanders
 //! & Walzer 2022, "Fast succinct retrieval and approximate membership using ribbon".
 
+#[cfg(target_arch = "x86_64")]
+use super::Kernel;
 use super::blocked::{MIX_HIGH, MIX_LOW};
-use super::{Kernel, Ready, prefetch, scale};
+use super::{Ready, prefetch, scale};
 
 /// Coefficients of an equation, and rows of a segment.
 pub(crate) const WIDTH: u64 = 32;

@@ -2,7 +2,8 @@
 //!
 //! Small filters live on the heap. Large ones get pages of their own from the system: they are
 //! zero without being written to, come into memory as they are touched, and go back to the
-//! system the moment the filter is dropped, whatever the allocator likes to keep.
+//! system the moment the filter is dropped, whatever the allocator likes to keep. Where no system
+//! maps memory (wasm32), the allocator has large ones, too.
 //!
 //! The largest ask for huge pages: a key then finds the address of its line in the processor's
 //! table of pages, which small pages overflow. From 25 MB on that saves a fifth to a third of the
@@ -97,8 +98,9 @@ impl Owned {
             return Ok(Self { lines: NonNull::dangling(), len, pages: None });
         }
         let layout = Self::layout(len).ok_or_else(refused)?;
-        if layout.size() >= PAGES_FROM && !ALLOCATOR_ONLY.load(Ordering::Relaxed) {
-            let mut pages = MmapMut::map_anon(layout.size()).map_err(|_| refused())?;
+        let own_pages = layout.size() >= PAGES_FROM && !ALLOCATOR_ONLY.load(Ordering::Relaxed);
+        if own_pages && let Some(mapped) = map_anonymous(layout.size()) {
+            let mut pages = mapped.map_err(|_| refused())?;
             if layout.size() >= HUGE_FROM {
                 ask_for_huge_pages(&pages);
             }
@@ -140,6 +142,19 @@ impl Owned {
     fn layout(len: usize) -> Option<Layout> {
         Layout::from_size_align(len.checked_mul(Line::BYTES)?, ALIGN).ok()
     }
+}
+
+/// Pages from the system; `None` where there is no system that maps memory, as on wasm32, and the
+/// allocator has all there is.
+fn map_anonymous(bytes: usize) -> Option<std::io::Result<MmapMut>> {
+    #[cfg(test)]
+    if tests::UNMAPPED.with(std::cell::Cell::get) {
+        return None;
+    }
+    if !cfg!(any(unix, windows)) {
+        return None;
+    }
+    Some(MmapMut::map_anon(bytes))
 }
 
 /// Where the system has no huge pages, small ones do: a refusal is no error.
@@ -200,6 +215,27 @@ impl fmt::Debug for Owned {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    thread_local! {
+        /// As on a target that maps no memory, for this thread.
+        pub(super) static UNMAPPED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    #[test]
+    fn without_mapping_the_allocator_has_the_memory() {
+        for bytes in [PAGES_FROM, 1 << 20, HUGE_FROM] {
+            let len = (bytes / Line::BYTES) as u64;
+            assert!(Owned::zeroed(len).unwrap().pages.is_some());
+            UNMAPPED.with(|unmapped| unmapped.set(true));
+            let store = Owned::zeroed(len);
+            UNMAPPED.with(|unmapped| unmapped.set(false));
+            let mut store = store.unwrap();
+            assert!(store.pages.is_none() && store.memory_usage() == bytes as u64);
+            assert!(store.lines().as_ptr().addr().is_multiple_of(ALIGN));
+            assert!(store.lines().iter().all(|line| *line == Line::ZERO));
+            store.lines_mut().fill(Line([7; 8]));
+        }
+    }
 
     #[test]
     fn zeroed_aligned_and_refused() {

@@ -2,7 +2,9 @@
 
 use super::select::Portable;
 use super::{Fault, Fill, HEAD, Inserted, Rule, Select, Tally, Walk, Walked};
-use crate::kernel::{Kernel, Ready, prefetch, scale};
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::Kernel;
+use crate::kernel::{Ready, prefetch, scale};
 use crate::store::{Line, bytes_of, bytes_of_mut};
 
 #[cfg(target_arch = "x86_64")]
