@@ -221,6 +221,72 @@ fn as_many_counters_are_stuck_as_calculated() {
     test::<petal::ClassicShape>(4, 300_000);
 }
 
+// ---- Long use -----------------------------------------------------------------------------------
+
+/// A filter whose keys were replaced, the oldest first, as often as that.
+fn churned<G: Geometry>(keys: u64, rate: f64, width: u32, turnovers: u64) -> CountingFilter<G> {
+    let builder = CountingFilter::<G>::builder().keys(keys).rate(rate).width(width);
+    let mut filter = builder.build().unwrap();
+    let hash = |at: u64| Rng::new(at).next_u64();
+    (0..keys).for_each(|at| _ = filter.insert_mixed_hash(hash(at)));
+    for at in 0..keys * turnovers {
+        assert!(filter.remove_mixed_hash(hash(at)), "{at}");
+        filter.insert_mixed_hash(hash(at + keys));
+    }
+    let from = keys * turnovers;
+    assert!((from..from + keys).all(|at| filter.contains_mixed_hash(hash(at))));
+    filter
+}
+
+fn long_use<G: Geometry>(keys: u64, width: u32, turnovers: u64) {
+    let filter = churned::<G>(keys, 0.01, width, turnovers);
+    let expected = filter.expected_saturated_after(keys, turnovers as f64);
+    let (stuck, share) = (filter.saturated(), expected / filter.shape().bits() as f64);
+    // Five standard errors, and the fifth that the calculation is good to.
+    let error = 5.0 * expected.sqrt() + 0.2 * expected;
+    assert!((stuck as f64 - expected).abs() < error, "{stuck} of {expected}, width {width}");
+    // What the documentation says of the drift.
+    let drift = filter.inserted().abs_diff(keys) as f64;
+    let removed = (keys * turnovers) as f64;
+    let rate = filter.estimated_rate().max(0.01);
+    assert!(drift < 5.0 * (2.0 * rate * removed).sqrt() + 0.02 * keys as f64, "{drift}");
+    let held = filter.estimated_len() / keys as f64 - 1.0;
+    assert!((-0.05..0.05 + 3.0 * share).contains(&held), "{held} {share}");
+}
+
+#[test]
+fn long_use_leaves_counters_stuck_as_calculated() {
+    long_use::<Shape>(2000, 4, 1000);
+    long_use::<petal::ClassicShape>(2000, 4, 500);
+    long_use::<Shape>(2000, 3, 20);
+}
+
+/// Those 10,000 turnovers that the documentation speaks of.
+#[test]
+#[ignore = "ten seconds"]
+fn ten_thousand_turnovers() {
+    long_use::<Shape>(1000, 4, 10_000);
+    long_use::<petal::ClassicShape>(1000, 4, 10_000);
+}
+
+/// A filter that holds what it was planned for is not overfull by chance alone, whatever its
+/// counters take.
+#[test]
+fn full_plans_are_not_overfull() {
+    for width in [2, 4, 8] {
+        let overfull = (0..400u64).filter(|seed| {
+            let builder = CountingBloomFilter::builder().keys(1000).rate(0.01).width(width);
+            let mut filter = builder.build().unwrap();
+            let mut rng = Rng::new(seed + 1);
+            (0..1000).for_each(|_| _ = filter.insert_mixed_hash(rng.next_u64()));
+            assert_eq!(filter.is_overfull(), Membership::is_overfull(filter.as_filter()));
+            filter.is_overfull()
+        });
+        // Three standard deviations: one in 700.
+        assert!(overfull.count() <= 6, "width {width}");
+    }
+}
+
 // ---- Files --------------------------------------------------------------------------------------
 
 /// Small files of all layouts.

@@ -144,6 +144,7 @@ pub(super) const HOUSES: &[House] = &[
             Room {
                 name: "any",
                 uses: &[
+                    "rate",
                     "store",
                     "format",
                     "membership",

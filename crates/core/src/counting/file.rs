@@ -199,6 +199,11 @@ impl<G: Geometry, S: Store> Membership for CountingFilter<G, S> {
         self.fill_ratio()
     }
 
+    fn is_overfull(&self) -> bool {
+        // Chance has as many bits as the filter, however wide its counters are.
+        self.as_filter().is_overfull()
+    }
+
     fn capacity_left(&self) -> Option<u64> {
         self.capacity_left()
     }

@@ -190,7 +190,12 @@ impl Run {
             self.filter.intersect(&theirs).expect("alike");
             self.members.retain(|hash| hashes.contains(hash));
         }
-        self.facts.inserted = self.filter.estimated_len().round().min(1e18) as u64;
+        // The common keys are estimated from three numbers of bits: tests/algebra.rs judges that.
+        let (estimate, inserted) = (self.filter.estimated_len(), self.filter.inserted());
+        let most = if estimate.is_finite() { estimate + 1.0 } else { 1e12 };
+        assert!(inserted as f64 <= most, "{inserted} of {estimate}");
+        assert!(!union || estimate.is_infinite() || inserted as f64 >= estimate - 1.0);
+        self.facts.inserted = inserted;
     }
 
     /// The filter, its file, and what is read back are those of the model.
