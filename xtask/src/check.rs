@@ -1,7 +1,7 @@
 //! `check` and `test`: what a change must pass.
 
 use crate::step::{Result, Step, root};
-use crate::{arch, loom};
+use crate::{arch, loom, package};
 
 /// Everything that needs no test to run. Fast steps first.
 pub(crate) fn check() -> Result {
@@ -10,6 +10,7 @@ pub(crate) fn check() -> Result {
         Step::cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
     }
     arch::arch()?;
+    package::package()?;
     Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
     Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }

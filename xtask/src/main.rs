@@ -12,6 +12,7 @@ mod arch;
 mod check;
 mod cross;
 mod loom;
+mod package;
 mod peers;
 mod python;
 mod sanitize;
@@ -39,6 +40,7 @@ usage: cargo x COMMAND
   asan             the core's tests under AddressSanitizer (nightly)
   peers            installs the foreign libraries into target/peers, from their package registries
   peers golden     the same, then lets them write the files that are missing in testdata/foreign
+  package          packs the crates that are published, with licences and README in each; part of check
   wasm             the library on wasm32 in Node, where both are installed
   cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
   bench            every filter, alone and beside its rivals; keeps the rows in results/
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         ["peers"] => peers::install(),
         ["peers", "golden"] => peers::golden(),
         ["cross"] => cross::cross(),
+        ["package"] => package::package(),
         ["wasm"] => wasm::wasm(),
         ["bench"] => whole_bench(),
         ["bench", "--quick"] => {

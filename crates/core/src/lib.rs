@@ -114,5 +114,5 @@ pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

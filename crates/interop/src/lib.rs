@@ -46,5 +46,5 @@ pub mod redisbloom {
 
 /// The examples of the page about formats are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/interop.md")]
+#[doc = include_str!("../interop.md")]
 struct Page;

@@ -10,15 +10,15 @@ pub(super) struct CrateRule {
 /// The arrows between crates. A crate that is not here has no place in the house yet.
 /// Any crate may use [`DEV_ONLY`] in its tests and benches.
 pub(super) const CRATES: &[CrateRule] = &[
-    CrateRule { name: "petal", uses: &[] },
-    CrateRule { name: "petal-lines", uses: &["petal"] },
-    CrateRule { name: "petal-interop", uses: &["petal"] },
-    CrateRule { name: "petal-cli", uses: &["petal", "petal-lines", "petal-interop"] },
-    CrateRule { name: "petal-python", uses: &["petal", "petal-lines", "petal-interop"] },
-    CrateRule { name: "petal-redis", uses: &["petal", "petal-interop"] },
+    CrateRule { name: "petal-filters", uses: &[] },
+    CrateRule { name: "petal-lines", uses: &["petal-filters"] },
+    CrateRule { name: "petal-interop", uses: &["petal-filters"] },
+    CrateRule { name: "petal-cli", uses: &["petal-filters", "petal-lines", "petal-interop"] },
+    CrateRule { name: "petal-python", uses: &["petal-filters", "petal-lines", "petal-interop"] },
+    CrateRule { name: "petal-redis", uses: &["petal-filters", "petal-interop"] },
     CrateRule { name: "petal-testkit", uses: &[] },
-    CrateRule { name: "petal-bench", uses: &["petal"] },
-    CrateRule { name: "petal-bench-vs", uses: &["petal", "petal-bench"] },
+    CrateRule { name: "petal-bench", uses: &["petal-filters"] },
+    CrateRule { name: "petal-bench-vs", uses: &["petal-filters", "petal-bench"] },
     CrateRule { name: "xtask", uses: &[] },
 ];
 

@@ -14,7 +14,7 @@ name = "wasm-program"
 version = "0.0.0"
 edition = "2024"
 [dependencies]
-petal = { path = "../../crates/core" }
+petal = { package = "petal-filters", path = "../../crates/core" }
 [workspace]
 "#;
 
