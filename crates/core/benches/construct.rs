@@ -1,4 +1,4 @@
-//! What it takes to make an empty filter: `cargo bench -p petal --bench construct`.
+//! What it takes to make an empty filter: `cargo bench -p petal-filters --bench construct`.
 //!
 //! Microseconds for each type, number of keys and rate: of the first construction and the least of
 //! the next ones.

@@ -1,4 +1,4 @@
-//! What it costs to hash an integer key: `cargo bench -p petal --bench integers`.
+//! What it costs to hash an integer key: `cargo bench -p petal-filters --bench integers`.
 //!
 //! A filter that fits the second cache level, and one that does not fit the caches. Integers as
 //! keys, and the same number of mixed hashes, take turns: the medians of 15 rounds, and their ratio.
