@@ -60,7 +60,7 @@ pub struct Recipe {
     pub now: u64,
     /// Lines that a cascade must not hold.
     pub not_in: Vec<Source>,
-    /// Seed of the hash.
+    /// Seed of the hash. It is no protection against chosen lines.
     pub seed: u64,
     /// Hash with a secret random key instead.
     pub keyed: bool,

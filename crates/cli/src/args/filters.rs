@@ -96,7 +96,7 @@ pub(crate) struct BuildArgs {
     /// Of counting types: bits of a counter, 2 to 8 [default: 4]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) width: Option<u32>,
-    /// Seed of the hash: filters with different seeds err on different lines [default: 0]
+    /// Seed of the hash, no secret: other seeds err on other lines [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "keyed", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Hash with a secret random key: for lines that an adversary may choose

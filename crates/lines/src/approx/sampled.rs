@@ -8,10 +8,11 @@
 //! Source: Flajolet, "On adaptive sampling", Computing 43 (1990).
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Keys of the sample, each with a number.
 pub(super) struct Sampled {
-    keys: HashMap<u64, f64>,
+    keys: HashMap<u64, f64, BuildHasherDefault<AsItIs>>,
     depth: u32,
     most: usize,
 }
@@ -19,7 +20,26 @@ pub(super) struct Sampled {
 /// Bytes that a key takes at most: while the table grows there are two of it.
 const KEY_BYTES: u64 = 64;
 const LEAST_KEYS: u64 = 1 << 10;
-const MOST_KEYS: u64 = 1 << 20;
+/// A standard error of one per cent; more takes time.
+const MOST_KEYS: u64 = 1 << 14;
+
+/// Keys are hashes already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// How deep a key stays in samples.
 pub(super) fn depth_of(key: u64) -> u32 {
@@ -33,7 +53,7 @@ impl Sampled {
     /// An empty sample within this memory, at least this deep.
     pub(super) fn new(bytes: u64, depth: u32) -> Self {
         let most = (bytes / KEY_BYTES).clamp(LEAST_KEYS, MOST_KEYS) as usize;
-        Self { keys: HashMap::new(), depth, most }
+        Self { keys: HashMap::default(), depth, most }
     }
 
     pub(super) fn depth(&self) -> u32 {

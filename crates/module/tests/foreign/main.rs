@@ -9,6 +9,7 @@
 #![allow(clippy::print_stdout, reason = "what was left out, and the log of a server that failed")]
 #![allow(missing_docs, reason = "names that say it all")]
 
+mod adversary;
 mod aof;
 mod captures;
 mod citizen;

@@ -17,8 +17,9 @@ use crate::held::{Held, Place};
 /// holds that many keys at that false-positive rate.
 ///
 /// `memory` (bytes, or "512M") without a rate gives the best rate that fits, with one it is a
-/// limit. Filters of another `seed` err on other keys. `secret` (16 random bytes) makes a keyed
-/// hash, for keys that an adversary may choose; it is stored in the file.
+/// limit. Filters of another `seed` err on other keys; it is no protection against chosen keys.
+/// `secret` (16 random bytes) makes a keyed hash, for keys that an adversary may choose; it is
+/// stored in the file.
 ///
 /// Raises ValueError of what cannot be, MemoryCapError of what does not fit.
 #[pyclass(frozen, extends = Filter, module = "petal")]
