@@ -59,7 +59,7 @@ pub(crate) fn open(path: &Path, written: Written, limit: u64) -> Result<AnyFile>
 /// Reads and unpacks.
 fn read_foreign(path: &Path, written: Written, limit: u64) -> Result<Foreign> {
     let file = BufReader::with_capacity(1 << 20, filter_file::open_file(path)?);
-    let bytes = petal_interop::read_unpacked(file, limit).map_err(|error| {
+    let bytes = petal_interop::read_unpacked(file, written.format, limit).map_err(|error| {
         if !error.is_too_large() {
             let packed = matches!(
                 std::error::Error::source(&error).and_then(|source| source.downcast_ref()),

@@ -283,6 +283,29 @@ fn info_says_what_a_format_does_not_tell() {
     assert_eq!(sound.matches("sound as far as can be told").count(), 2, "{sound}");
 }
 
+/// A small packed file that unpacks to a lot is judged by its header, before it is unpacked.
+#[test]
+fn packed_zeros_take_no_memory() {
+    let place = place();
+    let guava = place.read("guava-utf8-text");
+    for (name, begin) in [("zeros", &b""[..]), ("behind", &guava), ("headless", &guava[..2])] {
+        let zeros = std::io::repeat(0).take(400 << 20);
+        let mut packed = Vec::new();
+        flate2::read::GzEncoder::new(begin.chain(zeros), flate2::Compression::fast())
+            .read_to_end(&mut packed)
+            .unwrap();
+        place.write(name, &packed);
+        assert!(packed.len() < 4 << 20);
+        for words in ["info", "verify", "check", "add"] {
+            let lines = if matches!(words, "check" | "add") { "five.txt" } else { "" };
+            let ran = place.run(&format!("{words} {name} {lines}"));
+            assert!(ran.peak < 100 << 20, "{words} {name}: {} bytes", ran.peak);
+            ran.trouble();
+        }
+        assert!(place.read(name) == packed);
+    }
+}
+
 /// Double hashing has a floor: `info` gives the rate with it, and `build` says what it will be.
 #[test]
 fn rates_of_strict_filters_are_told_with_their_floor() {

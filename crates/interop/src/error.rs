@@ -72,6 +72,14 @@ impl Error {
         Self::new(Kind::Cut { format: format.name(), expected, found: file.len() as u64 })
     }
 
+    /// The length that a sound header asks for, where the file has another.
+    pub(crate) fn expected_length(&self) -> Option<u64> {
+        match &*self.0 {
+            Kind::Cut { expected, .. } => Some(*expected),
+            _ => None,
+        }
+    }
+
     /// What a file would be if it were not cut, or had less behind it, by half at most.
     pub(crate) fn nearly(&self) -> Option<String> {
         match &*self.0 {

@@ -37,10 +37,12 @@ pub(crate) struct Stepping {
     pub(crate) put: &'static [fn(&mut [u64; 4], u64)],
 }
 
-/// Shares of overflows that are looked at for each step.
+/// Shares of overflows that are looked at for a step that returns at once; fewer for later ones, which
+/// add less.
 const SAMPLES: u64 = 1024;
+const LEAST_SAMPLES: u64 = 16;
 /// More probes than these do not change the result noticeably.
-const MOST_PROBES: usize = 512;
+const MOST_PROBES: usize = 128;
 
 /// The false-positive rate beyond fill^k, of a filter with so many keys; `count` gives for the words
 /// of a key how many [`distinct`] positions it has.
@@ -62,14 +64,20 @@ pub(crate) fn rate_floor(
     if most < ideal / 1000.0 {
         return 0.0;
     }
-    let rates = stepping.returning(fill, probes).into_iter().map(|step| {
-        let each =
-            |put: &fn(&mut [u64; 4], u64)| stepping.mean_rate(step, fill, probes, put, &count);
+    let rates = stepping.returning(fill, probes).into_iter().map(|(step, period)| {
+        let samples = (SAMPLES / (period * period)).max(LEAST_SAMPLES);
+        let each = |put: &fn(&mut [u64; 4], u64)| {
+            stepping.mean_rate(step, samples, fill.powf(probes.into()), put, |words| {
+                fill.powf(count(words) as f64)
+            })
+        };
         stepping.put.iter().map(each).sum::<f64>()
     });
     let returning: f64 = rates.sum();
     let linear = stepping.overflow() == 0 && stepping.put.len() == 1;
-    returning + if linear { members / f64::from(1u32 << stepping.shift) } else { 0.0 }
+    let members = if linear { members / f64::from(1u32 << stepping.shift) } else { 0.0 };
+    // A hostile header may have fewer bits than keys.
+    (returning + members).min(1.0)
 }
 
 impl Stepping {
@@ -78,12 +86,13 @@ impl Stepping {
         if self.signed { 0 } else { ((1u128 << self.width) % u128::from(self.modulus)) as u64 }
     }
 
-    /// The steps, modulo the bits, with which positions may return after few probes.
-    fn returning(&self, fill: f64, probes: u32) -> Vec<u64> {
+    /// The steps, modulo the bits, with which positions may return after few probes, and after how
+    /// many.
+    fn returning(&self, fill: f64, probes: u32) -> Vec<(u64, u64)> {
         let (modulus, shift) = (u128::from(self.modulus), u128::from(self.overflow()));
         let mut steps = Vec::new();
         for period in 1..u128::from(probes.min(64)) {
-            if (period as f64) * fill.powf(period as f64) < fill / 1000.0 && period > 1 {
+            if (period as f64) * fill.powf(period as f64) < fill / 300.0 && period > 1 {
                 break;
             }
             let common = gcd(period, modulus);
@@ -91,23 +100,25 @@ impl Stepping {
             for overflows in 0..=if shift == 0 { 0 } else { period } {
                 if (shift * overflows).is_multiple_of(common) {
                     let first = (shift * overflows / common) % reduced * inverse % reduced;
-                    steps.extend((0..common).map(|turn| (first + turn * reduced) as u64));
+                    let turns = (0..common).map(|turn| (first + turn * reduced) as u64);
+                    steps.extend(turns.map(|step| (step, period as u64)));
                 }
             }
         }
         steps.sort_unstable();
-        steps.dedup();
+        steps.dedup_by_key(|(step, _)| *step);
         steps
     }
 
-    /// The chance of a step that is this one modulo the bits, times the rate of keys with it.
+    /// The chance of a step that is this one modulo the bits, times what the rate of keys with it is
+    /// above the ideal one.
     fn mean_rate(
         &self,
         step: u64,
-        fill: f64,
-        probes: u32,
+        samples: u64,
+        ideal: f64,
         put: impl Fn(&mut [u64; 4], u64),
-        count: impl Fn(&[u64; 4]) -> usize,
+        rate: impl Fn(&[u64; 4]) -> f64,
     ) -> f64 {
         let space = 1i128 << self.width;
         let modulus = i128::from(self.modulus);
@@ -115,21 +126,19 @@ impl Stepping {
         let least = if self.signed { -(space >> 1) } else { 0 };
         let first = least + (i128::from(step) - least).rem_euclid(modulus);
         let there = (least + space - first + modulus - 1).div_euclid(modulus).max(0);
-        let samples = there.min(i128::from(SAMPLES));
-        let ideal = fill.powf(probes.into());
-        let mut rng = step;
-        let mut sum = 0.0;
-        for sample in 0..samples {
-            let which = (2 * sample + 1) * there / (2 * samples);
-            let mut words = [0; 4].map(|_| random(&mut rng));
-            put(&mut words, ((first + which * modulus) << self.shift) as u64);
-            sum += (fill.powf(count(&words) as f64) - ideal).max(0.0);
-        }
+        let samples = there.min(samples.into());
         if samples == 0 {
             return 0.0;
         }
+        let mut rng = step;
+        let rates = (0..samples).map(|sample| {
+            let which = (2 * sample + 1) * there / (2 * samples);
+            let mut words = [0; 4].map(|_| random(&mut rng));
+            put(&mut words, ((first + which * modulus) << self.shift) as u64);
+            (rate(&words) - ideal).max(0.0)
+        });
         let chance = there as f64 / space as f64 / f64::from(1u32 << self.shift);
-        chance * sum / samples as f64
+        chance * rates.sum::<f64>() / samples as f64
     }
 }
 
@@ -192,8 +201,8 @@ mod tests {
         let stepping = Stepping { modulus: 38_400, width: 32, shift: 0, signed: true, put: &[] };
         let steps = stepping.returning(0.5, 27);
         for period in [2, 3, 4, 5, 6, 8] {
-            assert!(steps.contains(&(38_400 / period)), "{period}");
+            assert!(steps.contains(&(38_400 / period, period)), "{period}");
         }
-        assert!(!steps.contains(&(38_400 / 7)) && steps[0] == 0);
+        assert!(steps[0] == (0, 1) && steps.iter().all(|(step, _)| *step != 38_400 / 7));
     }
 }

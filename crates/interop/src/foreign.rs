@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use petal::Answers;
 
@@ -16,6 +15,7 @@ use crate::format::Format;
 use crate::formats;
 use crate::keys::KeyForm;
 use crate::scheme::{Digest, Plan, Scheme};
+use crate::unpack::read_unpacked;
 
 /// A filter in another program's format, over the bytes of a whole file: in memory (`Vec<u8>`),
 /// borrowed, or mapped ([`petal::Mapped`]). Nothing is converted; what is written is what that
@@ -229,12 +229,12 @@ impl Foreign {
     /// `None` recognises the format.
     ///
     /// Memory is taken as bytes come: neither a claimed length nor a small packed file takes more
-    /// than the limit.
+    /// than the limit. A packed file is unpacked only as far as its header needs.
     ///
     /// # Errors
     /// If reading fails, there are more bytes, or they are no filter of that format.
     pub fn read_from(stream: impl Read, format: Option<Format>, limit: u64) -> Result<Self> {
-        Ok(Self::from_bytes(read_unpacked(stream, limit)?, format)?.within(limit))
+        Ok(Self::from_bytes(read_unpacked(stream, format, limit)?, format)?.within(limit))
     }
 
     /// The same filter, which may grow to so many bytes.
@@ -291,44 +291,6 @@ impl Foreign {
         }
         self.scheme.unite(&mut self.file, &*other.scheme, other.file.as_ref());
         Ok(())
-    }
-}
-
-/// The first bytes of what gzip packs.
-pub const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// The bytes of a file, of which there may be so many, unpacked if they are packed with gzip.
-///
-/// # Errors
-/// If reading fails, or there are more bytes.
-pub fn read_unpacked(mut stream: impl Read, limit: u64) -> Result<Vec<u8>> {
-    let mut start = Vec::new();
-    stream.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
-    let packed = start == GZIP;
-    let stream = start.chain(stream);
-    if packed { all(MultiGzDecoder::new(stream), limit) } else { all(stream, limit) }
-}
-
-/// All bytes of a stream, of which there may be so many.
-fn all(stream: impl Read, limit: u64) -> Result<Vec<u8>> {
-    let mut stream = stream.take(limit.saturating_add(1));
-    let mut file: Vec<u8> = Vec::new();
-    loop {
-        if file.len() == file.capacity() {
-            // Doubled, and refused politely.
-            let left = limit.saturating_add(1).saturating_sub(file.len() as u64);
-            let more = (file.len() as u64).max(1 << 16).min(left);
-            let length = file.len() as u64 + more;
-            file.try_reserve_exact(more as usize).map_err(|_| Error::alloc(length))?;
-        }
-        let room = file.capacity() - file.len();
-        let got = stream.by_ref().take(room as u64).read_to_end(&mut file)?;
-        if file.len() as u64 > limit {
-            return Err(Error::too_large(file.len() as u64, limit));
-        }
-        if got < room {
-            return Ok(file);
-        }
     }
 }
 

@@ -25,17 +25,20 @@ mod keys;
 mod parquet;
 mod scheme;
 mod thrift;
+mod unpack;
 
 pub use cascade::{CascadeOptions, cascade};
 pub use error::{Error, Result};
 pub use facts::Facts;
-pub use foreign::{Foreign, GZIP, Hasher, read_unpacked};
+pub use foreign::{Foreign, Hasher};
 pub use format::Format;
 pub use formats::CascadeHash;
 pub use keys::KeyForm;
 pub use parquet::{
     Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
 };
+
+pub use unpack::{GZIP, read_unpacked};
 
 /// RedisBloom's mathematics, for those that keep its filters in memory.
 pub mod redisbloom {

@@ -21,9 +21,9 @@ use crate::format::Format;
 /// From the bytes of a key to words: always appends as many as [`Scheme::words`] says.
 pub(crate) type Digest = Arc<dyn Fn(&[u8], &mut Vec<u64>) + Send + Sync>;
 
-/// Bits of a key that a file may claim, where its format has room for any number: so many keep
-/// a key from taking minutes, and no rate that a number can express needs a sixtieth of them.
-pub(crate) const MOST_PROBES: u64 = 65_535;
+/// Bits of a key that a file may claim. The least rate that a 64-bit float has needs 1,074; each takes
+/// some nanoseconds of every query, so that a file of 32 bytes could cost hours.
+pub(crate) const MOST_PROBES: u64 = 4096;
 
 /// Words that a key may come to: each probe of some formats has a hash of its own, and words of
 /// many keys are held at once.

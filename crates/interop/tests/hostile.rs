@@ -51,7 +51,12 @@ fn survive(golden: &Golden, file: &[u8], what: &str) {
     LARGEST.set(0);
     for format in [golden.format(), None] {
         let Ok(filter) = Foreign::from_bytes(file, format) else { continue };
-        let (_, sound) = (filter.facts(), filter.verify().is_ok());
+        // Facts take a thousand times as long as all else.
+        if what.len() % 8 == 0 {
+            let facts = filter.facts();
+            assert!((0.0..=1.0).contains(&facts.rate_now), "{}: {what}: {facts:?}", golden.file);
+        }
+        let sound = filter.verify().is_ok();
         for key in ["", "a", "7", "a key that is longer than any block of any hash: 0123456789"] {
             let _ = filter.contains(key.as_bytes());
         }
@@ -159,7 +164,8 @@ fn a_bomb_stops_at_the_limit() {
         .unwrap();
     LARGEST.set(0);
     let error = Foreign::read_from(&packed[..], Some(Format::Dcso), 1 << 20).unwrap_err();
-    assert!(error.is_too_large(), "{error}");
+    // It is judged by its first bytes.
+    assert!(error.is_malformed(), "{error}");
     assert!(LARGEST.get() <= MOST);
 }
 

@@ -156,7 +156,8 @@ fn read_held(stream: impl Read, told: Told, foreign: bool, path: Option<&Path>) 
         let (filter, metadata) = AnyFilter::read_from(stream).map_err(|e| wrong(e, path))?;
         return Ok(Held::at(Place::Memory(filter), metadata));
     }
-    let bytes = petal_interop::read_unpacked(stream, u64::MAX).map_err(|e| wrong(e, path))?;
+    let bytes = petal_interop::read_unpacked(stream, told.format, u64::MAX);
+    let bytes = bytes.map_err(|e| wrong(e, path))?;
     let filter = told.foreign(bytes).map_err(|e| wrong(e, path))?.within(u64::MAX);
     filter.verify().map_err(|e| wrong(e, path))?;
     Ok(Held::at(Place::Foreign(filter), String::new()))

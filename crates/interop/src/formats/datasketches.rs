@@ -24,7 +24,7 @@ use crate::facts::Facts;
 use crate::floor::Stepping;
 use crate::format::Format;
 use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
 
 /// Bytes of an empty filter.
 const EMPTY: usize = 24;
@@ -69,8 +69,8 @@ impl DataSketches {
         if flags & !IS_EMPTY != 0 {
             return bad("flags", "0 or 4", flags);
         }
-        if !(1..=i16::MAX as u16).contains(&probes) {
-            return bad("probes", "1 to 32767", probes);
+        if !(1..=MOST_PROBES).contains(&probes.into()) {
+            return bad("probes", "1 to 4096", probes);
         }
         if !(1..=MOST_WORDS).contains(&words) {
             return bad("words", &format!("1 to {MOST_WORDS}"), words);

@@ -48,7 +48,7 @@ impl Dcso {
             return bad("flags", "1", flags.to_string());
         }
         if !(1..=MOST_PROBES).contains(&probes) {
-            return bad("probes", "1 to 65535", probes.to_string());
+            return bad("probes", "1 to 4096", probes.to_string());
         }
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate.to_string());
@@ -87,6 +87,12 @@ impl Dcso {
     fn counted(file: &[u8]) -> u64 {
         le64(file, COUNTED).unwrap_or(0)
     }
+}
+
+/// Where the filter in a file ends, and data of the user's may follow.
+pub(crate) fn end(file: &[u8]) -> Result<u64> {
+    let bits = Dcso::parse(file)?.bits;
+    Ok(bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64))
 }
 
 impl Positional for Dcso {

@@ -252,8 +252,8 @@ impl FilterCascade {
         let (Some(hash), Some(bits), Some(probes), Some(named)) =
             (file.get(start), le32(file, start + 1), le32(file, start + 5), file.get(start + 9))
         else {
-            let found = format!("{} bytes", file.len() - start);
-            return bad("header of a layer", format!("{LAYER_HEADER} bytes"), found);
+            let end = start.saturating_add(LAYER_HEADER) as u64;
+            return Err(Error::cut(Format::FilterCascade, end, file));
         };
         if *hash != shape.hash.number() {
             return bad("hash of a layer", format!("{}, as before", shape.hash.number()), hash);
@@ -273,7 +273,8 @@ impl FilterCascade {
         let (at, there) = (start + LAYER_HEADER, file.len() - start - LAYER_HEADER);
         let bytes = bits.div_ceil(8) as usize;
         if bytes > there {
-            return bad("bits of a layer", format!("{bytes} bytes"), format!("{there} bytes"));
+            let end = (at as u64).saturating_add(bytes as u64);
+            return Err(Error::cut(Format::FilterCascade, end, file));
         }
         let layer = shape.push(*named, at, bits, probes);
         Ok(layer.at + bytes)

@@ -42,7 +42,7 @@ impl GoBloom {
             return bad("length", "24 bytes or more", format!("{} bytes", file.len()));
         };
         if !(1..=MOST_PROBES).contains(&probes) {
-            return bad("probes", "1 to 65535", probes.to_string());
+            return bad("probes", "1 to 4096", probes.to_string());
         }
         let order = match (big == bits, little == bits) {
             (true, _) => Order::HighByteWords,

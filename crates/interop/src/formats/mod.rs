@@ -13,6 +13,7 @@ pub(crate) mod redisbloom;
 mod spark;
 mod squid;
 
+pub(crate) use dcso::end as dcso_end;
 pub(crate) use redisbloom::chunks as redisbloom_chunks;
 
 pub use filter_cascade::CascadeHash;
@@ -38,7 +39,9 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
         Format::Rbloom => Box::new(rbloom::Rbloom::parse(file)?),
         Format::Pybloom => match pybloom::Growing::parse(file) {
             Ok(growing) => Box::new(growing),
-            Err(_) => Box::new(pybloom::Pybloom::parse(file)?),
+            Err(growing) => Box::new(pybloom::Pybloom::parse(file).map_err(|error| {
+                if growing.expected_length().is_some() { growing } else { error }
+            })?),
         },
         Format::DataSketches => Box::new(datasketches::DataSketches::parse(file)?),
         Format::HadoopJenkins => Box::new(hadoop::Hadoop::parse(file, hadoop::Hash::Jenkins)?),

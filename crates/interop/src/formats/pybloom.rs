@@ -80,7 +80,11 @@ impl Pybloom {
             return bad("count", format!("at most one above {capacity}"), count);
         }
         let there = (file.len() - at - HEADER) as u64;
-        if probes.checked_mul(slice).map(|bits| bits.div_ceil(8)) != Some(there) {
+        let bytes = probes.checked_mul(slice).map(|bits| bits.div_ceil(8));
+        if let (Some(bytes), 0) = (bytes.filter(|bytes| *bytes != there), at) {
+            return Err(Error::cut(Format::Pybloom, bytes.saturating_add(HEADER as u64), file));
+        }
+        if bytes != Some(there) {
             let expected = format!("as many as {there} bytes hold");
             return bad("bits", &expected, format!("{probes} slices of {slice}"));
         }
@@ -217,6 +221,11 @@ impl Growing {
             return bad("filters", "1 to 64", count);
         }
         let mut at = CHAIN_HEADER + count as usize * 8;
+        let lengths = (0..count as usize).filter_map(|layer| le64(file, CHAIN_HEADER + layer * 8));
+        let end = lengths.fold(at as u64, u64::saturating_add);
+        if file.len() as u64 != end {
+            return Err(Error::cut(Format::Pybloom, end, file));
+        }
         let mut layers = Vec::new();
         for layer in 0..count as usize {
             let length = le64(file, CHAIN_HEADER + layer * 8).unwrap_or(0);
@@ -227,9 +236,6 @@ impl Growing {
             };
             layers.push(Pybloom::parse_at(bytes, at)?);
             at = bytes.len();
-        }
-        if at != file.len() {
-            return bad("length", format!("{at} bytes"), file.len());
         }
         let slices: u64 = layers.iter().map(|layer| layer.probes).sum();
         if slices > MOST_WORDS {

@@ -38,7 +38,7 @@ impl Rbloom {
             return bad("length", "9 bytes or more", format!("{} bytes", file.len()));
         };
         if !(1..=MOST_PROBES).contains(&probes) {
-            return bad("probes", "1 to 65535", probes.to_string());
+            return bad("probes", "1 to 4096", probes.to_string());
         }
         Ok(Self { probes, bytes: (file.len() - HEADER) as u64 })
     }

@@ -81,7 +81,7 @@ impl Spark {
             return bad("version", &version.number().to_string(), number.to_string());
         }
         if !(1..=MOST_PROBES).contains(&u64::from(probes)) {
-            return bad("probes", "1 to 65535", probes.to_string());
+            return bad("probes", "1 to 4096", probes.to_string());
         }
         if words == 0 || words > i32::MAX as u32 {
             return bad("words", "1 to 2147483647", words.to_string());
