@@ -15,6 +15,7 @@ check)
     # It prints the lines it holds, in order: told apart from the others by walking both lists.
     "$bloom" "${gzip[@]}" check "$3" < "$4" | awk '
         FILENAME == "-" { held[++n] = $0; next }
+        { sub(/\r$/, "") } # The program drops a CR, and prints none.
         at < n && $0 == held[at + 1] { at++; print 1; next }
         { print 0 }' - "$4" ;;
 *) echo "dcso: version, write or check" >&2; exit 2 ;;

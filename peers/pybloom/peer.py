@@ -1,24 +1,32 @@
 # pybloom-live's filters, by tofile and fromfile.
-# Variants: plain (BloomFilter of N at RATE), scalable (ScalableBloomFilter that starts with N; it may grow).
+# Variants: plain (BloomFilter of N at RATE), scalable (ScalableBloomFilter that starts with N; it may grow), bytes and
+# bytes-scalable (the same, each line put in as a bytes object).
 
 from pybloom_live import BloomFilter, ScalableBloomFilter
 from words import choose, lines, obey
 
-KINDS = {"plain": BloomFilter, "scalable": ScalableBloomFilter}
+KINDS = {
+    "plain": (BloomFilter, str),
+    "scalable": (ScalableBloomFilter, str),
+    "bytes": (BloomFilter, str.encode),
+    "bytes-scalable": (ScalableBloomFilter, str.encode),
+}
 
 
 def write(variant, n, rate, members, out):
-    bloom = choose(KINDS, variant)(n, rate)
-    for key in lines(members):
-        bloom.add(key)
+    kind, key_of = choose(KINDS, variant)
+    bloom = kind(n, rate)
+    for line in lines(members):
+        bloom.add(key_of(line))
     with open(out, "wb") as file:
         bloom.tofile(file)
 
 
 def check(variant, file, keys):
+    kind, key_of = choose(KINDS, variant)
     with open(file, "rb") as opened:
-        bloom = choose(KINDS, variant).fromfile(opened)
-    return [key in bloom for key in lines(keys)]
+        bloom = kind.fromfile(opened)
+    return [key_of(line) in bloom for line in lines(keys)]
 
 
 obey("pybloom-live", write, check)

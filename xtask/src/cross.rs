@@ -77,8 +77,15 @@ impl Machine {
         let setting =
             |what| format!("CARGO_TARGET_{}_{what}", target.replace('-', "_").to_uppercase());
         // A folder of its own: cargo would take turns between two compilers otherwise.
-        let args =
-            ["test", "--package", "petal", "--target", &target, "--target-dir", "target/cross"];
+        let args = [
+            "test",
+            "--package",
+            "petal-filters",
+            "--target",
+            &target,
+            "--target-dir",
+            "target/cross",
+        ];
         Step::cargo(&[&args, TESTS].concat())
             .env(&setting("LINKER"), &self.linker())
             .env(&setting("RUNNER"), &emulator)

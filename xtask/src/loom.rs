@@ -7,6 +7,7 @@ pub(crate) fn loom() -> Result {
     // What loom brings along takes longer to optimise than it then saves; loom itself does not.
     let plain = ["--config", "profile.dev.package.'*'.opt-level=0"];
     let fast = ["--config", "profile.dev.package.loom.opt-level=2"];
-    let tests = ["test", "--package", "petal", "--lib", "--target-dir", "target/loom", "loom_"];
+    let tests =
+        ["test", "--package", "petal-filters", "--lib", "--target-dir", "target/loom", "loom_"];
     Step::cargo(&[&plain[..], &fast, &tests].concat()).env("RUSTFLAGS", "--cfg loom").run()
 }

@@ -12,10 +12,12 @@ mod arch;
 mod check;
 mod cross;
 mod loom;
+mod package;
 mod peers;
 mod python;
 mod sanitize;
 mod step;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -34,11 +36,13 @@ usage: cargo x COMMAND
   python --engines the same with the tests that need Apache Spark, python --foreign with those that need the peers
   arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
   loom             the concurrent filter's protocol in every order of its threads
+  package          packs the published crates, builds them from their packages, runs the packed examples
   fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
   asan             the core's tests under AddressSanitizer (nightly)
   peers            installs the foreign libraries into target/peers, from their package registries
   peers golden     the same, then lets them write the files that are missing in testdata/foreign
   cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
+  wasm             the core's tests as WebAssembly, in Node
   bench            every filter, alone and beside its rivals; keeps the rows in results/
   bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
   bench rivals     only beside its rivals; likewise
@@ -68,6 +72,8 @@ fn main() -> ExitCode {
         ["python", rest @ ..] => python::test(Tier::Own, rest),
         ["arch"] => arch::arch(),
         ["loom"] => loom::loom(),
+        ["package"] => package::package(),
+        ["wasm"] => wasm::wasm(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
@@ -113,6 +119,8 @@ fn test(foreign: bool, engines: bool) -> Result {
     check::test()?;
     python::test(Tier::Own, &[])?;
     if foreign {
+        package::package()?;
+        wasm::wasm()?;
         peers::test()?;
         python::test(Tier::Foreign, &[])?;
     }

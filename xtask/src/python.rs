@@ -25,14 +25,16 @@ pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
     Step::script(install[0], &[&install[1..], engines].concat()).run()?;
     // What its answers are compared with, and the module; here, where no test's time is running.
     Step::cargo(&["build", "--package", "petal-cli", "--package", "petal-redis"]).run()?;
-    let python = root().join(HOME).join("bin/python");
-    let chosen = match tier {
-        Tier::Own => "not engines and not foreign",
-        Tier::Foreign => "foreign",
-        Tier::Engines => "engines",
+    let (python, chosen) = match tier {
+        Tier::Own => ("bin/python", "not engines and not foreign"),
+        Tier::Foreign => ("bin/python", "foreign"),
+        // Its environment has what docs/spark.md says to install, and no more.
+        Tier::Engines => ("spark/bin/python", "engines"),
     };
+    let python = root().join(HOME).join(python);
     let words = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
-    Step::program(&python, &[&words[..], more].concat())
+    let folder = if tier == Tier::Engines { &["crates/python/tests/spark"][..] } else { &[] };
+    Step::program(&python, &[&words[..], folder, more].concat())
         .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
         .run()
 }

@@ -57,7 +57,7 @@ pub(crate) fn asan() -> Result {
     Step::nightly(&[
         "test",
         "--package",
-        "petal",
+        "petal-filters",
         "--lib",
         "--tests",
         "--target",

@@ -144,17 +144,15 @@ pub(crate) struct ForeignFilter<B>(pub(crate) Foreign<B>);
 impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// The same with its keys in the form that was told, which the format's programs must know.
     pub(crate) fn with_keys(self, form: Option<KeyForm>) -> Result<Self> {
-        let (form, format) = (form.unwrap_or_default(), self.0.format());
-        let forms = self.0.told().forms;
-        if forms.contains(&form) {
+        let form = form.unwrap_or_default();
+        let Err(error) = self.0.check_key_form(form) else {
             return Ok(Self(self.0.with_keys(form)));
-        }
-        let names: Vec<_> = forms.iter().map(|form| form.name()).collect();
-        Err(Failure::Plain(format!(
-            "--as: keys of a {format} filter are {}, not {}; leave it out",
-            names.join(" or "),
-            form.name()
-        )))
+        };
+        let instead = match form.wider(self.0.told().forms) {
+            Some(wider) => format!("use --as {}", wider.name()),
+            None => "leave it out".to_owned(),
+        };
+        Err(Failure::Plain(format!("--as: {error}; {instead}")))
     }
 
     /// Whether it may take more memory as keys come; DataSketches' when it was empty.

@@ -2,8 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use petal_lines::Source;
 use petal_lines::aside::Aside;
@@ -93,6 +96,75 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.file().flush()
     }
+}
+
+/// Appends lines to an output. If that is a file whose last line has no end, because the run that
+/// wrote it was killed or its disk was full, ends that line first: the next line would otherwise
+/// be joined to it.
+///
+/// Nothing is written before there is a line to write.
+pub(crate) struct LineAppender<'a> {
+    file: &'a mut File,
+    /// The same file, readable, until the first write.
+    before: Option<File>,
+    delimiter: u8,
+}
+
+impl<'a> LineAppender<'a> {
+    /// An appender of lines that end in `delimiter`; `before` is [`readable`] of the file.
+    pub(crate) fn new(file: &'a mut File, before: Option<File>, delimiter: u8) -> Self {
+        Self { file, before, delimiter }
+    }
+
+    fn end_torn_line(&mut self, before: &File) -> io::Result<()> {
+        let length = before.metadata()?.len();
+        // Elsewhere than at the end somebody overwrites the file on purpose.
+        let appends = fcntl_getfl(&*self.file)?.contains(OFlags::APPEND);
+        if length == 0 || !(appends || io::Seek::stream_position(self.file)? == length) {
+            return Ok(());
+        }
+        let mut last = [0];
+        before.read_exact_at(&mut last, length - 1)?;
+        if last[0] == self.delimiter { Ok(()) } else { self.file.write_all(&[self.delimiter]) }
+    }
+}
+
+impl Write for LineAppender<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !bytes.is_empty()
+            && let Some(before) = self.before.take()
+        {
+            self.end_torn_line(&before)?;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The same file, opened for reading, for a shell opens that of `>>` only for writing. `None` if it
+/// is empty or not a regular file.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn readable(file: &File) -> io::Result<Option<File>> {
+    let data = file.metadata()?;
+    if !data.is_file() || data.len() == 0 {
+        return Ok(None);
+    }
+    if file.read_at(&mut [0], 0).is_ok() {
+        return file.try_clone().map(Some);
+    }
+    let again = File::open(format!("/dev/fd/{}", file.as_raw_fd()))?;
+    let found = again.metadata()?;
+    if (found.dev(), found.ino()) != (data.dev(), data.ino()) {
+        return Err(io::Error::other("/dev/fd names another file"));
+    }
+    // Some systems only copy the descriptor.
+    again.read_at(&mut [0], 0)?;
+    Ok(Some(again))
 }
 
 fn refuse_input(output: &str, data: &fs::Metadata, inputs: &[Source]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Progress and notes on stderr: a bar on a terminal, nothing in a pipe.
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,8 @@ pub(crate) struct Teller {
     quiet: bool,
     bar: Option<ProgressBar>,
     plain: Option<Plain>,
+    /// Warnings that were printed: an input that is read twice is warned of once.
+    warned: Mutex<HashSet<String>>,
 }
 
 /// Progress where there is no terminal but it was asked for: a line now and then.
@@ -57,12 +60,12 @@ impl Teller {
             bar
         });
         let plain = (show && !terminal).then(Plain::default);
-        Self { quiet: talk.quiet, bar, plain }
+        Self { quiet: talk.quiet, bar, plain, warned: Mutex::default() }
     }
 
     /// Shows no progress, only says what is worth knowing.
     pub(crate) fn silent(quiet: bool) -> Self {
-        Self { quiet, bar: None, plain: None }
+        Self { quiet, bar: None, plain: None, warned: Mutex::default() }
     }
 
     /// Says something worth knowing that is no error.
@@ -74,6 +77,14 @@ impl Teller {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(&line)),
             None => say(&line),
+        }
+    }
+
+    /// Prints a warning, unless it was printed before.
+    fn warn(&self, warning: String) {
+        let line = format!("warning: {warning}");
+        if self.warned.lock().is_ok_and(|mut warned| warned.insert(warning)) {
+            self.say(&line);
         }
     }
 
@@ -120,6 +131,21 @@ fn style(known: bool, files: bool) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
+/// An input as people call it.
+fn name(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
+}
+
+/// An input and how many others, with the verb that fits.
+fn subject(input: &str, more: u64, one: &str, many: &str) -> String {
+    let input = name(input);
+    match more {
+        0 => format!("{input} {one}"),
+        1 => format!("{input} and another input {many}"),
+        _ => format!("{input} and {} other inputs {many}", text::count(more)),
+    }
+}
+
 impl Progress for Teller {
     fn phase(&self, what: &'static str, bytes: Option<u64>) {
         self.begin(what, bytes, false);
@@ -149,14 +175,26 @@ impl Progress for Teller {
     fn note(&self, note: Note<'_>) {
         match note {
             Note::Spooling { input, dir } => {
-                let input = if input == "-" { "standard input" } else { input };
                 self.say(&format!(
-                    "note: {input} cannot be read twice; copying it to {}",
+                    "note: {} cannot be read twice; copying it to {}",
+                    name(input),
                     dir.display()
                 ));
             }
+            Note::ByteOrderMark { input, more } => self.warn(format!(
+                "{} with a byte order mark, which is part of the first line, so that \
+                 line equals no line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",
+                subject(input, more, "begins", "begin"),
+            )),
+            Note::MixedLineEnds { crlf, more, lf } => self.warn(format!(
+                "{} with CRLF, those of {} end with LF: the CR is part of a line, so \
+                 lines that look the same differ; remove it with tr -d '\\r'",
+                subject(&format!("the lines of {}", name(crlf)), more, "end", "end"),
+                name(lf),
+            )),
             Note::Expecting { wrong: Some(wrong), rate } => self.say(&format!(
-                "note: approximate: about {} wrong lines to expect, at most, at a rate of {}",
+                "note: approximate: at most about {} wrong lines to expect, at a rate of {}; fewer \
+                 where lines repeat or are in all inputs",
                 text::count(wrong.ceil() as u64),
                 text::rate(rate),
             )),

@@ -327,6 +327,37 @@ fn plan_and_build_agree() {
     }
 }
 
+/// The keys that fit a memory at a rate are those that `build` accepts for it.
+#[test]
+fn build_takes_what_plan_says_fits() {
+    let place = place();
+    for (memory, rate) in [("64M", "1%"), ("1M", "1e-5"), ("100K", "0.1")] {
+        let plan = run(["plan", "--json", "-m", memory, "-p", rate]).text();
+        let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+        for (at, kind) in ["bloom", "classic"].into_iter().enumerate() {
+            let (keys, size) = (&plan["plans"][at]["keys"], &plan["plans"][at]["size_bytes"]);
+            place
+                .run(&format!("build -q --type {kind} -n {keys} -p {rate} -m {memory} -o g a"))
+                .ok();
+            let info: serde_json::Value =
+                serde_json::from_str(&place.run("info --json g").text()).unwrap();
+            assert_eq!(&info["size_bytes"], size, "{kind} {memory} {rate}");
+        }
+    }
+}
+
+/// Planning takes no memory: these filters have 100 GB and more.
+#[test]
+fn plans_beyond_all_memory() {
+    for kind in ["quotient", "scalable", "windowed", "wide", "counting", "static"] {
+        let plan = run(["plan", "--json", "-n", "1e12", "-p", "1e-3", "--type", kind]).text();
+        let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+        let plan = &plan["plans"][0];
+        assert!(plan["size_bytes"].as_f64().unwrap() > 1e12, "{plan}");
+        assert!(plan["rate"].as_f64().unwrap() <= 1.001e-3, "{plan}");
+    }
+}
+
 #[test]
 fn measured_wrong_hits_are_what_was_planned() {
     let place = Place::new();

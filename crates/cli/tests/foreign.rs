@@ -53,6 +53,50 @@ fn check_answers_as_the_producer_does() {
     }
 }
 
+/// DCSO's program drops a CR at the end of a line. petal does with --as text-crlf, and says so.
+#[test]
+fn lines_that_end_in_cr_lf_are_found_in_a_file_of_dcso() {
+    let place = place();
+    place.write("dcso-crlf", std::fs::read(golden("dcso-crlf")).unwrap());
+    place.write("crlf.txt", std::fs::read(golden("keys").join("crlf.txt")).unwrap());
+    let members = place.read("crlf.txt");
+    assert!(place.run("check --as text-crlf dcso-crlf crlf.txt").ok() == members);
+    assert!(place.run("check dcso-crlf crlf.txt").out.len() < members.len() / 3);
+    assert!(place.run("info dcso-crlf").text().contains("--as text-crlf for lines that end in CR"));
+    let trouble = place.run("check --probe-known crlf.txt dcso-crlf five.txt").trouble();
+    assert!(trouble.contains("with --as text-crlf all are found"), "{trouble}");
+    place.run("build -q --as text-crlf --format dcso -n 200 -p 10% -o ours crlf.txt").ok();
+    assert!(place.read("ours") == place.read("dcso-crlf"));
+}
+
+/// Files that open and that `verify` refuses: `add` and `merge` refuse them, too, and write nothing.
+#[test]
+fn damaged_files_are_not_written_again() {
+    let place = place();
+    place.run("build -q -o digest --format squid-digest -n 100 -p 5% five.txt").ok();
+    place.run("build -q -o go --format go-bloom -n 5 -p 1% five.txt").ok();
+    place.run("build -q -o hadoop --format hadoop-murmur -n 7 -p 1% five.txt").ok();
+    // A reserved byte, and bits behind the last one.
+    for (name, at) in [("digest", 100), ("go", 24), ("hadoop", 21)] {
+        let whole = place.read(name);
+        let mut damaged = whole.clone();
+        damaged[at] |= 0x80;
+        assert_ne!(damaged, whole);
+        place.write("damaged", &damaged);
+        let trouble = place.run("verify damaged").trouble();
+        assert!(trouble.contains("no sound"), "{name}: {trouble}");
+        for words in [
+            "add -q damaged five.txt",
+            &format!("merge -q -o never damaged {name}"),
+            &format!("merge -q -o never {name} damaged"),
+        ] {
+            assert_eq!(place.run(words).trouble(), trouble, "{words}");
+            assert!(place.read("damaged") == damaged, "{words}");
+            assert!(!place.files.file("never").exists(), "{words}");
+        }
+    }
+}
+
 #[test]
 fn known_members_guard_against_the_wrong_form() {
     let place = place();
@@ -239,6 +283,32 @@ fn info_says_what_a_format_does_not_tell() {
     assert_eq!(sound.matches("sound as far as can be told").count(), 2, "{sound}");
 }
 
+/// Double hashing has a floor: `info` gives the rate with it, and `build` says what it will be.
+#[test]
+fn rates_of_strict_filters_are_told_with_their_floor() {
+    let place = place();
+    for (format, expect) in
+        [("spark-v2", "about 0.003"), ("guava", "about 0.0004"), ("redisbloom", "about 0.0003")]
+    {
+        let ran = place.run(&format!("build -o f --format {format} -n 1000 -p 1e-8 text.txt"));
+        assert_eq!(ran.code, Some(0));
+        let warning = format!("cannot keep it with {}", "1,000 keys");
+        assert!(ran.err.contains(&warning) && ran.err.lines().count() == 1, "{}", ran.err);
+        assert!(ran.err.contains(expect), "{expect}: {}", ran.err);
+        let info = place.run("info f").text();
+        assert!(info.contains("of that comes from the format's double hashing"), "{info}");
+        let json = place.run("info --json f").text();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let [rate, floor] = ["rate_now", "rate_floor"].map(|name| json[name].as_f64().unwrap());
+        assert!(rate > 1e-7 && floor > 0.9 * rate, "{json}");
+    }
+    for words in ["--format spark-v2 -n 1000 -p 1%", "--format dcso -n 1000 -p 1e-8"] {
+        let ran = place.run(&format!("build -o f {words} text.txt"));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
+        assert!(!place.run("info f").text().contains("double hashing"), "{words}");
+    }
+}
+
 #[test]
 fn what_is_no_filter_is_refused_with_a_way_out() {
     let place = place();
@@ -276,7 +346,12 @@ fn what_is_no_filter_is_refused_with_a_way_out() {
         ("shrink guava-long -o never", "is a guava filter"),
         ("remove guava-long longs.txt", "is a guava filter"),
         ("check --as int64 native five.txt", "leave it out"),
-        ("check --as utf16 dcso-text five.txt", "keys of a dcso filter are text, not utf16"),
+        (
+            "check --as utf16 dcso-text five.txt",
+            "keys of a dcso filter are text or text-crlf, not utf16",
+        ),
+        ("build --format spark-v2 --as int32 -o never longs.txt", "there; use --as int64"),
+        ("build --format spark-v1 --as uint64 -o never longs.txt", "there; use --as int64"),
         ("build --format squid-digest --as int32 -o never five.txt", "leave it out"),
         ("build --format pybloom -o never -n 5 text.txt", "never: pybloom"),
         ("check --as int64 -z guava-long five.txt", "'a\\nhello"),

@@ -11,7 +11,7 @@ use kit::{Place, STRATEGIES, VERBS, write_lines};
 use petal_testkit::bounds::binomial_range;
 use serde_json::Value;
 
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "strategy",
     "kept",
     "first_lines",
@@ -23,6 +23,7 @@ const FIELDS: [&str; 18] = [
     "false_promised",
     "records",
     "wrong",
+    "wrong_error",
     "repeats_possible",
     "resumed",
     "seconds",

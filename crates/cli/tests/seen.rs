@@ -4,12 +4,13 @@
 
 mod kit;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use kit::{Place, Ran, skipped, write_lines};
+use petal_testkit::rng::Rng;
 use petal_testkit::{bounds, corrupt, model};
 
 /// A rate at which no test sees a line withheld.
@@ -359,6 +360,92 @@ fn a_full_disk_keeps_the_old_memory() {
     assert_eq!(lines(&ran.out), lines(&place.read("a"))[9..20]);
 }
 
+/// A torn line stays as a line of its own.
+#[test]
+fn a_torn_last_line_is_ended_before_lines_are_appended() {
+    for (delimiter, zero) in [("\n", ""), ("\0", "-z")] {
+        let place = Place::new();
+        let append = |input: &str, shell: &str| {
+            place.write("input", input.replace(';', delimiter));
+            let words = format!("\"$petal\" seen -n 99 {SURE} {zero} f input {shell}");
+            let ran = place.sh(&words);
+            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        };
+        let holds = |text: &str| {
+            let text = text.replace(';', delimiter);
+            assert_eq!(String::from_utf8(place.read("new")).unwrap(), text, "{zero}");
+        };
+        place.write("new", "torn");
+        // No line to print: nothing is written.
+        append("", ">> new");
+        holds("torn");
+        append("one;two;", ">> new");
+        holds("torn;one;two;");
+        append("three;", ">> new");
+        holds("torn;one;two;three;");
+        place.write("new", "torn");
+        // Read and written, from its beginning: it is overwritten on purpose.
+        append("four and more;", "1<> new");
+        holds("four and more;");
+        append("six;", "> new");
+        holds("six;");
+        // At its end.
+        place.write("new", "torn");
+        let script =
+            format!("exec 4<> new; cat <&4 > /dev/null; \"$petal\" seen {zero} f - <<< seven >&4");
+        place.sh(&script).ok();
+        let read = String::from_utf8(place.read("new")).unwrap();
+        assert!(read.starts_with(&format!("torn{delimiter}seven")), "{read:?}");
+    }
+    // A file that only may be written: a warning.
+    let place = Place::new();
+    place.write("new", "torn");
+    let ran = place.sh(&format!(
+        "chmod 200 new; [ -r new ] && exit 7; \"$petal\" seen -n 99 {SURE} f - <<< one >> new"
+    ));
+    if ran.code == Some(7) {
+        return skipped("a_torn_last_line", "every file can be read here");
+    }
+    assert!(ran.err.contains("cannot read how the file ends: permission denied"), "{}", ran.err);
+}
+
+/// `petal seen F < log >> new`, ended in the middle of its first line by a signal or by the error of
+/// a full disk: the line is not lost, and not joined to what is there of it.
+#[test]
+fn appended_lines_survive_a_kill_and_a_full_disk() {
+    // Longer than the steps in which a shell limits the size of files.
+    let line_of = |at: usize| format!("{at} {}\n", "word ".repeat(600));
+    for way in WAYS {
+        for (trap, code) in [("", None), ("trap '' XFSZ;", Some(2))] {
+            let place = Place::new();
+            let words = format!("seen -n 99 {way} f < log >> new");
+            place.write("new", "");
+            let mut all = Vec::new();
+            let mut torn = HashSet::new();
+            for at in 0..5 {
+                all.push(line_of(at));
+                place.write("log", all.concat());
+                for _ in 0..=at % 2 {
+                    let limit = place.read("new").len() / 1024 + 1;
+                    let script = format!("{trap} ulimit -f {limit}; exec \"$petal\" {words}");
+                    let ran = kit::ran_with(place.shell(&script), b"");
+                    assert_eq!(ran.code, code, "{}", ran.err);
+                    let new = place.read("new");
+                    assert_eq!(new.len(), limit * 1024);
+                    let last = new.rsplit(|byte| *byte == b'\n').next().unwrap();
+                    torn.insert([last, b"\n"].concat());
+                }
+                place.sh(&format!("exec \"$petal\" {words}")).ok();
+            }
+            let new = place.read("new");
+            let (parts, whole): (Vec<&[u8]>, Vec<_>) =
+                lines(&new).into_iter().partition(|line| torn.contains(*line));
+            assert!(whole.concat() == all.concat().into_bytes(), "{way} {trap}");
+            assert!(parts.len() >= 5 && new.ends_with(b"\n"), "{}", parts.len());
+        }
+    }
+}
+
 #[test]
 fn one_run_at_a_time() {
     let place = Place::new();
@@ -391,6 +478,101 @@ fn memory_stays_under_the_cap() {
             for name in place.files.names().iter().filter(|name| name.starts_with('f')) {
                 fs::remove_file(place.files.file(name)).unwrap();
             }
+        }
+    }
+}
+
+/// Lines of random values below `distinct`.
+fn random_lines(count: u64, distinct: u64, seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(seed);
+    (0..count).flat_map(|_| format!("{}\n", rng.next_u64() % distinct).into_bytes()).collect()
+}
+
+/// Lines that none of the last `last` printed is equal to, by exact generations.
+fn first_in_window(lines: &[&[u8]], last: usize) -> Vec<u8> {
+    let mut generations: VecDeque<HashSet<&[u8]>> = vec![HashSet::new(); 4].into();
+    let mut out = Vec::new();
+    for line in lines {
+        if generations.iter().any(|lines| lines.contains(line)) {
+            continue;
+        }
+        if generations[0].len() == last.div_ceil(3) {
+            generations.pop_back();
+            generations.push_front(HashSet::new());
+        }
+        generations[0].insert(line);
+        out.extend_from_slice(line);
+    }
+    out
+}
+
+/// The answer does not depend on how many lines go through at once: not on the memory, not on the
+/// threads, and it is that of one line a run.
+#[test]
+fn last_withholds_the_same_lines_for_any_batch() {
+    let place = Place::new();
+    let once = |bytes: &[u8]| model::dedup(&[bytes], b'\n');
+    let few = random_lines(20_000, 100, 1);
+    place.write("few", &few);
+    let many = random_lines(100_000, 20_000, 2);
+    place.write("many", &many);
+    for (input, lasts, expected) in
+        [("few", &[200, 150, 101, 100][..], once(&few)), ("many", &[30_000], once(&many))]
+    {
+        for last in lasts {
+            for (memory, jobs) in [("8M", 1), ("64M", 1), ("64M", 4), ("1G", 2)] {
+                let words = format!("seen -q --last {last} -p 1e-9 -m {memory} -j {jobs} f");
+                let out = place.run(&format!("{words} {input}")).ok();
+                let lines = lines(&out).len();
+                assert!(out == expected, "{words} {input}: {lines} lines");
+                fs::remove_file(place.files.file("f")).unwrap();
+            }
+        }
+    }
+    // Windows smaller than what comes again, against a model that takes one line at a time.
+    let input = random_lines(30_000, 900, 3);
+    place.write("input", &input);
+    for last in [1, 40, 500, 800] {
+        let expected = first_in_window(&lines(&input), last);
+        for (memory, jobs) in [("8M", 1), ("64M", 4), ("1G", 1)] {
+            let words = format!("seen -q --last {last} -p 1e-9 -m {memory} -j {jobs} f input");
+            assert!(place.run(&words).ok() == expected, "{words}");
+            fs::remove_file(place.files.file("f")).unwrap();
+        }
+        // From a pipe, of which a batch is what has come.
+        let words = format!("seen -q --last {last} -p 1e-9 f -");
+        let (mut child, mut feed, mut output) = open(&place, &words);
+        let reader = std::thread::spawn(move || {
+            let mut out = Vec::new();
+            output.read_to_end(&mut out).map(|_| out)
+        });
+        for piece in input.chunks(777) {
+            feed.write_all(piece).unwrap();
+        }
+        drop(feed);
+        assert_eq!(kit::wait(&mut child, 30).code(), Some(0));
+        assert!(reader.join().unwrap().unwrap() == expected, "{words}");
+        fs::remove_file(place.files.file("f")).unwrap();
+    }
+}
+
+/// Of every type that takes lines: each line once, for any batch.
+#[test]
+fn every_type_of_filter_prints_each_line_once() {
+    let place = Place::new();
+    let input = random_lines(40_000, 3000, 4);
+    place.write("input", &input);
+    place.write("none", "");
+    let expected = model::dedup(&[&input], b'\n');
+    let fixed = ["bloom", "classic", "counting", "counting-classic", "quotient", "wide"];
+    let fixed = fixed.map(|kind| format!("--type {kind} -n 4000"));
+    let growing = ["--type scalable -n 10", "--type quotient -n 10 --up-to 4000", "--last 3000"];
+    for kind in fixed.iter().map(String::as_str).chain(growing) {
+        for (memory, jobs) in [("8M", 1), ("64M", 4)] {
+            place.run(&format!("build -q {kind} -p 1e-9 -o f none")).ok();
+            let out = place.run(&format!("seen -q -m {memory} -j {jobs} f input")).ok();
+            assert!(out == expected, "{kind} -m {memory} -j {jobs}: {}", lines(&out).len());
+            assert_eq!(place.run("seen -q f input").text(), "", "{kind}");
         }
     }
 }

@@ -218,7 +218,8 @@ fn approximate_common_loses_no_line_and_says_how_many_are_wrong() {
     let rate = best / 250_000.0;
     let (low, high) = petal_testkit::bounds::binomial_range(250_000, rate, 0.9999);
     assert!((low..=high).contains(&wrong), "{wrong} wrong, estimated {best}");
-    assert!(most >= best && most < best * 1.5, "{most} {best}");
+    // At most as if none of the 300,000 were in b.
+    assert!(most >= best && (most / best - 1.2).abs() < 0.05, "{most} {best}");
     // Quiet: the same lines, hash keys aside, and not a word.
     assert_eq!(place.run("common -q --approx a b").err, "");
 }

@@ -1,7 +1,7 @@
 //! The filter that threads share beside the plain one: ns per hash, and in brackets how many times
 //! as long as the plain filter takes, alone, in the same turns.
 //!
-//! `cargo bench -p petal --bench shared -- 100000 20000000` (keys; none: three sizes). Answers are
+//! `cargo bench -p petal-filters --bench shared -- 100000 20000000` (keys; none: three sizes). Answers are
 //! judged and bits compared. Times are medians and those of a thread: of two threads each has half
 //! of the hashes, and what one of them does in the time is not shared among both.
 #![allow(

@@ -15,7 +15,7 @@ pub struct Error(Box<Kind>);
 #[derive(Debug)]
 enum Kind {
     Invalid { what: &'static str, expected: &'static str, found: String },
-    NoMemory { bytes: u64 },
+    NoMemory { bytes: u64, least: u64 },
     Unattainable { keys: u64, rate: f64, floor: f64, wide: bool },
     Unsized,
     Alloc { bytes: u64 },
@@ -44,8 +44,21 @@ impl Error {
         Self::new(Kind::Invalid { what, expected, found: found.to_string() })
     }
 
+    /// A rate that is none.
+    pub(crate) fn rate(found: f64) -> Self {
+        Self::invalid("rate", "more than 0 and less than 1", format!("{found:?}"))
+    }
+
     pub(crate) fn no_memory(bytes: u64) -> Self {
-        Self::new(Kind::NoMemory { bytes })
+        Self::new(Kind::NoMemory { bytes, least: 64 })
+    }
+
+    /// The same error where `bytes` are divided into `parts` of which each is a filter.
+    pub(crate) fn in_parts(mut self, bytes: u64, parts: u64) -> Self {
+        if let Kind::NoMemory { bytes: found, least } = &mut *self.0 {
+            (*found, *least) = (bytes, *least * parts);
+        }
+        self
     }
 
     pub(crate) fn unattainable(keys: u64, rate: f64, floor: f64) -> Self {
@@ -199,8 +212,8 @@ impl fmt::Display for Error {
             Kind::Invalid { what, expected, found } => {
                 write!(f, "{what}: expected {expected}, found {found}")
             }
-            Kind::NoMemory { bytes } => {
-                write!(f, "no filter fits {bytes} bytes; give at least 64 and at most 2^56")
+            Kind::NoMemory { bytes, least } => {
+                write!(f, "no filter fits {bytes} bytes; give at least {least} and at most 2^56")
             }
             Kind::Unattainable { keys, rate, floor, wide } => {
                 let (bits, or) = if *wide {

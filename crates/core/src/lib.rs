@@ -43,7 +43,7 @@
 //! * [`AnyFilter`]: whatever a file holds; [`Membership`]: what every filter can be asked.
 //! * [`Image`] and [`Receiver`]: filters carried elsewhere in pieces; [`use_allocator_only`] and
 //!   [`Mover`]: for servers that keep accounts of their memory.
-//! * [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
+//! * [`Sizing`], [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
 //! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits, or 128; [`Answers`]: what batches
 //!   return.
 //!
@@ -78,7 +78,7 @@ mod wide;
 mod windowed;
 
 pub use answers::Answers;
-pub use any::{AnyFilter, Receiver, verify_bytes};
+pub use any::{AnyFilter, Receiver, Sizing, verify_bytes};
 pub use cascade::{CascadeBuilder, FilterCascade};
 pub use counting::{
     ClassicCountingBloomFilter, CountingBloomFilter, CountingBuilder, CountingFilter,
@@ -108,5 +108,5 @@ pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

@@ -60,10 +60,12 @@ pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
     /// The false-positive rate it was planned for; 0 if there was no plan.
     fn target_rate(&self) -> f64;
 
-    /// How many inserts were new; after set operations an estimate.
+    /// How many inserts were new; after set operations an estimate of the distinct keys, always
+    /// finite.
     fn inserted(&self) -> u64;
 
-    /// An estimate of the distinct keys it holds; infinite if it is full.
+    /// An estimate of the distinct keys it holds; infinite if it is full. After an intersection an
+    /// upper bound: see [`Filter::estimated_len`](crate::Filter::estimated_len).
     fn estimated_len(&self) -> f64;
 
     /// The false-positive rate with so many distinct keys, by calculation.

@@ -26,21 +26,35 @@ mod wide;
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
-pub use counting::stuck;
+pub use counting::{stuck, stuck_after};
 pub use layers::{any_of, distinct, generation, growth_layer_share, layer_share};
 pub use overlap::{Estimate, Overlap, blocked_error, classic_error, overlap};
 pub use quotient::{alike, fingerprints, keys_behind};
 pub use ribbon::{mixed, mixture};
 pub use wide::{wide, wide_floor, wide_half};
 
+#[cfg(test)]
+thread_local! {
+    /// Rates that were calculated on this thread: what a search for a size costs.
+    pub(crate) static EVALUATIONS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[inline]
+fn count_evaluation() {
+    #[cfg(test)]
+    EVALUATIONS.with(|count| count.set(count.get() + 1));
+}
+
 /// Bits in a lane.
 const LANE: f64 = 64.0;
 
 /// The number of probes that makes the rate of a classic filter least: k = ln 2 · m/n, rounded,
-/// at least 1. Source: Bloom 1970; Broder & Mitzenmacher 2004.
+/// at least 1 and at most 255; 1 for what is no number of bits. Source: Bloom 1970; Broder &
+/// Mitzenmacher 2004.
 #[must_use]
 pub fn optimal_probes(bits_per_key: f64) -> u32 {
-    (bits_per_key * LN_2).round().clamp(1.0, 255.0) as u32
+    // `max` first: it takes the number where the other one is NaN, `clamp` does not.
+    (bits_per_key * LN_2).round().max(1.0).min(255.0) as u32
 }
 
 /// Bits a classic filter needs for `keys` at `rate`, if its number of probes need not be whole:
@@ -67,11 +81,19 @@ pub fn classic_keys(bits: u64, rate: f64) -> f64 {
 /// occupancy problem.
 #[must_use]
 pub fn classic(keys: u64, bits: u64, probes: u32) -> f64 {
+    count_evaluation();
     let (m, k) = (bits as f64, f64::from(probes));
     let balls = keys as f64 * k;
-    if bits <= EXACT_BITS && balls <= 4.0 * m {
-        return classic_exact(keys * u64::from(probes), bits as usize, probes);
+    if bits <= EXACT_BITS && balls <= 4.0 * m && probes <= MOST_EXACT_PROBES {
+        return classic_exact(keys * u64::from(probes), bits, probes);
     }
+    classic_second_order(keys, bits, probes)
+}
+
+/// [`classic`] to second order, whatever the size: the start of a search for exact sizes.
+pub(crate) fn classic_second_order(keys: u64, bits: u64, probes: u32) -> f64 {
+    let (m, k) = (bits as f64, f64::from(probes));
+    let balls = keys as f64 * k;
     let zero = (balls * (-1.0 / m).ln_1p()).exp();
     let zero_pair = (balls * (-2.0 / m).ln_1p()).exp();
     let set = 1.0 - zero;
@@ -80,31 +102,81 @@ pub fn classic(keys: u64, bits: u64, probes: u32) -> f64 {
     (set.powf(k) + if probes > 1 { spread } else { 0.0 }).clamp(0.0, 1.0)
 }
 
-/// Up to here the second-order formula of [`classic`] can be off by more than that, and the
-/// distribution of the fill costs milliseconds.
-const EXACT_BITS: u64 = 1024;
+/// Up to here the second-order formula of [`classic`] can be off by more than that.
+pub(crate) const EXACT_BITS: u64 = 1024;
+/// Up to this product of balls and bits, going ball by ball is the faster way.
+const BY_BALL: u64 = 2048;
+/// As many as any filter has.
+const MOST_EXACT_PROBES: u32 = 64;
 
-/// [`classic`] from the distribution of the number of bits set, ball by ball.
-fn classic_exact(balls: u64, bits: usize, probes: u32) -> f64 {
+/// [`classic`] exactly, for a number of positions ("balls") that were thrown.
+///
+/// With a Poisson number of balls of mean z, bits are independent, each set with the chance
+/// w = 1 - e^(-z/m). The k positions of a query hit j different bits with a chance q_j, and all
+/// of them are set with the chance wʲ, so that the rate is Q(w) = Σ q_j wʲ. The rate for exactly b
+/// balls is b!/(2πi) ∮ eᶻ Q(w(z)) / z^(b+1) dz. The integrand has positive coefficients, and the
+/// circle |z| = b goes through its saddle point: the sum over equidistant points cancels nothing
+/// and converges exponentially, here to about 10⁻¹².
+///
+/// Source: analytical depoissonization, Jacquet & Szpankowski 1998; Trefethen & Weideman 2014 for
+/// the sum. Cost: some 3 √b points, a power series of `probes` terms at each.
+fn classic_exact(balls: u64, bits: u64, probes: u32) -> f64 {
+    if balls == 0 {
+        return 0.0;
+    }
+    let (b, m) = (balls as f64, bits as f64);
+    if balls * bits <= BY_BALL {
+        return classic_by_ball(balls, bits as usize, probes);
+    }
+    let mut hit = [0.0; MOST_EXACT_PROBES as usize + 1];
+    hit[0] = 1.0;
+    let hit = &mut hit[..=probes.min(bits as u32) as usize];
+    for thrown in 0..probes as usize {
+        for at in (1..hit.len().min(thrown + 2)).rev() {
+            hit[at] = (hit[at] * at as f64 + hit[at - 1] * (m - (at - 1) as f64)) / m;
+        }
+        hit[0] = 0.0;
+    }
+    let points = (9.0 * b.sqrt()) as usize + 12 + probes as usize;
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for at in 0..=points / 2 {
+        let angle = at as f64 * (std::f64::consts::TAU / points as f64);
+        let (sin, cos) = angle.sin_cos();
+        let (turned_sin, turned_cos) = (b * (sin - angle)).sin_cos();
+        // Each point but those on the real axis has a conjugate.
+        let twice = if at == 0 || 2 * at == points { 1.0 } else { 2.0 };
+        let weight = twice * (b * (cos - 1.0)).exp();
+        let (clear_sin, clear_cos) = (-b / m * sin).sin_cos();
+        let clear = (-b / m * cos).exp();
+        let (re, im) = (1.0 - clear * clear_cos, -clear * clear_sin);
+        let (mut x, mut y) = (0.0, 0.0);
+        for share in hit.iter().rev() {
+            (x, y) = (x * re - y * im + share, x * im + y * re);
+        }
+        weights += weight * turned_cos;
+        sum += weight * (x * turned_cos - y * turned_sin);
+        if weight < 1e-17 && weight * x.hypot(y) < 1e-17 * sum.abs() {
+            break;
+        }
+    }
+    // The same sum for Q = 1 is known to be 1, which gives the factor b!.
+    (sum / weights).clamp(0.0, 1.0)
+}
+
+/// [`classic_exact`] for tiny filters, from the distribution of the number of bits set.
+fn classic_by_ball(balls: u64, bits: usize, probes: u32) -> f64 {
     let m = bits as f64;
     let mut chance = vec![0.0; bits + 1];
     chance[0] = 1.0;
-    // Fewer bits set than `low` has no chance worth counting.
-    let (mut low, mut high) = (0, 0);
-    for _ in 0..balls {
-        high = bits.min(high + 1);
-        for set in (low.max(1)..=high).rev() {
-            let (stays, comes) = (set as f64, (bits - set + 1) as f64);
-            chance[set] = (chance[set] * stays + chance[set - 1] * comes) / m;
+    for ball in 0..balls as usize {
+        for set in (1..=bits.min(ball + 1)).rev() {
+            let comes = (bits - set + 1) as f64;
+            chance[set] = (chance[set] * set as f64 + chance[set - 1] * comes) / m;
         }
         chance[0] = 0.0;
-        while low < high && chance[low] < 1e-60 {
-            chance[low] = 0.0;
-            low += 1;
-        }
     }
     let rate = |set: usize| chance[set] * (set as f64 / m).powi(probes as i32);
-    (low..=high).map(rate).sum::<f64>().clamp(0.0, 1.0)
+    (0..=bits).map(rate).sum::<f64>().clamp(0.0, 1.0)
 }
 
 /// The false-positive rate of a blocked filter with `keys` in `blocks` of `lanes` lanes, of which
@@ -125,6 +197,7 @@ fn classic_exact(balls: u64, bits: usize, probes: u32) -> f64 {
 #[must_use]
 pub fn blocked(keys: u64, blocks: u64, lanes: u32, probes: u32) -> f64 {
     assert!(matches!(lanes, 8 | 16) && (1..=lanes).contains(&probes), "no such layout");
+    count_evaluation();
     let (n, blocks) = (keys as f64, blocks.max(1) as f64);
     if probes == lanes {
         return by_load(n, blocks, |load| -(load * (-1.0 / LANE).ln_1p()).exp_m1(), lanes);
@@ -248,6 +321,10 @@ mod tests {
         // ε = 0.001: 14.38 bits a key and ten probes.
         close(classic_bits(1000, 0.001), 14_378.0, 1e-4);
         assert_eq!(optimal_probes(14.38), 10);
+        for nothing in [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0] {
+            assert_eq!(optimal_probes(nothing), 1);
+        }
+        assert_eq!(optimal_probes(f64::INFINITY), 255);
         // 4 GB for five billion keys: 6.4 bits a key, four probes, 4.66 %.
         close(classic(5_000_000_000, 32_000_000_000, 4), 0.0466, 2e-3);
         // Boost.Bloom's fast_multiblock64<8>: 10.1 bits a key for 1 %.

@@ -16,6 +16,7 @@ pub(crate) const LINE_BYTES: u64 = 64;
 const LINE_BITS: u64 = LINE_BYTES * 8;
 /// Filters beyond this many lines (2⁵⁶ bytes) are refused.
 const MOST_LINES: u64 = 1 << 50;
+const MOST_BITS: u64 = MOST_LINES * LINE_BITS;
 
 /// The geometry of a [`BloomFilter`](crate::BloomFilter): blocks of 8 or 16 lanes of 64 bits,
 /// and how many lanes a key sets a bit in.
@@ -44,18 +45,97 @@ impl Shape {
     pub fn for_rate(keys: u64, rate: f64) -> Result<Self> {
         let keys = check_promise(keys, rate)?;
         let lanes = if rate < PAIRS_BELOW { 16 } else { 8 };
-        let sized = |probes| {
-            let fits = |blocks| Self { blocks, lanes, probes }.rate(keys) <= rate;
-            least(MOST_LINES, fits).map(|blocks| Self { blocks, lanes, probes })
+        // Of equal costs the fewest probes win.
+        let cost = |probes, blocks: u64| blocks as f64 * if probes == lanes { 1.0 } else { MASKED };
+        let mut best: Option<Self> = None;
+        let mut better = |probes: u32| {
+            let limit = match best {
+                None => MOST_LINES,
+                Some(best) => {
+                    let (most, tie) = (cost(best.probes, best.blocks), probes < best.probes);
+                    let wins =
+                        |blocks| cost(probes, blocks) < most || tie && cost(probes, blocks) == most;
+                    let near = (most / cost(probes, 1)) as u64 + 1;
+                    (near.saturating_sub(2)..=near).rev().find(|&blocks| wins(blocks)).unwrap_or(0)
+                }
+            };
+            let found = Self::least_blocks(keys, rate, lanes, probes, limit, best.is_some());
+            best = found.or(best);
+            found.is_some()
         };
-        let cost = |shape: &Self| {
-            let masked = if shape.probes == lanes { 1.0 } else { MASKED };
-            shape.blocks as f64 * masked
-        };
-        let by_cost = |a: &Self, b: &Self| cost(a).total_cmp(&cost(b));
-        let best = probes_for(lanes, rate).filter_map(sized).min_by(by_cost);
+        better(lanes);
+        // The size has one minimum over the probes, so that a search outwards from about there may
+        // end when two in a row are no better.
+        let ideal = (-rate.log2()).round().clamp(1.0, f64::from(lanes)) as u32;
+        let masked = probes_for(lanes, rate).filter(|probes| *probes < lanes);
+        let (fewer, more): (Vec<u32>, Vec<u32>) = masked.partition(|probes| *probes <= ideal);
+        for probes in [fewer.into_iter().rev().collect(), more] {
+            let mut worse = 0;
+            for probes in probes {
+                worse = if better(probes) { 0 } else { worse + 1 };
+                if worse == 2 {
+                    break;
+                }
+            }
+        }
         let best = best.ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))?;
         Ok(Self { blocks: round(best.blocks, MOST_LINES), ..best })
+    }
+
+    /// The least shape of these lanes and probes, of at most `most` blocks, that keeps `rate` with
+    /// `keys` keys; `unlikely` says that there hardly is one.
+    fn least_blocks(
+        keys: u64,
+        rate: f64,
+        lanes: u32,
+        probes: u32,
+        most: u64,
+        unlikely: bool,
+    ) -> Option<Self> {
+        let shape = |blocks| Self { blocks, lanes, probes };
+        let guess = rate::classic_bits(keys, rate) / f64::from(lanes * 64);
+        let guess = if unlikely { most } else { guess as u64 + 1 };
+        let slope = f64::from(probes) * std::f64::consts::LN_2;
+        least_near(most, guess, slope, rate, |blocks| shape(blocks).rate(keys)).map(shape)
+    }
+
+    /// The smallest shape in which a key sets `probes` bits that keeps `rate` with `keys` keys:
+    /// lines of 8 lanes for up to 8 probes, line pairs of 16 above.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1 or cannot be reached for so many keys, or the probes are
+    /// not 1 to 16.
+    pub fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+        let keys = check_promise(keys, rate)?;
+        let Self { lanes, .. } = Self::for_bits(1, probes)?;
+        if !probes_for(lanes, rate).contains(&probes) {
+            return Err(Error::invalid("probes", "8 or 16 for so low a rate", probes));
+        }
+        let best = Self::least_blocks(keys, rate, lanes, probes, MOST_LINES, false);
+        let best = best.ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))?;
+        Ok(Self { blocks: round(best.blocks, MOST_LINES), ..best })
+    }
+
+    /// The largest shape of at most `bytes` in which a key sets `probes` bits.
+    ///
+    /// # Errors
+    /// If that is less than a block, or the probes are not 1 to 16.
+    pub fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self> {
+        let Self { lanes, .. } = Self::for_bits(1, probes)?;
+        let blocks = bytes / u64::from(lanes * 8);
+        if blocks == 0 || blocks > MOST_LINES {
+            return Err(Error::no_memory(bytes));
+        }
+        Ok(Self { blocks, lanes, probes })
+    }
+
+    /// The most keys for which [`for_rate`](Self::for_rate) takes at most `bytes`; 0 if there are
+    /// none.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1.
+    pub fn most_keys(bytes: u64, rate: f64) -> Result<u64> {
+        most_keys_in(bytes, rate, |keys| Ok(Self::for_rate(keys, rate)?.size_bytes()))
     }
 
     /// The shape that keeps `rate` until `keys` keys were new to it, which is when it has been
@@ -73,7 +153,7 @@ impl Shape {
     /// # Errors
     /// If that is less than one line of 64 bytes.
     pub fn for_memory(bytes: u64, keys: u64) -> Result<Self> {
-        let lines = check_lines(bytes / LINE_BYTES)?;
+        let lines = check_memory(bytes)?;
         let best = |lanes: u32, blocks: u64| {
             let shape = |probes| Self { blocks, lanes, probes };
             let by_rate = |a: &Self, b: &Self| a.rate(keys).total_cmp(&b.rate(keys));
@@ -212,14 +292,73 @@ impl ClassicShape {
     pub fn for_rate(keys: u64, rate: f64) -> Result<Self> {
         let keys = check_promise(keys, rate)?;
         let ideal = (-rate.log2()).round().max(1.0) as u32;
-        let sized = |probes: u32| {
-            let fits = |bits| Self { bits, probes }.rate(keys) <= rate;
-            least(MOST_LINES * LINE_BITS, fits).map(|bits| Self { bits, probes })
-        };
         let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MOST_PROBES);
-        let best = near.filter_map(sized).min_by_key(|shape| shape.bits);
+        // First the one that is best to second order, then the others where they are no worse.
+        let about = |probes| {
+            let rate_of = |bits| rate::classic_second_order(keys, bits, probes);
+            Self::search(keys, rate, probes, MOST_BITS, None, rate_of)
+        };
+        let mut tries: Vec<_> =
+            near.filter_map(|probes| about(probes).map(|shape| (shape.bits, probes))).collect();
+        tries.sort_unstable();
+        let mut best: Option<Self> = None;
+        for (guess, probes) in tries {
+            // What is larger by more than the second order may be wrong.
+            if best.is_some_and(|best| guess > best.bits + best.bits / 50 + 8) {
+                break;
+            }
+            // Of equal sizes the fewest probes win.
+            let most = best.map_or(MOST_BITS, |best| best.bits - u64::from(probes > best.probes));
+            let guess = if best.is_some() { most } else { guess };
+            let rate_of = |bits| Self { bits, probes }.rate(keys);
+            best = Self::search(keys, rate, probes, most, Some(guess), rate_of).or(best);
+        }
         let best = best.ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))?;
-        Ok(Self { bits: round(best.bits, MOST_LINES * LINE_BITS), ..best })
+        Ok(Self { bits: round(best.bits, MOST_BITS), ..best })
+    }
+
+    fn search(
+        keys: u64,
+        rate: f64,
+        probes: u32,
+        most: u64,
+        guess: Option<u64>,
+        rate_of: impl Fn(u64) -> f64,
+    ) -> Option<Self> {
+        let guess = guess.unwrap_or_else(|| rate::classic_bits(keys, rate) as u64);
+        let slope = f64::from(probes) * std::f64::consts::LN_2;
+        least_near(most, guess, slope, rate, rate_of).map(|bits| Self { bits, probes })
+    }
+
+    /// The smallest shape in which a key sets `probes` bits that keeps `rate` with `keys` keys.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1 or cannot be reached for so many keys, or the probes are
+    /// not 1 to 64.
+    pub fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+        let keys = check_promise(keys, rate)?;
+        Self::for_bits(1, probes)?;
+        let rate_of = |bits| Self { bits, probes }.rate(keys);
+        let best = Self::search(keys, rate, probes, MOST_BITS, None, rate_of);
+        let best = best.ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))?;
+        Ok(Self { bits: round(best.bits, MOST_BITS), ..best })
+    }
+
+    /// The largest shape of at most `bytes` in which a key sets `probes` bits.
+    ///
+    /// # Errors
+    /// If that is less than one line of 64 bytes, or the probes are not 1 to 64.
+    pub fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self> {
+        Self::for_bits(check_memory(bytes)? * LINE_BITS, probes)
+    }
+
+    /// The most keys for which [`for_rate`](Self::for_rate) takes at most `bytes`; 0 if there are
+    /// none.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1.
+    pub fn most_keys(bytes: u64, rate: f64) -> Result<u64> {
+        most_keys_in(bytes, rate, |keys| Ok(Self::for_rate(keys, rate)?.size_bytes()))
     }
 
     /// The shape with the least rate for `keys` keys in at most `bytes` of memory.
@@ -227,7 +366,7 @@ impl ClassicShape {
     /// # Errors
     /// If that is less than one line of 64 bytes.
     pub fn for_memory(bytes: u64, keys: u64) -> Result<Self> {
-        let bits = check_lines(bytes / LINE_BYTES)? * LINE_BITS;
+        let bits = check_memory(bytes)? * LINE_BITS;
         let ideal = rate::optimal_probes(bits as f64 / keys.max(1) as f64).min(MOST_PROBES);
         let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MOST_PROBES);
         let by_rate = |a: &Self, b: &Self| a.rate(keys).total_cmp(&b.rate(keys));
@@ -240,7 +379,7 @@ impl ClassicShape {
     /// # Errors
     /// If there are no bits, or the probes are not 1 to 64.
     pub fn for_bits(bits: u64, probes: u32) -> Result<Self> {
-        if bits == 0 || bits > MOST_LINES * LINE_BITS {
+        if bits == 0 || bits > MOST_BITS {
             return Err(Error::invalid("bits", "1 to 2^59", bits));
         }
         if !(1..=MOST_PROBES).contains(&probes) {
@@ -267,7 +406,7 @@ impl ClassicShape {
     pub(crate) fn multiple_for_rate(&self, keys: u64, rate: f64) -> Result<Self> {
         let keys = check_promise(keys, rate)?;
         let times = |times: u64| Self { bits: self.bits * times, ..*self };
-        let most = MOST_LINES * LINE_BITS / self.bits;
+        let most = MOST_BITS / self.bits;
         let least = least(most, |most| times(most).rate(keys) <= rate);
         least.map(times).ok_or_else(|| Error::unattainable(keys, rate, rate::hash_floor(keys)))
     }
@@ -303,7 +442,7 @@ impl ClassicShape {
 /// A promise that can be kept: at least one key, a rate in (0, 1), the hash floor well below it.
 pub(crate) fn check_promise(keys: u64, rate: f64) -> Result<u64> {
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+        return Err(Error::rate(rate));
     }
     let keys = keys.max(1);
     let floor = rate::hash_floor(keys);
@@ -313,9 +452,11 @@ pub(crate) fn check_promise(keys: u64, rate: f64) -> Result<u64> {
     Ok(keys)
 }
 
-fn check_lines(lines: u64) -> Result<u64> {
+/// Lines of a memory.
+fn check_memory(bytes: u64) -> Result<u64> {
+    let lines = bytes / LINE_BYTES;
     if lines == 0 || lines > MOST_LINES {
-        return Err(Error::no_memory(lines * LINE_BYTES));
+        return Err(Error::no_memory(bytes));
     }
     Ok(lines)
 }
@@ -335,7 +476,7 @@ fn probes_for(lanes: u32, rate: f64) -> std::ops::RangeInclusive<u32> {
 }
 
 /// The least number up to `most` that fits, if larger ones fit too.
-pub(crate) fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
     let mut high = 1;
     while !fits(high) {
         if high >= most {
@@ -350,6 +491,63 @@ pub(crate) fn least(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
         if fits(middle) { high = middle } else { low = middle }
     }
     Some(high)
+}
+
+/// The least number up to `most` at which `rate_of` is at most `rate`, if larger ones have lower
+/// rates. Near the answer `rate_of` falls with about the power `slope` of the number, and the
+/// search begins at `guess`: a good one is found in three or four evaluations.
+pub(crate) fn least_near(
+    most: u64,
+    guess: u64,
+    slope: f64,
+    rate: f64,
+    rate_of: impl Fn(u64) -> f64,
+) -> Option<u64> {
+    if most == 0 {
+        return None;
+    }
+    // The largest number that does not fit and the least that does, with the logarithm of how much
+    // too high its rate is.
+    let (mut low, mut high): (Option<(u64, f64)>, Option<(u64, f64)>) = (None, None);
+    let mut next = guess.clamp(1, most);
+    for turn in 1u32.. {
+        let found = rate_of(next);
+        let point = Some((next, (found / rate).ln()));
+        if found <= rate {
+            high = point
+        } else {
+            low = point
+        }
+        // By the slope, but at least twice as far each time once that has not led to the other side.
+        let far = |at: u64, excess: f64| {
+            let times = (excess / slope).exp();
+            let least = if turn < 3 { 1.0 } else { 2.0 };
+            at as f64 * if excess > 0.0 { times.max(least) } else { times.min(1.0 / least) }
+        };
+        next = match (low, high) {
+            (None, Some((1, _))) => return Some(1),
+            (Some((at, _)), None) if at == most => return None,
+            (Some((below, _)), Some((at, _))) if at - below == 1 => return Some(at),
+            (None, Some((at, excess))) => (far(at, excess) as u64).clamp(1, at - 1),
+            (Some((at, excess)), None) => (far(at, excess).ceil() as u64).clamp(at + 1, most),
+            (Some((below, over)), Some((at, under))) => {
+                let share = over / (over - under);
+                let root = (below as f64) * (at as f64 / below as f64).powf(share);
+                let middle = below + (at - below) / 2;
+                let between = share > 0.0 && share < 1.0 && turn % 4 != 0;
+                let next = if between { root.ceil() as u64 } else { middle };
+                next.clamp(below + 1, at - 1)
+            }
+            (None, None) => return None,
+        };
+    }
+    None
+}
+
+/// The most keys whose filter at a rate, of `size` bytes, fits into so many.
+fn most_keys_in(bytes: u64, rate: f64, size: impl Fn(u64) -> Result<u64>) -> Result<u64> {
+    check_promise(1, rate)?;
+    Ok(most_keys(|keys| size(keys).is_ok_and(|size| size <= bytes)))
 }
 
 /// The most keys that still fit, if fewer fit too.
@@ -382,6 +580,97 @@ mod tests {
                 assert!(classic.bits.is_multiple_of(unit(classic.bits)), "{classic:?}");
             }
         }
+    }
+
+    /// The search over all probes and sizes that the search for a rate replaced: the same shapes.
+    #[test]
+    fn a_short_search_finds_what_a_full_one_finds() {
+        for keys in [1, 2, 3, 5, 7, 10, 25, 60, 100, 250, 1000, 5000, 30_000] {
+            for rate in [0.9, 0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 2e-4, 1e-4, 1e-5, 3e-7, 1e-9] {
+                let lanes = if rate < PAIRS_BELOW { 16 } else { 8 };
+                let sized = |probes| {
+                    let fits = |blocks| Shape { blocks, lanes, probes }.rate(keys) <= rate;
+                    let blocks = least(MOST_LINES, fits)?;
+                    let masked = if probes == lanes { 1.0 } else { MASKED };
+                    Some((Shape { blocks, lanes, probes }, blocks as f64 * masked))
+                };
+                let full = probes_for(lanes, rate).filter_map(sized);
+                let full = full.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(shape, _)| shape);
+                let full =
+                    full.map(|best| Shape { blocks: round(best.blocks, MOST_LINES), ..best });
+                assert_eq!(Shape::for_rate(keys, rate).ok(), full, "{keys} {rate}");
+
+                let ideal = (-rate.log2()).round().max(1.0) as u32;
+                let sized = |probes: u32| {
+                    let fits = |bits| ClassicShape { bits, probes }.rate(keys) <= rate;
+                    least(MOST_BITS, fits).map(|bits| ClassicShape { bits, probes })
+                };
+                let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MOST_PROBES);
+                let full = near.filter_map(sized).min_by_key(|shape| shape.bits);
+                let full =
+                    full.map(|best| ClassicShape { bits: round(best.bits, MOST_BITS), ..best });
+                assert_eq!(ClassicShape::for_rate(keys, rate).ok(), full, "{keys} {rate}");
+            }
+        }
+    }
+
+    /// What a construction costs, in rates that are calculated, of which one takes about half a
+    /// microsecond in blocks and two in a small classic filter.
+    #[test]
+    fn a_size_takes_few_evaluations() {
+        let count = |work: &dyn Fn()| {
+            let before = rate::EVALUATIONS.with(std::cell::Cell::get);
+            work();
+            rate::EVALUATIONS.with(std::cell::Cell::get) - before
+        };
+        for keys in [1, 2, 10, 60, 100, 1000, 30_000, 1_000_000, 10_000_000_000] {
+            for rate in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-7, 1e-9] {
+                let blocked = count(&|| drop(Shape::for_rate(keys, rate)));
+                assert!(blocked <= 32, "{keys} {rate}: {blocked}");
+                let classic = count(&|| drop(ClassicShape::for_rate(keys, rate)));
+                assert!(classic <= 12, "{keys} {rate}: {classic}");
+            }
+        }
+    }
+
+    #[test]
+    fn probes_beside_a_rate_are_kept() {
+        for keys in [1, 100, 50_000] {
+            for (rate, probes) in [(0.5, 1), (0.01, 4), (0.01, 8), (0.01, 12), (1e-5, 8), (1e-5, 9)]
+            {
+                let shape = Shape::for_rate_with_probes(keys, rate, probes).unwrap();
+                assert!(shape.probes == probes && shape.rate(keys) <= rate, "{shape:?}");
+                assert!(shape.blocks >= Shape::for_rate(keys, rate).unwrap().blocks / 2);
+                let classic = ClassicShape::for_rate_with_probes(keys, rate, probes).unwrap();
+                assert!(classic.probes == probes && classic.rate(keys) <= rate, "{classic:?}");
+                let same = Shape::for_memory_with_probes(shape.size_bytes() + 63, probes).unwrap();
+                assert_eq!(same, shape);
+            }
+        }
+        for probes in [0, 17, 99] {
+            assert!(Shape::for_rate_with_probes(100, 0.01, probes).unwrap_err().is_invalid());
+            assert!(Shape::for_memory_with_probes(6400, probes).unwrap_err().is_invalid());
+        }
+        assert!(ClassicShape::for_rate_with_probes(100, 0.01, 65).unwrap_err().is_invalid());
+        assert!(Shape::for_rate_with_probes(100, 1e-11, 9).unwrap_err().is_invalid());
+        assert!(Shape::for_memory_with_probes(127, 9).unwrap_err().is_invalid());
+    }
+
+    /// The most keys in a memory are those for which the size at the rate still fits.
+    #[test]
+    fn the_most_keys_fit_and_one_more_does_not() {
+        for (bytes, rate) in
+            [(64, 0.1), (6400, 0.01), (64 << 20, 0.01), (1 << 30, 1e-5), (64, 1e-9)]
+        {
+            let keys = Shape::most_keys(bytes, rate).unwrap();
+            assert!(keys == 0 || Shape::for_rate(keys, rate).unwrap().size_bytes() <= bytes);
+            assert!(Shape::for_rate(keys + 1, rate).unwrap().size_bytes() > bytes);
+            let keys = ClassicShape::most_keys(bytes, rate).unwrap();
+            assert!(ClassicShape::for_rate(keys, rate).unwrap().size_bytes() <= bytes);
+            assert!(ClassicShape::for_rate(keys + 1, rate).unwrap().size_bytes() > bytes);
+        }
+        assert!(Shape::most_keys(64, 0.0).unwrap_err().is_invalid());
+        assert_eq!(Shape::most_keys(63, 0.5).unwrap(), 0);
     }
 
     /// By what a size was rounded. That of the size before may have been the next smaller one.
@@ -465,7 +754,10 @@ mod tests {
         // The headline: about 4 % at 6.9 bits a key.
         let shape = Shape::for_memory(4 << 30, 5_000_000_000).unwrap();
         assert!((0.036..0.045).contains(&shape.rate(5_000_000_000)), "{shape:?}");
-        assert!(Shape::for_memory(63, 1).is_err());
+        let error = Shape::for_memory(63, 1).unwrap_err().to_string();
+        assert!(error.contains("fits 63 bytes"), "{error}");
+        let error = Shape::for_rate(1, 0.0).unwrap_err().to_string();
+        assert!(error.ends_with("expected more than 0 and less than 1, found 0.0"), "{error}");
     }
 
     /// Tiny filters, in which the fill varies most: 37 bits for one key at 10⁻⁷ once gave a rate

@@ -9,8 +9,8 @@ use std::hash::Hash;
 
 use naive::{Facts, Naive};
 use petal::{
-    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, Filter, Geometry, HashSpec, Key,
-    TypedBloomFilter,
+    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter, Geometry,
+    HashSpec, Key, TypedBloomFilter, WideBloomFilter,
 };
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
@@ -130,7 +130,15 @@ fn laws<G: Geometry>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
     // Facts: the count is exact until filters are put together, then an estimate.
     assert_eq!(united(&none, &none).inserted(), 0);
     let estimate = united(&fa, &fb).estimated_len();
-    assert_eq!(united(&fa, &fb).inserted(), estimate.round().min(1e18) as u64);
+    let inserted = united(&fa, &fb).inserted();
+    assert!(inserted as f64 == estimate.round() || estimate.is_infinite(), "{inserted} {estimate}");
+    assert!(inserted < 1_000_000, "{inserted}");
+    // Common keys are estimated as `compare` does it, and are no more than the bits allow.
+    let overlap = fa.compare(&fb).unwrap();
+    if overlap.union.value.is_finite() {
+        assert_eq!(both.inserted(), overlap.intersection.value.round() as u64);
+        assert!(overlap.intersection.value <= both.estimated_len() + 1e-6);
+    }
 
     // Clear forgets everything, and nothing else.
     let mut cleared = copy(&fa);
@@ -230,6 +238,108 @@ fn through_a_file<G: Geometry>(naive: &Naive, a: &[u64], metadata: &str) {
     assert_eq!(any.face().estimated_len(), filter.estimated_len());
     assert_eq!(any.face().estimated_rate(), filter.estimated_rate());
     assert_eq!(any.face().inserted(), filter.inserted());
+}
+
+// ---- Numbers after set operations ---------------------------------------------------------------
+
+/// Fills two filters that have some keys in common. Returns both.
+fn overlapping<G: Geometry>(common: u64, seed: u64) -> (Filter<G>, Filter<G>) {
+    let mut rng = Rng::new(seed);
+    let filter = || Filter::<G>::with_rate(PLANNED, 0.01).unwrap();
+    let (mut a, mut b) = (filter(), filter());
+    for at in 0..2 * PLANNED - common {
+        let hash = rng.next_u64();
+        if at < PLANNED {
+            a.insert_mixed_hash(hash);
+        }
+        if at >= PLANNED - common {
+            b.insert_mixed_hash(hash);
+        }
+    }
+    (a, b)
+}
+
+const PLANNED: u64 = 50_000;
+
+fn numbers_after_set_operations<G: Geometry>() {
+    for (common, seed) in [(0, 1), (10, 2), (5_000, 3), (40_000, 4), (PLANNED, 5)] {
+        let (a, b) = overlapping::<G>(common, seed);
+        let overlap = a.compare(&b).unwrap();
+        let both = crate::common(&a, &b);
+        // Five standard errors: a chance of less than one in a million.
+        let off = both.inserted().abs_diff(common) as f64;
+        let error = overlap.intersection.error;
+        assert!(off <= 5.0 * error + 0.5, "{common}: {} ± {error}", both.inserted());
+        assert!(both.estimated_len() + 5.0 * error >= common as f64);
+        // With as many keys as are left it errs as planned, within a twentieth.
+        let mut full = copy(&both);
+        let mut rng = Rng::new(seed + 100);
+        for _ in 0..full.capacity_left().unwrap() {
+            full.insert_mixed_hash(rng.next_u64());
+        }
+        let rate = full.estimated_rate();
+        assert!((rate / 0.01 - 1.0).abs() < 0.05, "{common}: {rate}");
+        // Inserts go on from the estimate, and a file keeps it.
+        let mut file = Vec::new();
+        both.write_to(&mut file, "").unwrap();
+        assert_eq!(Filter::<G>::read_from(&file[..]).unwrap().0.inserted(), both.inserted());
+
+        let all = united(&a, &b);
+        let off = all.inserted().abs_diff(2 * PLANNED - common) as f64;
+        assert!(off <= 5.0 * overlap.union.error + 0.5, "{common}: {}", all.inserted());
+    }
+}
+
+#[test]
+fn numbers_after_set_operations_are_right_within_their_error() {
+    numbers_after_set_operations::<petal::Shape>();
+    numbers_after_set_operations::<petal::ClassicShape>();
+}
+
+#[test]
+fn wide_intersections_estimate_the_common_keys() {
+    let wide = || WideBloomFilter::with_rate(PLANNED, 1e-4).unwrap();
+    let (mut a, mut b) = (wide(), wide());
+    (0..PLANNED).for_each(|key| _ = a.insert(&key));
+    (PLANNED - 100..2 * PLANNED - 100).for_each(|key| _ = b.insert(&key));
+    let chance = {
+        let (mut low, mut high) = (a.to_owned_filter().unwrap(), b.to_owned_filter().unwrap());
+        low.intersect(&b).unwrap();
+        high.union(&a).unwrap();
+        assert!(high.inserted().abs_diff(2 * PLANNED - 100) < 2_000, "{}", high.inserted());
+        low
+    };
+    // `compare` has a standard error of 170 for one half of such a filter.
+    assert!(chance.inserted().abs_diff(100) < 800, "{}", chance.inserted());
+    assert!(chance.estimated_len() > 10_000.0, "an upper bound");
+}
+
+/// A filter without a clear bit cannot be counted; its number stays one that a plan can use.
+#[test]
+fn numbers_of_saturated_filters_are_bounded() {
+    let full = |bits: u64, probes| {
+        let mut filter = BloomFilter::with_bits(bits, probes).unwrap();
+        let mut rng = Rng::new(7);
+        while filter.fill_ratio() < 1.0 {
+            (0..1000).for_each(|_| _ = filter.insert_mixed_hash(rng.next_u64()));
+        }
+        filter
+    };
+    for (bits, probes) in [(512, 8), (1 << 16, 8), (1 << 16, 13)] {
+        let (full, empty) = (full(bits, probes), BloomFilter::with_bits(bits, probes).unwrap());
+        for all in [united(&full, &full), united(&full, &empty), united(&empty, &full)] {
+            let most = bits as f64 * (2.0 * bits as f64).ln() / f64::from(probes) + 1.0;
+            assert!(all.estimated_len().is_infinite());
+            assert!(all.inserted() > bits / 8 && all.inserted() as f64 <= most);
+            assert_eq!(all.union_folded(&empty).unwrap().inserted(), all.inserted());
+        }
+        assert_eq!(common(&full, &empty).inserted(), 0);
+        assert_eq!(common(&full, &full).inserted(), united(&full, &full).inserted());
+    }
+    let mut counts = CountingBloomFilter::builder().bits(512).probes(8).build().unwrap();
+    (0..5_000u64).for_each(|key| _ = counts.insert(&key));
+    counts.union(&counts.to_owned_filter().unwrap()).unwrap();
+    assert!(counts.inserted() < 1_000, "{}", counts.inserted());
 }
 
 // ---- What does not go together ------------------------------------------------------------------

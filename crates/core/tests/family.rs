@@ -8,6 +8,7 @@ use petal::{
     ScalableBloomFilter, StaticFilter, WideBloomFilter, WindowedBloomFilter, verify_bytes,
 };
 use petal_testkit::bounds::binomial_range;
+use petal_testkit::rng::Rng;
 
 const KEYS: u64 = 5000;
 const RATE: f64 = 0.01;
@@ -86,6 +87,35 @@ fn members_are_found_and_the_rate_is_kept_and_known() {
         assert!(beside < 8192, "{kind}: {beside} bytes beside the data");
         let fills = face.block_fills(10);
         assert!(fills.is_empty() || fills.len() == 10 && fills.iter().sum::<u64>() > 0, "{kind}");
+    }
+}
+
+/// Of a few keys that repeat, within a batch and across batches.
+#[test]
+fn batches_equal_keys_one_at_a_time() {
+    for (which, distinct) in (0..family().len()).zip([60, 700, 4000].into_iter().cycle()) {
+        let (mut single, mut batched) = (family().swap_remove(which), family().swap_remove(which));
+        let (spec, kind) = (single.face().hash_spec(), single.face().filter_type());
+        let (Ok(single), Ok(batched)) = (single.face_mut(), batched.face_mut()) else { continue };
+        let mut rng = Rng::new(which as u64);
+        let (mut answers, mut one) = (Answers::new(), Answers::new());
+        // A quotient filter holds every copy: no more of them than it has slots.
+        let mut left = KEYS as usize;
+        while left > 0 {
+            let batch = (1 + rng.below(900)).min(left);
+            left -= batch;
+            let keys = (0..batch).map(|_| rng.next_u64() % distinct);
+            let hashes = hashes(&spec, keys);
+            batched.insert_mixed_hashes(&hashes, &mut answers).unwrap();
+            for (at, hash) in hashes.chunks(spec.words()).enumerate() {
+                single.insert_mixed_hashes(hash, &mut one).unwrap();
+                assert_eq!(answers.get(at), one.get(0), "{kind}: key {at}");
+            }
+        }
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        single.write_to(&mut ours, "").unwrap();
+        batched.write_to(&mut theirs, "").unwrap();
+        assert!(ours == theirs, "{kind}");
     }
 }
 

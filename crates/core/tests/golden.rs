@@ -28,7 +28,7 @@ struct Golden {
     metadata: &'static str,
 }
 
-fn goldens() -> [Golden; 6] {
+fn goldens() -> [Golden; 7] {
     let golden = |name, bits, probes, classic, hash, metadata| Golden {
         name,
         bits,
@@ -46,6 +46,7 @@ fn goldens() -> [Golden; 6] {
         golden("pair-keyed", 1024, 16, false, keyed, ""),
         golden("classic-rapid", 1000, 7, true, seeded, r#"{"keys":40}"#),
         golden("classic-keyed", 777, 4, true, keyed, ""),
+        golden("line-rapid-keyed", 1024, 6, false, HashSpec::rapid_keyed(SIP_KEY), ""),
     ]
 }
 
@@ -230,6 +231,7 @@ fn the_hashes_in_the_document_are_true() {
     let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
     let rapid = |seed| Facts { seed: HashSpec::rapid(seed).seed(), ..Facts::none() };
     let keyed = || Facts { hash: 2, seed: SIP_KEY, ..Facts::none() };
+    let rapid_keyed = || Facts { hash: 5, ..keyed() };
     let letters: Vec<u8> = (0..200).map(|at| b'a' + at % 26).collect();
     let alphabets = "200 bytes: `a` to `z` over and over";
     for (facts, seed, shown, key) in [
@@ -242,16 +244,19 @@ fn the_hashes_in_the_document_are_true() {
         (keyed(), "`00 01 … 0f`", "`00`", &[0]),
         (keyed(), "`00 01 … 0f`", "`00 01`", &[0, 1]),
         (keyed(), "`00 01 … 0f`", alphabets, &letters),
+        (rapid_keyed(), "`00 01 … 0f`", "none", b""),
+        (rapid_keyed(), "`00 01 … 0f`", "`one`", b"one"),
+        (rapid_keyed(), "`00 01 … 0f`", "`a` to `z`", &letters[..26]),
+        (rapid_keyed(), "`00 01 … 0f`", alphabets, &letters),
     ] {
-        let name = if facts.hash == 1 { "rapidhash v3" } else { "SipHash-1-3" };
+        let (name, spec) = match facts.hash {
+            1 => ("rapidhash v3", HashSpec::rapid(u64::from(seed == "1"))),
+            2 => ("SipHash-1-3", HashSpec::keyed(SIP_KEY)),
+            _ => ("rapidhash v3, keyed", HashSpec::rapid_keyed(SIP_KEY)),
+        };
         let hash = naive::hash::hash(&facts, key);
         let row = format!("| {name} | {seed} | {shown} | `{hash:016x}` |");
         assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
-        let spec = if facts.hash == 1 {
-            HashSpec::rapid(u64::from(seed == "1"))
-        } else {
-            HashSpec::keyed(SIP_KEY)
-        };
         assert_eq!(spec.hash(key), hash);
     }
     let seeded = |seed| Facts { hash: 3, seed: HashSpec::wide(seed).seed(), ..Facts::none() };
@@ -311,7 +316,14 @@ fn hashes_are_those_of_their_publications() {
     for length in (0..=300).chain([1000, 4096]) {
         let key = rng.bytes(length);
         let seed = rng.next_u64();
-        for spec in [HashSpec::rapid(0), HashSpec::rapid(seed), HashSpec::keyed(SIP_KEY)] {
+        let random = std::array::from_fn(|_| rng.next_u64() as u8);
+        for spec in [
+            HashSpec::rapid(0),
+            HashSpec::rapid(seed),
+            HashSpec::keyed(SIP_KEY),
+            HashSpec::rapid_keyed(SIP_KEY),
+            HashSpec::rapid_keyed(random),
+        ] {
             let facts = Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };
             assert_eq!(spec.hash(&key), naive::hash::hash(&facts, &key), "{spec:?} {length}");
             assert_eq!(key.hash_with(&spec), spec.hash(&key));

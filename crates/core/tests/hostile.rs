@@ -98,6 +98,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("line", file(blocked(1, 8, 5), with(""))),
         ("line with metadata", file(blocked(2, 8, 8), with(json))),
         ("pair", file(blocked(1, 16, 11), keyed(with("")))),
+        ("line of another key", file(blocked(1, 8, 4), Facts { hash: 5, ..keyed(with("")) })),
         ("classic", file(classic(500, 7), with(""))),
         ("classic with metadata", file(classic(1000, 3), keyed(with(json)))),
     ]

@@ -8,6 +8,8 @@ mod kit;
 mod model;
 mod naive;
 
+use std::collections::{HashSet, VecDeque};
+
 use kit::Aligned;
 use naive::mend;
 use petal::{Answers, HashSpec, Lent, Membership, WindowedBloomFilter};
@@ -159,6 +161,86 @@ fn what_keeps_coming_stays() {
             assert!(!filter.insert("again"));
         }
     }
+}
+
+/// Generations as exact sets: what a window does with keys that come one at a time.
+struct Exact {
+    /// The newest first.
+    generations: VecDeque<HashSet<u64>>,
+    share: usize,
+}
+
+impl Exact {
+    fn new(keys: usize, generations: usize) -> Self {
+        let share = keys.div_ceil(generations - 1);
+        Self { generations: vec![HashSet::new(); generations].into(), share }
+    }
+
+    fn insert(&mut self, key: u64, if_absent: bool) -> bool {
+        let new = !self.generations.iter().any(|keys| keys.contains(&key));
+        let newest = &self.generations[0];
+        if (if_absent && !new) || newest.contains(&key) {
+            return new;
+        }
+        if newest.len() == self.share {
+            self.generations.pop_back();
+            self.generations.push_front(HashSet::new());
+        }
+        self.generations[0].insert(key);
+        new
+    }
+}
+
+/// Batches of any size, keys that repeat within a batch and windows much smaller than a batch:
+/// the answers and the filter are those of one key at a time.
+#[test]
+fn batches_equal_keys_one_at_a_time() {
+    for seed in 0..160 {
+        let mut rng = Rng::new(seed);
+        let keys = 1 + rng.below(if seed % 4 == 0 { 5000 } else { 300 });
+        let (generations, if_absent) = (2 + rng.below(11), seed % 2 == 0);
+        let distinct = 1 + rng.below(keys * 2) as u64;
+        let builder = WindowedBloomFilter::builder().keys(keys as u64).rate(1e-12);
+        let builder = builder.generations(generations as u32);
+        let (mut single, mut batched) = (builder.build().unwrap(), builder.build().unwrap());
+        let mut exact = Exact::new(keys, generations);
+        let stream: Vec<u64> = (0..12_000).map(|_| rng.next_u64() % distinct).collect();
+        let longest = [3, 100, 5000][seed as usize % 3];
+        let (mut rest, mut answers) = (&stream[..], Answers::new());
+        while !rest.is_empty() {
+            let (batch, behind) = rest.split_at((1 + rng.below(longest)).min(rest.len()));
+            rest = behind;
+            match if_absent {
+                true => batched.insert_batch_if_absent(batch, &mut answers),
+                false => batched.insert_batch(batch, &mut answers),
+            }
+            for (at, key) in batch.iter().enumerate() {
+                let expected = exact.insert(*key, if_absent);
+                let one = match if_absent {
+                    true => single.insert_if_absent(key),
+                    false => single.insert(key),
+                };
+                assert_eq!((answers.get(at), one), (expected, expected), "seed {seed}");
+            }
+            assert!(single == batched, "seed {seed}");
+        }
+    }
+}
+
+/// A key that comes again keeps its age if it is inserted only where it is absent.
+#[test]
+fn inserting_if_absent_does_not_renew() {
+    let mut filter = WindowedBloomFilter::with_rate(300, 1e-9).unwrap();
+    assert!(filter.insert_if_absent("first"));
+    let mut due = 0;
+    for key in 0..500u64 {
+        assert!(filter.insert_if_absent(&key) && !filter.insert_if_absent(&key));
+        if filter.insert_if_absent("first") {
+            due = key + 1;
+            break;
+        }
+    }
+    assert!((300..=400).contains(&due), "{due}");
 }
 
 /// Files of windows of keys and of time, of one line and of pairs.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 
 use crate::format::Format;
+use crate::keys::KeyForm;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -29,6 +30,7 @@ enum Kind {
     Refused { why: String },
     Key { expected: &'static str, found: String, number: Option<u64> },
     Both { keys: u64, example: String },
+    KeyForm { format: &'static str, forms: &'static [KeyForm], found: KeyForm },
     Different { what: &'static str, ours: String, theirs: String },
     TooLarge { bytes: u64, limit: u64 },
     Alloc { bytes: u64 },
@@ -108,6 +110,11 @@ impl Error {
     /// A key that cannot be made into what the filter holds.
     pub(crate) fn key(expected: &'static str, key: &[u8]) -> Self {
         Self::new(Kind::Key { expected, found: shown(key), number: None })
+    }
+
+    /// No program writes keys of this form into files of this format.
+    pub(crate) fn key_form(format: Format, forms: &'static [KeyForm], found: KeyForm) -> Self {
+        Self::new(Kind::KeyForm { format: format.name(), forms, found })
     }
 
     /// So many keys, of which this is one, are said to be members and to be none.
@@ -193,6 +200,12 @@ impl Error {
         matches!(&*self.0, Kind::Key { .. })
     }
 
+    /// Keys of the format's programs never have the form that was named.
+    #[must_use]
+    pub fn is_key_form(&self) -> bool {
+        matches!(&*self.0, Kind::KeyForm { .. })
+    }
+
     /// Keys are said to be members and to be none.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
@@ -276,6 +289,15 @@ impl fmt::Display for Error {
             Kind::Refused { why } => f.write_str(why),
             Kind::Key { expected, found, .. } => {
                 write!(f, "'{found}' is no key: expected {expected}")
+            }
+            Kind::KeyForm { format, forms, found } => {
+                let names: Vec<_> = forms.iter().map(|form| form.name()).collect();
+                let (names, found_name) = (names.join(" or "), found.name());
+                write!(f, "keys of a {format} filter are {names}, not {found_name}")?;
+                match found.wider(forms) {
+                    Some(wider) => write!(f, "; numbers of any size are {} there", wider.name()),
+                    None => Ok(()),
+                }
             }
             Kind::Both { keys, example } => write!(
                 f,

@@ -31,6 +31,9 @@ pub struct Facts {
     pub estimated_keys: Option<f64>,
     /// The false-positive rate now, by calculation from the bits.
     pub rate_now: f64,
+    /// What of it comes from the format's double hashing: keys whose positions coincide. It falls
+    /// only in proportion to the bits, whatever the number of probes.
+    pub rate_floor: f64,
     /// Forms of keys that programs put into such files.
     pub forms: &'static [KeyForm],
     /// What the format does not tell and the user must know.
@@ -53,6 +56,7 @@ impl Facts {
             counted: None,
             estimated_keys: None,
             rate_now: 0.0,
+            rate_floor: 0.0,
             forms: &[KeyForm::Text],
             untold: Vec::new(),
             warnings: Vec::new(),
@@ -74,6 +78,12 @@ impl Facts {
         self.set += set;
         self.probes = self.probes.max(probes);
         self.layers += 1;
+    }
+
+    /// What double hashing adds to the rate of a row.
+    pub(crate) fn add_floor(&mut self, floor: f64) {
+        self.rate_floor = petal::rate::either(self.rate_floor, floor);
+        self.rate_now = petal::rate::either(self.rate_now, floor);
     }
 
     /// The same of a row of which keys reach only the first bits.

@@ -79,6 +79,15 @@ impl<B: AsRef<[u8]>> Foreign<B> {
         Self { form, ..self }
     }
 
+    /// Checks that programs write keys of this form into files of this format.
+    ///
+    /// # Errors
+    /// If they do not: every answer would be wrong. The error names the forms that they write.
+    pub fn check_key_form(&self, form: KeyForm) -> Result<()> {
+        let forms = self.told().forms;
+        if forms.contains(&form) { Ok(()) } else { Err(Error::key_form(self.format, forms, form)) }
+    }
+
     /// Its format.
     #[must_use]
     pub fn format(&self) -> Format {
@@ -113,7 +122,8 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     /// format belongs to does.
     #[must_use]
     pub fn member_hasher(&self) -> Hasher {
-        Hasher { empty: self.scheme.takes_empty_keys(), ..self.hasher() }
+        let empty = self.scheme.takes_empty_keys() || self.form.fills_empty_keys();
+        Hasher { empty, ..self.hasher() }
     }
 
     /// Words that a key comes to.
@@ -138,6 +148,14 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     #[must_use]
     pub fn facts(&self) -> Facts {
         self.scheme.facts(self.file.as_ref())
+    }
+
+    /// The false-positive rate with so many distinct keys, by calculation, and what of it comes from
+    /// the format's double hashing; `None` if the format has none, where the rate is that of the
+    /// plan.
+    #[must_use]
+    pub fn expected_rate(&self, keys: u64) -> Option<(f64, f64)> {
+        self.scheme.expected_rate(keys).map(|rate| (rate.all, rate.floor))
     }
 
     /// Examines all that the format lets one examine. Most have no checksum: bits that were

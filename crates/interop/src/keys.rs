@@ -18,11 +18,37 @@ pub enum KeyForm {
     Int64,
     /// A whole number of 32 bits, written in decimal; 4 bytes, low byte first.
     Int32,
+    /// A whole number of 64 bits without a sign, written in decimal; 8 bytes, low byte first.
+    Uint64,
+    /// A whole number of 32 bits without a sign, written in decimal; 4 bytes, low byte first.
+    Uint32,
+    /// The bytes without the CR that ends them, if one does: lines of a file with CR LF, as Go's
+    /// `bufio.Scanner` reads them.
+    TextCrlf,
+    /// The bytes as Python shows a `bytes` object: `b'...'`, with its escapes. What is hashed by
+    /// programs that take the `str()` of such a key.
+    PythonBytes,
+    /// The bytes and 0xff behind them: `Hash` of Rust's `str` and `String`.
+    RustStr,
+    /// The number of bytes, in 8 bytes with the low byte first, and the bytes: `Hash` of Rust's
+    /// `[u8]` and `Vec<u8>`.
+    RustSlice,
 }
 
 impl KeyForm {
     /// Every form.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Utf16, Self::Int64, Self::Int32];
+    pub const ALL: [Self; 10] = [
+        Self::Text,
+        Self::Utf16,
+        Self::Int64,
+        Self::Int32,
+        Self::Uint64,
+        Self::Uint32,
+        Self::TextCrlf,
+        Self::PythonBytes,
+        Self::RustStr,
+        Self::RustSlice,
+    ];
 
     /// Its name, as on the command line.
     #[must_use]
@@ -32,6 +58,12 @@ impl KeyForm {
             Self::Utf16 => "utf16",
             Self::Int64 => "int64",
             Self::Int32 => "int32",
+            Self::Uint64 => "uint64",
+            Self::Uint32 => "uint32",
+            Self::TextCrlf => "text-crlf",
+            Self::PythonBytes => "python-bytes",
+            Self::RustStr => "rust-str",
+            Self::RustSlice => "rust-slice",
         }
     }
 
@@ -39,6 +71,23 @@ impl KeyForm {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.name() == name)
+    }
+
+    /// Whether an empty key is hashed as some bytes: a program that passes over empty keys does not
+    /// pass over this one.
+    pub(crate) fn fills_empty_keys(self) -> bool {
+        matches!(self, Self::PythonBytes | Self::RustStr | Self::RustSlice)
+    }
+
+    /// The one of these forms that has the same numbers in as many bits or more.
+    #[must_use]
+    pub fn wider(self, forms: &[Self]) -> Option<Self> {
+        let wider: &[Self] = match self {
+            Self::Int32 => &[Self::Int64],
+            Self::Uint32 | Self::Uint64 => &[Self::Uint64, Self::Int64],
+            _ => &[],
+        };
+        wider.iter().copied().find(|form| forms.contains(form))
     }
 
     /// Hands over the bytes that stand for a key. `space` is kept from key to key.
@@ -52,27 +101,79 @@ impl KeyForm {
         space: &mut Vec<u8>,
         then: impl FnOnce(&[u8]) -> T,
     ) -> Result<T> {
-        let text = |expected| str::from_utf8(key).map_err(|_| Error::key(expected, key));
         Ok(match self {
             Self::Text => then(key),
             Self::Utf16 => {
                 space.clear();
-                let units = text("UTF-8 text")?.encode_utf16();
+                let text = str::from_utf8(key).map_err(|_| Error::key("UTF-8 text", key))?;
+                let units = text.encode_utf16();
                 space.extend(units.flat_map(u16::to_le_bytes));
                 then(space)
             }
             Self::Int64 => {
-                let expected = "a whole number of 64 bits, in decimal";
-                let number = text(expected)?.parse::<i64>();
-                then(&number.map_err(|_| Error::key(expected, key))?.to_le_bytes())
+                let number: i64 = number(key, "a whole number of 64 bits, in decimal")?;
+                then(&number.to_le_bytes())
             }
             Self::Int32 => {
-                let expected = "a whole number of 32 bits, in decimal";
-                let number = text(expected)?.parse::<i32>();
-                then(&number.map_err(|_| Error::key(expected, key))?.to_le_bytes())
+                let number: i32 = number(key, "a whole number of 32 bits, in decimal")?;
+                then(&number.to_le_bytes())
+            }
+            Self::Uint64 => {
+                let expected = "a whole number of 64 bits without a sign, in decimal";
+                then(&number::<u64>(key, expected)?.to_le_bytes())
+            }
+            Self::Uint32 => {
+                let expected = "a whole number of 32 bits without a sign, in decimal";
+                then(&number::<u32>(key, expected)?.to_le_bytes())
+            }
+            Self::TextCrlf => then(key.strip_suffix(b"\r").unwrap_or(key)),
+            Self::PythonBytes => {
+                space.clear();
+                put_python_bytes(key, space);
+                then(space)
+            }
+            Self::RustStr => {
+                space.clear();
+                space.extend_from_slice(key);
+                space.push(0xff);
+                then(space)
+            }
+            Self::RustSlice => {
+                space.clear();
+                space.extend((key.len() as u64).to_le_bytes());
+                space.extend_from_slice(key);
+                then(space)
             }
         })
     }
+}
+
+/// The number that a key is in decimal.
+fn number<N: std::str::FromStr>(key: &[u8], expected: &'static str) -> Result<N> {
+    let text = str::from_utf8(key).ok();
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| Error::key(expected, key))
+}
+
+/// Appends what Python's `repr()` gives for a `bytes` object.
+fn put_python_bytes(key: &[u8], out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let quote = if key.contains(&b'\'') && !key.contains(&b'"') { b'"' } else { b'\'' };
+    out.extend([b'b', quote]);
+    for &byte in key {
+        match byte {
+            b'\t' => out.extend(b"\\t"),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            b'\\' => out.extend(b"\\\\"),
+            byte if byte == quote => out.extend([b'\\', byte]),
+            b' '..=b'~' => out.push(byte),
+            byte => {
+                let digits = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+                out.extend([b'\\', b'x', digits[0], digits[1]]);
+            }
+        }
+    }
+    out.push(quote);
 }
 
 #[cfg(test)]
@@ -88,11 +189,34 @@ mod tests {
         assert_eq!(bytes(KeyForm::Utf16, "é🌸").unwrap(), [0xe9, 0, 0x3c, 0xd8, 0x38, 0xdf]);
         assert_eq!(bytes(KeyForm::Int64, "-2").unwrap(), (-2i64).to_le_bytes());
         assert_eq!(bytes(KeyForm::Int32, "7").unwrap(), [7, 0, 0, 0]);
-        for (form, key) in
-            [(KeyForm::Int32, "2147483648"), (KeyForm::Int64, ""), (KeyForm::Int64, "1 ")]
-        {
+        assert_eq!(bytes(KeyForm::Uint64, "18446744073709551615").unwrap(), [0xff; 8]);
+        assert_eq!(bytes(KeyForm::Uint32, "4294967295").unwrap(), [0xff; 4]);
+        assert_eq!(bytes(KeyForm::TextCrlf, "a\r\r").unwrap(), b"a\r");
+        assert_eq!(bytes(KeyForm::TextCrlf, "a\rb").unwrap(), b"a\rb");
+        assert_eq!(bytes(KeyForm::RustStr, "é").unwrap(), [0xc3, 0xa9, 0xff]);
+        assert_eq!(bytes(KeyForm::RustSlice, "é").unwrap(), [2, 0, 0, 0, 0, 0, 0, 0, 0xc3, 0xa9]);
+        for (form, key) in [
+            (KeyForm::Int32, "2147483648"),
+            (KeyForm::Int64, ""),
+            (KeyForm::Int64, "1 "),
+            (KeyForm::Uint64, "-1"),
+            (KeyForm::Uint32, "4294967296"),
+        ] {
             assert!(bytes(form, key).unwrap_err().is_key());
         }
         assert!(KeyForm::Utf16.with_bytes(&[0xff], &mut Vec::new(), |_| ()).is_err());
+    }
+
+    /// What Python 3.11 gives for `repr(bytes(...))`.
+    #[test]
+    fn python_shows_bytes_so() {
+        let repr = |key: &[u8]| {
+            let repr = KeyForm::PythonBytes.with_bytes(key, &mut Vec::new(), <[u8]>::to_vec);
+            String::from_utf8(repr.unwrap()).unwrap()
+        };
+        assert_eq!(repr(b""), "b''");
+        assert_eq!(repr(b"it's"), "b\"it's\"");
+        assert_eq!(repr(b"it's \"so\""), "b'it\\'s \"so\"'");
+        assert_eq!(repr("\t\n\r\0\\~\x7f\u{e9}".as_bytes()), r"b'\t\n\r\x00\\~\x7f\xc3\xa9'");
     }
 }

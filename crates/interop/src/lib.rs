@@ -16,6 +16,7 @@ mod cascade;
 mod detect;
 mod error;
 mod facts;
+mod floor;
 mod foreign;
 mod format;
 mod formats;
@@ -46,5 +47,5 @@ pub mod redisbloom {
 
 /// The examples of the page about formats are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/interop.md")]
+#[doc = include_str!("../README.md")]
 struct Page;

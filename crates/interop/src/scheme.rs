@@ -15,6 +15,7 @@ use petal::Answers;
 use crate::bits::Bits;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::{Stepping, distinct, rate_floor};
 use crate::format::Format;
 
 /// From the bytes of a key to words: always appends as many as [`Scheme::words`] says.
@@ -30,6 +31,14 @@ pub(crate) const MOST_WORDS: u64 = 4096;
 
 /// Bits that hashes of 32 bits reach where their sign is taken off.
 pub(crate) const REACH: u64 = 1 << 31;
+
+/// A false-positive rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    pub(crate) all: f64,
+    /// What of it comes from the format's double hashing.
+    pub(crate) floor: f64,
+}
 
 /// A format's way with keys and bits.
 pub(crate) trait Scheme: Debug + Send + Sync {
@@ -78,6 +87,12 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// What is known of it, from its header and its bits.
     fn facts(&self, file: &[u8]) -> Facts;
 
+    /// The false-positive rate that it will have with so many keys; `None` if that is not computed
+    /// for the format.
+    fn expected_rate(&self, _keys: u64) -> Option<Rate> {
+        None
+    }
+
     /// Examines whatever the format lets one examine beyond its header.
     fn check(&self, file: &[u8]) -> Result<()>;
 }
@@ -123,10 +138,24 @@ pub(crate) trait Positional: Debug + Send + Sync {
     /// Notes in the file that another filter was taken in, that holds what `theirs` says.
     fn note_union(&mut self, _file: &mut [u8], _theirs: &Facts) {}
 
+    /// The first bits, which are all that positions reach.
+    fn reach(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// How positions follow from a start and a step, in formats that hash so.
+    fn stepping(&self) -> Option<Stepping> {
+        None
+    }
+
     /// Adds to what is known what the bits tell; as it is here if a key's positions may be anywhere.
     fn measure(&self, file: &[u8], facts: &mut Facts) {
-        let bits = self.bits();
-        facts.add_row(bits.count, bits.count_ones(file), self.probes());
+        facts.add_row_within(self.reach(), self.bits(), file, self.probes());
+        if let (Some(stepping), Some(keys)) = (self.stepping(), facts.estimated_keys) {
+            let fill = facts.set as f64 / self.bits().count.min(self.reach()) as f64;
+            let count = |words: &[u64; 4]| distinct(self.positions(words), fill);
+            facts.add_floor(rate_floor(stepping, self.probes(), fill, keys, count));
+        }
     }
 
     /// Adds to what is known what the header says.
@@ -230,9 +259,23 @@ impl<P: Positional> Scheme for P {
         facts
     }
 
+    fn expected_rate(&self, keys: u64) -> Option<Rate> {
+        let (stepping, keys) = (self.stepping()?, keys as f64);
+        let (bits, probes) = (self.bits().count.min(self.reach()), self.probes());
+        let fill = expected_fill(bits, probes, keys);
+        let count = |words: &[u64; 4]| distinct(self.positions(words), fill);
+        let floor = rate_floor(stepping, probes, fill, keys, count);
+        Some(Rate { all: petal::rate::either(fill.powf(probes.into()), floor), floor })
+    }
+
     fn check(&self, file: &[u8]) -> Result<()> {
         Positional::check(self, file)
     }
+}
+
+/// The share of bits that so many keys set.
+pub(crate) fn expected_fill(bits: u64, probes: u32, keys: f64) -> f64 {
+    -((-(bits.max(1) as f64).recip()).ln_1p() * f64::from(probes) * keys).exp_m1()
 }
 
 /// What a filter is to be made for, examined.

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{answers, manifest};
-use petal_interop::{Foreign, Format};
+use petal_interop::{Foreign, Format, KeyForm};
 use sha2::{Digest, Sha256};
 
 #[test]
@@ -56,6 +56,57 @@ fn golden_files_are_recognised() {
         } else {
             assert!(found.is_err(), "{}", golden.file);
         }
+    }
+}
+
+/// Programs that hash other bytes than the line: in the plain form their members are not found, which
+/// is what `info` warns of and what the form is for.
+#[test]
+fn members_are_found_in_the_form_of_their_program_only() {
+    let mut seen = Vec::new();
+    for golden in manifest().iter().filter(|golden| golden.format().is_some()) {
+        let (filter, members) = (golden.filter(), golden.members());
+        let forms = filter.facts().forms;
+        assert!(forms.contains(&golden.form), "{}", golden.file);
+        filter.check_key_form(golden.form).unwrap();
+        if !matches!(golden.form.name(), "python-bytes" | "rust-str" | "rust-slice" | "text-crlf") {
+            continue;
+        }
+        let plain = golden.filter().with_keys(KeyForm::Text);
+        let found = members.iter().filter(|key| plain.contains(key.as_bytes()).unwrap()).count();
+        assert!(found < members.len() / 3, "{}: {found} of {}", golden.file, members.len());
+        let told = filter.facts().untold.join("; ");
+        assert!(told.contains(golden.form.name()), "{}: {told}", golden.file);
+        seen.push(golden.form.name());
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, ["python-bytes", "rust-slice", "rust-str", "text-crlf"]);
+}
+
+#[test]
+fn another_form_is_refused_and_a_wider_one_named() {
+    let refused = |format, form| {
+        let filter = Foreign::with_rate(format, 10, 0.01).unwrap();
+        let error = filter.check_key_form(form).unwrap_err();
+        assert!(error.is_key_form());
+        error.to_string()
+    };
+    let spark = refused(Format::SparkV2, KeyForm::Int32);
+    assert!(spark.ends_with("text or int64, not int32; numbers of any size are int64 there"));
+    assert!(refused(Format::SparkV1, KeyForm::Uint64).ends_with("are int64 there"));
+    assert!(refused(Format::Dcso, KeyForm::Int32).ends_with("text or text-crlf, not int32"));
+}
+
+#[test]
+fn empty_keys_are_keys_where_their_form_is_not_empty() {
+    for (form, held) in
+        [(KeyForm::Text, false), (KeyForm::RustStr, true), (KeyForm::RustSlice, true)]
+    {
+        let filter = Foreign::with_rate(Format::DataSketches, 10, 0.01).unwrap();
+        let mut filter = filter.with_keys(form);
+        assert_eq!(filter.insert(b"").is_ok(), held, "{form:?}");
+        assert_eq!(filter.contains(b"").unwrap(), held, "{form:?}");
     }
 }
 

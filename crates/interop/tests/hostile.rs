@@ -12,6 +12,7 @@ use std::io::Read;
 
 use common::{Golden, manifest};
 use flate2::read::GzEncoder;
+use petal_interop::redisbloom::{FORCE64, Header, LinkPlan, MOST_LINKS, NO_ROUND};
 use petal_interop::{Foreign, Format};
 use petal_testkit::corrupt;
 use petal_testkit::rng::Rng;
@@ -50,7 +51,7 @@ fn survive(golden: &Golden, file: &[u8], what: &str) {
     LARGEST.set(0);
     for format in [golden.format(), None] {
         let Ok(filter) = Foreign::from_bytes(file, format) else { continue };
-        let (_, _) = (filter.facts(), filter.verify());
+        let (_, sound) = (filter.facts(), filter.verify().is_ok());
         for key in ["", "a", "7", "a key that is longer than any block of any hash: 0123456789"] {
             let _ = filter.contains(key.as_bytes());
         }
@@ -60,7 +61,18 @@ fn survive(golden: &Golden, file: &[u8], what: &str) {
                 assert!(filled.contains(key.as_bytes()).unwrap(), "{}: {what}", golden.file);
             }
         }
-        let _ = filled.union(&filter);
+        let stays_sound = |written: &Foreign, change: &str| {
+            let read = Foreign::from_bytes(written.as_bytes(), Some(written.format()));
+            if let Err(error) = read.and_then(|read| read.verify()) {
+                panic!("{}: {what}: unsound after {change}: {error}", golden.file);
+            }
+        };
+        if sound {
+            stays_sound(&filled, "keys were put in");
+        }
+        if filled.union(&filter).is_ok() && sound {
+            stays_sound(&filled, "a union");
+        }
     }
     let largest = LARGEST.get();
     assert!(largest <= MOST, "{}: {what}: {largest} bytes at once", golden.file);
@@ -171,6 +183,20 @@ fn a_claimed_growth_takes_no_memory() {
             assert!(filter.contains(b"the one that fits").unwrap());
         }
     }
+}
+
+/// A file with as many links as can be read gets no link more.
+#[test]
+fn the_last_link_that_can_be_read_is_the_last_one_written() {
+    let plan = LinkPlan::new(1, 0.01);
+    let links = vec![(plan, 1); MOST_LINKS];
+    let header = Header { size: MOST_LINKS as u64, options: NO_ROUND | FORCE64, growth: 1, links };
+    let mut file = header.to_bytes();
+    file.resize(file.len() + MOST_LINKS * plan.bytes() as usize, 0);
+    let mut filter = Foreign::from_bytes(file, Some(Format::RedisBloom)).unwrap();
+    filter.verify().unwrap();
+    assert!(filter.insert(b"one more").unwrap_err().is_full());
+    Foreign::from_bytes(filter.into_bytes(), Some(Format::RedisBloom)).unwrap().verify().unwrap();
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl Chunks<'_> {
         }
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
+        inputs.iter().take(1).for_each(|input| input.contents().note(self.progress));
         // A file that was written to meanwhile may have given half of this and half of that.
         inputs.iter().try_for_each(|input| input.check_unchanged())?;
         Ok((turn.shared, reading.bytes.into_inner()))

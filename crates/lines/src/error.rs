@@ -53,6 +53,8 @@ enum Kind {
 /// What an error is about that is put into words where it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
+    /// An input that is not what it should be.
+    Input,
     /// Settings that cannot be what they are.
     Setting,
     /// Memory that does not suffice.
@@ -76,6 +78,11 @@ impl Error {
     }
 
     pub(crate) fn read(input: &str, source: io::Error) -> Self {
+        // A reader may have found what is wrong itself.
+        let source = match source.downcast::<Self>() {
+            Ok(found) => return found,
+            Err(source) => source,
+        };
         if source.kind() == io::ErrorKind::IsADirectory {
             return Self::directory(input);
         }
@@ -326,7 +333,8 @@ impl Error {
     pub fn is_input(&self) -> bool {
         matches!(
             &*self.0,
-            Kind::Read { .. }
+            Kind::Worded { about: About::Input, .. }
+                | Kind::Read { .. }
                 | Kind::Directory { .. }
                 | Kind::Changed { .. }
                 | Kind::StdinTwice
@@ -358,6 +366,8 @@ pub struct Names {
     pub resume: &'static str,
     /// How to say that lines end in NUL.
     pub null: &'static str,
+    /// How to say that inputs are lines, whatever they look like.
+    pub text: &'static str,
     /// The type of a filter.
     pub kind: &'static str,
     /// Bits of a counter.
@@ -389,6 +399,7 @@ impl Names {
         work_dir: "--work-dir",
         resume: "--resume",
         null: "-z",
+        text: "--text",
         kind: "--type",
         width: "--width",
         growing: "--growing",

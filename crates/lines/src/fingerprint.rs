@@ -1,7 +1,9 @@
 //! The two hashes of a line, both keyed afresh for every run.
 //!
-//! * The **key**: 64 bits of rapidhash v3 with a random seed. It only feeds filters, and filters
-//!   only narrow: a collision costs time, never an answer.
+//! * The **key**: 64 bits of rapidhash v3 with secrets from a random 128-bit key. It only feeds
+//!   filters. In the exact verbs filters only narrow: a collision costs time, never an answer. In
+//!   the approximate ones a collision is a wrong line, so its secrets must be as random as its
+//!   seed: under the published ones anybody can write lines that collide under every seed.
 //! * The **fingerprint**: 128 bits of SipHash-2-4 under a random 128-bit key. It decides. Nobody
 //!   who cannot read our memory can make two lines collide with better odds than chance: for n
 //!   distinct lines the probability of any wrong answer is at most n² / 2¹²⁹ (10¹⁰ lines:
@@ -57,26 +59,39 @@ impl Fingerprint {
 #[derive(Clone)]
 pub(crate) struct Hashes {
     key: [u64; 2],
+    /// What the filter's key is derived from, beside `key`.
+    tweak: u64,
     keys: HashSpec,
 }
+
+/// What the filter's key is the fingerprint of, with the tweak behind it.
+const FILTER_KEY: &[u8; 16] = b"petal filter key";
 
 impl Hashes {
     /// Fresh random keys from the operating system.
     pub(crate) fn random() -> Result<Self> {
         let word = || getrandom::u64().map_err(|_| Error::random());
-        Ok(Self { key: [word()?, word()?], keys: HashSpec::rapid(word()?) })
+        Ok(Self::with_keys([word()?, word()?, word()?]))
+    }
+
+    /// Those of filters that everybody makes alike: filters take rapidhash with seed 0, as filter
+    /// files do. Anybody can write lines that collide.
+    pub(crate) fn public() -> Self {
+        Self { key: [0; 2], tweak: 0, keys: HashSpec::rapid(0) }
     }
 
     /// The keys, to be kept as secret as the answer is to be right.
     pub(crate) fn keys(&self) -> [u64; 3] {
-        let seed = self.keys.seed();
-        let seed = seed.first_chunk().map_or(0, |seed| u64::from_le_bytes(*seed));
-        [self.key[0], self.key[1], seed]
+        [self.key[0], self.key[1], self.tweak]
     }
 
     /// Hashes with the keys of another run.
-    pub(crate) fn with_keys([first, second, seed]: [u64; 3]) -> Self {
-        Self { key: [first, second], keys: HashSpec::rapid(seed) }
+    pub(crate) fn with_keys([first, second, tweak]: [u64; 3]) -> Self {
+        let mut sip = SipHasher24::new_with_keys(first, second);
+        sip.write(FILTER_KEY);
+        sip.write(&tweak.to_le_bytes());
+        let derived = sip.finish128().as_bytes();
+        Self { key: [first, second], tweak, keys: HashSpec::rapid_keyed(derived) }
     }
 
     /// How lines become filter keys.
@@ -137,6 +152,8 @@ pub fn fingerprints<'a>(key: [u8; 16], keys: impl Iterator<Item = &'a [u8]>, pri
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use petal_testkit::rng::Rng;
 
@@ -150,10 +167,7 @@ mod tests {
     #[test]
     fn fingerprints_are_siphash_2_4_128_of_the_reference() {
         // First vectors of the reference code: key 00..0f, messages "", 00, 00 01.
-        let hashes = Hashes {
-            key: [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908],
-            keys: HashSpec::rapid(0),
-        };
+        let hashes = Hashes::with_keys([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0]);
         let expect = [
             (&[][..], [0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6]),
             (&[0][..], [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]),
@@ -188,5 +202,32 @@ mod tests {
         assert_ne!(a.fingerprint(b"line"), b.fingerprint(b"line"));
         assert_ne!(a.key(b"line"), b.key(b"line"));
         assert_eq!(a.fingerprint(b"line"), a.clone().fingerprint(b"line"));
+    }
+
+    #[test]
+    fn keys_of_another_run_give_its_hashes() {
+        let a = Hashes::random().unwrap();
+        let b = Hashes::with_keys(a.keys());
+        assert_eq!((a.key(b"line"), a.spec()), (b.key(b"line"), b.spec()));
+        let [first, second, tweak] = a.keys();
+        for other in
+            [[first ^ 1, second, tweak], [first, second ^ 1, tweak], [first, second, !tweak]]
+        {
+            assert_ne!(Hashes::with_keys(other).key(b"line"), a.key(b"line"));
+        }
+        assert!(a.spec().is_keyed() && *Hashes::public().spec() == HashSpec::default());
+    }
+
+    /// Prepared lines collide under the hash that everybody knows, and not under that of a run.
+    #[test]
+    fn prepared_lines_have_keys_of_their_own_in_every_run() {
+        for family in petal_testkit::collide::RAPID {
+            let distinct = |hashes: &Hashes| {
+                let keys: HashSet<u64> = family.keys(1000).map(|line| hashes.key(&line)).collect();
+                keys.len()
+            };
+            assert_eq!(distinct(&Hashes::public()), 1, "{}", family.name);
+            assert_eq!(distinct(&Hashes::random().unwrap()), 1000, "{}", family.name);
+        }
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Scratch {
     pub(crate) bad_line: Option<BadLine>,
     /// Lines of the batch that matter, by number.
     pub(crate) picks: Vec<usize>,
+    /// Keys that may be in a sample, each with whether a filter holds it.
+    pub(crate) sampled: Vec<(u64, bool)>,
 }
 
 impl Scratch {

@@ -44,6 +44,24 @@ pub enum Note<'a> {
         /// Where the copy goes.
         dir: &'a std::path::Path,
     },
+    /// An input begins with a UTF-8 byte order mark, which is part of its first line: that line
+    /// equals none that lacks the mark.
+    ByteOrderMark {
+        /// The input.
+        input: &'a str,
+        /// How many other inputs do.
+        more: u64,
+    },
+    /// Lines of one input end in CRLF, lines of another in LF. The CR is part of a line: lines
+    /// that look the same differ.
+    MixedLineEnds {
+        /// The input with CRLF.
+        crlf: &'a str,
+        /// How many other inputs have CRLF.
+        more: u64,
+        /// An input with LF.
+        lf: &'a str,
+    },
     /// Approximate work begins: about so many wrong lines are to be expected.
     Expecting {
         /// Wrong lines at most, as planned from sampled sizes; unknown of inputs whose size is.

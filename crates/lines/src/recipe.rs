@@ -14,8 +14,9 @@ use petal::FilterType::{
 };
 use petal::{
     AnyFilter, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, ClassicShape,
-    CountingBloomFilter, FilterCascade, FilterType, HashSpec, Membership, QuotientFilter,
-    QuotientShape, ScalableBloomFilter, Shape, StaticFilter, WideBloomFilter, WindowedBloomFilter,
+    CountingBloomFilter, CountingBuilder, FilterCascade, FilterType, HashSpec, Membership,
+    QuotientBuilder, QuotientFilter, QuotientShape, ScalableBloomFilter, ScalableBuilder, Shape,
+    Sizing, StaticFilter, WideBloomFilter, WideBuilder, WindowedBloomFilter, WindowedBuilder,
 };
 
 use crate::cap::Cap;
@@ -85,6 +86,22 @@ const GROWTH: u64 = 16;
 
 /// Parts that a window is planned in: one generation less than there are.
 const PARTS: u64 = 3;
+
+/// Runs with the builder of whichever type it is.
+macro_rules! with {
+    ($any:expr, $builder:ident => $call:expr) => {
+        match $any {
+            Builder::Bloom($builder) => $call,
+            Builder::Classic($builder) => $call,
+            Builder::Counting($builder) => $call,
+            Builder::CountingClassic($builder) => $call,
+            Builder::Wide($builder) => $call,
+            Builder::Quotient($builder) => $call,
+            Builder::Scalable($builder) => $call,
+            Builder::Windowed($builder) => $call,
+        }
+    };
+}
 
 impl Recipe {
     /// The rate when nothing is said of it.
@@ -253,25 +270,92 @@ impl Recipe {
 
     /// The empty filter for so many keys, by rate or by memory.
     fn empty(&self, kind: FilterType, keys: u64) -> Result<AnyFilter> {
+        let builder = self.builder(kind, keys)?;
+        let sizing = self.sized(kind, builder)?;
+        if sizing.size_bytes() > self.cap() {
+            let or = |names: &Names| format!("accept a higher rate with {}", names.rate);
+            return Err(self.too_large(sizing.planned_keys(), sizing.size_bytes(), or));
+        }
+        let built = with!(builder, builder => builder.build().map(AnyFilter::from));
+        let mut filter = built.map_err(|error| self.explain(kind, error))?;
+        if let AnyFilter::Windowed(filter) = &mut filter {
+            filter.advance_to(self.now);
+        }
+        Ok(filter)
+    }
+
+    /// What [`make`](Self::make) would make for `keys` lines: its size and its rates, without the
+    /// memory for it. The types that are made of all lines at once have none before.
+    ///
+    /// # Errors
+    /// As `make`; but a filter may be larger than the memory there is, if no limit was given.
+    pub fn sizing(&self, keys: u64) -> Result<Sizing> {
+        let kind = self.kind()?;
+        let limited = Self {
+            memory: self.memory.or(Some(u64::MAX)),
+            rate: self.rate.or_else(|| self.memory.is_none().then_some(Self::RATE)),
+            ..self.clone()
+        };
+        let builder = limited.builder(kind, keys)?;
+        let sizing = limited.sized(kind, builder)?;
+        if sizing.size_bytes() > limited.cap() {
+            let or = |names: &Names| format!("accept a higher rate with {}", names.rate);
+            return Err(limited.too_large(keys, sizing.size_bytes(), or));
+        }
+        Ok(sizing)
+    }
+
+    /// The most lines that a Bloom filter in the given memory holds at the given rate: those for
+    /// which `make` makes a filter of at most that size. `None` if one of both is not given, or for
+    /// types of another kind.
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1.
+    pub fn most_keys(&self) -> Result<Option<u64>> {
+        let (Some(memory), Some(rate)) = (self.memory, self.rate) else { return Ok(None) };
+        let width = u64::from(self.width.unwrap_or(Self::WIDTH)).max(1);
+        Ok(Some(match self.kind()? {
+            Bloom => Shape::most_keys(memory, rate)?,
+            Classic => ClassicShape::most_keys(memory, rate)?,
+            Counting => Shape::most_keys(memory / width, rate)?,
+            CountingClassic => ClassicShape::most_keys(memory / width, rate)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    fn sized(&self, kind: FilterType, builder: Builder) -> Result<Sizing> {
+        with!(builder, builder => builder.sizing()).map_err(|error| self.explain(kind, error))
+    }
+
+    fn explain(&self, kind: FilterType, error: petal::Error) -> Error {
+        match kind {
+            Scalable | Windowed => out_of_reach(kind, self.planned_rate(), error),
+            _ => error.into(),
+        }
+    }
+
+    /// The builder of the filter, with all that was asked for.
+    fn builder(&self, kind: FilterType, keys: u64) -> Result<Builder> {
         let (hash, width) = (self.hash(kind)?, self.width.unwrap_or(Self::WIDTH));
         let (size, rate) = (self.size(kind, keys)?, self.planned_rate());
         /// Tells a builder of any type what was asked for.
-        macro_rules! built {
+        macro_rules! sized {
             ($builder:expr) => {{
                 let builder = $builder.hash(hash).keys(keys);
-                let builder = match size {
+                match size {
                     Size::Memory(bytes) => builder.memory(bytes),
                     Size::Rate(rate) => builder.rate(rate),
-                };
-                AnyFilter::from(builder.build()?)
+                }
             }};
         }
-        let filter = match kind {
-            Bloom => built!(BloomFilter::builder()),
-            Classic => built!(ClassicBloomFilter::builder()),
-            Counting => built!(CountingBloomFilter::builder().width(width)),
-            CountingClassic => built!(ClassicCountingBloomFilter::builder().width(width)),
-            Wide => built!(WideBloomFilter::builder()),
+        Ok(match kind {
+            Bloom => Builder::Bloom(sized!(BloomFilter::builder())),
+            Classic => Builder::Classic(sized!(ClassicBloomFilter::builder())),
+            Counting => Builder::Counting(sized!(CountingBloomFilter::builder().width(width))),
+            CountingClassic => {
+                Builder::CountingClassic(sized!(ClassicCountingBloomFilter::builder().width(width)))
+            }
+            Wide => Builder::Wide(sized!(WideBloomFilter::builder())),
             Quotient => {
                 if let Some(most) = self.max_keys.filter(|most| *most < keys) {
                     return refused(move |Names { max_keys, .. }| {
@@ -285,35 +369,31 @@ impl Recipe {
                 let builder = QuotientFilter::builder().hash(hash).keys(keys).rate(rate);
                 let growth = self.growing.then(|| keys.saturating_mul(GROWTH));
                 let most = self.max_keys.or(growth);
-                AnyFilter::from(most.map_or(builder, |most| builder.max_keys(most)).build()?)
+                Builder::Quotient(most.map_or(builder, |most| builder.max_keys(most)))
             }
             Scalable => {
                 let builder = ScalableBloomFilter::builder().hash(hash).rate(rate);
                 // Without a guess its own is as good as any.
-                let builder = self.keys.map_or(builder, |keys| builder.keys(keys));
-                AnyFilter::from(builder.build().map_err(|error| out_of_reach(kind, rate, error))?)
+                Builder::Scalable(self.keys.map_or(builder, |keys| builder.keys(keys)))
             }
             Windowed => {
                 let builder = WindowedBloomFilter::builder().hash(hash).rate(rate);
                 let builder = builder.keys(self.last.unwrap_or(keys));
-                let builder = self.window.map_or(builder, |seconds| builder.time(seconds));
-                let built = builder.build().map_err(|error| out_of_reach(kind, rate, error));
-                let mut filter = built?;
-                filter.advance_to(self.now);
-                AnyFilter::from(filter)
+                Builder::Windowed(self.window.map_or(builder, |seconds| builder.time(seconds)))
             }
             _ => {
                 return refused(move |Names { kind: word, .. }| {
                     format!("{word} {kind}: cannot be made of lines")
                 });
             }
-        };
-        self.refuse_too_large(&filter)?;
-        Ok(filter)
+        })
     }
 
-    /// How lines are hashed.
-    fn hash(&self, kind: FilterType) -> Result<HashSpec> {
+    /// The hash of lines for a filter of this type; a keyed one has a new random key each time.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn hash(&self, kind: FilterType) -> Result<HashSpec> {
         if !self.keyed {
             return Ok(match kind {
                 Wide => HashSpec::wide(self.seed),
@@ -454,6 +534,19 @@ pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
     })
 }
 
+/// A builder of any type that takes line after line.
+#[derive(Clone, Copy)]
+enum Builder {
+    Bloom(petal::Builder<Shape>),
+    Classic(petal::Builder<ClassicShape>),
+    Counting(CountingBuilder<Shape>),
+    CountingClassic(CountingBuilder<ClassicShape>),
+    Wide(WideBuilder),
+    Quotient(QuotientBuilder),
+    Scalable(ScalableBuilder),
+    Windowed(WindowedBuilder),
+}
+
 /// What decides how large a filter is.
 #[derive(Clone, Copy)]
 enum Size {
@@ -550,6 +643,45 @@ mod tests {
             assert!(filter.face().size_bytes() < 1 << 17, "{kind}");
             assert!(filter.face().target_rate() < 1.1e-9, "{kind}");
         }
+    }
+
+    /// What is planned is what is made, for any type and any way to size it.
+    #[test]
+    fn a_sizing_is_what_is_made() {
+        let scratch = Scratch::new();
+        let input = lines(&scratch, "a", 100);
+        let settings = Settings::new(LEAST_MEMORY);
+        for kind in [Bloom, Classic, Counting, CountingClassic, Wide, Quotient, Scalable] {
+            let by_rate = Recipe { rate: Some(1e-3), ..Recipe::default() };
+            let limited = Recipe { memory: Some(1 << 20), ..by_rate.clone() };
+            let by_memory = Recipe { memory: Some(40_000), ..Recipe::default() };
+            for recipe in [Recipe::default(), by_rate, limited, by_memory] {
+                let recipe = Recipe { kind: Some(kind), keys: Some(5000), ..recipe };
+                if recipe.kind().is_err() {
+                    continue;
+                }
+                let sizing = recipe.sizing(5000).unwrap();
+                let made = recipe.make(&settings, std::slice::from_ref(&input)).unwrap().filter;
+                assert_eq!(sizing.size_bytes(), made.face().size_bytes(), "{recipe:?}");
+                assert_eq!(sizing.target_rate(), made.face().target_rate(), "{recipe:?}");
+            }
+            // As many as fit, and not one more.
+            let recipe = Recipe {
+                kind: Some(kind),
+                rate: Some(0.01),
+                memory: Some(1 << 26),
+                ..Recipe::default()
+            };
+            if let Ok(Some(most)) = recipe.most_keys() {
+                let recipe = |keys| Recipe { keys: Some(keys), ..recipe.clone() };
+                assert!(recipe(most).sizing(most).unwrap().size_bytes() <= 1 << 26);
+                let made = recipe(most).make(&settings, std::slice::from_ref(&input)).unwrap();
+                assert!(made.filter.face().size_bytes() <= 1 << 26);
+                assert!(recipe(most + 1).sizing(most + 1).unwrap_err().is_memory());
+            }
+        }
+        let huge = Recipe { kind: Some(Quotient), rate: Some(0.01), ..Recipe::default() };
+        assert!(huge.sizing(100_000_000_000).unwrap().size_bytes() > 100 << 30);
     }
 
     /// Every refusal is told with the names that words have where people set them.

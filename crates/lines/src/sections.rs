@@ -37,7 +37,7 @@ pub(crate) const NO_RANGES: (u64, u64) = (1, 0);
 const BEGIN: &[u8; 8] = b"petalrng";
 const END: &[u8; 8] = b"petalend";
 /// Counts up when the meaning of a file changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEAD: u64 = 16;
 const ENTRY: u64 = 24;
 const TAIL: usize = 80;

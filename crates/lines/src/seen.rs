@@ -5,6 +5,9 @@
 //! and flushed before. So a line may come twice, and never not at all, except for those that a
 //! filter without a [`Ledger`] wrongly takes for known, at its false-positive rate.
 //!
+//! The answer is that of one line at a time, however many go through the filter at once: every
+//! operation on it queries and inserts a key before it looks at the next.
+//!
 //! Cost: one pass; an insert into the filter for each line, with a ledger a fingerprint too, and
 //! a look into the ledger for each line that the filter seems to know.
 
@@ -145,7 +148,8 @@ impl<S: FnMut(&mut Memory) -> io::Result<()>> Run<'_, '_, S> {
             }
             AnyFilter::Windowed(filter) => {
                 filter.advance_to((self.memory.clock)());
-                filter.contains_mixed_hashes(&scratch.keys, &mut scratch.answers);
+                // A line that keeps coming is printed again when the window is over.
+                filter.insert_mixed_hashes_if_absent(&scratch.keys, &mut scratch.answers);
             }
             filter => {
                 filter.face_mut()?.insert_mixed_hashes(&scratch.keys, &mut scratch.answers)?
@@ -153,11 +157,6 @@ impl<S: FnMut(&mut Memory) -> io::Result<()>> Run<'_, '_, S> {
         }
         for line in 0..batch.len() {
             let mut new = scratch.answers.get(line);
-            if let AnyFilter::Windowed(filter) = &mut self.memory.filter {
-                // Only what is printed is remembered anew: a line that keeps coming is printed
-                // again when the window is over.
-                new = !new && filter.insert_mixed_hash(scratch.keys[line]);
-            }
             if self.memory.ledger.is_some() {
                 new = self.enter(scratch.prints[line], new)?;
             }

@@ -1,10 +1,11 @@
 //! What all jobs need to be told.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::input::{Input, Source};
+use crate::input::{Contents, Input, Source};
 use crate::pass::Pass;
 use crate::progress::Progress;
 
@@ -26,6 +27,10 @@ pub struct Settings<'a> {
     pub resume: bool,
     /// What ends a line.
     pub delimiter: u8,
+    /// Whether inputs that look like compressed or binary files, or like text in UTF-16, are read
+    /// as lines all the same. Otherwise they are errors. Inputs in gzip and zstd are always
+    /// decompressed.
+    pub text: bool,
     /// Who hears how it is getting on.
     pub progress: &'a dyn Progress,
 }
@@ -42,6 +47,7 @@ impl Settings<'_> {
             work_dir: None,
             resume: false,
             delimiter: b'\n',
+            text: false,
             progress: &(),
         }
     }
@@ -49,9 +55,16 @@ impl Settings<'_> {
     /// Looks at inputs, and divides the memory for them.
     pub(crate) fn open(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
         let budget = Budget::new(self.memory, self.jobs)?;
-        let inputs = Input::look_at(sources, budget.decoder)?;
+        let contents = self.contents();
+        let inputs = Input::open_all(sources, budget.decoder, &contents)?;
+        contents.note(self.progress);
         let packed = inputs.iter().any(Input::may_be_packed);
         Ok((if packed { budget.with_decoder() } else { budget }, inputs))
+    }
+
+    /// What inputs may contain.
+    pub(crate) fn contents(&self) -> Arc<Contents> {
+        Arc::new(Contents::new(self.delimiter, self.text))
     }
 
     /// A way to go through inputs.

@@ -268,6 +268,72 @@ fn the_estimate_of_wrong_lines_knows_the_whole_chain() {
     assert!((wrong - told).abs() < 5.0 * wrong.sqrt(), "{wrong} wrong, {told} told");
 }
 
+/// The estimate of wrong lines holds within its standard error, whichever lines inputs share and
+/// however often they repeat.
+#[test]
+fn the_estimate_of_wrong_lines_holds_within_its_error() {
+    type Ranges = &'static [(u32, u32)];
+    // Of each input the ranges of numbers whose lines it has, the first input first.
+    let shapes: [(&str, &[Ranges]); 8] = [
+        ("two, half of A in B", &[&[(0, 10_000)], &[(5000, 15_000)]]),
+        (
+            "two, misses repeat",
+            &[&[(0, 3000), (0, 3000), (0, 3000), (4000, 9000)], &[(4000, 14_000)]],
+        ),
+        (
+            "two, common lines repeat",
+            &[&[(0, 5000), (5000, 6000), (5000, 6000)], &[(5000, 15_000)]],
+        ),
+        ("A has the strays", &[&[(0, 10_000)], &[(0, 1000), (20_000, 29_000)], &[(0, 10_000)]]),
+        ("A has none of them", &[&[(0, 10_000)], &[(0, 9000)], &[(5000, 9000), (30_000, 36_000)]]),
+        ("A has a fifth of them", &[&[(0, 9000)], &[(0, 5000)], &[(0, 7000), (30_000, 38_000)]]),
+        (
+            "strays repeat",
+            &[&[(0, 8000)], &[(0, 2000)], &[(0, 2000), (4000, 6000), (4000, 6000), (4000, 6000)]],
+        ),
+        (
+            "four",
+            &[&[(0, 9000)], &[(0, 6000)], &[(0, 3000), (5000, 9000)], &[(0, 2000), (4000, 9000)]],
+        ),
+    ];
+    let scratch = Scratch::new();
+    for (shape, ranges) in shapes {
+        let numbers = |ranges: Ranges| ranges.iter().flat_map(|&(from, to)| from..to);
+        let text = |ranges: &Ranges| {
+            numbers(ranges).map(|i| format!("line {i}\n")).collect::<String>().into_bytes()
+        };
+        let files: Vec<_> = ranges.iter().map(text).collect();
+        let mut right: std::collections::HashSet<_> = numbers(ranges[0]).collect();
+        for other in &ranges[1..] {
+            right.retain(|line| numbers(other).any(|other| other == *line));
+        }
+        let runs = 12;
+        let mut squares = 0.0;
+        for _ in 0..runs {
+            let mut first = inputs(&scratch, &files, 0);
+            let others = first.split_off(1);
+            // Samples of 1024 keys, filters that err on a line in ten.
+            let (budget, delimiter, verb) = (budget(400_000, 1, 4096), b'\n', Verb::Common);
+            let (hashes, keys, rate) = (Hashes::random().unwrap(), None, Some(0.1));
+            let job = Approx { verb, budget, delimiter, progress: &(), hashes, keys, rate };
+            let mut printer = Printer::new(Sinks::default(), delimiter, 4096);
+            let report = job.run(&first, &others, &mut printer).unwrap();
+            assert!(!report.repeats_possible, "{shape}");
+            let (told, error) = (report.wrong, report.wrong_error);
+            let wrong = report.kept as f64 - right.len() as f64;
+            // The error says something.
+            assert!(
+                told > 50.0 && error < 2.0 * told.sqrt() + told / 8.0,
+                "{shape}: {told} {error}"
+            );
+            squares += ((wrong - told) / error).powi(2);
+        }
+        // Each of the squares is 1 on average at most, with a variance of 2.
+        let runs = f64::from(runs);
+        assert!(squares < runs + 5.0 * (2.0 * runs).sqrt(), "{shape}: {squares} in {runs} runs");
+    }
+}
+
 /// Ends a job, as a kill would, when its phase of this number begins.
 struct KillAt(AtomicU64);
 

@@ -51,16 +51,16 @@ impl ChainPlan {
     fn shape(&self, first: u64, layer: u32, before: u64) -> Result<QuotientShape, Refusal> {
         let doublings = self.factor().max(1).trailing_zeros().checked_mul(layer);
         let doublings = doublings.filter(|doublings| *doublings < first.leading_zeros());
-        let slots = first << doublings.ok_or(Refusal::Limit)?;
+        let slots = first << doublings.ok_or(Refusal::TooLarge)?;
         let share = if self.expansion == 0 { 1.0 } else { layer_share(layer) };
         let rate = self.rate * share;
         for bits in 1..=MOST_BITS {
-            let shape = QuotientShape::new(slots, bits).map_err(|_| Refusal::Limit)?;
+            let shape = QuotientShape::new(slots, bits).map_err(|_| Refusal::TooLarge)?;
             if shape.fingerprints() >= before && shape.rate(shape.capacity()) <= rate {
                 return Ok(shape);
             }
         }
-        Err(Refusal::Limit)
+        Err(Refusal::Rate)
     }
 }
 
@@ -87,8 +87,8 @@ impl Chain {
         let mut row =
             Self { plan: ChainPlan { expansion, ..plan }, deletes: 0, layers: Vec::new() };
         // Of slots 95 % are for keys.
-        let mut slots = keys.max(1).checked_add(keys / 19).ok_or(Refusal::Limit)?;
-        while QuotientShape::new(slots, 1).map_err(|_| Refusal::Limit)?.capacity() < keys {
+        let mut slots = keys.max(1).checked_add(keys / 19).ok_or(Refusal::TooLarge)?;
+        while QuotientShape::new(slots, 1).map_err(|_| Refusal::TooLarge)?.capacity() < keys {
             slots += 1;
         }
         row.push(slots, hash, limit)?;
@@ -464,9 +464,11 @@ mod tests {
             assert!(row.memory_usage() <= limit);
         }
         let plan = ChainPlan { rate: 0.01, expansion: 1, bucket_size: 2, iterations: 20 };
-        for keys in [1 << 40, 1 << 62, u64::MAX] {
+        for (keys, expected) in
+            [(1 << 40, Refusal::Limit), (1 << 62, Refusal::TooLarge), (u64::MAX, Refusal::TooLarge)]
+        {
             let refused = Chain::new(plan, keys, HashSpec::keyed([7; 16]), 1 << 30).unwrap_err();
-            assert_eq!(refused, Refusal::Limit);
+            assert_eq!(refused, expected);
         }
     }
 

@@ -122,6 +122,7 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
+            Content::Damaged(reason) => Ok(Self::Incoming(Box::new(Incoming::damaged(&reason)))),
             Content::Row(words, layers) => match Chain::of(words, layers) {
                 Ok(chain) => Ok(Self::Chain(Box::new(chain))),
                 Err(refusal) => Err(refusal.told()),
@@ -198,7 +199,10 @@ impl Object {
             Self::Window(filter) => filter.to_owned_filter().ok().map(Self::Window),
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
-            Self::Incoming(_) => None,
+            // A copy of a damaged filter is as damaged; of one that is not whole yet there is none.
+            Self::Incoming(incoming) => {
+                incoming.damage().map(|why| Self::Incoming(Box::new(Incoming::damaged(why))))
+            }
             Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
             Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }
@@ -532,7 +536,7 @@ fn insert_one(
             return Err(Refusal::Full);
         }
         AnyFilter::Scalable(filter) if filter.layer_capacity_left() == 0 => {
-            filter.next_layer_bytes()?
+            filter.next_layer_bytes().map_err(no_layer)?
         }
         // It grows to twice its size.
         AnyFilter::Quotient(filter)
@@ -549,6 +553,11 @@ fn insert_one(
     Ok(answer.get(0))
 }
 
+/// Why a filter that grows has no further layer.
+fn no_layer(error: petal::Error) -> Refusal {
+    if error.is_full() { Refusal::Layers } else { error.into() }
+}
+
 /// Keys that still fit, where any number was planned.
 fn left(planned: u64, inserted: u64) -> u64 {
     if planned == 0 { u64::MAX } else { planned.saturating_sub(inserted) }
@@ -556,7 +565,56 @@ fn left(planned: u64, inserted: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use petal_testkit::rng::Rng;
+
     use super::*;
+    use crate::plan::{Form, Plan};
+
+    /// Keys that repeat within a batch, and batches in which a filter grows, becomes full or
+    /// forgets: the answers and the filter are those of one key at a time.
+    #[test]
+    fn batches_equal_keys_one_at_a_time() {
+        let window = |milliseconds, generations| Form::Window { milliseconds, generations };
+        let forms = [
+            Form::Bloom { growth: None },
+            Form::Bloom { growth: Some(crate::plan::Growth::by(2)) },
+            Form::RedisBloom { growth: None },
+            Form::RedisBloom { growth: Some(2) },
+            Form::Counting,
+            window(None, 2),
+            window(None, 4),
+            window(Some(90), 4),
+        ];
+        for (form, seed) in forms.into_iter().flat_map(|form| (0..6).map(move |seed| (form, seed)))
+        {
+            let mut rng = Rng::new(seed);
+            let plan = Plan { form, rate: 1e-9, keys: 1 + rng.below(300) as u64, seed: [1; 16] };
+            let (mut single, mut batched) =
+                (plan.make(u64::MAX).unwrap(), plan.make(u64::MAX).unwrap());
+            let distinct = 1 + rng.below(400) as u64;
+            let stream: Vec<String> =
+                (0..5000).map(|_| (rng.next_u64() % distinct).to_string()).collect();
+            let mut rest = &stream[..];
+            while !rest.is_empty() {
+                let batch = &rest[..(1 + rng.below(900)).min(rest.len())];
+                let inserted = batched.insert_all(batch.iter().map(String::as_bytes), u64::MAX);
+                for (at, key) in batch.iter().take(inserted.taken).enumerate() {
+                    let new = single.insert(key.as_bytes(), u64::MAX);
+                    assert_eq!(Ok(inserted.new.get(at)), new, "{form:?} {seed}");
+                }
+                rest = &rest[inserted.taken..];
+                if let Some(refusal) = inserted.refused {
+                    assert_eq!(single.insert(rest[0].as_bytes(), u64::MAX), Err(refusal));
+                    rest = &rest[1..];
+                }
+                let image = |object: &Object| {
+                    object.image().map(|image| image.read(0, usize::MAX).to_vec())
+                };
+                assert!(image(&single) == image(&batched), "{form:?} {seed}");
+                assert_eq!(single.figures(), batched.figures(), "{form:?} {seed}");
+            }
+        }
+    }
 
     /// A million of them are to cost little: jemalloc has a class of 112 bytes, and then 128.
     #[test]

@@ -11,9 +11,11 @@
 //! | 0..8 | `ff 70 65 74 61 6c 0d 0a` |
 //! | 8..12 | `ff ff ff ff` |
 //! | 12..16 | version: 1 |
-//! | 16..20 | what it is: 0 a filter, 1 a row of quotient filters |
+//! | 16..20 | what it is: 0 a filter, 1 a row of quotient filters, 2 a damaged filter |
 //! | 20..24 | how many images there are |
 //! | 24..64 | five words of 8 bytes, of a row: see [`Row`] |
+//!
+//! Of a damaged filter ([`Incoming::damaged`]) only the reason follows, as text, in the same piece.
 //!
 //! Numbers have the low byte first.
 
@@ -30,6 +32,10 @@ const VERSION: u32 = 1;
 pub(crate) const WORDS: usize = 5;
 /// More filters than a row ever has: each is twice as large as the one before.
 const MOST_IMAGES: u32 = 64;
+/// The type of a parcel that stands for a damaged filter.
+const DAMAGED: u32 = 2;
+/// Bytes of the reason that a damaged filter keeps.
+const MOST_REASON: usize = 1000;
 /// Bytes of an image's header.
 const HEADER: usize = 256;
 
@@ -43,6 +49,8 @@ pub(crate) enum Content {
     Filter(AnyFilter),
     /// A row of quotient filters, and what it is besides.
     Row(Row, Vec<AnyFilter>),
+    /// A filter some of whose data is lost, and why.
+    Damaged(String),
 }
 
 /// A parcel to be read in pieces.
@@ -119,8 +127,14 @@ pub(crate) struct Incoming {
 
 #[derive(Debug)]
 enum State {
+    /// Some of its data is lost. It answers nothing, and the reason says why.
+    Damaged(String),
     File(Receiver),
-    Parcel { front: Vec<u8>, filters: Vec<AnyFilter>, next: Option<Receiver> },
+    Parcel {
+        front: Vec<u8>,
+        filters: Vec<AnyFilter>,
+        next: Option<Receiver>,
+    },
 }
 
 impl Incoming {
@@ -133,6 +147,20 @@ impl Incoming {
     pub(crate) fn parcel(limit: u64) -> Self {
         let state = State::Parcel { front: Vec::new(), filters: Vec::new(), next: None };
         Self { limit, state, came: 0 }
+    }
+
+    /// A filter some of whose data is lost: while a log was replayed, a command of it failed.
+    pub(crate) fn damaged(reason: &str) -> Self {
+        let end = reason.floor_char_boundary(MOST_REASON);
+        Self { limit: 0, state: State::Damaged(reason[..end].to_owned()), came: 0 }
+    }
+
+    /// Why the filter is damaged, if it is.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        match &self.state {
+            State::Damaged(reason) => Some(reason),
+            State::File(_) | State::Parcel { .. } => None,
+        }
     }
 
     /// Whether it waits for a file, not a parcel.
@@ -149,7 +177,7 @@ impl Incoming {
     pub(crate) fn total(&self) -> u64 {
         match &self.state {
             State::File(receiver) => receiver.progress().1,
-            State::Parcel { .. } => 0,
+            State::Parcel { .. } | State::Damaged(_) => 0,
         }
     }
 
@@ -157,6 +185,7 @@ impl Incoming {
     pub(crate) fn memory_usage(&self) -> u64 {
         // Memory for the data is asked for when the header is there.
         match &self.state {
+            State::Damaged(reason) => reason.len() as u64,
             State::File(receiver) => receiver.progress().1,
             State::Parcel { filters, next, .. } => {
                 let there = filters.iter().map(|filter| filter.face().memory_usage());
@@ -172,6 +201,7 @@ impl Incoming {
         self.came += bytes.len() as u64;
         let limit = self.limit;
         let (front, filters, next) = match &mut self.state {
+            State::Damaged(reason) => return Err(reason.clone()),
             State::File(receiver) => {
                 receiver.push(bytes).map_err(told)?;
                 let (have, total) = receiver.progress();
@@ -189,7 +219,12 @@ impl Incoming {
         if front.len() < FRONT {
             return Ok(None);
         }
-        let (what, count, row) = read_front(front)?;
+        let (what, count, row) = match read_front(front)? {
+            (What::Damaged, ..) => {
+                return Ok(Some(Content::Damaged(String::from_utf8_lossy(bytes).into_owned())));
+            }
+            front => front,
+        };
         while filters.len() < count {
             let spent: u64 = filters.iter().map(|filter| filter.face().size_bytes()).sum();
             let left = limit.saturating_sub(spent);
@@ -216,14 +251,18 @@ impl Incoming {
         }
         let mut filters = std::mem::take(filters);
         Ok(Some(match what {
-            What::Filter => Content::Filter(filters.remove(0)),
             What::Row => Content::Row(row, filters),
+            _ => Content::Filter(filters.remove(0)),
         }))
     }
 
     /// All that has come, in pieces: pushed to another, they make it what this one is.
     pub(crate) fn received(&self) -> Vec<Cow<'_, [u8]>> {
         match &self.state {
+            State::Damaged(reason) => {
+                let front = Parcel::new(DAMAGED, [0; WORDS], Vec::new()).front;
+                vec![Cow::Owned([&front, reason.as_bytes()].concat())]
+            }
             State::File(receiver) => receiver.received(),
             State::Parcel { front, filters, next } => {
                 let mut pieces = vec![Cow::Borrowed(&front[..])];
@@ -254,6 +293,7 @@ fn take(bytes: &mut &[u8], most: usize, take: impl FnOnce(&[u8])) {
 enum What {
     Filter,
     Row,
+    Damaged,
 }
 
 fn read_front(front: &[u8]) -> Result<(What, usize, Row), String> {
@@ -275,6 +315,7 @@ fn read_front(front: &[u8]) -> Result<(What, usize, Row), String> {
     match (number(16), number(20)) {
         (0, 1) if row == [0; WORDS] => Ok((What::Filter, 1, row)),
         (1, 1..=MOST_IMAGES) => Ok((What::Row, number(20) as usize, row)),
+        (DAMAGED, 0) => Ok((What::Damaged, 0, row)),
         (what, count) => Err(format!("a parcel of type {what} with {count} filters")),
     }
 }

@@ -25,7 +25,11 @@ const PART_OF_FILE: u64 = 2;
 pub(crate) fn save(object: &Object, out: &mut impl Save) {
     match object {
         Object::Incoming(incoming) => {
-            out.unsigned(if incoming.is_file() { PART_OF_FILE } else { PART_OF_PARCEL });
+            out.unsigned(match incoming.damage() {
+                Some(_) => PARCEL,
+                None if incoming.is_file() => PART_OF_FILE,
+                None => PART_OF_PARCEL,
+            });
             for piece in incoming.received() {
                 piece.chunks(PIECE).for_each(|piece| out.bytes(piece));
             }

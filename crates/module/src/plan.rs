@@ -9,10 +9,13 @@ use petal::{
 use crate::chain::{Chain, ChainPlan};
 use crate::compat::{self, CuckooPlan};
 use crate::object::{Object, Refusal};
+use crate::refusal::MOST_BYTES;
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
 /// as large: filters that begin for a hundred keys and get millions have few layers.
 const HEAD_START: (u64, u64) = (4, 1 << 14);
+/// Of a filter with `EXPANSION 1` each layer is twice as large as the last: a head start without end.
+const DOUBLING: (u64, u64) = (2, u64::MAX);
 /// Filters that grow from a stated capacity keep 1 / the second of their rate for the layers after
 /// the first, from the rate in the first place on; lower rates keep 1 / [`LITTLE_FOR_GROWTH`]. At
 /// these numbers the first layer takes no more than RedisBloom's as far as that can be (docs/server.md,
@@ -109,7 +112,15 @@ impl Plan {
 
     /// Makes the filter, if it takes no more than so many bytes.
     pub(crate) fn make(&self, limit: u64) -> Result<Object, Refusal> {
-        if self.least_bytes()? > limit {
+        // A filter has at least a bit for each key at all rates below one half, and no use above.
+        if self.keys / 8 > MOST_BYTES {
+            return Err(Refusal::TooLarge);
+        }
+        let least = self.least_bytes()?;
+        if least > MOST_BYTES {
+            return Err(Refusal::TooLarge);
+        }
+        if least > limit {
             return Err(Refusal::Limit);
         }
         let hash = HashSpec::keyed(self.seed);
@@ -130,7 +141,8 @@ impl Plan {
             }
             Form::Bloom { growth: Some(growth) } => {
                 let builder = ScalableBloomFilter::builder().keys(self.keys).rate(self.rate);
-                let (factor, below) = HEAD_START;
+                // Of layers of one size there would soon be more than a filter can have.
+                let (factor, below) = if growth.factor == 1 { DOUBLING } else { HEAD_START };
                 let builder = builder.growth(growth.factor).growth_share(growth.share);
                 let builder = builder.head_start(factor, below);
                 AnyFilter::Scalable(builder.hash(hash).build()?)

@@ -1,5 +1,8 @@
 //! Why something was not done: what objects of every layout answer instead.
 
+/// Bytes that no machine can give to one filter: addresses of a process have 47 bits.
+pub(crate) const MOST_BYTES: u64 = 1 << 47;
+
 /// Why something was not put in, not made, or not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -9,6 +12,12 @@ pub(crate) enum Refusal {
     Layers,
     /// It would take more memory than a key may have.
     Limit,
+    /// It would take more memory than any machine has.
+    TooLarge,
+    /// RedisBloom's layout has no layer as large.
+    LargeLayer,
+    /// Hashes of 64 bits cannot keep the rate for so many keys.
+    Rate,
     /// The server's memory is used up.
     Memory,
     /// It is of a type that cannot do this.
@@ -31,6 +40,8 @@ impl From<petal::Error> for Refusal {
             Self::Full
         } else if error.is_unsupported() {
             Self::Type
+        } else if error.is_unattainable() {
+            Self::Rate
         } else {
             Self::Other(error.to_string())
         }

@@ -5,6 +5,8 @@ makes two text files of so many URLs of 64 bytes, starts a standalone master and
 core each (`--local`: `local[2]`), lets the ways take turns in one session, and prints rows of CSV.
 Round 0 warms the JVM up and is printed like the others.
 
+It runs in `target/python/spark` (`cargo x python --engines` makes it) with psutil installed there.
+
 Processor seconds are of the whole tree of processes. Every answer is counted and compared.
 
 Four more ways are run where they are named: `scan` and `scan-python`, which add up the lengths of A's

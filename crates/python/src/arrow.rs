@@ -1,4 +1,4 @@
-//! Keys in Arrow's memory, hashed where they lie; masks as Arrow arrays.
+//! Keys in Arrow's memory, hashed where they lie.
 //!
 //! Whoever has arrays shows them by Arrow's PyCapsule protocol (`__arrow_c_array__`,
 //! `__arrow_c_stream__`): two C structures in capsules, which whoever takes them empties. The
@@ -15,23 +15,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::cast::AsArray as _;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayReader as _, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray,
-    GenericBinaryArray, LargeBinaryArray, OffsetSizeTrait, make_array,
+    Array, ArrayReader as _, ArrayRef, BinaryArray, BinaryViewArray, GenericBinaryArray,
+    LargeBinaryArray, OffsetSizeTrait, make_array,
 };
 use arrow_schema::{ArrowError, DataType};
-use petal::Answers;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyIterator, PyTuple};
+use pyo3::types::{PyCapsule, PyIterator};
 
 use crate::held::Keyer;
 use crate::key::{Key, out_of_range};
@@ -215,7 +213,7 @@ fn number_at<N: Copy>(buffer: *const u8, at: usize) -> Option<N> {
     Some(unsafe { *numbers.add(at) })
 }
 
-fn raised(error: &ArrowError) -> PyErr {
+pub(crate) fn raised(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("keys: {error}"))
 }
 
@@ -391,90 +389,5 @@ fn put_rows(
         // Nothing but nulls.
         DataType::Null => Ok(()),
         other => Err(no_keys(other)),
-    }
-}
-
-/// Answers to a batch, as they come, a bit each.
-pub(crate) struct Bits(BooleanBufferBuilder);
-
-impl Bits {
-    pub(crate) fn new() -> Self {
-        Self(BooleanBufferBuilder::new(0))
-    }
-
-    /// Appends answers to so many keys and nulls; where there are nulls, `rows` are the keys.
-    pub(crate) fn append(&mut self, answers: &Answers, len: usize, rows: Option<&[usize]>) {
-        if let Some(rows) = rows {
-            let start = self.0.len();
-            self.0.append_n(len, false);
-            answers.iter().for_each(|at| self.0.set_bit(start + rows[at], true));
-            return;
-        }
-        let bytes = answers.as_words().iter().flat_map(|word| word.to_le_bytes());
-        self.0.append_packed_range(0..len, &bytes.collect::<Vec<_>>());
-    }
-
-    /// All answers, in order.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
-        (0..self.0.len()).map(|at| self.0.get_bit(at))
-    }
-
-    /// As an object that shows them to Arrow.
-    pub(crate) fn into_mask(mut self) -> Mask {
-        Mask { bits: BooleanArray::new(self.0.finish(), None) }
-    }
-}
-
-/// The answers to a batch, true or false for each key: an Arrow array of booleans, for whoever
-/// speaks Arrow's PyCapsule protocol (`polars.Series(mask)`, `pyarrow.array(mask)`, ...).
-#[pyclass(frozen, module = "petal", sequence)]
-pub(crate) struct Mask {
-    bits: BooleanArray,
-}
-
-#[pymethods]
-impl Mask {
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        // One form is all there is; the protocol lets a producer say so.
-        let _ = requested_schema;
-        let (array, schema) = to_ffi(&self.bits.to_data()).map_err(|error| raised(&error))?;
-        let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
-        let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
-        PyTuple::new(py, [schema, array])
-    }
-
-    fn __len__(&self) -> usize {
-        self.bits.len()
-    }
-
-    fn __getitem__(&self, at: isize) -> PyResult<bool> {
-        let len = self.bits.len();
-        let place = if at < 0 { len.checked_add_signed(at) } else { Some(at.unsigned_abs()) };
-        match place.filter(|&place| place < len) {
-            Some(place) => Ok(self.bits.value(place)),
-            None => Err(PyIndexError::new_err("mask index out of range")),
-        }
-    }
-
-    /// With another mask, or a list of booleans.
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let py = other.py();
-        let same = match other.cast::<Self>() {
-            Ok(other) => self.bits == other.get().bits,
-            Err(_) => match other.extract::<Vec<bool>>() {
-                Ok(list) => list.into_iter().map(Some).eq(self.bits.iter()),
-                Err(_) => return Ok(py.NotImplemented()),
-            },
-        };
-        Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<petal.Mask {} of {} true>", self.bits.true_count(), self.bits.len())
     }
 }

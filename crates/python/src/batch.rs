@@ -1,4 +1,4 @@
-//! Many keys at once: from Arrow's memory, from numpy's arrays, from any iterable.
+//! Many keys at once: from Arrow's memory, from numpy's arrays, from pandas, from any iterable.
 //!
 //! All of them are hashed in pieces whose hashes fit the nearest cache, and each piece is put in
 //! or asked for under one taking of the filter's lock, without the interpreter's. So other threads
@@ -13,11 +13,13 @@ use petal::Answers;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PySlice, PyString};
 
-use crate::arrow::{self, Arrays, Bits};
+use crate::arrow::{self, Arrays};
 use crate::held::Keyer;
 use crate::key::{Key, out_of_range, with_key};
+use crate::mask::{Bits, Form};
+use crate::pandas::{self, Values};
 use crate::shared::Filter;
 
 /// Keys of a piece: as many as the library itself hashes together.
@@ -46,7 +48,7 @@ pub(crate) fn update(filter: &Filter, keys: &Bound<'_, PyAny>) -> PyResult<u64> 
     filter.write(keys.py())?.check_changeable()?;
     let keyer = filter.read(keys.py())?.member_keyer();
     let (mut new, mut answers) = (0, Answers::new());
-    Batch::of(keys)?.for_pieces(keyer, &mut |piece| {
+    Batch::of(keys)?.0.for_pieces(keys.py(), keyer, &mut |piece| {
         filter.write_detached()?.insert_words(piece.words, &mut answers)?;
         new += answers.count_ones();
         Ok(())
@@ -54,7 +56,7 @@ pub(crate) fn update(filter: &Filter, keys: &Bound<'_, PyAny>) -> PyResult<u64> 
     Ok(new)
 }
 
-/// Asks for keys; a mask of the kind that goes with them.
+/// Asks for keys; the answers in the form of their library.
 pub(crate) fn contains<'py>(
     filter: &Filter,
     keys: &Bound<'py, PyAny>,
@@ -62,37 +64,19 @@ pub(crate) fn contains<'py>(
     let py = keys.py();
     let keyer = filter.read(py)?.keyer();
     let (mut mask, mut answers) = (Bits::new(), Answers::new());
-    let batch = Batch::of(keys)?;
-    let is_numpy = matches!(batch, Batch::Numpy { .. });
-    let is_arrow = matches!(batch, Batch::Arrow(..));
-    batch.for_pieces(keyer, &mut |piece| {
+    let (batch, form) = Batch::of(keys)?;
+    batch.for_pieces(py, keyer, &mut |piece| {
         filter.read_detached()?.contains_words(piece.words, &mut answers);
         mask.append(&answers, piece.len, piece.rows);
         Ok(())
     })?;
-    if is_arrow {
-        let mask = Py::new(py, mask.into_mask())?.into_bound(py).into_any();
-        let module = keys.get_type().module()?;
-        if module.to_str()?.starts_with("pyarrow") {
-            return py.import("pyarrow")?.call_method1("array", (mask,));
-        }
-        return Ok(mask);
-    }
-    if is_numpy {
-        let bytes: Vec<u8> = mask.iter().map(u8::from).collect();
-        let words = PyDict::new(py);
-        words.set_item("dtype", "bool")?;
-        // A bytearray, so that the mask can be written to.
-        let bytes = PyByteArray::new(py, &bytes);
-        return py.import("numpy")?.call_method("frombuffer", (bytes,), Some(&words));
-    }
-    Ok(PyList::new(py, mask.iter())?.into_any())
+    form.of(py, mask)
 }
 
 /// The words of all keys.
 pub(crate) fn words(keys: &Bound<'_, PyAny>, keyer: Keyer) -> PyResult<Vec<u64>> {
     let mut all = Vec::new();
-    Batch::of(keys)?.for_pieces(keyer, &mut |piece| {
+    Batch::of(keys)?.0.for_pieces(keys.py(), keyer, &mut |piece| {
         all.extend_from_slice(piece.words);
         Ok(())
     })?;
@@ -100,10 +84,15 @@ pub(crate) fn words(keys: &Bound<'_, PyAny>, keyer: Keyer) -> PyResult<Vec<u64>>
 }
 
 /// Keys by what they lie in.
-enum Batch<'a, 'py> {
-    Arrow(&'a Bound<'py, PyAny>, Arrays),
-    Numpy { array: &'a Bound<'py, PyAny>, kind: Numbers, size: usize },
-    Each(&'a Bound<'py, PyAny>),
+enum Batch<'py> {
+    Arrow(Arrays),
+    Numpy {
+        array: Bound<'py, PyAny>,
+        kind: Numbers,
+        size: usize,
+    },
+    /// Objects one by one; where there may be nulls, a byte for each object that is 1 if it is one.
+    Each(Bound<'py, PyAny>, Option<Vec<u8>>),
 }
 
 /// What a numpy array is made of.
@@ -117,26 +106,40 @@ enum Numbers {
     Raw,
 }
 
-impl<'a, 'py> Batch<'a, 'py> {
-    fn of(keys: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+impl<'py> Batch<'py> {
+    /// The keys, and the form of the answers to them.
+    fn of(keys: &Bound<'py, PyAny>) -> PyResult<(Self, Form<'py>)> {
         refuse_one_key(keys)?;
-        if let Some(arrays) = arrow::arrays(keys)? {
-            return Ok(Self::Arrow(keys, arrays));
+        if let Some(column) = pandas::column(keys)? {
+            let form = column.series.map_or(Form::Numpy, Form::Pandas);
+            let batch = match column.values {
+                Values::Pyarrow(array) => match arrow::arrays(&array)? {
+                    Some(arrays) => Self::Arrow(arrays),
+                    None => Self::Each(array, None),
+                },
+                Values::Numpy(array) => Self::of_numpy(&array)?,
+                Values::Objects(objects, nulls) => Self::Each(objects, Some(nulls)),
+            };
+            return Ok((batch, form));
         }
-        let py = keys.py();
-        let module = keys.get_type().module()?;
-        if module.to_str()?.starts_with("numpy.ma") {
+        if let Some(arrays) = arrow::arrays(keys)? {
+            return Ok((Self::Arrow(arrays), form_of_arrow(keys)?));
+        }
+        if pandas::is_instance(keys, "numpy", "ndarray")? {
+            return Ok((Self::of_numpy(keys)?, Form::Numpy));
+        }
+        Ok((Self::Each(keys.clone(), None), Form::List))
+    }
+
+    fn of_numpy(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = array.py();
+        if pandas::is_instance(array, "numpy.ma", "MaskedArray")? {
             return Err(PyTypeError::new_err(
                 "keys: a masked array; give keys.compressed(), which is without what is masked",
             ));
         }
-        if module.to_str()? != "numpy" {
-            return Ok(Self::Each(keys));
-        }
-        let Some(dtype) = keys.getattr_opt(intern!(py, "dtype"))? else {
-            return Ok(Self::Each(keys));
-        };
-        let dimensions: usize = keys.getattr(intern!(py, "ndim"))?.extract()?;
+        let dtype = array.getattr(intern!(py, "dtype"))?;
+        let dimensions: usize = array.getattr(intern!(py, "ndim"))?.extract()?;
         if dimensions != 1 {
             return Err(PyValueError::new_err(format!(
                 "keys: expected an array of one dimension, found {dimensions}; give keys.ravel()"
@@ -151,28 +154,46 @@ impl<'a, 'py> Batch<'a, 'py> {
             'u' => Numbers::Unsigned,
             'V' if is_void(&dtype)? => Numbers::Raw,
             // Of Python's objects, and of strings of any length.
-            'O' | 'T' => return Ok(Self::Each(keys)),
+            'O' | 'T' => return Ok(Self::Each(array.clone(), None)),
             _ => {
                 return Err(PyTypeError::new_err(format!(
                     "keys: an array of {dtype} holds no keys; expected bytes, str or integers"
                 )));
             }
         };
-        if size == 0 { Ok(Self::Each(keys)) } else { Ok(Self::Numpy { array: keys, kind, size }) }
+        if size == 0 {
+            return Ok(Self::Each(array.clone(), None));
+        }
+        Ok(Self::Numpy { array: array.clone(), kind, size })
     }
 
-    /// Hashes all keys piece by piece, and hands over their words.
-    fn for_pieces(self, keyer: Keyer, take: &mut Take<'_>) -> PyResult<()> {
+    /// Hashes all keys piece by piece, and passes on their words.
+    fn for_pieces(self, py: Python<'py>, keyer: Keyer, take: &mut Take<'_>) -> PyResult<()> {
         match self {
-            Self::Arrow(keys, arrays) => {
-                keys.py().detach(|| for_pieces_of_arrow(arrays, keyer, take))
-            }
+            Self::Arrow(arrays) => py.detach(|| for_pieces_of_arrow(arrays, keyer, take)),
             Self::Numpy { array, kind, size } => {
-                for_pieces_of_numpy(array, (kind, size), keyer, take)
+                for_pieces_of_numpy(&array, (kind, size), keyer, take)
             }
-            Self::Each(keys) => for_pieces_of_objects(keys, keyer, take),
+            Self::Each(keys, nulls) => for_pieces_of_objects(&keys, nulls, keyer, take),
         }
     }
+}
+
+/// The form of the answers to keys in Arrow's memory.
+fn form_of_arrow<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Form<'py>> {
+    let py = keys.py();
+    if keys.get_type().module()?.to_str()?.starts_with("pyarrow") {
+        return Ok(Form::Pyarrow);
+    }
+    if pandas::is_instance(keys, "polars", "Series")? {
+        return Ok(Form::Polars(keys.getattr(intern!(py, "name"))?));
+    }
+    if pandas::is_instance(keys, "polars", "DataFrame")? {
+        // Of several columns the keys are refused when the first of them comes.
+        let names = keys.getattr(intern!(py, "columns"))?;
+        return Ok(if names.len()? == 1 { Form::Polars(names.get_item(0)?) } else { Form::Mask });
+    }
+    Ok(Form::Mask)
 }
 
 fn for_pieces_of_arrow(arrays: Arrays, mut keyer: Keyer, take: &mut Take<'_>) -> PyResult<()> {
@@ -293,16 +314,26 @@ fn key_is_negative(little_endian: &[u8]) -> bool {
 
 fn for_pieces_of_objects(
     keys: &Bound<'_, PyAny>,
+    nulls: Option<Vec<u8>>,
     mut keyer: Keyer,
     take: &mut Take<'_>,
 ) -> PyResult<()> {
     let py = keys.py();
-    let mut words = Vec::new();
+    let (mut words, mut rows) = (Vec::new(), Vec::new());
+    let mut nulls = nulls.map(Vec::into_iter);
     let mut iterator = keys.try_iter()?;
     loop {
         words.clear();
+        rows.clear();
         let (mut wrong, mut len) = (None, 0);
         for key in iterator.by_ref().take(PIECE) {
+            if let Some(nulls) = &mut nulls {
+                if nulls.next() == Some(1) {
+                    len += 1;
+                    continue;
+                }
+                rows.push(len);
+            }
             let hashed = key.and_then(|key| with_key(&key, |key| keyer.put_key(key, &mut words)));
             if let Err(error) = hashed {
                 wrong = Some(error);
@@ -311,7 +342,8 @@ fn for_pieces_of_objects(
             len += 1;
         }
         // Those before the one that was wrong, too.
-        py.detach(|| take(Piece { words: &words, len, rows: None }))?;
+        let present = nulls.is_some().then_some(&rows[..]);
+        py.detach(|| take(Piece { words: &words, len, rows: present }))?;
         match wrong {
             Some(error) => return Err(error),
             None if len < PIECE => return Ok(()),

@@ -146,13 +146,31 @@ pub(crate) trait Raise: std::error::Error + Sized {
     fn kind(&self) -> Option<Kind>;
 
     fn raise(self) -> PyErr {
-        raised(&self, self.kind(), None, self.to_string())
+        raised(&self, self.kind(), None, self.text())
+    }
+
+    /// The text of the error, in which arguments have the names that they have in Python.
+    fn text(&self) -> String {
+        in_python(&self.to_string())
     }
 
     /// The same with the name of the file in front.
     fn raise_of(self, path: &Path) -> PyErr {
-        raised(&self, self.kind(), Some(path), format!("{}: {self}", path.display()))
+        raised(&self, self.kind(), Some(path), format!("{}: {}", path.display(), self.text()))
     }
+}
+
+/// A text of the libraries for filters and formats, in which arguments have the names that they have
+/// in Python: the libraries name the program's, and their own.
+pub(crate) fn in_python(text: &str) -> String {
+    const NAMES: [(&str, &str); 5] = [
+        (" (petal build --type wide)", ""),
+        (" (--type wide)", ""),
+        ("--format", "format="),
+        ("--as", "keys="),
+        ("max_keys", "max_capacity="),
+    ];
+    NAMES.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 fn raised(
@@ -188,7 +206,7 @@ impl Raise for petal::Error {
 impl Raise for petal_interop::Error {
     fn kind(&self) -> Option<Kind> {
         Some(match self {
-            e if e.is_key() => return None,
+            e if e.is_key() || e.is_key_form() => return None,
             e if e.is_limit() || e.is_too_large() => Kind::MemoryCap,
             e if e.is_full() => Kind::Full,
             e if e.is_refused() => Kind::Unsupported,
@@ -212,9 +230,17 @@ impl Raise for petal_lines::Error {
         })
     }
 
+    fn text(&self) -> String {
+        let text = self.told(&NAMES).to_string();
+        // Its own texts have Python's names, and may have the path of a file with any.
+        let source = std::error::Error::source(self);
+        let of_filter = source.is_some_and(|e| e.is::<petal::Error>());
+        if of_filter || self.is_of_filter() { in_python(&text) } else { text }
+    }
+
     fn raise(self) -> PyErr {
         let path = self.input().map(Path::new);
-        raised(&self, self.kind(), path, self.told(&NAMES).to_string())
+        raised(&self, self.kind(), path, self.text())
     }
 }
 
@@ -228,6 +254,7 @@ const NAMES: petal_lines::Names = petal_lines::Names {
     work_dir: "work_dir=",
     resume: "resume=True",
     null: r#"delimiter=b"\0""#,
+    text: "text=True",
     kind: "type=",
     width: "width=",
     growing: r#"type="scalable""#,

@@ -65,6 +65,11 @@ fn with_other_key<R>(
             Err(error) => return Err(error),
         }
     }
+    // NumPy's is no int, as Python's is: true is 1.
+    let class = key.get_type();
+    if class.module()?.to_str()? == "numpy" && class.name()?.to_str()?.starts_with("bool") {
+        return look(Key::Int(u64::from(key.is_truthy()?)));
+    }
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
         return look(Key::Bytes(&buffer.to_vec(key.py())?));
     }

@@ -2,8 +2,8 @@
 //! where they lie, and the file engine.
 //!
 //! Rooms: `error` (exceptions), `key` (what can be a key), `held` (a filter of any type,
-//! in memory, in a mapped file, or another program's), `shared` (it behind a lock), `arrow` and `batch` (many keys at
-//! once), `filter` (the classes), `open` (filter files), `engine` (files of
+//! in memory, in a mapped file, or another program's), `shared` (it behind a lock), `arrow`,
+//! `pandas`, `mask` and `batch` (many keys at once, and the answers to them), `filter` (the classes), `open` (filter files), `engine` (files of
 //! lines), `ranges` and `prints` (what the workers of a cluster do, with files and with
 //! tables). `python/petal` has what is written in Python.
 //!
@@ -18,7 +18,9 @@ mod error;
 mod filter;
 mod held;
 mod key;
+mod mask;
 mod open;
+mod pandas;
 mod prints;
 mod ranges;
 mod shared;
@@ -33,7 +35,7 @@ fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     engine::register(module)?;
     error::register(module)?;
     filter::register(module)?;
-    module.add_class::<arrow::Mask>()?;
+    module.add_class::<mask::Mask>()?;
     prints::register(module)?;
     ranges::register(module)
 }

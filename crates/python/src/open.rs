@@ -37,7 +37,9 @@ impl Told {
     }
 
     fn foreign<B: AsRef<[u8]>>(self, file: B) -> petal_interop::Result<Foreign<B>> {
-        Ok(Foreign::from_bytes(file, self.format)?.with_keys(self.keys))
+        let filter = Foreign::from_bytes(file, self.format)?;
+        filter.check_key_form(self.keys)?;
+        Ok(filter.with_keys(self.keys))
     }
 }
 
@@ -57,6 +59,18 @@ pub(crate) fn form_of_keys(name: &str) -> PyResult<KeyForm> {
         let names = names.join(", ");
         PyValueError::new_err(format!("keys: expected one of {names}, found {name:?}"))
     })
+}
+
+/// A path as Python's `open` takes it: text, bytes or an object with `__fspath__`.
+pub(crate) struct Name(pub(crate) PathBuf);
+
+impl<'py> FromPyObject<'_, 'py> for Name {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let name = given.py().import("os")?.call_method1("fsdecode", (given,))?;
+        Ok(Self(name.extract()?))
+    }
 }
 
 /// Maps a filter file, to be asked where it lies.
@@ -129,9 +143,11 @@ pub(crate) fn from_bytes(
 fn wrong(error: impl Raise, path: Option<&Path>) -> PyErr {
     match (error.kind(), path) {
         (Some(_), Some(path)) => error.raise_of(path),
-        (None, Some(path)) => Kind::Format.with(format_args!("{}: {error}", path.display())),
+        (None, Some(path)) => {
+            Kind::Format.with(format_args!("{}: {}", path.display(), error.text()))
+        }
         (Some(_), None) => error.raise(),
-        (None, None) => Kind::Format.with(error),
+        (None, None) => Kind::Format.with(error.text()),
     }
 }
 

@@ -22,7 +22,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::engine::job;
+use crate::engine::{Memory, job};
 use crate::error::Raise;
 use crate::open::map;
 
@@ -36,6 +36,12 @@ fn settings((memory, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'sta
     let settings = Settings::new(memory);
     let temp_dir = temp_dir.unwrap_or_else(|| settings.temp_dir.clone());
     Settings { jobs, temp_dir, delimiter, ..settings }
+}
+
+/// The bytes that a cap on memory is, as `settings` take it.
+#[pyfunction]
+fn memory(memory: Memory) -> PyResult<u64> {
+    memory.bytes()
 }
 
 fn range((number, path, start, end, (length, seconds, nanos)): PlainRange) -> Range {
@@ -447,6 +453,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ours.add_function(wrap_pyfunction!(count, &ours)?)?;
     ours.add_function(wrap_pyfunction!(build, &ours)?)?;
     ours.add_function(wrap_pyfunction!(union, &ours)?)?;
+    ours.add_function(wrap_pyfunction!(memory, &ours)?)?;
     ours.add_function(wrap_pyfunction!(publish, &ours)?)?;
     ours.add_function(wrap_pyfunction!(build_back, &ours)?)?;
     ours.add_function(wrap_pyfunction!(filter, &ours)?)?;

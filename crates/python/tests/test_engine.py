@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import threading
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -309,3 +310,27 @@ def test_paths_are_of_the_time_of_the_call(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     petal.dedup("a", out="out", progress=lambda *words: os.chdir("/"))
     assert (tmp_path / "out").read_bytes() == b"x\n"
+
+
+def test_a_file_that_is_not_lines_raises_unless_read_as_text(tmp_path: Path) -> None:
+    lines = write(tmp_path / "lines", [b"one", b"two"])
+    wide = tmp_path / "wide"
+    wide.write_bytes("one\ntwo\n".encode("utf-16"))
+    with pytest.raises(petal.InputError, match="wide: is text in UTF-16.* text=True"):
+        petal.common(lines, wide)
+    assert len(petal.dedup(wide, text=True)) == 3
+
+
+def test_a_mark_and_mixed_line_ends_warn(tmp_path: Path) -> None:
+    lines = write(tmp_path / "lines", [b"one", b"two"])
+    crlf = write(tmp_path / "crlf", [b"one\r", b"two\r"])
+    mark = write(tmp_path / "mark", [b"\xef\xbb\xbfone", b"two"])
+    with pytest.warns(UserWarning, match="crlf: lines end with CRLF") as warned:
+        assert len(petal.common(lines, crlf)) == 0
+    assert [Path(warning.filename).name for warning in warned] == ["test_engine.py"]
+    with pytest.warns(UserWarning, match="mark: begins with a byte order mark"):
+        petal.common(lines, mark)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        petal.common(lines, mark, crlf, text=True)
+        petal.common(crlf, crlf)

@@ -51,7 +51,6 @@ TROUBLE: list[tuple[Callable[[Path, Path], object], type[Exception], str]] = [
     (lambda a, d: petal.dedup(a, out=3), TypeError, "out=: expected a path or a file open for"),
     (lambda a, d: petal.dedup(a, out=io.StringIO()), TypeError, "out=: .* open it with 'wb'"),
     (lambda a, d: petal.dedup(a, out=""), ValueError, "out=: expected a path .* an empty one"),
-    (lambda a, d: petal.dedup(str(a).encode()), TypeError, r"found bytes; give os.fsdecode"),
     (lambda a, d: petal.dedup(a.open("rb")), TypeError, "give the path of the file"),
     (lambda a, d: petal.common(None, a), TypeError, "a path or several, found NoneType"),
     (lambda a, d: petal.common(a, [a]), TypeError, "expected a path, found list"),

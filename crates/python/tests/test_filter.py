@@ -155,6 +155,28 @@ def test_a_window_forgets():
     assert last.window is None and 999 in last and 5 not in last
 
 
+@pytest.mark.parametrize("size", [3, 40, 1000])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: petal.WindowedBloomFilter(90, 1e-9),
+        lambda: petal.WindowedBloomFilter(7, 1e-9, generations=12),
+        lambda: petal.ScalableBloomFilter(20, 1e-6),
+        lambda: petal.QuotientFilter(2000, 1e-6),
+        lambda: petal.CountingBloomFilter(300, 1e-6),
+        lambda: petal.WideBloomFilter(300, 1e-6),
+    ],
+)
+def test_many_keys_at_once_are_as_one_by_one(make, size):
+    # Keys that repeat within a batch, more than a window holds.
+    keys = [str(at * at % 211) for at in range(2000)]
+    single, batched = make(), make()
+    for at in range(0, len(keys), size):
+        batch = keys[at : at + size]
+        assert batched.update(batch) == sum(map(single.add, batch))
+        assert batched == single
+
+
 def test_a_window_goes_by_the_systems_clock(tmp_path):
     seen = petal.WindowedBloomFilter(1000, window=3600)
     before = int(time.time())
@@ -463,3 +485,35 @@ def test_filters_can_be_referenced_weakly():
     assert seen() is one
     del one
     assert seen() is None
+
+
+# ---- Keys that an adversary prepares ------------------------------------------------------------
+
+
+def prepared(kind, at):
+    """Keys that collide under the published hash, whatever its seed is."""
+    if kind == "first word":
+        return (0x4B33A62ED433D4A3).to_bytes(8, "little") + b"%08x" % at + b"x" * 16
+    return b"%08x" % at + (0x8BB84B93962EACC9 ^ 24).to_bytes(8, "little") + b"%08x" % at
+
+
+@pytest.mark.parametrize("kind", ["first word", "last word"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        petal.BloomFilter,
+        petal.ClassicBloomFilter,
+        petal.CountingBloomFilter,
+        petal.ScalableBloomFilter,
+        petal.WindowedBloomFilter,
+    ],
+)
+def test_a_secret_tells_prepared_keys_apart_and_a_seed_does_not(make, kind):
+    keys = [prepared(kind, at) for at in range(1000)]
+    for seed in [0, 7]:
+        filter = make(1000, 1e-6, seed=seed)
+        filter.add(keys[0])
+        assert all(key in filter for key in keys)
+    filter = make(1000, 1e-6, secret=bytes(range(16)))
+    filter.add(keys[0])
+    assert sum(key in filter for key in keys) == 1

@@ -206,7 +206,7 @@ def test_work_is_cut_for_the_slots_that_are_named(files, tmp_path):
         _jobs.common(Unknown(), a, b, tmp_path / f"{slots}", slots=slots, **given)
         assert max(most) == slots * _stages.TASKS
     for slots in 0, -1:
-        with pytest.raises(ValueError, match="slots=: expected at least 1"):
+        with pytest.raises(ValueError, match="slots=: expected a whole number of at least 1, found"):
             _jobs.common(Unknown(), a, b, tmp_path / "out", slots=slots, **given)
     with pytest.raises(ValueError, match="nobody knows"):
         _jobs.build(Unknown(), a, tmp_path / "out", memory=MEMORY)
@@ -590,8 +590,8 @@ def test_what_is_wrong_is_told_in_a_line(files, tmp_path):
     gone, out = tmp_path / "gone", tmp_path / "out"
     says(petal.InputError, "gone: cannot read", _jobs.dedup, gone, out)
     says(petal.InputError, "gone: cannot read", _jobs.common, a, gone, out)
-    says(petal.InputError, "gone: cannot be read", _jobs.check, a, gone, out)
-    says(petal.FormatError, "filter: ", _jobs.check, a, a, out)
+    says(petal.MissingFileError, "gone: cannot read", _jobs.check, a, gone, out)
+    says(petal.FormatError, f"{a}: not a petal file", _jobs.check, a, a, out)
     says(TypeError, "the path of a filter file, found BloomF", _jobs.check, a, petal.BloomFilter(9), out)
     says(petal.InputError, r"cannot be made.*out=", _jobs.dedup, a, tmp_path / "file" / "out")
     says(petal.InputError, r"cannot be made.*work=", _jobs.dedup, a, out, work=tmp_path / "file")
@@ -634,7 +634,7 @@ def test_damaged_work_is_an_error_and_never_an_answer(files, tmp_path, shards):
                 Damages(number), a1, b1, tmp_path / "out", memory=MEMORY, range_bytes=900,
                 shards=shards,
             )
-        assert "\n" not in str(raised.value) and ".petal-work-" in str(raised.value)
+        assert "\n" not in str(raised.value) and f"{tmp_path}: work file " in str(raised.value)
         if damaged[-1] == "exact":
             break
     first = ["keys", "keys", "build_shard", "build_shard", "probe"]

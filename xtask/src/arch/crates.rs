@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn arrows_between_crates() {
         let metadata = r#"{"packages": [
-            {"name": "petal", "dependencies": [{"name": "libc", "kind": null}, {"name": "petal-testkit", "kind": "dev"}]},
-            {"name": "petal-lines", "dependencies": [{"name": "petal", "kind": null}, {"name": "petal-cli", "kind": null}]},
+            {"name": "petal-filters", "dependencies": [{"name": "libc", "kind": null}, {"name": "petal-testkit", "kind": "dev"}]},
+            {"name": "petal-lines", "dependencies": [{"name": "petal-filters", "kind": null}, {"name": "petal-cli", "kind": null}]},
             {"name": "petal-cli", "dependencies": [{"name": "petal-testkit", "kind": null}]},
             {"name": "petal-testkit", "dependencies": []},
             {"name": "petal-new", "dependencies": []}]}"#;

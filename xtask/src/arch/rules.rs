@@ -10,15 +10,15 @@ pub(super) struct CrateRule {
 /// The arrows between crates. A crate that is not here has no place in the house yet.
 /// Any crate may use [`DEV_ONLY`] in its tests and benches.
 pub(super) const CRATES: &[CrateRule] = &[
-    CrateRule { name: "petal", uses: &[] },
-    CrateRule { name: "petal-lines", uses: &["petal"] },
-    CrateRule { name: "petal-interop", uses: &["petal"] },
-    CrateRule { name: "petal-cli", uses: &["petal", "petal-lines", "petal-interop"] },
-    CrateRule { name: "petal-python", uses: &["petal", "petal-lines", "petal-interop"] },
-    CrateRule { name: "petal-redis", uses: &["petal", "petal-interop"] },
+    CrateRule { name: "petal-filters", uses: &[] },
+    CrateRule { name: "petal-lines", uses: &["petal-filters"] },
+    CrateRule { name: "petal-interop", uses: &["petal-filters"] },
+    CrateRule { name: "petal-cli", uses: &["petal-filters", "petal-lines", "petal-interop"] },
+    CrateRule { name: "petal-python", uses: &["petal-filters", "petal-lines", "petal-interop"] },
+    CrateRule { name: "petal-redis", uses: &["petal-filters", "petal-interop"] },
     CrateRule { name: "petal-testkit", uses: &[] },
-    CrateRule { name: "petal-bench", uses: &["petal"] },
-    CrateRule { name: "petal-bench-vs", uses: &["petal", "petal-bench"] },
+    CrateRule { name: "petal-bench", uses: &["petal-filters"] },
+    CrateRule { name: "petal-bench-vs", uses: &["petal-filters", "petal-bench"] },
     CrateRule { name: "xtask", uses: &[] },
 ];
 
@@ -311,7 +311,10 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "object", uses: &["chain", "compat", "parcel", "refusal"] },
             Room { name: "plan", uses: &["chain", "compat", "object"] },
             Room { name: "persist", uses: &["chain", "compat", "fields", "object", "parcel"] },
-            Room { name: "ffi", uses: &["about", "config", "metrics", "object", "persist", "server"] },
+            Room {
+                name: "ffi",
+                uses: &["about", "config", "metrics", "object", "persist", "server"],
+            },
             Room {
                 name: "commands",
                 uses: &[
@@ -332,7 +335,9 @@ pub(super) const HOUSES: &[House] = &[
             Room { name: "open", uses: &["held"] },
             Room { name: "shared", uses: &["held"] },
             Room { name: "arrow", uses: &["held", "key"] },
-            Room { name: "batch", uses: &["arrow", "held", "key", "shared"] },
+            Room { name: "pandas", uses: &[] },
+            Room { name: "mask", uses: &["arrow"] },
+            Room { name: "batch", uses: &["arrow", "held", "key", "mask", "pandas", "shared"] },
             Room { name: "filter", uses: &["batch", "held", "key", "open", "shared"] },
             Room { name: "prints", uses: &["arrow", "batch", "filter", "held"] },
             Room { name: "engine", uses: &["filter", "held"] },

@@ -11,8 +11,8 @@
 //! client that asks `PING` all the time, beside those of the same client while nothing happens; on a busy machine
 //! read the server's own times of its longest command.
 //!
-//! The programs are those of `PETAL_PEERS` (`cargo x peers`), or else of the path; RedisBloom is the file that
-//! `PETAL_REDISBLOOM` names. A command that a module does not have is left out, with a note. The raw rows go to
+//! The programs are those of `PETAL_PEERS` (`cargo x peers`), or else of the path; RedisBloom is that of the
+//! peers, or the file that `PETAL_REDISBLOOM` names. A command that a module does not have is left out, with a note. The raw rows go to
 //! `results/<arch>-<cpu>/<date>-server.csv`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
@@ -115,7 +115,12 @@ fn bench(options: &Options) -> Result<(), String> {
     let machine = Machine::read();
     let programs = Programs::find();
     let mut modules = vec![Module { name: "petal", file: options.module.clone() }];
-    match std::env::var_os("PETAL_REDISBLOOM").filter(|_| options.rival) {
+    let named = std::env::var_os("PETAL_REDISBLOOM");
+    let installed = || {
+        let path = PathBuf::from(std::env::var_os("PETAL_PEERS")?).join("redisbloom/redisbloom.so");
+        path.is_file().then(|| path.into_os_string())
+    };
+    match named.or_else(installed).filter(|_| options.rival) {
         Some(file) => modules.push(Module { name: "RedisBloom", file: file.into() }),
         None => println!("left out: RedisBloom (PETAL_REDISBLOOM names its module)"),
     }

@@ -167,6 +167,9 @@ pub(crate) struct Engine {
     /// Lines end in NUL instead of LF, in inputs and output
     #[arg(short = 'z', long)]
     pub(crate) null: bool,
+    /// Read inputs as lines even if they look like binary files or UTF-16, and do not warn
+    #[arg(long)]
+    pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) talk: Talk,
 }
@@ -215,6 +218,9 @@ pub(crate) struct Read {
     /// Lines end in NUL instead of LF
     #[arg(short = 'z', long)]
     pub(crate) null: bool,
+    /// Read inputs as lines even if they look like binary files or UTF-16, and do not warn
+    #[arg(long)]
+    pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) talk: Talk,
 }

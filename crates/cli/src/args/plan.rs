@@ -44,6 +44,9 @@ pub(crate) struct PlanArgs {
     /// Of a job: lines end in NUL instead of LF
     #[arg(short = 'z', long, requires = "verb")]
     pub(crate) null: bool,
+    /// Of a job: read inputs as lines even if they look like binary files or UTF-16
+    #[arg(long, requires = "verb")]
+    pub(crate) text: bool,
     /// Of a job: lines are only to be counted
     #[arg(short, long, requires = "verb")]
     pub(crate) count: bool,

@@ -72,20 +72,24 @@ fn build_foreign(
     let output = Output::open(Some(&args.output), &all)?;
     let planned = args.fpr.unwrap_or(Recipe::RATE);
     let filter = match &args.not_in {
-        Some(others) => foreign::cascade(args, settings, inputs, others),
+        Some(others) => {
+            let filter = foreign::cascade(args, settings, inputs, others);
+            teller.finish();
+            filter?
+        }
         None => {
             let keys = match args.expected {
                 Some(keys) => keys,
                 None => count_lines(settings, inputs)?.max(1),
             };
-            foreign::build(args, format, settings, inputs, keys)
+            let filter = foreign::build(args, format, settings, inputs, keys);
+            teller.finish();
+            let filter = filter?;
+            foreign::warn_if_out_of_reach(&filter, keys, planned, teller);
+            foreign::warn_if_overfull(&filter, Some(planned), teller);
+            filter
         }
     };
-    teller.finish();
-    let filter = filter?;
-    if args.not_in.is_none() {
-        foreign::warn_if_overfull(&filter, Some(planned), teller);
-    }
     foreign::write(&filter, args.gzip, output, &args.output)?;
     Ok(Outcome::Done)
 }
@@ -115,6 +119,7 @@ fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
     if read.null {
         settings.delimiter = 0;
     }
+    settings.text = read.text;
     settings.progress = teller;
     settings
 }

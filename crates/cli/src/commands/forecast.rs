@@ -6,6 +6,7 @@ use serde_json::json;
 use super::print;
 use crate::args::{Memory, PlanArgs};
 use crate::exit::{Failure, Outcome, Result};
+use crate::progress::Teller;
 use crate::text;
 
 pub(super) fn run(verb: Verb, args: &PlanArgs) -> Result<Outcome> {
@@ -18,6 +19,9 @@ pub(super) fn run(verb: Verb, args: &PlanArgs) -> Result<Outcome> {
     let mut settings = Settings::new(args.memory.unwrap_or(Memory::DEFAULT).bytes());
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     settings.delimiter = if args.null { 0 } else { b'\n' };
+    settings.text = args.text;
+    let teller = Teller::silent(false);
+    settings.progress = &teller;
     let names: Vec<_> = first.iter().chain(&others).map(ToString::to_string).collect();
     let mode = Mode::Exact { strategy: args.strategy.map(Into::into) };
     let count = first.len();

@@ -95,6 +95,27 @@ pub(super) fn build(
     Ok(filter)
 }
 
+/// Says that a format cannot keep the planned rate: its double hashing sends some keys to few bits.
+pub(super) fn warn_if_out_of_reach(
+    filter: &ForeignFilter<Vec<u8>>,
+    keys: u64,
+    planned: f64,
+    teller: &Teller,
+) {
+    let Some((rate, floor)) = filter.0.expected_rate(keys) else { return };
+    if rate > planned * 1.5 && floor > planned / 2.0 {
+        teller.say(&format!(
+            "warning: the false-positive rate will be about {}, not {}: the double hashing of {} \
+             cannot keep it with {}; plan for a higher rate, or take a format without that floor \
+             (dcso, rbloom, hadoop-murmur, petal's own)",
+            text::rate(rate),
+            text::rate(planned),
+            filter.0.format(),
+            text::keys(keys),
+        ));
+    }
+}
+
 /// Writes a filter that was made or changed.
 pub(super) fn write(
     filter: &ForeignFilter<Vec<u8>>,
@@ -138,7 +159,8 @@ pub(super) fn warn_if_overfull(
         return;
     }
     let Some(target) = facts.target_rate.or(planned) else { return };
-    if petal::rate::overfull(target, facts.rate_now, facts.bits) {
+    // A larger filter would not help against the floor.
+    if petal::rate::overfull(target, facts.rate_now - facts.rate_floor, facts.bits) {
         teller.say(&format!(
             "warning: the false-positive rate is {} now, {} was planned; build a larger one with -n",
             text::rate(facts.rate_now),
@@ -162,6 +184,8 @@ pub(super) struct Add<'a> {
 impl Add<'_> {
     pub(super) fn run(self, output: Output, teller: &Teller) -> Result<Outcome> {
         let Self { args, filter, packed, inputs, list, mut settings } = self;
+        // A damaged file is not written again with a new date.
+        filter.0.verify().map_err(Failure::of_foreign(&args.filter))?;
         let filter = filter.with_keys(args.foreign.form)?;
         // What is left is shared by the work and by what the filter grows.
         let size = filter.memory();
@@ -191,6 +215,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     if args.fold {
         return Err(Failure::Plain("--fold: only petal's own filters are folded".to_owned()));
     }
+    filter.0.verify().map_err(Failure::of_foreign(first))?;
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let output = Output::open(Some(&args.output), &inputs)?;
     for path in rest {
@@ -202,6 +227,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
                 filter.0.format()
             )));
         };
+        other.0.verify().map_err(Failure::of_foreign(path))?;
         filter.0.union(&other.0).map_err(Failure::of_foreign(path))?;
     }
     warn_if_overfull(&filter, None, &teller);

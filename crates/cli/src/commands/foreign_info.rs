@@ -51,8 +51,12 @@ fn table(facts: &Facts, bytes: u64) -> String {
         ("keys", keys + &counted.unwrap_or_default()),
         ("fill", format!("{} %", text::significant(fill * 100.0))),
         ("rate now", text::rate(facts.rate_now)),
-        ("lines as", forms.join(", ")),
     ];
+    if facts.rate_floor > facts.rate_now / 20.0 {
+        let floor = text::rate(facts.rate_floor);
+        rows.push(("floor", format!("{floor} of that comes from the format's double hashing")));
+    }
+    rows.push(("lines as", forms.join(", ")));
     rows.extend(facts.warnings.iter().map(|warning| ("warning", (*warning).to_owned())));
     rows.extend(facts.untold.iter().map(|untold| ("not told", (*untold).to_owned())));
     rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect()
@@ -76,6 +80,7 @@ fn json(facts: &Facts, bytes: u64) -> String {
         "counted": facts.counted,
         "estimated_keys": facts.estimated_keys.filter(|keys| keys.is_finite()),
         "rate_now": facts.rate_now,
+        "rate_floor": facts.rate_floor,
         "key_forms": forms,
         "not_told": facts.untold,
         "warnings": facts.warnings,

@@ -90,6 +90,7 @@ fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
     if engine.null {
         settings.delimiter = 0;
     }
+    settings.text = engine.text;
     settings.progress = teller;
     settings
 }

@@ -1,9 +1,6 @@
 //! `plan`: sizing before any work.
 
-use petal::{
-    AnyFilter, ClassicShape, QuotientFilter, ScalableBloomFilter, Shape, WideBloomFilter,
-    WindowedBloomFilter,
-};
+use petal::{ClassicShape, FilterType, Shape};
 use petal_lines::Recipe;
 use serde_json::{Value, json};
 
@@ -65,7 +62,10 @@ fn blocked(asked: &Asked) -> Result<Plan> {
     let sizing = Sizing {
         for_rate: Shape::for_rate,
         for_memory: Shape::for_memory,
+        with_probes: Shape::for_rate_with_probes,
+        filling: Shape::for_memory_with_probes,
         for_bits: Shape::for_bits,
+        kind: FilterType::Bloom,
         rate,
         keys_at_rate: |shape, rate| shape.keys_at_rate(rate),
         size: |shape| shape.size_bytes(),
@@ -87,7 +87,10 @@ fn classic(asked: &Asked) -> Result<Plan> {
     let sizing = Sizing {
         for_rate: ClassicShape::for_rate,
         for_memory: ClassicShape::for_memory,
+        with_probes: ClassicShape::for_rate_with_probes,
+        filling: ClassicShape::for_memory_with_probes,
         for_bits: ClassicShape::for_bits,
+        kind: FilterType::Classic,
         rate: |shape, keys| shape.rate(keys),
         keys_at_rate: |shape, rate| shape.keys_at_rate(rate),
         size: |shape| shape.size_bytes(),
@@ -138,16 +141,23 @@ fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
             return Err(trouble("its size depends on both lists; build it, or plan --type static"));
         }
         _ => {
-            let filter = empty(kind, keys, rate).ok_or_else(|| trouble("cannot be planned"))??;
-            let face = filter.face();
+            let recipe = Recipe {
+                kind: Some(kind.filter_type()),
+                keys: (kind != Kind::Windowed).then_some(keys),
+                // A window of so many lines.
+                last: (kind == Kind::Windowed).then_some(keys),
+                rate: Some(rate),
+                ..Recipe::default()
+            };
+            let sizing = recipe.sizing(keys)?;
             Plan {
                 kind: name,
-                layout: face.describe(),
+                layout: sizing.describe().to_owned(),
                 keys,
-                rate: face.expected_rate(keys),
-                rate_at_double: face.expected_rate(keys.saturating_mul(2)),
-                size: face.size_bytes(),
-                bits: face.size_bytes() * 8,
+                rate: sizing.expected_rate(keys),
+                rate_at_double: sizing.expected_rate(keys.saturating_mul(2)),
+                size: sizing.size_bytes(),
+                bits: sizing.size_bytes().saturating_mul(8),
                 probes: 0,
             }
         }
@@ -167,25 +177,14 @@ fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
 /// What a static filter takes above the least that any can: measured, docs/filters.md.
 const STATIC_OVERHEAD: f64 = 1.03;
 
-/// A filter without keys, whose memory is never touched; `None` of types that are not made so.
-fn empty(kind: Kind, keys: u64, rate: f64) -> Option<petal::Result<AnyFilter>> {
-    Some(match kind {
-        Kind::Quotient => QuotientFilter::with_rate(keys, rate).map(AnyFilter::from),
-        Kind::Scalable => {
-            let builder = ScalableBloomFilter::builder().keys(keys).rate(rate);
-            builder.build().map(AnyFilter::from)
-        }
-        Kind::Windowed => WindowedBloomFilter::with_rate(keys, rate).map(AnyFilter::from),
-        Kind::Wide => WideBloomFilter::with_rate(keys, rate).map(AnyFilter::from),
-        _ => return None,
-    })
-}
-
 /// How a layout is sized: the same calls on both.
 struct Sizing<S> {
     for_rate: fn(u64, f64) -> petal::Result<S>,
     for_memory: fn(u64, u64) -> petal::Result<S>,
+    with_probes: fn(u64, f64, u32) -> petal::Result<S>,
+    filling: fn(u64, u32) -> petal::Result<S>,
     for_bits: fn(u64, u32) -> petal::Result<S>,
+    kind: FilterType,
     rate: fn(&S, u64) -> f64,
     keys_at_rate: fn(&S, f64) -> u64,
     size: fn(&S) -> u64,
@@ -197,7 +196,7 @@ impl<S> Sizing<S> {
         match *asked {
             Asked { keys: Some(keys), rate: Some(rate), memory, probes } => {
                 let shape = match probes {
-                    Some(probes) => self.least_bits(keys, rate, probes)?,
+                    Some(probes) => (self.with_probes)(keys, rate, probes)?,
                     None => (self.for_rate)(keys, rate)?,
                 };
                 if let Some(most) = memory.filter(|most| (self.size)(&shape) > *most) {
@@ -214,7 +213,9 @@ impl<S> Sizing<S> {
                 Ok((shape, keys))
             }
             Asked { keys: Some(keys), memory: Some(most), probes: None, .. } => {
-                Ok(((self.for_memory)(most, keys)?, keys))
+                // As large as `build` makes it: no larger than the best rate anybody uses takes.
+                let size = self.recipe(most).sizing(keys)?.size_bytes();
+                Ok(((self.for_memory)(size, keys)?, keys))
             }
             Asked { keys: Some(keys), memory: Some(most), probes: Some(probes), .. } => {
                 Ok((self.fixed(most, probes)?, keys))
@@ -247,41 +248,19 @@ impl<S> Sizing<S> {
 
     /// The shape of so many probes that fills the memory.
     fn fixed(&self, most: u64, probes: u32) -> Result<S> {
-        // Whole blocks of either layout.
-        Ok((self.for_bits)((most / 128).max(1) * 1024, probes)?)
-    }
-
-    /// The smallest shape of so many probes that keeps a rate.
-    fn least_bits(&self, keys: u64, rate: f64, probes: u32) -> Result<S> {
-        let keeps = |bits: u64| -> Result<bool> {
-            Ok((self.rate)(&(self.for_bits)(bits, probes)?, keys) <= rate)
-        };
-        let (mut low, mut high) = (0, 512);
-        while !keeps(high)? {
-            (low, high) = (high, high * 2);
-        }
-        while high - low > 512 {
-            let middle = low + (high - low) / 2;
-            if keeps(middle)? { high = middle } else { low = middle }
-        }
-        Ok((self.for_bits)(high, probes)?)
+        Ok((self.filling)(most, probes)?)
     }
 
     /// The most keys that a memory holds at a rate.
     fn most_keys(&self, most: u64, rate: f64) -> Result<(S, u64)> {
-        let keeps = |keys: u64| -> Result<bool> {
-            Ok((self.rate)(&(self.for_memory)(most, keys)?, keys) <= rate)
-        };
-        let (mut low, mut high) = (0, 1);
-        while keeps(high)? {
-            (low, high) = (high, high * 2);
-        }
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if keeps(middle)? { low = middle } else { high = middle }
-        }
-        let shape = (self.for_memory)(most, low.max(1))?;
-        self.some(shape, low, most, rate)
+        let recipe = self.recipe(most);
+        let keys = Recipe { rate: Some(rate), ..recipe }.most_keys()?.unwrap_or(0);
+        let shape = (self.for_rate)(keys.max(1), rate)?;
+        self.some(shape, keys, most, rate)
+    }
+
+    fn recipe(&self, memory: u64) -> Recipe {
+        Recipe { kind: Some(self.kind), memory: Some(memory), ..Recipe::default() }
     }
 
     fn some(&self, shape: S, keys: u64, most: u64, rate: f64) -> Result<(S, u64)> {

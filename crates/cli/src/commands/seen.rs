@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petal::{AnyFilter, BloomFilter, Membership, Shape, WindowedBloomFilter};
+use petal::{AnyFilter, BloomFilter, FilterType, Membership, Shape, WindowedBloomFilter};
 use petal_lines::aside::behind_links;
 use petal_lines::{Ledger, METADATA, Memory, Recipe, Settings, Source, explain_full, seen};
 
@@ -17,7 +17,7 @@ use super::{build, print, refused_by, settings};
 use crate::args::SeenArgs;
 use crate::exit::{Failure, Outcome, Result, cannot_write, words};
 use crate::lock::{self, beside};
-use crate::output::Output;
+use crate::output::{LineAppender, Output, readable};
 use crate::progress::Teller;
 use crate::{filter_file, signal, text};
 
@@ -33,7 +33,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut ours = inputs.clone();
     ours.extend([&keeper.path, &keeper.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &ours)?) };
-    let sink = output.as_mut().map(|out| out.file() as &mut (dyn io::Write + Send));
+    let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &teller));
+    let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::end_gently();
     let every = Duration::from_secs_f64(args.save_every);
     let novel = seen(&settings, &mut memory, &inputs, sink, every, |memory| {
@@ -53,6 +54,19 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         Some(ledger) => note_if_overfull(memory.filter.face(), ledger.len(), &teller),
     }
     Ok(if signal::stopped() { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Standard output, to which whole lines are appended.
+fn appender<'a>(output: &'a mut Output, delimiter: u8, teller: &Teller) -> LineAppender<'a> {
+    let before = readable(output.file()).unwrap_or_else(|error| {
+        teller.say(&format!(
+            "warning: standard output: cannot read how the file ends: {}; if its last line has no \
+             end, the first new line is joined to it",
+            words(&error)
+        ));
+        None
+    });
+    LineAppender::new(output.file(), before, delimiter)
 }
 
 /// Keeps the memory in its files.
@@ -210,7 +224,8 @@ impl Keeper {
     }
 }
 
-/// The filter of a first run, empty.
+/// The filter of a first run, empty. Its hash has a random key: lines that come run after run are
+/// often chosen by strangers.
 fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
     let (rate, room) = (args.fpr.unwrap_or(Recipe::RATE), settings.room_for_filter()?);
     let fits = |needed: u64| match needed <= room {
@@ -227,10 +242,11 @@ fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilte
     };
     // Of what forgets a little more than this.
     fits(Shape::for_rate(keys, rate)?.size_bytes())?;
+    let hash = Recipe { keyed: true, ..Recipe::default() }.hash(FilterType::Bloom)?;
     if args.window.is_none() && args.last.is_none() {
-        return Ok(BloomFilter::with_rate(keys, rate)?.into());
+        return Ok(BloomFilter::builder().keys(keys).rate(rate).hash(hash).build()?.into());
     }
-    let builder = WindowedBloomFilter::builder().keys(keys).rate(rate);
+    let builder = WindowedBloomFilter::builder().keys(keys).rate(rate).hash(hash);
     let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
     let filter = AnyFilter::from(builder.build()?);
     fits(filter.face().size_bytes())?;

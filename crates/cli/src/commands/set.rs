@@ -135,9 +135,14 @@ fn tell_wrong(verb: Verb, report: &Report, teller: &Teller) {
         return;
     }
     let (kept, wrong) = (text::count(report.kept), text::significant(report.wrong));
+    let error = text::significant(report.wrong_error);
     teller.say(&match verb {
-        Verb::Common => format!("note: {kept} lines; about {wrong} of them are wrong"),
-        Verb::Diff | Verb::Dedup => format!("note: {kept} lines; about {wrong} more were lost"),
+        Verb::Common => {
+            format!("note: {kept} lines; about {wrong} of them are wrong (standard error {error})")
+        }
+        Verb::Diff | Verb::Dedup => {
+            format!("note: {kept} lines; about {wrong} more were lost (standard error {error})")
+        }
     });
     if report.repeats_possible {
         teller.say("note: memory ran out for what was printed: some lines may be repeated");

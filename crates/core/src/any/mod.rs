@@ -1,6 +1,7 @@
 //! Whatever filter a file holds.
 
 mod receiver;
+mod sizing;
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
@@ -23,6 +24,7 @@ use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
 pub use receiver::Receiver;
+pub use sizing::Sizing;
 
 /// A filter of any type: what a file turns out to hold. All that the types have in common is
 /// asked through its [`face`](Self::face).

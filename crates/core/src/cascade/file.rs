@@ -12,7 +12,7 @@ use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::data::Data;
 use crate::format::form::{self, Checked, Form};
-use crate::format::header::{self, Header};
+use crate::format::header::{self, Header, MOST_INSERTED};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::Membership;
@@ -39,7 +39,7 @@ fn level_header(entry: &Line, hash: HashSpec, left: &mut u64) -> Result<Header> 
     };
     *left -= length;
     let target = f64::from_bits(target);
-    if rest != [0; 2] || !(target > 0.0 && target < 1.0) || inserted > u64::MAX >> 1 {
+    if rest != [0; 2] || !(target > 0.0 && target < 1.0) || inserted > MOST_INSERTED {
         return Err(Error::invalid("level", "numbers that a filter can have", "others"));
     }
     let facts = header::Facts { planned: inserted, target, inserted };

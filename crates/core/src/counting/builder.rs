@@ -2,13 +2,13 @@
 
 use super::{CountingFilter, planes_of};
 use crate::error::{Error, Result};
-use crate::filter::Filter;
 use crate::filter::builder::Builder;
 use crate::filter::geometry::Geometry;
+use crate::filter::{Facts, Filter};
 use crate::hash::HashSpec;
 use crate::store::Owned;
 
-/// Makes a counting filter. Its size comes of keys and rate, of keys and memory, or of bits and
+/// Makes a counting filter. Its size follows from keys and rate, keys and memory, or bits and
 /// probes, as for a [`Builder`].
 ///
 /// ```
@@ -25,7 +25,7 @@ pub struct CountingBuilder<G> {
     width: u32,
 }
 
-/// Four bits: less than a counter in a million is stuck at the planned number of keys.
+/// Four bits: less than a counter in a million is stuck when the planned keys have been inserted once.
 const WIDTH: u32 = 4;
 
 impl<G: Geometry> CountingBuilder<G> {
@@ -67,8 +67,9 @@ impl<G: Geometry> CountingBuilder<G> {
     ///
     /// At the planned number of distinct keys, each inserted once, one counter in 6 to 8 is stuck
     /// with 2 bits, in 200 to 300 with 3, in more than a million with 4, in more than 10^16 with 5.
-    /// Keys that are inserted often want more. See
-    /// [`expected_saturated`](CountingFilter::expected_saturated).
+    /// Keys that are inserted often want more, and so do filters whose keys are replaced thousands
+    /// of times. See [`expected_saturated`](CountingFilter::expected_saturated) and
+    /// [`expected_saturated_after`](CountingFilter::expected_saturated_after).
     #[must_use]
     pub fn width(self, width: u32) -> Self {
         Self { width, ..self }
@@ -91,11 +92,17 @@ impl<G: Geometry> CountingBuilder<G> {
     /// # Errors
     /// If the size is not given or cannot be, the width is not 2 to 8, or the memory is refused.
     pub fn build(self) -> Result<CountingFilter<G>> {
-        let width = check_width(self.width.into())?;
-        let (shape, facts) = self.bloom.plan(width.into())?;
+        let (shape, facts, width) = self.plan()?;
         let planes = Owned::zeroed(planes_of(&shape, width))?;
         let bloom = Filter::empty(shape, self.bloom.hash_spec(), facts)?;
         Ok(CountingFilter::over(bloom, width, planes))
+    }
+
+    /// What is to be made: the shape of the bits, and the width of the counters.
+    pub(crate) fn plan(&self) -> Result<(G, Facts, u32)> {
+        let width = check_width(self.width.into())?;
+        let (shape, facts) = self.bloom.plan(width.into())?;
+        Ok((shape, facts, width))
     }
 }
 

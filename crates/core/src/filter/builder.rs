@@ -6,8 +6,12 @@ use super::{Facts, Filter};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
-/// Makes a filter. Its size comes of keys and rate, of keys and memory, or of bits and probes;
-/// given more, the first of these that is complete decides, and `build` says what is missing.
+/// Makes a filter. Its size follows from bits and probes, from keys and rate, or from keys and
+/// memory: the first of these pairs that is complete decides, and `build` says what is missing.
+///
+/// Nothing is ignored: `probes` beside keys and rate, or keys and memory, gives the best filter with
+/// that number of probes; `memory` beside another pair is a limit; a `rate` beside bits and probes
+/// must be one that they keep.
 ///
 /// ```
 /// use petal::{BloomFilter, HashSpec};
@@ -124,30 +128,54 @@ impl<G: Geometry> Builder<G> {
     pub(crate) fn plan(&self, times: u64) -> Result<(G, Facts)> {
         self.hash.check_words(1)?;
         let small = self.foldable_to;
+        if let (Some(small), Some(probes)) = (small, self.probes)
+            && u32::from(small.fields().probes) != probes
+        {
+            return Err(Error::incompatible("probes", small.fields().probes, probes));
+        }
+        let mut planned = self.keys.unwrap_or(0);
         let (shape, target) = match *self {
-            Self { keys: Some(keys), rate: Some(rate), .. } => {
-                let shape = match small {
-                    Some(small) => small.multiple_for_rate(keys, rate)?,
-                    None => G::for_rate(keys, rate)?,
-                };
-                (shape, rate)
-            }
-            Self { keys: Some(keys), memory: Some(bytes), .. } => {
-                let shape = match small {
-                    Some(small) => multiple(small, bytes / times / 64 * 512 / small.bits())?,
-                    None => G::for_memory(bytes / times, keys)?,
-                };
-                (shape, shape.rate(keys))
-            }
             Self { bits: Some(bits), probes: Some(probes), .. } => {
                 let shape = match small {
-                    Some(small) if u32::from(small.fields().probes) != probes => {
-                        return Err(Error::incompatible("probes", small.fields().probes, probes));
-                    }
                     Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
                     None => G::for_bits(bits, probes)?,
                 };
-                (shape, self.keys.map_or(0.0, |keys| shape.rate(keys)))
+                let target = match (self.keys, self.rate) {
+                    (Some(keys), Some(rate)) => {
+                        let kept = shape.rate(keys);
+                        check_kept(rate, kept)?;
+                        rate
+                    }
+                    (None, Some(rate)) => {
+                        planned = shape.keys_at_rate(rate);
+                        check_kept(rate, shape.rate(planned.max(1)))?;
+                        rate
+                    }
+                    (Some(keys), None) => shape.rate(keys),
+                    (None, None) => 0.0,
+                };
+                (shape, target)
+            }
+            Self { bits: Some(_), .. } => {
+                return Err(Error::invalid("probes", "a number beside the bits", "none"));
+            }
+            Self { keys: Some(keys), rate: Some(rate), probes, .. } => {
+                let shape = match (small, probes) {
+                    (Some(small), _) => small.multiple_for_rate(keys, rate)?,
+                    (None, Some(probes)) => G::for_rate_with_probes(keys, rate, probes)?,
+                    (None, None) => G::for_rate(keys, rate)?,
+                };
+                (shape, rate)
+            }
+            Self { keys: Some(keys), memory: Some(bytes), probes, .. } => {
+                let part = bytes / times;
+                let shape = match (small, probes) {
+                    (Some(small), _) => multiple(small, part / 64 * 512 / small.bits()),
+                    (None, Some(probes)) => G::for_memory_with_probes(part, probes),
+                    (None, None) => G::for_memory(part, keys),
+                };
+                let shape = shape.map_err(|error| error.in_parts(bytes, times))?;
+                (shape, shape.rate(keys))
             }
             _ => return Err(Error::unsized_filter()),
         };
@@ -161,13 +189,25 @@ impl<G: Geometry> Builder<G> {
                 format!("{most} bytes where {needed} are needed"),
             ));
         }
-        Ok((shape, Facts { planned: self.keys.unwrap_or(0), target, inserted: 0 }))
+        Ok((shape, Facts { planned, target, inserted: 0 }))
     }
 
     /// The hash that was chosen.
     pub(crate) fn hash_spec(&self) -> HashSpec {
         self.hash
     }
+}
+
+/// A rate that was asked for of a filter whose shape is given.
+fn check_kept(rate: f64, kept: f64) -> Result<()> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(Error::rate(rate));
+    }
+    if kept > rate {
+        let found = format!("{rate:e}, where bits and probes give {kept:.1e}");
+        return Err(Error::invalid("rate", "one that the bits and probes keep", found));
+    }
+    Ok(())
 }
 
 /// The shape with so many times the blocks or bits.

@@ -8,8 +8,8 @@
 //!
 //! Cost: one pass over the larger filter, and the memory of the smaller one.
 
-use super::geometry::Geometry;
 use super::geometry::sealed::Fields;
+use super::geometry::{Geometry, cardinality_of, whole_cardinality};
 use super::{Facts, Filter};
 use crate::error::{Error, Result};
 use crate::rate::{self, Estimate, Overlap};
@@ -69,7 +69,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// is refused.
     pub fn shrink_to_rate(&self, rate: f64) -> Result<Filter<G>> {
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+            return Err(Error::rate(rate));
         }
         let keys = self.estimated_len();
         let least = (keys - 5.0 * self.shape.cardinality_error(keys)).max(0.0) as u64;
@@ -108,7 +108,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         for (at, line) in united.store.lines_mut().iter_mut().enumerate() {
             *line = line.or(other.shape.folded_line(lines, theirs, at));
         }
-        united.facts.inserted = united.estimated_len().round().min(1e18) as u64;
+        united.facts.inserted = whole_cardinality(&united.shape, united.estimated_len());
         if ours.max(theirs) > 1 && united.estimated_rate() > MOST_USEFUL {
             return Err(Error::incompatible(
                 "size",
@@ -155,11 +155,7 @@ impl<G: Geometry, S: Store> Filter<G, S> {
                 *ones += line.count_ones();
             }
         }
-        let keys = ones.map(|ones| {
-            // Damaged data that nobody verified may have bits set behind the last one.
-            let fill = (ones as f64 / shape.bits() as f64).min(1.0);
-            rate::cardinality(1.0 - fill, shape.touch())
-        });
+        let keys = ones.map(|ones| cardinality_of(&shape, ones));
         let mut overlap = rate::overlap(keys, |keys| shape.cardinality_error(keys));
         if ours > 1 {
             overlap.left = self.counted();

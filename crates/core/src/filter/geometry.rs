@@ -10,7 +10,10 @@ use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, bytes_of};
 
 /// A layout of bits: [`Shape`] or [`ClassicShape`]. Sealed.
-pub trait Geometry: Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout {}
+pub trait Geometry:
+    Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout + 'static
+{
+}
 
 impl Geometry for Shape {}
 impl Geometry for ClassicShape {}
@@ -36,6 +39,8 @@ pub(crate) mod sealed {
         fn for_rate(keys: u64, rate: f64) -> Result<Self>;
         fn for_memory(bytes: u64, keys: u64) -> Result<Self>;
         fn for_bits(bits: u64, probes: u32) -> Result<Self>;
+        fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self>;
+        fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self>;
         fn rate(&self, keys: u64) -> f64;
         fn lines(&self) -> u64;
         fn bits(&self) -> u64;
@@ -142,6 +147,14 @@ impl Layout for Shape {
 
     fn for_bits(bits: u64, probes: u32) -> Result<Self> {
         Self::for_bits(bits, probes)
+    }
+
+    fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+        Self::for_rate_with_probes(keys, rate, probes)
+    }
+
+    fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self> {
+        Self::for_memory_with_probes(bytes, probes)
     }
 
     fn rate(&self, keys: u64) -> f64 {
@@ -291,6 +304,14 @@ impl Layout for ClassicShape {
         Self::for_bits(bits, probes)
     }
 
+    fn for_rate_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+        Self::for_rate_with_probes(keys, rate, probes)
+    }
+
+    fn for_memory_with_probes(bytes: u64, probes: u32) -> Result<Self> {
+        Self::for_memory_with_probes(bytes, probes)
+    }
+
     fn rate(&self, keys: u64) -> f64 {
         self.rate(keys)
     }
@@ -374,12 +395,28 @@ impl Layout for ClassicShape {
 /// The share of bits that are set. Damaged data that nobody has verified may have bits set behind
 /// the last one, and shall not make a share above 1.
 pub(crate) fn fill<G: Geometry>(shape: &G, lines: &[Line]) -> f64 {
-    let words = lines.iter().flat_map(|line| line.0);
-    let ones: u64 = words.map(|word| u64::from(word.count_ones())).sum();
+    fill_of(shape, lines.iter().map(|line| line.count_ones()).sum())
+}
+
+/// [`fill`] from the number of bits that are set.
+fn fill_of<G: Geometry>(shape: &G, ones: u64) -> f64 {
     (ones as f64 / shape.bits() as f64).min(1.0)
 }
 
 /// Distinct keys, from bits that are set.
 pub(crate) fn cardinality<G: Geometry>(shape: &G, lines: &[Line]) -> f64 {
     rate::cardinality(1.0 - fill(shape, lines), shape.touch())
+}
+
+/// [`cardinality`] from the number of bits that are set.
+pub(crate) fn cardinality_of<G: Geometry>(shape: &G, ones: u64) -> f64 {
+    rate::cardinality(1.0 - fill_of(shape, ones), shape.touch())
+}
+
+/// An estimate of the distinct keys as a whole number that a file can hold. Of a filter without
+/// clear bits it is the estimate for half a clear bit: the least number of keys that fill a filter
+/// of this size.
+pub(crate) fn whole_cardinality<G: Geometry>(shape: &G, keys: f64) -> u64 {
+    let most = rate::cardinality(0.5 / shape.bits() as f64, shape.touch());
+    (keys.min(most).round() as u64).min(u64::MAX >> 1)
 }

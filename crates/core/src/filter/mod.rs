@@ -30,7 +30,7 @@ use crate::shape::{ClassicShape, Shape};
 use crate::store::{Line, Owned, Store, StoreMut};
 
 use builder::Builder;
-use geometry::{Geometry, cardinality, fill};
+use geometry::{Geometry, cardinality, cardinality_of, fill, whole_cardinality};
 
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of them for rates
 /// below 0.02 %.
@@ -208,8 +208,14 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         self.facts.target
     }
 
-    /// How many inserts were new. After [`union`](Filter::union) and
-    /// [`intersect`](Filter::intersect) this is an estimate from the bits.
+    /// How many inserts were new.
+    ///
+    /// After [`union`](Filter::union) and [`intersect`](Filter::intersect) it is an estimate of the
+    /// distinct keys in the result, with the standard errors of `union` and `intersection` in
+    /// [`compare`](Filter::compare). If all bits of the union are set, it is the least number of
+    /// keys that fill a filter of this size, after `intersect` an upper bound from the common bits.
+    /// Operands of `union` that were intersected before count with their chance bits, as in
+    /// [`estimated_len`](Filter::estimated_len).
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.facts.inserted
@@ -232,7 +238,12 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 
     /// An estimate of the distinct keys inserted, from the bits that are set; infinite if all
-    /// are. See [`rate::cardinality`](crate::rate::cardinality).
+    /// are. See [`rate::cardinality`](crate::rate::cardinality); the standard error is that of
+    /// `left` in [`compare`](Self::compare).
+    ///
+    /// After [`intersect`](Filter::intersect) it is an upper bound: bits that different keys of the
+    /// two filters set by chance stay set, and count here. [`inserted`](Self::inserted) is then the
+    /// estimate without them.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
@@ -241,7 +252,8 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 
     /// How many keys more it holds at the rate it was planned for, by the bits as they are now;
-    /// `None` if no rate was planned.
+    /// `None` if no rate was planned. Bits that an [`intersect`](Filter::intersect) left set by
+    /// chance take room like those of keys, so that this is right after set operations, too.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
@@ -406,30 +418,44 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
     /// # Errors
     /// If they are not compatible; nothing has changed then.
     pub fn union<T: Store>(&mut self, other: &Filter<G, T>) -> Result<()> {
-        self.combine(other, |ours, theirs| ours | theirs)
+        self.check_compatible(other)?;
+        let mut ones = 0;
+        for (ours, theirs) in self.store.lines_mut().iter_mut().zip(other.store.lines()) {
+            *ours = ours.or(*theirs);
+            ones += ours.count_ones();
+        }
+        let keys = cardinality_of(&self.shape, ones);
+        self.facts.inserted = whole_cardinality(&self.shape, keys);
+        Ok(())
     }
 
-    /// Makes this a filter that contains all keys that are in both. It may contain a few more
-    /// than a filter of just those keys would.
+    /// Makes this a filter that contains all keys that are in both.
+    ///
+    /// It also contains keys that are in one and by chance in the other, and its false-positive
+    /// rate is higher than that of a filter of just the common keys: bits that different keys set
+    /// in both filters stay set. [`inserted`](Self::inserted) is the estimated number of common
+    /// keys.
     ///
     /// # Errors
     /// If they are not compatible; nothing has changed then.
     pub fn intersect<T: Store>(&mut self, other: &Filter<G, T>) -> Result<()> {
-        self.combine(other, |ours, theirs| ours & theirs)
-    }
-
-    fn combine<T: Store>(
-        &mut self,
-        other: &Filter<G, T>,
-        word: impl Fn(u64, u64) -> u64,
-    ) -> Result<()> {
         self.check_compatible(other)?;
+        // The common bits do not tell the common keys: the bits of both and of their union do.
+        let mut ones = [0u64; 3];
         for (ours, theirs) in self.store.lines_mut().iter_mut().zip(other.store.lines()) {
-            for (ours, theirs) in ours.0.iter_mut().zip(theirs.0) {
-                *ours = word(*ours, theirs);
+            for (ones, line) in ones.iter_mut().zip([*ours, *theirs, ours.or(*theirs)]) {
+                *ones += line.count_ones();
             }
+            ours.0.iter_mut().zip(theirs.0).for_each(|(ours, theirs)| *ours &= theirs);
         }
-        self.facts.inserted = self.estimated_len().round().min(1e18) as u64;
+        let common = ones[0] + ones[1] - ones[2];
+        let keys = ones.map(|ones| cardinality_of(&self.shape, ones));
+        let keys = if keys[2].is_finite() {
+            rate::overlap(keys, |keys| self.shape.cardinality_error(keys)).intersection.value
+        } else {
+            cardinality_of(&self.shape, common)
+        };
+        self.facts.inserted = whole_cardinality(&self.shape, keys);
         Ok(())
     }
 

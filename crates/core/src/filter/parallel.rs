@@ -322,7 +322,7 @@ mod tests {
                 for threads in [2, 3, 64, 1000] {
                     let shape = Shape::new(blocks, lanes, 6).unwrap();
                     let threads = NonZeroUsize::new(threads).unwrap();
-                    let plan = Plan::new(shape, 1 << 40, false, threads).unwrap();
+                    let plan = Plan::new(shape, usize::MAX >> 1, false, threads).unwrap();
                     assert!(plan.runs as u64 <= 2 * MANY_RUNS && plan.part <= ROUND);
                     assert_eq!(plan.run(u64::MAX), plan.runs - 1);
                     let enough =

@@ -17,6 +17,9 @@ pub(crate) const VERSION: u16 = 1;
 pub(crate) const PAGE: u64 = 4096;
 /// Metadata may be this long.
 pub(crate) const MOST_METADATA: u64 = 1 << 20;
+/// The largest number of keys in a header. More are written as this number; counting on from what
+/// a file claims cannot overflow.
+pub(crate) const MOST_INSERTED: u64 = u64::MAX >> 1;
 
 // Each field begins where the one before it ends.
 const AT_VERSION: usize = MAGIC.len();
@@ -85,6 +88,7 @@ impl Header {
 
     /// A header to be written; the lengths and the checksum come when it is.
     pub(crate) fn new(kind: FilterType, extent: u64, hash: HashSpec, facts: Facts) -> Self {
+        let facts = Facts { inserted: facts.inserted.min(MOST_INSERTED), ..facts };
         Self {
             kind,
             probes: 0,
@@ -164,8 +168,6 @@ impl Header {
         if long(AT_DATA) != header.data_at() {
             return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
         }
-        // Nobody inserts so many keys, and counting on from what is claimed shall not overflow.
-        const MOST_INSERTED: u64 = u64::MAX >> 1;
         if header.facts.inserted > MOST_INSERTED {
             let found = header.facts.inserted;
             return Err(Error::corrupt("keys inserted", AT_INSERTED, MOST_INSERTED, found));

@@ -18,7 +18,7 @@
 //! cache", for counters; carries over bit slices are folklore.
 
 use super::blocked::{Marks, Rule};
-use super::{Kernel, Ready, classic, prefetch, scale};
+use super::{Ready, classic, prefetch, scale};
 use crate::store::Line;
 
 /// The counters of a filter, to be changed.
@@ -269,12 +269,12 @@ macro_rules! run {
         match ($marking, $kernel.0) {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
-            (Marking::Line(rule), Kernel::Avx512) => unsafe {
+            (Marking::Line(rule), super::Kernel::Avx512) => unsafe {
                 super::avx512::counting::$vector(rule, $($vector_argument),*)
             },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            (Marking::Pair(rule), Kernel::Avx512) => unsafe {
+            (Marking::Pair(rule), super::Kernel::Avx512) => unsafe {
                 super::avx512::counting::$vector(rule, $($vector_argument),*)
             },
             (Marking::Line($places), _) => $law,

@@ -18,7 +18,7 @@
 //! & Walzer 2022, "Fast succinct retrieval and approximate membership using ribbon".
 
 use super::blocked::{MIX_HIGH, MIX_LOW};
-use super::{Kernel, Ready, prefetch, scale};
+use super::{Ready, prefetch, scale};
 
 /// Coefficients of an equation, and rows of a segment.
 pub(crate) const WIDTH: u64 = 32;
@@ -211,7 +211,7 @@ impl Ready {
     fn agrees(self, rows: &[u32], run: &Run) -> bool {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => {
+            super::Kernel::Avx512 => {
                 assert!(run.far.max(run.near) + run.columns <= rows.len());
                 // SAFETY: the machine has the instructions, and both runs are there.
                 unsafe { super::avx512::ribbon::agrees(rows.as_ptr(), run) }
@@ -226,7 +226,7 @@ impl Ready {
         match self.0 {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { super::avx512::ribbon::batch(ribbon, hashes, found) },
+            super::Kernel::Avx512 => unsafe { super::avx512::ribbon::batch(ribbon, hashes, found) },
             _ => ribbon.batch(hashes, found, agrees),
         }
     }

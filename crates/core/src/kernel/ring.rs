@@ -90,14 +90,18 @@ impl<const LANES: usize, L: Deref<Target = [Line]>> Ring<LANES, L> {
         self.blocks(at).any(|block| kernel.contains(self.one(), block, hash))
     }
 
+    /// Sets the bits of a hash in the newest generation; with `IF_ABSENT` only if no generation
+    /// has the hash.
     #[inline(always)]
-    fn insert_at(&mut self, kernel: Ready, at: usize, hash: u64) -> bool
+    fn insert_at<const IF_ABSENT: bool>(&mut self, kernel: Ready, at: usize, hash: u64) -> bool
     where
         L: DerefMut,
     {
         let new = !self.contains_at(kernel, at, hash);
-        let one = self.one();
-        self.fresh += u64::from(kernel.insert(one, self.newest_block(at), hash));
+        if new || !IF_ABSENT {
+            let one = self.one();
+            self.fresh += u64::from(kernel.insert(one, self.newest_block(at), hash));
+        }
         new
     }
 
@@ -132,7 +136,18 @@ impl<const LANES: usize, L: Deref<Target = [Line]>> Ring<LANES, L> {
     where
         L: DerefMut,
     {
-        let new = self.insert_at(kernel, self.at(hash), hash);
+        let new = self.insert_at::<false>(kernel, self.at(hash), hash);
+        (new, self.fresh)
+    }
+
+    /// Sets the bits of a hash in the newest generation if no generation has it. Returns whether
+    /// none had it, and whether the newest lacked it, as a count.
+    #[inline]
+    pub(crate) fn insert_if_absent(mut self, kernel: Ready, hash: u64) -> (bool, u64)
+    where
+        L: DerefMut,
+    {
+        let new = self.insert_at::<true>(kernel, self.at(hash), hash);
         (new, self.fresh)
     }
 
@@ -199,7 +214,9 @@ impl Ready {
     /// Sets the bits of many hashes in turn in the newest generation. An answer is yes if no
     /// generation had that hash, those before it in the batch included. How many hashes the
     /// newest generation had not.
-    pub(crate) fn insert_batch_in_ring<const LANES: usize>(
+    ///
+    /// With `IF_ABSENT`, a hash that any generation has is left as it is.
+    pub(crate) fn insert_batch_in_ring<const LANES: usize, const IF_ABSENT: bool>(
         self,
         mut ring: Ring<LANES, &mut [Line]>,
         hashes: impl Hashes,
@@ -208,12 +225,12 @@ impl Ready {
         #[cfg(target_arch = "x86_64")]
         if self.0 == Kernel::Avx512 {
             // SAFETY: the machine has the instructions.
-            unsafe { avx512::ring::insert_batch(&mut ring, hashes, new) };
+            unsafe { avx512::ring::insert_batch::<_, IF_ABSENT>(&mut ring, hashes, new) };
             return ring.fresh;
         }
         let look = |ring: &mut &mut Ring<LANES, &mut [Line]>, places: &Places, new: &mut u8| {
             let keys = places.at.into_iter().zip(places.hashes);
-            *new = each(keys, |(at, hash)| ring.insert_at(self, at, hash));
+            *new = each(keys, |(at, hash)| ring.insert_at::<IF_ABSENT>(self, at, hash));
         };
         let prepare = |ring: &&mut Ring<LANES, &mut [Line]>, hashes: &_, places: &mut _| {
             ring.prepare(hashes, places);

@@ -5,8 +5,8 @@ use super::{Facts, QuotientFilter};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
-/// Makes a [`QuotientFilter`]. Its size comes of keys and rate, or of slots and bits of a
-/// remainder.
+/// Makes a [`QuotientFilter`]. Its size follows from keys and rate, or from slots and bits of a
+/// remainder; a rate beside the latter is refused.
 ///
 /// ```
 /// use petal::{HashSpec, QuotientFilter};
@@ -81,8 +81,18 @@ impl QuotientBuilder {
     /// If the size is not given or cannot be, or the memory is refused.
     pub fn build(self) -> Result<QuotientFilter> {
         self.hash.check_words(1)?;
-        let growing = self.max_keys.is_some();
-        let (shape, planned, target) = match self {
+        let (shape, facts) = self.plan()?;
+        QuotientFilter::empty(shape, self.hash, facts, self.max_keys.is_some())
+    }
+
+    /// What is to be made.
+    pub(crate) fn plan(&self) -> Result<(QuotientShape, Facts)> {
+        let exact = self.slots.is_some() || self.remainder_bits.is_some();
+        if self.rate.is_some() && exact {
+            let expected = "either a rate or slots and bits of a remainder, which decide the rate";
+            return Err(Error::invalid("size", expected, "both"));
+        }
+        let (shape, planned, target) = match *self {
             Self { keys: Some(keys), rate: Some(rate), max_keys, .. } => {
                 let most = max_keys.unwrap_or(keys).max(keys);
                 (QuotientShape::for_growth(keys, rate, most)?, most, rate)
@@ -94,6 +104,6 @@ impl QuotientBuilder {
             }
             _ => return Err(Error::unsized_filter()),
         };
-        QuotientFilter::empty(shape, self.hash, Facts { planned, target, inserted: 0 }, growing)
+        Ok((shape, Facts { planned, target, inserted: 0 }))
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use crate::error::{Error, Result};
 use crate::kernel::quotient::{MOST_WIDTH, Rule, SLOTS};
 use crate::rate;
-use crate::shape::{LINE_BYTES, check_promise, least, most_keys};
+use crate::shape::{LINE_BYTES, check_promise, least_near, most_keys};
 
 /// Shapes beyond so many slots are refused.
 const MOST_SLOTS: u64 = 1 << 50;
@@ -40,13 +40,21 @@ impl QuotientShape {
             let expected = "as many as 2^50 slots and 2^63 fingerprints hold at the rate";
             Error::invalid("keys", expected, keys)
         };
-        let sized = |remainder_bits| {
-            let fits = |slots: u64| {
-                let shape = Self::new(slots, remainder_bits);
-                shape.is_ok_and(|shape| shape.capacity() >= keys && shape.rate(keys) <= rate)
-            };
-            let most = MOST_SLOTS.min(1 << (MOST_BITS - remainder_bits));
-            least(most, fits).map(|slots| Self { slots, remainder_bits })
+        // The rate depends on the number of fingerprints alone, the capacity on that of slots.
+        let rate_of = |fingerprints| rate::fingerprints(keys, fingerprints);
+        let guess = (keys as f64 / rate) as u64;
+        let fingerprints = least_near(1 << MOST_BITS, guess, 1.0, rate, rate_of);
+        let room = least_near(MOST_SLOTS, keys, 1.0, 1.0, |slots| {
+            let capacity = Self { slots, remainder_bits: 1 }.capacity();
+            keys as f64 / capacity as f64
+        });
+        let (Some(fingerprints), Some(room)) = (fingerprints, room) else {
+            return Err(too_many());
+        };
+        let sized = |remainder_bits: u32| {
+            let slots = room.max(fingerprints.div_ceil(1u64 << remainder_bits));
+            let most = MOST_SLOTS.min(1u64 << (MOST_BITS - remainder_bits));
+            (slots <= most).then_some(Self { slots, remainder_bits })
         };
         // Of equal sizes the one with the better rate.
         let by_size = |shape: &Self| (shape.lines(), Reverse(shape.remainder_bits));
@@ -150,7 +158,7 @@ impl QuotientShape {
         (self.slots + self.slots.min(BEHIND)).div_ceil(SLOTS as u64)
     }
 
-    pub(super) fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         Rule::bytes(self.blocks(), self.remainder_bits).div_ceil(LINE_BYTES)
     }
 
@@ -160,7 +168,7 @@ impl QuotientShape {
         Rule { blocks, width: self.remainder_bits }
     }
 
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!("{} slots, remainders of {} bits", self.slots, self.remainder_bits)
     }
 }

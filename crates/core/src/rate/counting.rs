@@ -41,9 +41,45 @@ pub fn stuck(mean: f64, most: u64) -> f64 {
     (1.0 - sum).max(0.0)
 }
 
+/// [`stuck`] after `turnovers`, in each of which every key was removed once and another one inserted
+/// in its place, so that the mean stayed the same.
+///
+/// A count is then a birth-death process, with births at the rate `mean` and deaths at the rate of
+/// the count, a turnover being the unit of time. A counter is stuck once it has come to `most`; from
+/// 0 that takes Σ hⱼ turnovers in the mean, where hⱼ = (1 + j hⱼ₋₁) / mean is the time from j to
+/// j + 1, and it happens at about the same rate all the time.
+///
+/// Source: first-passage times of birth-death chains (Karlin & Taylor 1975, chapter 4). Tests
+/// compare it with filters after thousands of turnovers: within a tenth, of blocks a fifth.
+#[must_use]
+pub fn stuck_after(mean: f64, most: u64, turnovers: f64) -> f64 {
+    let fresh = stuck(mean, most);
+    if !(mean > 0.0 && turnovers > 0.0) {
+        return fresh;
+    }
+    let (mut step, mut all) = (0.0, 0.0);
+    for count in 0..most.min(1 << 16) {
+        step = (1.0 + count as f64 * step) / mean;
+        all += step;
+    }
+    1.0 - (1.0 - fresh) * (-turnovers / all).exp()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::stuck;
+    use super::{stuck, stuck_after};
+
+    #[test]
+    fn turnovers_add_to_what_is_stuck() {
+        for (mean, most) in [(0.6, 8), (0.7, 4), (0.5, 2), (5.0, 8), (0.6, 128)] {
+            let after = |turnovers| stuck_after(mean, most, turnovers);
+            assert_eq!(after(0.0), stuck(mean, most));
+            assert!(after(1e3) >= after(10.0) && (0.0..=1.0).contains(&after(1e9)));
+        }
+        // 0.6 to a counter of four bits: 1.6 in a million for each turnover.
+        assert!((0.015..0.018).contains(&stuck_after(0.6, 8, 1e4)), "{}", stuck_after(0.6, 8, 1e4));
+        assert_eq!(stuck_after(f64::NAN, 8, 10.0), 0.0);
+    }
 
     #[test]
     fn the_tail_of_poisson() {

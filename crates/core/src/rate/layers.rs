@@ -10,7 +10,8 @@
 /// every machine. Source: Almeida, Baquero, Preguiça & Hutchison 2007, "Scalable Bloom filters".
 #[must_use]
 pub fn layer_share(layer: u32) -> f64 {
-    (0..layer).fold(0.25, |share, _| share * 0.75)
+    // Far before this layer it is 0.
+    (0..layer.min(4096)).fold(0.25, |share, _| share * 0.75)
 }
 
 /// The part of the whole rate that a layer of a scalable filter may have, from 0, the oldest, on,
@@ -48,7 +49,7 @@ pub fn any_of(rates: impl IntoIterator<Item = f64>) -> f64 {
 /// and errs more often than planned. Infinite if the filter would be full before.
 ///
 /// Source: the N-th key is new with the probability 1 - ε(N - 1). By Simpson's rule in sixteen
-/// steps, repeated until it moves no more; each time the error shrinks by the factor ε(N).
+/// steps, and Newton's method from below, as the left side is concave: two steps mostly.
 #[must_use]
 pub fn distinct(new: u64, rate: impl Fn(u64) -> f64) -> f64 {
     const STEPS: u32 = 16;
@@ -61,15 +62,21 @@ pub fn distinct(new: u64, rate: impl Fn(u64) -> f64) -> f64 {
             };
             weight * rate((keys * f64::from(step) / f64::from(STEPS)) as u64)
         };
-        (0..=STEPS).map(at).sum::<f64>() / f64::from(3 * STEPS)
+        let last = at(STEPS);
+        let mean = (0..STEPS).map(at).sum::<f64>() + last;
+        (mean / f64::from(3 * STEPS), last)
     };
     let (new, mut keys) = (new as f64, new as f64);
     for _ in 0..200 {
-        let next = new + keys * mean_up_to(keys);
-        if next - keys <= keys * 1e-9 {
-            return next;
+        let (mean, last) = mean_up_to(keys);
+        let slope = (1.0 - last).max(0.5);
+        let step = (new + keys * mean - keys) / slope;
+        // What Newton's next step would add: the rate grows with at most the 16th power.
+        let left = (step / keys).powi(2) * 8.0 * last / slope;
+        if step <= keys * 1e-9 || slope > 0.5 && left <= 1e-10 {
+            return keys + step;
         }
-        keys = next;
+        keys += step;
     }
     f64::INFINITY
 }

@@ -109,8 +109,12 @@ impl ScalableBuilder {
     /// is refused.
     pub fn build(self) -> Result<ScalableBloomFilter> {
         self.hash.check_words(1)?;
+        ScalableBloomFilter::empty(self.plan()?, self.hash)
+    }
+
+    /// What is to be made.
+    pub(crate) fn plan(&self) -> Result<Plan> {
         let rate = self.rate.ok_or_else(|| Error::invalid("rate", "one to be given", "none"))?;
-        let plan = Plan::new(self.keys, rate, self.growth, self.head)?;
-        ScalableBloomFilter::empty(plan.with_growth_share(self.growth_share)?, self.hash)
+        Plan::new(self.keys, rate, self.growth, self.head)?.with_growth_share(self.growth_share)
     }
 }

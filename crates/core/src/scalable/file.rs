@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, Facts};
 use crate::format::data::Data;
 use crate::format::form::{self, Checked, Form};
-use crate::format::header::Header;
+use crate::format::header::{Header, MOST_INSERTED};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::membership::sealed::Sealed;
@@ -78,6 +78,7 @@ impl<S: Store> Form<S> for ScalableBloomFilter<S> {
             let layer = BloomFilter::over(shape, hash, facts, data.take(shape.lines())?);
             closed.extend(newest.replace(layer));
         }
+        let inserted = inserted.min(MOST_INSERTED);
         if inserted != facts.inserted {
             let found = facts.inserted;
             return Err(Error::corrupt("keys inserted", 88, inserted, found));

@@ -262,24 +262,8 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// Cost: about a millisecond for each layer that is not there yet.
     #[must_use]
     pub fn expected_rate(&self, keys: u64) -> f64 {
-        let (mut left, mut none) = (keys as f64, 1.0);
-        for layer in 0..plan::MOST_LAYERS as u32 {
-            let there = self.oldest_first().nth(layer as usize).map(BloomFilter::shape);
-            let Some(shape) = there.or_else(|| self.plan.shape(layer).ok()) else {
-                // It does not come to hold so many.
-                return 1.0;
-            };
-            let planned = self.plan.facts(layer).map_or(0, |facts| facts.planned);
-            // Of the keys that are left, the older layers take a few for theirs.
-            let given = rate::distinct(planned, |keys| shape.rate(keys)).min(left * none);
-            left -= given / none;
-            none *= 1.0 - shape.rate(given.round() as u64);
-            if left < 0.5 {
-                return 1.0 - none;
-            }
-        }
-        // More than all layers hold.
-        1.0
+        let there = |layer: u32| self.oldest_first().nth(layer as usize).map(BloomFilter::shape);
+        self.plan.expected_rate(keys, there)
     }
 
     /// The false-positive rate that the bits give as they are now: that of any layer.

@@ -28,7 +28,7 @@ const GROWTH_SHARES: std::ops::RangeInclusive<u64> = 2..=1 << 16;
 /// The plan of all layers. A proof: the rate is between 0 and 1, there is a key, and no layer is
 /// smaller than the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     first: u64,
     rate: f64,
     growth: u64,
@@ -41,7 +41,7 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(first: u64, rate: f64, growth: u64, head: HeadStart) -> Result<Self> {
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+            return Err(Error::rate(rate));
         }
         if !(1..=MOST_GROWTH).contains(&growth) {
             return Err(Error::invalid("growth", "1 to 32768", growth));
@@ -64,12 +64,12 @@ impl Plan {
     }
 
     /// Keys of the first layer.
-    pub(super) fn first(&self) -> u64 {
+    pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
     /// The rate that all layers together keep.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 
@@ -116,9 +116,31 @@ impl Plan {
     }
 
     /// The shape of a layer: it keeps its part of the rate until it is full.
-    pub(super) fn shape(&self, layer: u32) -> Result<Shape> {
+    pub(crate) fn shape(&self, layer: u32) -> Result<Shape> {
         let Facts { planned, target, .. } = self.facts(layer)?;
         Shape::for_new_keys(planned, target)
+    }
+
+    /// The false-positive rate with `keys` distinct keys; `there` returns the shapes of layers that
+    /// exist.
+    pub(crate) fn expected_rate(&self, keys: u64, there: impl Fn(u32) -> Option<Shape>) -> f64 {
+        let (mut left, mut none) = (keys as f64, 1.0);
+        for layer in 0..MOST_LAYERS as u32 {
+            let Some(shape) = there(layer).or_else(|| self.shape(layer).ok()) else {
+                // It does not come to hold so many.
+                return 1.0;
+            };
+            let planned = self.facts(layer).map_or(0, |facts| facts.planned);
+            // Of the keys that are left, the older layers take a few for theirs.
+            let given = rate::distinct(planned, |keys| shape.rate(keys)).min(left * none);
+            left -= given / none;
+            none *= 1.0 - shape.rate(given.round() as u64);
+            if left < 0.5 {
+                return 1.0 - none;
+            }
+        }
+        // More than all layers hold.
+        1.0
     }
 
     /// A layer, empty.

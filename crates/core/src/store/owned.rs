@@ -10,7 +10,7 @@
 //! begin or end with a huge page, small ones make up the rest.
 //!
 //! A server that keeps accounts of its memory takes none of this: see [`use_allocator_only`] and
-//! [`Mover`].
+//! [`Mover`]. Where the system has no pages to give (WebAssembly), everything is on the heap.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
@@ -31,6 +31,9 @@ const HUGE_FROM: usize = 8 << 20;
 const PAGE: u64 = 4096;
 /// A pair of lines lies in one 128-byte unit.
 const ALIGN: usize = 128;
+
+/// Whether the system maps anonymous pages: elsewhere memory comes from the allocator.
+const HAS_PAGES: bool = cfg!(any(unix, windows));
 
 /// Whether pages are out of the question.
 static ALLOCATOR_ONLY: AtomicBool = AtomicBool::new(false);
@@ -97,7 +100,7 @@ impl Owned {
             return Ok(Self { lines: NonNull::dangling(), len, pages: None });
         }
         let layout = Self::layout(len).ok_or_else(refused)?;
-        if layout.size() >= PAGES_FROM && !ALLOCATOR_ONLY.load(Ordering::Relaxed) {
+        if HAS_PAGES && layout.size() >= PAGES_FROM && !ALLOCATOR_ONLY.load(Ordering::Relaxed) {
             let mut pages = MmapMut::map_anon(layout.size()).map_err(|_| refused())?;
             if layout.size() >= HUGE_FROM {
                 ask_for_huge_pages(&pages);
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn moved_on_the_heap_and_left_alone_in_pages() {
-        for (len, moves) in [(0, 0), (1, 1), (100, 1), (10_000, 0)] {
+        for (len, moves) in [(0, 0), (1, 1), (100, 1), (10_000, usize::from(!HAS_PAGES))] {
             let mut store = Owned::zeroed(len).unwrap();
             store.lines_mut().fill(Line([5; 8]));
             let mut moved = 0;

@@ -74,12 +74,19 @@ impl WideBuilder {
     /// If the size is not given or cannot be, the hash is one of 64 bits, or the memory is
     /// refused.
     pub fn build(self) -> Result<WideBloomFilter> {
-        let (shape, keys, target) = match self {
+        let (shape, facts) = self.plan()?;
+        WideBloomFilter::empty(shape, self.hash, facts)
+    }
+
+    /// What is to be made: the shape of each half.
+    pub(crate) fn plan(&self) -> Result<(Shape, Facts)> {
+        let (shape, keys, target) = match *self {
             Self { keys: Some(keys), rate: Some(rate), .. } => {
                 (Shape::for_rate(keys, half_rate(keys, rate)?)?, keys, rate)
             }
             Self { keys: Some(keys), memory: Some(bytes), .. } => {
-                let shape = Shape::for_memory(bytes / 2, keys)?;
+                let shape = Shape::for_memory(bytes / 2, keys);
+                let shape = shape.map_err(|error| error.in_parts(bytes, 2))?;
                 let rate = rate::wide(keys, shape.blocks(), shape.lanes(), shape.probes());
                 (shape, keys, rate)
             }
@@ -93,7 +100,6 @@ impl WideBuilder {
                 format!("less than the {needed} bytes that are needed"),
             ));
         }
-        let facts = Facts { planned: keys, target, inserted: 0 };
-        WideBloomFilter::empty(shape, self.hash, facts)
+        Ok((shape, Facts { planned: keys, target, inserted: 0 }))
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io::{Read, Write};
 
-use super::WideBloomFilter;
+use super::{WideBloomFilter, describe};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, Facts, Filter};
@@ -130,9 +130,7 @@ impl<S: Store> Membership for WideBloomFilter<S> {
     }
 
     fn describe(&self) -> String {
-        let shape = self.shape();
-        let (blocks, bits, probes) = (shape.blocks(), shape.lanes() * 64, shape.probes());
-        format!("two filters of {blocks} blocks of {bits} bits, {probes} probes in each")
+        describe(self.shape())
     }
 
     fn geometry(&self) -> Vec<(&'static str, u64)> {

@@ -180,7 +180,8 @@ impl<S: Store> WideBloomFilter<S> {
     }
 
     /// How many inserts were new. After [`union`](Self::union) and
-    /// [`intersect`](Self::intersect) this is an estimate from the bits.
+    /// [`intersect`](Self::intersect) it is an estimate of the distinct keys in the result, the
+    /// mean of those of both halves: see [`Filter::inserted`].
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.facts.inserted
@@ -203,7 +204,8 @@ impl<S: Store> WideBloomFilter<S> {
     }
 
     /// An estimate of the distinct keys inserted: the mean of what both filters tell; infinite if
-    /// all bits of one are set.
+    /// all bits of one are set. After [`intersect`](Self::intersect) an upper bound, as in
+    /// [`Filter::estimated_len`].
     ///
     /// Cost: reads the whole filter.
     #[must_use]
@@ -342,12 +344,12 @@ impl<S: StoreMut> WideBloomFilter<S> {
         self.check_compatible(other)?;
         self.low.union(&other.low)?;
         self.high.union(&other.high)?;
-        self.facts.inserted = self.estimated_len().round().min(1e18) as u64;
+        self.facts.inserted = self.mean_inserted();
         Ok(())
     }
 
-    /// Makes this a filter that contains all keys that are in both. It may contain a few more
-    /// than a filter of just those keys would.
+    /// Makes this a filter that contains all keys that are in both, and by chance others: see
+    /// [`Filter::intersect`].
     ///
     /// # Errors
     /// If they are not compatible; nothing has changed then.
@@ -355,8 +357,13 @@ impl<S: StoreMut> WideBloomFilter<S> {
         self.check_compatible(other)?;
         self.low.intersect(&other.low)?;
         self.high.intersect(&other.high)?;
-        self.facts.inserted = self.estimated_len().round().min(1e18) as u64;
+        self.facts.inserted = self.mean_inserted();
         Ok(())
+    }
+
+    /// What both halves estimated after a set operation.
+    fn mean_inserted(&self) -> u64 {
+        self.low.inserted().midpoint(self.high.inserted())
     }
 
     /// Forgets all keys.
@@ -374,10 +381,16 @@ impl<S: Store, T: Store> PartialEq<WideBloomFilter<T>> for WideBloomFilter<S> {
     }
 }
 
+/// The geometry of both halves in words.
+pub(crate) fn describe(half: Shape) -> String {
+    let (blocks, bits, probes) = (half.blocks(), half.lanes() * 64, half.probes());
+    format!("two filters of {blocks} blocks of {bits} bits, {probes} probes in each")
+}
+
 /// A promise that two filters can keep together; what each is to keep.
 fn half_rate(keys: u64, rate: f64) -> Result<f64> {
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+        return Err(Error::rate(rate));
     }
     let (keys, half) = (keys.max(1), rate::wide_half(rate));
     // Each filter wants its own floor to be at most half of its rate.

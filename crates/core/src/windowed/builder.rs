@@ -86,10 +86,14 @@ impl WindowedBuilder {
     /// If keys or rate are not given, the rate is not between 0 and 1 or cannot be reached, the
     /// time is 0, there are other than 2 to 12 generations, or the memory is refused.
     pub fn build(self) -> Result<WindowedBloomFilter> {
+        WindowedBloomFilter::empty(self.plan()?, self.hash)
+    }
+
+    /// What is to be made.
+    pub(crate) fn plan(&self) -> Result<Plan> {
         let (Some(keys), Some(rate)) = (self.keys, self.rate) else {
             return Err(Error::unsized_filter());
         };
-        let plan = Plan::new(keys, rate, self.ticks, self.generations)?;
-        WindowedBloomFilter::empty(plan, self.hash)
+        Plan::new(keys, rate, self.ticks, self.generations)
     }
 }

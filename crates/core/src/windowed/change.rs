@@ -28,6 +28,48 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         self.insert_in_newest(hash)
     }
 
+    /// Inserts a key if the window does not contain it; returns whether it did so. A key that is
+    /// contained keeps its age: it is forgotten one window after it was inserted, however often it
+    /// comes in between.
+    ///
+    /// This is the operation for "the first of each key within a window":
+    /// [`insert`](Self::insert) keeps a key that keeps coming for ever.
+    ///
+    /// ```
+    /// use petal::WindowedBloomFilter;
+    ///
+    /// let mut sent = WindowedBloomFilter::with_time(60, 1000, 1e-6)?;
+    /// assert!(sent.insert_if_absent("alert"));
+    /// for second in 1..=60 {
+    ///     sent.advance_to(second);
+    ///     assert!(!sent.insert_if_absent("alert"));
+    /// }
+    /// sent.advance_to(80);
+    /// assert!(sent.insert_if_absent("alert"));
+    /// # Ok::<_, petal::Error>(())
+    /// ```
+    ///
+    /// Cost: as [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_if_absent<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.insert_mixed_hash_if_absent(key.hash_with(&self.frame.hash))
+    }
+
+    /// [`insert_if_absent`](Self::insert_if_absent) for a hash made with
+    /// [`hash_spec`](Self::hash_spec), or with another hash of 64 bits whose every bit is random.
+    /// A plain integer is no such hash: insert it as a key.
+    #[inline]
+    pub fn insert_mixed_hash_if_absent(&mut self, hash: u64) -> bool {
+        if self.room() == 0 {
+            return !self.contains_mixed_hash(hash) && self.insert_in_next(hash);
+        }
+        let (kernel, newest) = (self.frame.kernel, self.newest());
+        let inserted =
+            ring!(self, self.store.lines_mut(), |ring| ring.insert_if_absent(kernel, hash));
+        self.counts.add(newest, inserted.1);
+        inserted.0
+    }
+
     #[inline]
     fn insert_in_newest(&mut self, hash: u64) -> bool {
         let (kernel, newest) = (self.frame.kernel, self.newest());
@@ -44,7 +86,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         }
         // What was only in the generation that is now forgotten was not new.
         let new = !self.contains_mixed_hash(hash);
-        self.clock += 1;
+        self.clock = self.plan().rotated(self.clock);
         self.forget(self.newest());
         self.insert_in_newest(hash);
         new
@@ -55,31 +97,65 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     /// Cost: as one by one, but cache misses overlap.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) {
         let hash = self.frame.hash;
-        hashed(keys, &hash, new, |hashes, new| self.insert_run(hashes, new));
+        hashed(keys, &hash, new, |hashes, new| self.insert_run::<false>(hashes, new));
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
     pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
         let words = new.reset(hashes.len());
         for (hashes, new) in hashes.chunks(HASHED).zip(words.chunks_mut(HASHED / 64)) {
-            self.insert_run(hashes, new);
+            self.insert_run::<false>(hashes, new);
+        }
+    }
+
+    /// [`insert_if_absent`](Self::insert_if_absent) for many keys, as if one by one; `new` gets an
+    /// answer for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    pub fn insert_batch_if_absent<K: Key>(&mut self, keys: &[K], new: &mut Answers) {
+        let hash = self.frame.hash;
+        hashed(keys, &hash, new, |hashes, new| self.insert_run::<true>(hashes, new));
+    }
+
+    /// [`insert_batch_if_absent`](Self::insert_batch_if_absent) for hashes.
+    pub fn insert_mixed_hashes_if_absent(&mut self, hashes: &[u64], new: &mut Answers) {
+        let words = new.reset(hashes.len());
+        for (hashes, new) in hashes.chunks(HASHED).zip(words.chunks_mut(HASHED / 64)) {
+            self.insert_run::<true>(hashes, new);
         }
     }
 
     /// Inserts a run of hashes; `new` is zero before.
-    fn insert_run(&mut self, hashes: &[u64], new: &mut [u64]) {
-        if self.room() >= hashes.len() as u64 {
-            let (kernel, newest) = (self.frame.kernel, self.newest());
-            let fresh = ring!(self, self.store.lines_mut(), |ring| {
-                kernel.insert_batch_in_ring(ring, hashes, new)
-            });
-            self.counts.add(newest, fresh);
+    fn insert_run<const IF_ABSENT: bool>(&mut self, hashes: &[u64], new: &mut [u64]) {
+        if self.insert_in_room::<IF_ABSENT>(hashes, new) {
             return;
         }
-        // Somewhere in this run a generation may become full.
-        for (at, &hash) in hashes.iter().enumerate() {
-            new[at / 64] |= u64::from(self.insert_mixed_hash(hash)) << (at % 64);
+        // The newest generation may become full within this run, but hardly in each part of it.
+        for (hashes, new) in hashes.chunks(64).zip(new) {
+            if self.insert_in_room::<IF_ABSENT>(hashes, std::slice::from_mut(new)) {
+                continue;
+            }
+            for (at, &hash) in hashes.iter().enumerate() {
+                let inserted = match IF_ABSENT {
+                    true => self.insert_mixed_hash_if_absent(hash),
+                    false => self.insert_mixed_hash(hash),
+                };
+                *new |= u64::from(inserted) << at;
+            }
         }
+    }
+
+    /// Inserts hashes if the newest generation has room for all of them; returns whether it has.
+    fn insert_in_room<const IF_ABSENT: bool>(&mut self, hashes: &[u64], new: &mut [u64]) -> bool {
+        if self.room() < hashes.len() as u64 {
+            return false;
+        }
+        let (kernel, newest) = (self.frame.kernel, self.newest());
+        let fresh = ring!(self, self.store.lines_mut(), |ring| {
+            kernel.insert_batch_in_ring::<_, IF_ABSENT>(ring, hashes, new)
+        });
+        self.counts.add(newest, fresh);
+        true
     }
 
     /// Tells the time, if the window is a time: what has grown too old is forgotten. A time before

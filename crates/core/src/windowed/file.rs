@@ -5,14 +5,14 @@ use std::io::{Read, Write};
 
 use super::WindowedBloomFilter;
 use super::counts::Counts;
-use super::plan::{MOST, Plan};
+use super::plan::{MOST, MOST_ROTATIONS, Plan};
 use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::filter::Facts;
 use crate::filter::geometry::sealed::Layout as _;
 use crate::format::data::Data;
 use crate::format::form::{self, Checked, Form};
-use crate::format::header::Header;
+use crate::format::header::{Header, MOST_INSERTED};
 use crate::format::image::Image;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
@@ -26,9 +26,6 @@ const GENERATIONS: usize = 0;
 const TICKS: usize = 1;
 const CLOCK: usize = 2;
 const COUNTS: usize = 3;
-
-/// More rotations than anybody lives to see; counting on from here does not overflow.
-const MOST_ROTATIONS: u64 = 1 << 62;
 
 impl<S: Store> WindowedBloomFilter<S> {
     /// What the counts of a window by count can only be: generations before the beginning have
@@ -81,7 +78,7 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
         filter.counts =
             Counts::new(generations, std::array::from_fn(|slot| parameters[COUNTS + slot]));
         filter.check_counts(header)?;
-        let inserted = filter.inserted().min(u64::MAX >> 1);
+        let inserted = filter.inserted().min(MOST_INSERTED);
         if inserted != facts.inserted {
             return Err(Error::corrupt("keys inserted", 88, inserted, facts.inserted));
         }
@@ -120,7 +117,7 @@ impl<S: Store> Form<S> for WindowedBloomFilter<S> {
 
     fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
         let (planned, target) = (self.plan().keys, self.plan().rate);
-        let facts = Facts { planned, target, inserted: self.inserted().min(u64::MAX >> 1) };
+        let facts = Facts { planned, target, inserted: self.inserted() };
         let kind = FilterType::Windowed;
         let mut header = Header::new(kind, self.shape().blocks(), self.hash_spec(), facts);
         (header.probes, header.lanes) = (self.shape().probes() as u16, self.shape().lanes() as u16);

@@ -11,7 +11,8 @@
 //! window is forgotten.
 //!
 //! A key goes into the newest generation even if an older one has it: else it would be forgotten
-//! with that one, or with whatever made it seem to be there.
+//! with that one, or with whatever made it seem to be there. Except in `insert_if_absent`, whose
+//! callers want just that: a key comes due again one window after it was inserted.
 //!
 //! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", had two such
 //! generations; interleaving them is in docs/design.md, "Windowed filters".
@@ -308,8 +309,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// highest, when the oldest generation is about to be cleared.
     #[must_use]
     pub fn expected_rate(&self, keys: u64) -> f64 {
-        let one = self.shape().rate(self.plan().share(keys));
-        rate::any_of((0..self.plan().generations).map(|_| one))
+        self.plan().expected_rate(self.shape(), keys)
     }
 
     /// The false-positive rate that the bits give as they are now: that of any generation.
@@ -358,6 +358,20 @@ impl<S: Store> WindowedBloomFilter<S> {
     #[must_use]
     pub fn is_overfull(&self) -> bool {
         Membership::is_overfull(self)
+    }
+
+    /// Returns how many keys a generation is planned for: its part of the keys of a window.
+    #[must_use]
+    pub fn generation_capacity(&self) -> u64 {
+        self.plan().share(self.plan().keys)
+    }
+
+    /// Returns the largest number of keys that any generation holds. More than
+    /// [`generation_capacity`](Self::generation_capacity) means that keys came faster than planned,
+    /// and stays visible until that generation is forgotten.
+    #[must_use]
+    pub fn fullest_generation(&self) -> u64 {
+        self.counts.all().into_iter().max().unwrap_or(0)
     }
 
     /// How many keys more the newest generation counts before the oldest is forgotten.

@@ -7,21 +7,24 @@ use crate::shape::Shape;
 /// Most generations of one filter: their counts lie in the header of a file.
 pub(super) const MOST: usize = 12;
 
+/// The largest clock of a window by count. Only a hostile file comes near it.
+pub(super) const MOST_ROTATIONS: u64 = 1 << 62;
+
 /// A proof: there are keys, the rate is between 0 and 1, time is not 0, and there are 2 to
 /// [`MOST`] generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Plan {
-    pub(super) keys: u64,
-    pub(super) rate: f64,
+pub(crate) struct Plan {
+    pub(crate) keys: u64,
+    pub(crate) rate: f64,
     /// The window in ticks, if it is not a number of keys.
     pub(super) ticks: Option<u64>,
-    pub(super) generations: u32,
+    pub(crate) generations: u32,
 }
 
 impl Plan {
     pub(super) fn new(keys: u64, rate: f64, ticks: Option<u64>, generations: u32) -> Result<Self> {
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::invalid("rate", "between 0 and 1", format!("{rate:?}")));
+            return Err(Error::rate(rate));
         }
         if !(2..=MOST as u32).contains(&generations) {
             return Err(Error::invalid("generations", "2 to 12", generations));
@@ -60,14 +63,27 @@ impl Plan {
         self.ticks.map_or(clock, |ticks| clock / self.width(ticks))
     }
 
+    /// The clock after one more rotation of a window by count. After the largest clock it continues
+    /// at a small one that leaves every generation its slot and its age.
+    pub(super) fn rotated(&self, clock: u64) -> u64 {
+        let generations = u64::from(self.generations);
+        if clock < MOST_ROTATIONS { clock + 1 } else { generations + (clock + 1) % generations }
+    }
+
     /// The place of that generation.
     #[inline]
     pub(super) fn slot(&self, epoch: u64) -> usize {
         (epoch % u64::from(self.generations)) as usize
     }
 
+    /// The false-positive rate of all generations of that shape with `keys` keys in the window.
+    pub(crate) fn expected_rate(&self, shape: Shape, keys: u64) -> f64 {
+        let one = shape.rate(self.share(keys));
+        rate::any_of((0..self.generations).map(|_| one))
+    }
+
     /// The shape of one generation.
-    pub(super) fn shape(&self) -> Result<Shape> {
+    pub(crate) fn shape(&self) -> Result<Shape> {
         let target = rate::generation(self.rate, self.generations);
         Shape::for_new_keys(self.share(self.keys), target)
     }

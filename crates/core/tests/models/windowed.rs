@@ -50,6 +50,10 @@ impl Model {
         new
     }
 
+    fn insert_if_absent(&mut self, hash: u64) -> bool {
+        !self.contains(hash) && self.insert(hash)
+    }
+
     fn advance(&mut self, now: u64) {
         if self.share.is_none() && now > self.now {
             self.now = now;
@@ -234,7 +238,25 @@ pub(crate) fn drive(bytes: &[u8]) {
                 model.advance(now);
                 assert_eq!(filter.now(), model.now);
             }
-            _ => {}
+            _ => {
+                let keys = source.hashes();
+                let of_key = |key: &u64| spec.hash(&key.to_le_bytes());
+                let (how, mut hashes) = (source.byte() % 4, keys.clone());
+                match how {
+                    0 => filter.insert_mixed_hashes_if_absent(&keys, &mut answers),
+                    1 => answers
+                        .answer(keys.len(), |at| filter.insert_mixed_hash_if_absent(keys[at])),
+                    2 => filter.insert_batch_if_absent(&keys, &mut answers),
+                    _ => answers.answer(keys.len(), |at| filter.insert_if_absent(&keys[at])),
+                }
+                if how > 1 {
+                    hashes = keys.iter().map(of_key).collect();
+                }
+                assert_eq!(answers.len(), hashes.len());
+                for (at, &hash) in hashes.iter().enumerate() {
+                    assert_eq!(answers.get(at), model.insert_if_absent(hash), "hash {at}");
+                }
+            }
         }
         model.compare(&filter, &file_of(&filter));
     }

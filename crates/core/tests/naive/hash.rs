@@ -8,7 +8,12 @@ use super::{Facts, times};
 pub(crate) fn hash(facts: &Facts, key: &[u8]) -> u64 {
     let [low, high] = [word(&facts.seed, 0), word(&facts.seed, 8)];
     match facts.hash {
-        1 => rapidhash(key, low),
+        1 => rapidhash(key, low ^ mix(low ^ SECRET[2], SECRET[1]), &SECRET),
+        5 => {
+            // The seed is derived as the secret behind the seven.
+            let secrets = PI.map(|[one, two]| mix(low ^ one, high ^ two));
+            rapidhash(key, secrets[7], &secrets)
+        }
         2 => siphash_1_3(key, low, high),
         id => panic!("no hash {id}"),
     }
@@ -29,7 +34,7 @@ pub(crate) fn hash_wide(facts: &Facts, key: &[u8]) -> [u64; 2] {
     }
 }
 
-const SECRET: [u64; 8] = [
+const SECRET: [u64; 7] = [
     0x2d35_8dcc_aa6c_78a5,
     0x8bb8_4b93_962e_acc9,
     0x4b33_a62e_d433_d4a3,
@@ -37,7 +42,18 @@ const SECRET: [u64; 8] = [
     0xa076_1d64_78bd_642f,
     0xe703_7ed1_a0b4_28db,
     0x90ed_1765_281c_388c,
-    0xaaaa_aaaa_aaaa_aaaa,
+];
+
+/// Bits of π behind the point: of each secret the constants for the two words of the key.
+const PI: [[u64; 2]; 8] = [
+    [0x243f_6a88_85a3_08d3, 0x9216_d5d9_8979_fb1b],
+    [0x1319_8a2e_0370_7344, 0xd131_0ba6_98df_b5ac],
+    [0xa409_3822_299f_31d0, 0x2ffd_72db_d01a_dfb7],
+    [0x082e_fa98_ec4e_6c89, 0xb8e1_afed_6a26_7e96],
+    [0x4528_21e6_38d0_1377, 0xba7c_9045_f12c_7f99],
+    [0xbe54_66cf_34e9_0c6c, 0x24a1_9947_b391_6cf7],
+    [0xc0ac_29b7_c97c_50dd, 0x0801_f2e2_858e_fc16],
+    [0x3f84_d5b5_b547_0917, 0x6369_20d8_7157_4e69],
 ];
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -53,9 +69,8 @@ fn mix(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64 ^ times(a, b)
 }
 
-fn rapidhash(key: &[u8], seed: u64) -> u64 {
+fn rapidhash(key: &[u8], mut seed: u64, secrets: &[u64]) -> u64 {
     let length = key.len();
-    let mut seed = seed ^ mix(seed ^ SECRET[2], SECRET[1]);
     let (mut a, mut b, mut left) = (0, 0, length as u64);
     if length <= 16 {
         if length >= 8 {
@@ -75,7 +90,7 @@ fn rapidhash(key: &[u8], seed: u64) -> u64 {
             while length - at > 112 {
                 for (lane, see) in see.iter_mut().enumerate() {
                     let at = at + 16 * lane;
-                    *see = mix(word(key, at) ^ SECRET[lane], word(key, at + 8) ^ *see);
+                    *see = mix(word(key, at) ^ secrets[lane], word(key, at + 8) ^ *see);
                 }
                 at += 112;
             }
@@ -83,7 +98,7 @@ fn rapidhash(key: &[u8], seed: u64) -> u64 {
         }
         // Of the last 17 to 112 bytes all but the last 16, 16 at a time.
         let tail = at;
-        for secret in [SECRET[2], SECRET[2], SECRET[1], SECRET[1], SECRET[2], SECRET[1]] {
+        for secret in [secrets[2], secrets[2], secrets[1], secrets[1], secrets[2], secrets[1]] {
             if length - tail > 16 + (at - tail) {
                 seed = mix(word(key, at) ^ secret, word(key, at + 8) ^ seed);
                 at += 16;
@@ -92,8 +107,8 @@ fn rapidhash(key: &[u8], seed: u64) -> u64 {
         left = (length - tail) as u64;
         (a, b) = (word(key, length - 16) ^ left, word(key, length - 8));
     }
-    let product = u128::from(a ^ SECRET[1]) * u128::from(b ^ seed);
-    mix(product as u64 ^ SECRET[7], (product >> 64) as u64 ^ SECRET[1] ^ left)
+    let product = u128::from(a ^ secrets[1]) * u128::from(b ^ seed);
+    mix(product as u64 ^ 0xaaaa_aaaa_aaaa_aaaa, (product >> 64) as u64 ^ secrets[1] ^ left)
 }
 
 fn siphash_1_3(key: &[u8], low: u64, high: u64) -> u64 {

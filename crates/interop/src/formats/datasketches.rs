@@ -21,6 +21,7 @@ use crate::bits::Bits;
 use crate::bytes::{le16, le32, le64, put};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::Stepping;
 use crate::format::Format;
 use crate::keys::KeyForm;
 use crate::scheme::{Digest, Empty, Plan, Positional};
@@ -158,6 +159,13 @@ impl Positional for DataSketches {
         self.probes.into()
     }
 
+    /// A sum loses its lowest bit, so that only even steps are progressions.
+    fn stepping(&self) -> Option<Stepping> {
+        let modulus = self.bits().count;
+        let put: &'static [fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
+        Some(Stepping { modulus, width: 63, shift: 1, signed: false, put })
+    }
+
     fn unfold(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
         let length = self.length();
         if file.len() as u64 == length {
@@ -186,10 +194,23 @@ impl Positional for DataSketches {
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {
         facts.choice("seed", self.seed);
-        facts.forms = &[KeyForm::Text, KeyForm::Int64];
+        facts.forms = &[
+            KeyForm::Text,
+            KeyForm::Int64,
+            KeyForm::Int32,
+            KeyForm::Uint64,
+            KeyForm::Uint32,
+            KeyForm::RustStr,
+            KeyForm::RustSlice,
+        ];
         facts.untold.push(
             "the type of the keys: --as text for strings and arrays of bytes, int64 for whole \
-             numbers",
+             numbers of Java and C++",
+        );
+        facts.untold.push(
+            "whether the Rust crate datasketches wrote it: it hashes other bytes; --as rust-str \
+             for its strings, rust-slice for its slices of bytes, and numbers by their type \
+             (int64, uint64, int32, uint32)",
         );
     }
 

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::fnv::fnv1;
+use crate::keys::KeyForm;
 use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
 
 const HEADER: usize = 48;
@@ -130,6 +131,7 @@ impl Positional for Dcso {
     }
 
     fn tell(&self, file: &[u8], facts: &mut Facts) {
+        facts.forms = &[KeyForm::Text, KeyForm::TextCrlf];
         facts.planned_keys = Some(self.keys);
         facts.target_rate = Some(self.rate);
         facts.counted = Some(Self::counted(file));
@@ -140,6 +142,10 @@ impl Positional for Dcso {
         }
         facts.untold.push(
             "how keys were written: published lists hold hexadecimal digests, in capitals or not",
+        );
+        facts.untold.push(
+            "the ends of lines: the program bloom drops a CR before the LF, petal does not; --as \
+             text-crlf for lines that end in CR LF",
         );
     }
 }

@@ -17,6 +17,7 @@ use crate::bits::{Bits, Order};
 use crate::bytes::{be64, le64, to_be64};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::Stepping;
 use crate::format::Format;
 use crate::hashes::murmur3;
 use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
@@ -104,6 +105,13 @@ impl Positional for GoBloom {
 
     fn probes(&self) -> u32 {
         self.probes as u32
+    }
+
+    /// Half of the probes share a step, the others another: one that returns takes half away.
+    fn stepping(&self) -> Option<Stepping> {
+        let put: &'static [fn(&mut [u64; 4], u64)] =
+            &[|words, step| words[2] = step, |words, step| words[3] = step];
+        Some(Stepping { modulus: self.bits, width: 64, shift: 0, signed: false, put })
     }
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {

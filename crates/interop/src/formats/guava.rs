@@ -14,6 +14,7 @@ use crate::bits::Bits;
 use crate::bytes::{be32, to_be32};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::Stepping;
 use crate::format::Format;
 use crate::hashes::murmur3;
 use crate::keys::KeyForm;
@@ -131,9 +132,19 @@ impl Positional for Guava {
         self.probes.into()
     }
 
-    fn measure(&self, file: &[u8], facts: &mut Facts) {
-        let reach = if self.wide { u64::MAX } else { REACH };
-        facts.add_row_within(reach, self.bits(), file, self.probes.into());
+    fn reach(&self) -> u64 {
+        if self.wide { u64::MAX } else { REACH }
+    }
+
+    /// The highest bit of a sum is cleared: 63 bits count. Strategy 0 has 32.
+    fn stepping(&self) -> Option<Stepping> {
+        let put: &'static [fn(&mut [u64; 4], u64)] = if self.wide {
+            &[|words, step| words[1] = step]
+        } else {
+            &[|words, step| words[0] = words[0] & 0xffff_ffff | step << 32]
+        };
+        let width = if self.wide { 63 } else { 32 };
+        Some(Stepping { modulus: self.bits().count, width, shift: 0, signed: false, put })
     }
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {

@@ -206,10 +206,11 @@ impl Positional for Parquet {
     }
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {
-        facts.forms = &[KeyForm::Text, KeyForm::Int64, KeyForm::Int32];
+        facts.forms =
+            &[KeyForm::Text, KeyForm::Int64, KeyForm::Int32, KeyForm::Uint64, KeyForm::Uint32];
         facts.untold.push(
             "the type of the column: --as text for strings and binary values, int64 and int32 \
-             for whole numbers of that size",
+             for whole numbers of that size, uint64 and uint32 for those without a sign",
         );
     }
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::format::Format;
 use crate::hashes::salted::Salted;
+use crate::keys::KeyForm;
 use crate::scheme::{Digest, Empty, MOST_WORDS, Plan, Positional, Scheme};
 
 const HEADER: usize = 40;
@@ -122,6 +123,8 @@ impl Pybloom {
 
 const UNTOLD: &str =
     "the version: before 4, pybloom-live hashed otherwise and wrote the same header";
+const UNTOLD_KEYS: &str = "the type of the keys: --as text for str and numbers, python-bytes for \
+                           bytes objects, of which the package hashes what Python shows, b'...'";
 
 impl Positional for Pybloom {
     fn format(&self) -> Format {
@@ -176,7 +179,8 @@ impl Positional for Pybloom {
         facts.target_rate = Some(self.rate);
         facts.counted = Some(self.count(file));
         facts.choice("hash", self.hash.name());
-        facts.untold.push(UNTOLD);
+        facts.forms = &[KeyForm::Text, KeyForm::PythonBytes];
+        facts.untold.extend([UNTOLD, UNTOLD_KEYS]);
     }
 
     fn check(&self, file: &[u8]) -> Result<()> {
@@ -287,7 +291,8 @@ impl Scheme for Growing {
         facts.target_rate = Some(self.rate);
         facts.counted = Some(counted);
         facts.choice("kind", "ScalableBloomFilter");
-        facts.untold.push(UNTOLD);
+        facts.forms = &[KeyForm::Text, KeyForm::PythonBytes];
+        facts.untold.extend([UNTOLD, UNTOLD_KEYS]);
         facts
     }
 

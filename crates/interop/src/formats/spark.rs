@@ -16,6 +16,7 @@ use crate::bits::Bits;
 use crate::bytes::{be32, to_be32};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::Stepping;
 use crate::format::Format;
 use crate::hashes::spark::{murmur3, xxhash64};
 use crate::keys::KeyForm;
@@ -166,9 +167,19 @@ impl Positional for Spark {
         self.probes
     }
 
-    fn measure(&self, file: &[u8], facts: &mut Facts) {
-        let reach = if self.version == Version::V1 { REACH } else { u64::MAX };
-        facts.add_row_within(reach, self.bits(), file, self.probes);
+    fn reach(&self) -> u64 {
+        if self.version == Version::V1 { REACH } else { u64::MAX }
+    }
+
+    /// Version 2 counts steps of 32 bits in 64, which do not overflow.
+    fn stepping(&self) -> Option<Stepping> {
+        Some(Stepping {
+            modulus: self.bits().count,
+            width: 32,
+            shift: 0,
+            signed: self.version == Version::V2,
+            put: &[|words, step| words[0] = words[0] & 0xffff_ffff | step << 32],
+        })
     }
 
     fn tell(&self, _file: &[u8], facts: &mut Facts) {

@@ -23,10 +23,16 @@ pub(crate) struct Golden {
     pub(crate) sum: String,
 }
 
-/// What petal reads and does not write: peer, variant, and why.
-const NOT_OURS: [(&str, &str, &str); 6] = [
+/// What petal reads and does not write: peer, variant (or all of them), and why.
+const NOT_OURS: [(&str, &str, &str); 8] = [
+    (
+        "datasketches-rust",
+        "",
+        "it counts set bits, petal does as the library for Java, which does not",
+    ),
     ("gobloom", "little", "only bitset.LittleEndian() makes Go write so, and read only such files"),
     ("pybloom", "scalable", "each filter that is added has its own hash"),
+    ("pybloom", "bytes-scalable", "the same"),
     ("redisbloom", "nonscaling", "petal's grow, as RedisBloom's do if nothing is said"),
     ("redisbloom", "expansion-4", "petal's grow by 2, as RedisBloom's do if nothing is said"),
     ("squid", "url", "Squid sizes a digest for what it has cached"),
@@ -71,7 +77,7 @@ pub(crate) fn manifest() -> Vec<Golden> {
 /// The lines of a list of keys; none if there is no such list.
 pub(crate) fn lines(name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(folder().join("keys").join(name)).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
+    text.split_terminator("\n").map(str::to_owned).collect()
 }
 
 impl Golden {
@@ -82,7 +88,9 @@ impl Golden {
 
     /// Whether petal does not write the very bytes that the program writes.
     pub(crate) fn is_not_ours(&self) -> bool {
-        NOT_OURS.iter().any(|(peer, variant, _)| *peer == self.peer && *variant == self.variant)
+        NOT_OURS.iter().any(|(peer, variant, _)| {
+            *peer == self.peer && (variant.is_empty() || *variant == self.variant)
+        })
     }
 
     pub(crate) fn path(&self) -> PathBuf {

@@ -38,7 +38,7 @@ use crate::resolve::Digits;
 use crate::spill::{Chain, Scratchpad, Stream, write_out};
 
 /// Counts up when the meaning of a journal changes.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 const JOURNAL: &str = "petal.journal";
 const RECORDS: &str = "petal.records";

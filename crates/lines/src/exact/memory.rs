@@ -1,5 +1,7 @@
 //! The strategy `Memory`: lines are judged as they are read, answers printed at once.
 
+use std::sync::Arc;
+
 use super::{Exact, Others};
 use crate::error::Result;
 use crate::input::{Input, Spool};
@@ -52,9 +54,11 @@ impl Exact<'_> {
         let mut rest = Vec::new();
         for (index, whole) in first.into_iter().enumerate().skip(input) {
             let name = whole.name().to_owned();
+            let contents = Arc::clone(whole.contents());
+            let copy = |spool| Input::of_spool(spool, name, contents);
             rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
-                Some(at) => Input::of_spool(spools.swap_remove(at).1, name),
-                None if !whole.is_repeatable() => Input::of_spool(Spool::new(&self.temp)?, name),
+                Some(at) => copy(spools.swap_remove(at).1),
+                None if !whole.is_repeatable() => copy(Spool::new(&self.temp)?),
                 None if index == input => whole.from(position),
                 None => whole,
             });

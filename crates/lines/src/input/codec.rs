@@ -35,8 +35,6 @@ const MAGICS: [(Codec, &[(u8, u8)]); 3] = [
     (Codec::Zstd, &[(0x28, 0xff), (0xb5, 0xff), (0x2f, 0xff), (0xfd, 0xff)]),
     (Codec::Zstd, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)]),
 ];
-/// The most bytes it takes to tell.
-pub(super) const MAGIC_BYTES: usize = 4;
 
 impl Magic {
     /// The codec of an input that begins like this.

@@ -13,8 +13,11 @@
 //! A file is opened by name at each pass; each time its identity, size and time of change are
 //! compared with those of the first opening, so that a file that is written to underneath a job is
 //! an error and not a wrong answer. [`Input::spool`] makes a file of a stream.
+//!
+//! The first bytes of an input are checked: what is certainly not lines is an error.
 
 mod codec;
+mod content;
 mod stream;
 mod temp;
 
@@ -29,10 +32,12 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 use crate::progress::{Note, Progress};
-use codec::{Codec, MAGIC_BYTES, Magic};
+use codec::{Codec, Magic};
+use content::Checked;
 use stream::{LazyFile, Unpacked};
 
 pub(crate) use codec::memory as decoder_memory;
+pub(crate) use content::Contents;
 pub(crate) use stream::Wait;
 pub(crate) use temp::{Spool, Temp};
 
@@ -84,6 +89,8 @@ pub(crate) struct Input {
     portion: Range,
     /// How many bytes a packed file holds, once a pass has come to its end.
     unpacked: AtomicU64,
+    /// What the inputs of the job contain.
+    contents: Arc<Contents>,
 }
 
 enum Body {
@@ -147,17 +154,29 @@ pub(crate) enum Open {
 const UNKNOWN: u64 = u64::MAX;
 
 impl Input {
-    /// Looks at every input; a missing file, a directory or a second `-` is an error now.
+    /// Looks at every input; a missing file, a directory or a second `-` is an error now, and so is
+    /// a file whose `contents` are not lines.
     /// A stream that turns out to be compressed may take `memory` bytes to decompress.
-    pub(crate) fn look_at(sources: &[Source], memory: u64) -> Result<Vec<Self>> {
+    pub(crate) fn open_all(
+        sources: &[Source],
+        memory: u64,
+        contents: &Arc<Contents>,
+    ) -> Result<Vec<Self>> {
         if sources.iter().filter(|s| **s == Source::Stdin).count() > 1 {
             return Err(Error::stdin_twice());
         }
-        sources.iter().map(|source| Self::new(source, memory)).collect()
+        sources.iter().map(|source| Self::new(source, memory, contents)).collect()
     }
 
-    fn new(source: &Source, memory: u64) -> Result<Self> {
+    /// The same, whatever the inputs contain.
+    #[cfg(test)]
+    pub(crate) fn look_at(sources: &[Source], memory: u64) -> Result<Vec<Self>> {
+        Self::open_all(sources, memory, &Arc::new(Contents::new(b'\n', true)))
+    }
+
+    fn new(source: &Source, memory: u64, contents: &Arc<Contents>) -> Result<Self> {
         let name = source.to_string();
+        let opening = Opening { name: &name, memory, contents };
         let body = match source {
             Source::Path(path) => {
                 // Opening a FIFO waits for its writer: look before opening.
@@ -165,16 +184,16 @@ impl Input {
                 if data.is_dir() {
                     return Err(Error::directory(&name));
                 }
-                Body::of_path(path, &data, memory).map_err(|e| Error::read(&name, e))?
+                opening.path(path, &data).map_err(|e| Error::read(&name, e))?
             }
-            Source::Stdin => Body::of_stdin(memory).map_err(|e| Error::read(&name, e))?,
+            Source::Stdin => opening.stdin().map_err(|e| Error::read(&name, e))?,
         };
-        Ok(Self::of_body(name, body))
+        Ok(Self::of_body(name, body, Arc::clone(contents)))
     }
 
-    fn of_body(name: String, body: Body) -> Self {
+    fn of_body(name: String, body: Body, contents: Arc<Contents>) -> Self {
         let portion = Range { start: 0, end: u64::MAX };
-        Self { name, body, portion, unpacked: AtomicU64::new(UNKNOWN) }
+        Self { name, body, portion, unpacked: AtomicU64::new(UNKNOWN), contents }
     }
 
     /// A stream of these bytes, a few at a time.
@@ -192,11 +211,19 @@ impl Input {
                 true
             }
         }
-        Self::of_body("trickle".to_owned(), Body::stream(Trickle(io::Cursor::new(bytes)), 1 << 20))
+        let contents = Arc::new(Contents::new(b'\n', true));
+        let opening = Opening { name: "trickle", memory: 1 << 20, contents: &contents };
+        let body = opening.stream(Trickle(io::Cursor::new(bytes)));
+        Self::of_body("trickle".to_owned(), body, contents)
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What the inputs of the job contain.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        &self.contents
     }
 
     fn codec(&self) -> Option<Codec> {
@@ -283,13 +310,19 @@ impl Input {
         &self,
         most: u64,
         memory: u64,
-        show: impl FnMut(&[u8]),
+        mut show: impl FnMut(&[u8]),
     ) -> Result<Option<u64>> {
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file()?;
         let packed = Section { file, at: range.start, end: range.end };
+        let mut checked = None;
+        let show = |block: &[u8]| {
+            checked.get_or_insert_with(|| self.contents.check(&self.name, block));
+            show(block);
+        };
         let (went, took) = codec::sample(codec, packed, most, memory, show)
             .map_err(|error| Error::read(&self.name, error))?;
+        checked.unwrap_or(Ok(()))?;
         if went < most {
             return Ok(Some(went));
         }
@@ -365,6 +398,7 @@ impl Input {
         };
         let packed = Section { file, at: range.start, end: range.end };
         let stream = codec::decode(codec, packed, memory).map_err(reading)?;
+        let stream = Checked::new(stream, &self.name, &self.contents);
         Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
     }
 
@@ -399,33 +433,42 @@ impl Input {
             spool.append(&buffer[..got])?;
             progress.advance(got as u64);
         }
-        Ok(Self::of_spool(spool, self.name))
+        self.contents.note(progress);
+        Ok(Self::of_spool(spool, self.name, self.contents))
     }
 
     /// A spooled copy in place of what it is a copy of.
-    pub(crate) fn of_spool(spool: Spool, name: String) -> Self {
+    pub(crate) fn of_spool(spool: Spool, name: String, contents: Arc<Contents>) -> Self {
         let (file, length) = spool.finish();
         let range = Range { start: 0, end: length };
         let body = Body::Held { file: Arc::new(file), range, mark: None, codec: None };
-        Self::of_body(name, body)
+        Self::of_body(name, body, contents)
     }
 }
 
-impl Body {
-    fn of_path(path: &Path, data: &Metadata, memory: u64) -> io::Result<Self> {
+/// How an input is opened.
+struct Opening<'a> {
+    name: &'a str,
+    /// Memory for a decoder.
+    memory: u64,
+    contents: &'a Arc<Contents>,
+}
+
+impl Opening<'_> {
+    fn path(&self, path: &Path, data: &Metadata) -> io::Result<Body> {
         if data.is_file() {
             // Unreadable is better said now than after the first long pass.
             let file = File::open(path)?;
             if has_true_size(&file, data)? {
-                let codec = codec_of(&file, 0)?;
-                return Ok(Self::Named { path: path.to_owned(), mark: Mark::of(data), codec });
+                let codec = self.codec(&file, 0)?;
+                return Ok(Body::Named { path: path.to_owned(), mark: Mark::of(data), codec });
             }
         }
-        Ok(Self::stream(LazyFile::new(path.to_owned()), memory))
+        Ok(self.stream(LazyFile::new(path.to_owned())))
     }
 
     /// Standard input: a redirected file can be read by position and again, a pipe cannot.
-    fn of_stdin(memory: u64) -> io::Result<Self> {
+    fn stdin(&self) -> io::Result<Body> {
         use std::os::fd::AsFd;
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let data = file.metadata()?;
@@ -435,29 +478,37 @@ impl Body {
         if data.is_file() && has_true_size(&file, &data)? {
             let start = file.stream_position()?.min(data.len());
             let (range, mark) = (Range { start, end: data.len() }, Some(Mark::of(&data)));
-            let codec = codec_of(&file, start)?;
-            return Ok(Self::Held { file: Arc::new(file), range, mark, codec });
+            let codec = self.codec(&file, start)?;
+            return Ok(Body::Held { file: Arc::new(file), range, mark, codec });
         }
-        Ok(Self::stream(file, memory))
+        Ok(self.stream(file))
     }
 
-    fn stream(stream: impl Wait + Send + 'static, memory: u64) -> Self {
-        Self::Stream(Mutex::new(Some(Box::new(Unpacked::new(Box::new(stream), memory)))))
+    fn stream(&self, stream: impl Wait + Send + 'static) -> Body {
+        let unpacked = Unpacked::new(Box::new(stream), self.memory);
+        Body::Stream(Mutex::new(Some(Box::new(Checked::new(unpacked, self.name, self.contents)))))
+    }
+
+    /// How a file is compressed; if it is not, its first bytes are checked.
+    fn codec(&self, file: &File, start: u64) -> io::Result<Option<Codec>> {
+        let mut begin = vec![0; FILE_WINDOW];
+        let got = file.read_at(&mut begin, start)?;
+        match Magic::of(&begin[..got]) {
+            Magic::Is(codec) => Ok(Some(codec)),
+            Magic::No | Magic::Maybe => {
+                self.contents.check(self.name, &begin[..got]).map_err(io::Error::other)?;
+                Ok(None)
+            }
+        }
     }
 }
+
+/// Bytes of a file that are looked at.
+const FILE_WINDOW: usize = 64 << 10;
 
 /// Whether a file is as long as it says: those of `/proc` claim to be empty and are not.
 fn has_true_size(file: &File, data: &Metadata) -> io::Result<bool> {
     Ok(data.len() > 0 || file.read_at(&mut [0], 0)? == 0)
-}
-
-fn codec_of(file: &File, start: u64) -> io::Result<Option<Codec>> {
-    let mut begin = [0; MAGIC_BYTES];
-    let got = file.read_at(&mut begin, start)?;
-    Ok(match Magic::of(&begin[..got]) {
-        Magic::Is(codec) => Some(codec),
-        Magic::No | Magic::Maybe => None,
-    })
 }
 
 /// Bytes of a file in order, whatever others do with it.

@@ -91,11 +91,12 @@ mod take;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
-use crate::input::{self, Input, Source};
+use crate::input::{self, Contents, Input, Source};
 use crate::progress::Progress;
 use crate::sections::{MOST_RANGES, NO_RANGES};
 use crate::settings::Settings;
@@ -138,7 +139,8 @@ pub fn split(paths: &[PathBuf], size: u64, progress: &dyn Progress) -> Result<Ve
     let mut ranges = Vec::new();
     for path in paths {
         check_cancelled(progress)?;
-        let input = open(path)?;
+        // What they contain is checked by those who read lines.
+        let input = open(path, &Arc::new(Contents::new(b'\n', true)))?;
         let ((length, whole), stamp) = input.file_length().zip(input.stamp()).ok_or_else(|| {
             Error::range(
                 input.name(),
@@ -167,8 +169,8 @@ fn check_cancelled(progress: &dyn Progress) -> Result<()> {
     if progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
 }
 
-fn open(path: &std::path::Path) -> Result<Input> {
-    let mut inputs = Input::look_at(&[Source::Path(path.to_owned())], 0)?;
+fn open(path: &std::path::Path, contents: &Arc<Contents>) -> Result<Input> {
+    let mut inputs = Input::open_all(&[Source::Path(path.to_owned())], 0, contents)?;
     Ok(inputs.swap_remove(0))
 }
 
@@ -199,7 +201,7 @@ impl JobKeys {
     }
 
     /// Those of filters that everybody is to make alike and to ask: the hash of any filter, with
-    /// the seed 0. Not for exact answers.
+    /// the seed 0. Not for exact answers, and not for lines that an adversary chooses.
     #[must_use]
     pub fn public() -> Self {
         Self([0; 3])
@@ -241,7 +243,8 @@ impl<'a> Task<'a> {
     /// Another task of a job.
     #[must_use]
     pub fn with_keys(settings: &'a Settings<'a>, keys: JobKeys) -> Self {
-        let hashes = Hashes::with_keys(keys.0);
+        let hashes =
+            if keys == JobKeys::public() { Hashes::public() } else { Hashes::with_keys(keys.0) };
         let job = hashes.fingerprint(b"the name of the job").high;
         Self { settings, hashes, job }
     }
@@ -255,6 +258,7 @@ impl<'a> Task<'a> {
     /// The ranges as inputs, and the memory divided for them.
     fn open(&self, ranges: &[Range]) -> Result<(Budget, Vec<Input>)> {
         let budget = Budget::new(self.settings.memory, self.settings.jobs)?;
+        let contents = self.settings.contents();
         let portion = |range: &Range| {
             let Range { start, end, .. } = *range;
             let bad =
@@ -265,7 +269,7 @@ impl<'a> Task<'a> {
             if end.saturating_sub(start) > 1 << OFFSET_BITS {
                 return bad("it is longer than 2^40 bytes; cut into smaller ranges");
             }
-            let input = open(&range.path)?;
+            let input = open(&range.path, &contents)?;
             if input.stamp().is_some_and(|now| now != range.stamp) {
                 return Err(Error::changed(input.name()));
             }

@@ -42,8 +42,11 @@ pub fn plan(settings: &Settings<'_>, ranges: &[Range]) -> Result<Planned> {
     // Files are sampled whole: ranges next to each other would be a reading for each.
     let mut paths: Vec<_> = ranges.iter().map(|range| &range.path).collect();
     paths.dedup();
-    let open = |path: &&PathBuf| check_cancelled(settings.progress).and_then(|()| open(path));
+    let contents = settings.contents();
+    let open =
+        |path: &&PathBuf| check_cancelled(settings.progress).and_then(|()| open(path, &contents));
     let inputs = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
+    contents.note(settings.progress);
     let refs: Vec<_> = inputs.iter().collect();
     let (hashes, progress) = (Hashes::random()?, settings.progress);
     let sample = Sample::of(&refs, &hashes, settings.delimiter, &budget, 1, progress)?;

@@ -9,7 +9,7 @@ mod words;
 
 use std::ops::{Deref, Range};
 
-use crate::ffi::{Call, Entry, Failure, Found, Word};
+use crate::ffi::{Call, Entry, Failure, Found, Opened, Word};
 use crate::metrics;
 use crate::object::{Clock, Kind, Object, Refusal};
 use crate::plan::Plan;
@@ -130,6 +130,15 @@ fn added(call: &Call<'_>, object: &Object, added: Added) {
     }
 }
 
+/// Keeps the filter of a key from answering without an item that a master or an append-only file
+/// says it has, and that was refused here.
+fn keep_honest(call: &Call<'_>, key: &mut Opened<'_>, refusal: &Refusal) {
+    // RedisBloom also sends items that its own filter was too full for.
+    if !matches!(refusal, Refusal::Full | Refusal::Layers | Refusal::Type) && call.is_replayed() {
+        call.damage_key(key, &refusal.clone().into());
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         count_rejection(&refusal);
@@ -137,7 +146,17 @@ impl From<Refusal> for Failure {
             Refusal::Full => Self::Says("ERR non scaling filter is full"),
             Refusal::Layers => Self::Says("Maximum expansions reached"),
             Refusal::Limit => Self::Says("ERR operation exceeds bloom object memory limit"),
-            Refusal::Memory => Self::Says("ERR Insufficient memory to create filter"),
+            Refusal::Memory | Refusal::TooLarge => {
+                Self::Says("ERR Insufficient memory to create filter")
+            }
+            Refusal::LargeLayer => Self::Says(
+                "ERR a layer of a cuckoo filter in RedisBloom's layout takes at most 4294967296 \
+                 bytes: reserve fewer items, or use petal's layout",
+            ),
+            Refusal::Rate => Self::Says(
+                "ERR hashes of 64 bits cannot keep this error rate for so many items: choose a \
+                 higher rate or a smaller capacity",
+            ),
             Refusal::Type => Self::WrongType,
             Refusal::Malformed(_) => Self::Says("ERR received bad data"),
             Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
@@ -152,7 +171,7 @@ fn count_rejection(refusal: &Refusal) {
     match refusal {
         Refusal::Full | Refusal::Layers => metrics::REJECTED_FULL.add(1),
         Refusal::Limit => metrics::REJECTED_LIMIT.add(1),
-        Refusal::Memory => metrics::REJECTED_MEMORY.add(1),
+        Refusal::Memory | Refusal::TooLarge => metrics::REJECTED_MEMORY.add(1),
         _ => {}
     }
 }

@@ -13,7 +13,7 @@ use super::limit;
 use super::words::integer;
 use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, key};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Word};
+use crate::ffi::{Call, Command, Failure, Loses, Word, incomplete};
 use crate::object::{Object, Refusal};
 use crate::parcel::{FRONT, Incoming, MARK};
 use crate::persist::PIECE;
@@ -31,6 +31,8 @@ const TIMED: Failure = Failure::Says(
 pub(super) struct Import;
 
 impl Command for Import {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.IMPORT",
         summary: c"Takes a .petal file in pieces, in their order; with the last one it is a filter",
@@ -54,6 +56,8 @@ impl Command for Import {
 pub(super) struct LoadChunk;
 
 impl Command for LoadChunk {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.LOADCHUNK",
         summary: c"Takes a filter as append-only files hold it, in pieces, in their order",
@@ -104,6 +108,12 @@ fn push(
     let mut key = call.write(1);
     let exists = Failure::Says("ERR item exists: load under another name, then RENAME");
     match key.object().any()? {
+        // A log that begins the filter again replaces it; a client deletes it first.
+        Some(Object::Incoming(incoming))
+            if incoming.damage().is_some() && (offset > 0 || !call.is_replayed()) =>
+        {
+            return Err(incomplete(incoming));
+        }
         Some(Object::Incoming(incoming)) if offset > 0 && incoming.came() != offset => {
             let came = incoming.came();
             return Err(Failure::Told(format!(

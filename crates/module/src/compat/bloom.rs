@@ -215,10 +215,13 @@ impl Bloom {
 
     #[cold]
     fn grow(&mut self, limit: u64) -> Result<(), Refusal> {
+        if self.growth().is_none() {
+            return Err(Refusal::Full);
+        }
         // With more it could not be read again.
         let last = self.links.last().filter(|_| self.links.len() < MOST_LINKS);
         let plan = last.and_then(|last| last.plan.next(self.growth, self.options));
-        self.push(plan.ok_or(Refusal::Full)?, 0, limit)
+        self.push(plan.ok_or(Refusal::Layers)?, 0, limit)
     }
 }
 
@@ -252,6 +255,7 @@ impl Bloom {
         }
         let Header { size, options, growth, links } = header;
         let mut chain = Self { size, options, growth, links: Vec::new() };
+        chain.links.try_reserve_exact(links.len()).map_err(|_| Refusal::Memory)?;
         for (plan, size) in links {
             check_size(&plan)?;
             chain.push(plan, size, limit)?;
@@ -346,6 +350,7 @@ impl Link {
         let fields = LinkFields { bits, rate, bits_per_key, probes, capacity, logarithm };
         Some(LinkPlan::checked(&fields, options).map_err(Refusal::from).and_then(|plan| {
             check_size(&plan)?;
+            plan.check_keys(size, options)?;
             if plan.bytes() != row.len() as u64 {
                 return Refusal::malformed("a link with more or fewer bits than it says");
             }

@@ -14,7 +14,7 @@ use petal_interop::redisbloom::cuckoo_hash;
 
 use super::rows::{self, zeroed};
 use crate::fields::{Load, Save};
-use crate::refusal::Refusal;
+use crate::refusal::{MOST_BYTES, Refusal};
 
 /// What RedisBloom counts for a filter without layers, and for each of them.
 const FILTER_BYTES: u64 = 40;
@@ -88,13 +88,23 @@ impl CuckooPlan {
         let mut all = size_of::<Cuckoo>() as u64;
         let beside = size_of::<Layer>() as u64;
         for layer in 0..layers {
-            let bytes = self.bytes_of(layer).and_then(|bytes| bytes.checked_add(beside));
-            all = bytes.and_then(|bytes| all.checked_add(bytes)).ok_or(Refusal::Limit)?;
-            if all > limit {
-                return Err(Refusal::Limit);
-            }
+            all = self.check_layer(all, layer, beside, limit)?;
         }
         Ok(())
+    }
+
+    /// Bytes with one layer more, if they are at most so many.
+    fn check_layer(&self, all: u64, layer: u64, beside: u64, limit: u64) -> Result<u64, Refusal> {
+        let slots = self.buckets_of(layer).and_then(|n| n.checked_mul(self.bucket_size.into()));
+        let slots = slots.filter(|slots| *slots <= MOST_BYTES).ok_or(Refusal::TooLarge)?;
+        let all = all.saturating_add(slots).saturating_add(beside);
+        if all > limit {
+            Err(Refusal::Limit)
+        } else if slots > LARGEST_LAYER {
+            Err(Refusal::LargeLayer)
+        } else {
+            Ok(all)
+        }
     }
 }
 
@@ -104,6 +114,8 @@ pub(crate) struct Cuckoo {
     plan: CuckooPlan,
     items: u64,
     deletes: u64,
+    /// Of all layers.
+    slots: u64,
     layers: Vec<Layer>,
 }
 
@@ -217,21 +229,30 @@ impl Layer {
 impl Cuckoo {
     /// An empty filter, if it takes no more than so many bytes.
     pub(crate) fn new(plan: CuckooPlan, limit: u64) -> Result<Self, Refusal> {
-        let mut filter = Self { plan: plan.checked()?, items: 0, deletes: 0, layers: Vec::new() };
+        let plan = plan.checked()?;
+        let mut filter = Self { plan, items: 0, deletes: 0, slots: 0, layers: Vec::new() };
         filter.push(limit)?;
         Ok(filter)
     }
 
     /// Adds an empty layer, if all take no more than so many bytes.
     fn push(&mut self, limit: u64) -> Result<(), Refusal> {
-        self.plan.check_bytes(self.layers() + 1, limit)?;
+        let beside = size_of::<Layer>() as u64;
+        let all = size_of::<Self>() as u64 + beside * self.layers() + self.slots;
+        self.plan.check_layer(all, self.layers(), beside, limit)?;
         self.push_checked()
     }
 
     /// Adds an empty layer.
     fn push_checked(&mut self) -> Result<(), Refusal> {
-        let layer = Layer::new(&self.plan, self.layers())?;
-        rows::push(&mut self.layers, layer)
+        self.push_layer(Layer::new(&self.plan, self.layers())?)
+    }
+
+    fn push_layer(&mut self, layer: Layer) -> Result<(), Refusal> {
+        let slots = layer.slots.len() as u64;
+        rows::push(&mut self.layers, layer)?;
+        self.slots += slots;
+        Ok(())
     }
 
     /// A copy.
@@ -289,7 +310,7 @@ impl Cuckoo {
 
     /// Slots that there are.
     pub(crate) fn slots(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.slots.len() as u64).sum()
+        self.slots
     }
 
     /// Bytes of memory that it takes.
@@ -307,18 +328,29 @@ impl Cuckoo {
 // ---- Changed ------------------------------------------------------------------------------------
 
 impl Cuckoo {
-    /// Puts a key in once more. Only if it has to grow it asks to how many bytes at most.
+    /// Inserts a key, with a limit of bytes.
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn insert(&mut self, hash: u64, limit: impl FnOnce() -> u64) -> Result<(), Refusal> {
+        self.insert_within(hash, || (MOST_LAYERS, limit()))
+    }
+
+    /// Inserts a key once more. The limits of layers and of bytes are read only if it has to grow.
+    pub(crate) fn insert_within(
+        &mut self,
+        hash: u64,
+        limits: impl FnOnce() -> (u64, u64),
+    ) -> Result<(), Refusal> {
         let place = Place::of(hash);
         let free = self.layers.iter_mut().rev().any(|layer| layer.replace(place, 0, place.mark));
         if !free && !self.kick(place) {
             if self.plan.expansion == 0 {
                 return Err(Refusal::Full);
             }
-            if self.layers() >= MOST_LAYERS {
+            let (layers, bytes) = limits();
+            if self.layers() >= layers.min(MOST_LAYERS) {
                 return Err(Refusal::Layers);
             }
-            self.push(limit())?;
+            self.push(bytes)?;
             self.layers.last_mut().map(|layer| layer.replace(place, 0, place.mark));
         }
         // Bytes from outside may have told of more than there were.
@@ -358,7 +390,7 @@ impl Cuckoo {
         for layer in (1..self.layers.len()).rev() {
             let emptied = self.empty(layer);
             if emptied && layer + 1 == self.layers.len() {
-                self.layers.pop();
+                self.slots -= self.layers.pop().map_or(0, |layer| layer.slots.len() as u64);
             }
             if !emptied && !all {
                 break;
@@ -425,6 +457,12 @@ impl Cuckoo {
         Some(Self::told(plan, number(3), number(0), number(2), limit))
     }
 
+    /// How many layers the first chunk announces, if it is one: to be judged before they are made.
+    pub(crate) fn announced_layers(bytes: &[u8]) -> Option<u64> {
+        let bytes: &[u8; HEADER] = bytes.try_into().ok()?;
+        bytes.as_chunks().0.get(3).map(|layers| u64::from_le_bytes(*layers))
+    }
+
     fn told(
         plan: CuckooPlan,
         layers: u64,
@@ -434,7 +472,8 @@ impl Cuckoo {
     ) -> Result<Self, Refusal> {
         check_layers(plan.checked()?, layers)?;
         plan.check_bytes(layers, limit)?;
-        let mut filter = Self { plan, items, deletes, layers: Vec::new() };
+        let mut filter = Self { plan, items, deletes, slots: 0, layers: Vec::new() };
+        filter.layers.try_reserve_exact(layers as usize).map_err(|_| Refusal::Memory)?;
         for _ in 0..layers {
             filter.push_checked()?;
         }
@@ -503,7 +542,7 @@ impl Cuckoo {
         if let Err(refused) = checked {
             return Some(Err(refused));
         }
-        let mut filter = Self { plan, items, deletes, layers: Vec::new() };
+        let mut filter = Self { plan, items, deletes, slots: 0, layers: Vec::new() };
         for layer in 0..layers {
             let buckets = if version >= 4 { Some(input.unsigned()?) } else { None };
             let slots = input.bytes()?;
@@ -513,7 +552,7 @@ impl Cuckoo {
                 ));
             }
             let layer = Layer::over(&plan, layer, slots);
-            if let Err(refused) = layer.and_then(|layer| rows::push(&mut filter.layers, layer)) {
+            if let Err(refused) = layer.and_then(|layer| filter.push_layer(layer)) {
                 return Some(Err(refused));
             }
         }

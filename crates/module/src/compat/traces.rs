@@ -6,8 +6,10 @@ use std::path::Path;
 
 use petal_testkit::rng::Rng;
 
-use super::{Cuckoo, CuckooPlan};
+use super::{Cuckoo, CuckooPlan, MOST_ANNOUNCED};
+use crate::object::{Deleting, Room};
 use crate::refusal::Refusal;
+use crate::server::allocations;
 
 const NO_LIMIT: u64 = u64::MAX;
 /// RedisBloom's, where nobody has set another.
@@ -184,11 +186,11 @@ fn sizes_are_judged_before_memory_is_taken() {
     // Layers of 4 GiB: one byte more, and RedisBloom loses keys.
     for (buckets, bucket_size) in [(1 << 33, 1), (1 << 32, 2), (1 << 31, 3), (1 << 63, 255)] {
         let refused = read([0, buckets, 0, 1], [bucket_size, 20, 1], NO_LIMIT);
-        assert_eq!(refused.unwrap_err(), Refusal::Limit);
+        assert!(matches!(refused.unwrap_err(), Refusal::LargeLayer | Refusal::TooLarge));
     }
     for (layers, expansion) in [(40, 2), (1024, 1 << 15), (5, 1 << 15)] {
         let refused = read([0, 1, 0, layers], [1, 20, expansion], NO_LIMIT);
-        assert_eq!(refused.unwrap_err(), Refusal::Limit);
+        assert!(matches!(refused.unwrap_err(), Refusal::LargeLayer | Refusal::TooLarge));
     }
     for (numbers, rest) in [
         ([0, 0, 0, 1], [1, 20, 1]),
@@ -205,4 +207,39 @@ fn sizes_are_judged_before_memory_is_taken() {
         let refused = read(numbers, rest, NO_LIMIT).unwrap_err();
         assert!(matches!(refused, Refusal::Malformed(_)), "{numbers:?} {rest:?} {refused:?}");
     }
+}
+
+/// A header of 38 bytes, or a command of many items, makes no work that grows with its square.
+#[test]
+fn many_layers_take_one_allocation_each() {
+    let mut header = [0; 38];
+    header[8] = 1;
+    header[24..26].copy_from_slice(&u16::MAX.to_le_bytes());
+    header[32..].copy_from_slice(&[1, 0, 20, 0, 1, 0]);
+    assert_eq!(Cuckoo::announced_layers(&header), Some(65_535));
+    let (allocations, filter) = allocations(|| Cuckoo::from_header(&header, NO_LIMIT));
+    assert_eq!(filter.unwrap().unwrap().layers(), 65_535);
+    assert!(allocations <= 65_536, "{allocations}");
+    let (allocations, refused) = allocations_with_limit(&header);
+    assert!(refused && allocations == 0, "{allocations}");
+}
+
+fn allocations_with_limit(header: &[u8]) -> (u64, bool) {
+    let limit = 65_535 * 8;
+    allocations(|| matches!(Cuckoo::from_header(header, limit), Some(Err(Refusal::Limit))))
+}
+
+#[test]
+fn a_command_of_many_items_makes_no_more_layers_than_can_be_announced() {
+    let plan = CuckooPlan { buckets: 1, bucket_size: 1, iterations: 1, expansion: 1 };
+    let mut filter = Cuckoo::new(plan, NO_LIMIT).unwrap();
+    let room = || Room { layers: 32, bytes: NO_LIMIT };
+    let (allocations, refused) =
+        allocations(|| (0..60_000u64).find_map(|_| Deleting::add(&mut filter, 7, &room).err()));
+    assert_eq!((refused, filter.layers()), (Some(Refusal::Layers), MOST_ANNOUNCED));
+    assert!(allocations <= 2 * MOST_ANNOUNCED, "{allocations}");
+    // More where the settings say so, and all where a master accepted them.
+    let room = || Room { layers: 3000, bytes: NO_LIMIT };
+    _ = (0..9000u64).find_map(|_| Deleting::add(&mut filter, 7, &room).err());
+    assert_eq!(filter.layers(), 3000);
 }

@@ -6,10 +6,11 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::{Failure, types};
+use super::{Failure, Loses, types};
 use crate::object::{Clock, Object};
+use crate::parcel::Incoming;
 use crate::server::abi::{self, Context, Key, Text};
-use crate::server::{api, bytes_of, c_string};
+use crate::server::{api, bytes_of, c_string, warn};
 
 /// One call of a command.
 pub(crate) struct Call<'a> {
@@ -53,11 +54,24 @@ impl<T> Found<T> {
         T: Deref<Target = Object>,
     {
         match self.any()? {
-            Some(object) if matches!(*object, Object::Incoming(_)) => {
-                Err(Failure::Says("ERR the filter has not come whole yet"))
-            }
-            found => Ok(found),
+            Some(object) => match &*object {
+                Object::Incoming(incoming) => Err(incomplete(incoming)),
+                _ => Ok(Some(object)),
+            },
+            None => Ok(None),
         }
+    }
+}
+
+/// Why a filter that is not whole answers nothing.
+#[cold]
+pub(crate) fn incomplete(incoming: &Incoming) -> Failure {
+    match incoming.damage() {
+        Some(reason) => Failure::Told(format!(
+            "ERR the filter is damaged: {reason}; delete the key and load it from a backup or \
+             fill it again"
+        )),
+        None => Failure::Says("ERR the filter has not come whole yet"),
     }
 }
 
@@ -249,6 +263,39 @@ impl<'a> Call<'a> {
     /// Whether something has been replied.
     pub(super) fn has_replied(&self) -> bool {
         self.replied.get()
+    }
+
+    // ---- Damage ---------------------------------------------------------------------------------
+
+    /// Replaces the filter of the first key by a damaged one, because this command failed while it
+    /// was replayed.
+    #[cold]
+    pub(super) fn damage(&self, loses: Loses, failure: &Failure) {
+        let mut key = self.write(1);
+        match key.object() {
+            Found::Other => {}
+            Found::Object(Object::Incoming(incoming)) if incoming.damage().is_some() => {}
+            Found::Object(_) if loses == Loses::Filter => {}
+            Found::Object(_) | Found::Nothing => self.damage_key(&mut key, failure),
+        }
+    }
+
+    /// Replaces what an open key holds by a damaged filter.
+    #[cold]
+    pub(crate) fn damage_key(&self, key: &mut Opened<'_>, failure: &Failure) {
+        let why = match failure {
+            Failure::WrongType => "the key holds a filter of another type",
+            Failure::Arity => "wrong number of arguments",
+            Failure::Says(text) => text,
+            Failure::Told(text) => text,
+        };
+        let why = why.strip_prefix("ERR ").unwrap_or(why);
+        let name = String::from_utf8_lossy(self.word(0)).to_ascii_uppercase();
+        let reason = format!("{name} failed when it was replayed: {why}");
+        let line = format!("{}: {reason}", String::from_utf8_lossy(self.word(1)));
+        warn(self.context, &format!("damaged filter {line}; commands on it are errors"));
+        // Nothing more can be done for a key that cannot be set.
+        key.set(Object::Incoming(Box::new(Incoming::damaged(&reason)))).ok();
     }
 
     // ---- What others are told -------------------------------------------------------------------

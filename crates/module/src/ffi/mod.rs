@@ -17,7 +17,7 @@ mod types;
 
 use std::ffi::{CStr, c_int};
 
-pub(crate) use call::{Call, Found, Opened, Read, Word};
+pub(crate) use call::{Call, Found, Opened, Read, Word, incomplete};
 pub(crate) use register::Entry;
 
 use crate::server::abi::{self, Context, Text};
@@ -31,11 +31,27 @@ pub(crate) trait Command {
     /// What is told of it.
     const ABOUT: crate::about::About;
 
+    /// What a key lacks if the command fails while a log is replayed.
+    const LOSES: Loses = Loses::Nothing;
+
     /// Does it, and replies.
     ///
     /// # Errors
     /// What to reply instead, if nothing has been replied.
     fn run(call: &Call<'_>) -> Result<(), Failure>;
+}
+
+/// What a key lacks if a command fails that a master or an append-only file sends. Such a command
+/// succeeded once, so the key would answer wrongly from then on: it becomes a damaged filter, which
+/// answers with errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loses {
+    /// Nothing, or the command itself looks at why it failed.
+    Nothing,
+    /// The filter, if there is none: the next command would make one with default settings.
+    Filter,
+    /// Items.
+    Items,
 }
 
 /// What is replied instead of an answer.

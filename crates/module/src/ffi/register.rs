@@ -6,7 +6,7 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use super::call::pointer;
-use super::{Call, Command, Failure, NAME, types};
+use super::{Call, Command, Failure, Loses, NAME, types};
 use crate::about::{About, Arg};
 use crate::config::{self, Choice, Number, Rate};
 use crate::metrics;
@@ -42,7 +42,12 @@ unsafe extern "C" fn enter<C: Command>(
     let call = unsafe { Call::new(context, words, count) };
     match catch_unwind(AssertUnwindSafe(|| C::run(&call))) {
         Ok(Ok(())) => {}
-        Ok(Err(failure)) => call.failure(&failure),
+        Ok(Err(failure)) => {
+            if C::LOSES != Loses::Nothing && call.is_replayed() {
+                call.damage(C::LOSES, &failure);
+            }
+            call.failure(&failure);
+        }
         Err(_) => {
             warn(context, "a panic was caught; this is a bug");
             if !call.has_replied() {

@@ -5,7 +5,7 @@ use petal::Answers;
 
 use super::{Object, Refusal};
 use crate::chain::Chain;
-use crate::compat::Cuckoo;
+use crate::compat::{Cuckoo, MOST_ANNOUNCED};
 
 /// How far a filter may grow.
 #[derive(Clone, Copy, Debug)]
@@ -194,9 +194,13 @@ impl Deleting for Cuckoo {
         self.layers() >= layers
     }
 
-    /// Layers are counted once for a command: within one it may come to have more.
+    /// Layers are counted once for a command: within one it may come to have more, but never so
+    /// many that looking into all of them holds up the server.
     fn add(&mut self, hash: u64, room: &dyn Fn() -> Room) -> Result<(), Refusal> {
-        self.insert(hash, || room().bytes)
+        self.insert_within(hash, || {
+            let Room { layers, bytes } = room();
+            (layers.max(MOST_ANNOUNCED), bytes)
+        })
     }
 
     fn remove(&mut self, hash: u64) -> bool {

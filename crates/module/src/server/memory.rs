@@ -25,6 +25,20 @@ static HELD: AtomicU64 = AtomicU64::new(0);
 /// Whether small sizes are aligned by nature.
 static NATURAL: AtomicBool = AtomicBool::new(false);
 
+#[cfg(test)]
+thread_local! {
+    /// Blocks that a thread allocated.
+    static ALLOCATIONS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Blocks that something allocates on this thread.
+#[cfg(test)]
+pub(crate) fn allocations<T>(run: impl FnOnce() -> T) -> (u64, T) {
+    let before = ALLOCATIONS.get();
+    let result = run();
+    (ALLOCATIONS.get() - before, result)
+}
+
 /// What every allocator of a server has.
 const ALWAYS: usize = 8;
 /// Below, jemalloc has classes of sizes; above, it begins anywhere in a page.
@@ -92,6 +106,8 @@ fn place(layout: Layout, take: impl Fn(usize) -> *mut c_void) -> *mut u8 {
 // before that and freed after it, as there are no threads and no statics with destructors.
 unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        #[cfg(test)]
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         let Some(api) = loaded() else {
             // SAFETY: as the caller promises.
             return unsafe { System.alloc(layout) };
@@ -101,6 +117,8 @@ unsafe impl GlobalAlloc for ServerMemory {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        #[cfg(test)]
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         let Some(api) = loaded() else {
             // SAFETY: as the caller promises.
             return unsafe { System.alloc_zeroed(layout) };

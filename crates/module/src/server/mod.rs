@@ -15,6 +15,8 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use abi::{Api, Context, Text};
+#[cfg(test)]
+pub(crate) use memory::allocations;
 pub(crate) use memory::{copied_bytes, held, is_plain, zeroed_bytes};
 
 static API: OnceLock<Api> = OnceLock::new();

@@ -1,8 +1,9 @@
 //! The module in real servers, with real clients: `cargo x test --foreign` installs them and tells
 //! where they are in `PETAL_PEERS`. Each file is one subject; `server` is what starts the servers.
 //!
-//! `PETAL_VALKEY=/path/to/valkey-server` runs all of it on that server. `PETAL_REDISBLOOM=/path/redisbloom.so`
-//! adds what needs RedisBloom itself; its captures in testdata/redisbloom are compared with always.
+//! `PETAL_VALKEY=/path/to/valkey-server` runs all of it on that server. RedisBloom is that of the
+//! peers, or the module that `PETAL_REDISBLOOM=/path/redisbloom.so` names; its captures in
+//! testdata/redisbloom are compared with always.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(clippy::print_stdout, reason = "what was left out, and the log of a server that failed")]
@@ -16,6 +17,8 @@ mod cluster;
 mod commands;
 mod copies;
 mod cuckoo;
+mod damage;
+mod errors;
 mod extensions;
 mod hostile;
 mod memory;

@@ -179,7 +179,7 @@ fn a_replica_takes_over() {
 #[ignore = "cargo x test --foreign"]
 fn a_replica_of_redisbloom_takes_over() {
     let Some(module) = redisbloom() else {
-        println!("left out: PETAL_REDISBLOOM does not name the module");
+        println!("left out: the peers have no RedisBloom for this machine");
         return;
     };
     let theirs = Setup::with(module).file("dump.rdb", file("dump.rdb")).start();

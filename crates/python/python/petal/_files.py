@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from petal._petal import Filter, UnsupportedError, _build_job, _check_job, _set_job
 from petal._petal import open as _open
 
-Path = str | os.PathLike[str]
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Paths = Path | Iterable[Path]
 Progress = Callable[[str, int, int | None], object]
 
@@ -111,6 +111,8 @@ class Report:
     wrong: float = 0.0
     """Of an approximate job, the best estimate of wrong lines; not a number if the filter was too
     full to tell. Zero of an exact one."""
+    wrong_error: float = 0.0
+    """The standard error of `wrong`."""
     repeats_possible: bool = False
     """Of an approximate job: lines were repeated because memory ran out."""
     resumed: int = 0
@@ -168,6 +170,7 @@ def common(
     work_dir: Path | None = None,
     resume: bool = False,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The distinct lines of `a` that occur in every other file, in the order of `a`.
@@ -186,6 +189,9 @@ def common(
     - `work_dir`, `resume`: keeps what finished phases have brought in that folder until the job
       is done, and goes on from there.
     - `delimiter`: the byte that ends a line.
+    - `text`: files that look like compressed or binary files or like UTF-16 are read as lines,
+      instead of raising `InputError`, and no warning is issued. A `UserWarning` otherwise tells of
+      a byte order mark, and of CRLF line ends in some files and LF in others.
     - `progress(phase, done, total)`: called about ten times a second, and when a phase begins and
       ends, with bytes of input; `total` is `None` where it is not known. What it raises ends the
       job.
@@ -198,7 +204,7 @@ def common(
     if not others:
         raise TypeError("common: expected at least two files, found one; dedup takes one")
     answer = _answer(out, rest, count, approx, capacity, rate)
-    told = _told(memory, jobs, temp_dir, delimiter, progress, work_dir, resume)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
     return _report(_set_job("common", _paths(a), _each(others), answer, told), delimiter)
 
 
@@ -217,6 +223,7 @@ def diff(
     work_dir: Path | None = None,
     resume: bool = False,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The distinct lines of `a` that occur in no other file, in the order of `a`.
@@ -226,7 +233,7 @@ def diff(
     if not others:
         raise TypeError("diff: expected at least two files, found one; dedup takes one")
     answer = _answer(out, rest, count, approx, capacity, rate)
-    told = _told(memory, jobs, temp_dir, delimiter, progress, work_dir, resume)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
     compared = [path for other in others for path in _paths(other)]
     return _report(_set_job("diff", _paths(a), compared, answer, told), delimiter)
 
@@ -245,6 +252,7 @@ def dedup(
     work_dir: Path | None = None,
     resume: bool = False,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The distinct lines of all inputs taken as one, in the order of their first appearance.
@@ -255,7 +263,7 @@ def dedup(
     if not first:
         raise TypeError("dedup: expected at least one file, found none")
     answer = _answer(out, rest, count, approx, capacity, rate)
-    told = _told(memory, jobs, temp_dir, delimiter, progress, work_dir, resume)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
     return _report(_set_job("dedup", first, [], answer, told), delimiter)
 
 
@@ -275,6 +283,7 @@ def build(
     not_in: Paths | None = None,
     jobs: int | None = None,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Makes a filter file of all lines of the inputs: the same bytes as `petal build` makes.
@@ -288,7 +297,7 @@ def build(
     - `max_capacity`: a quotient filter grows up to so many lines.
     - `window` (seconds) or `last` (lines): after which a windowed filter forgets.
     - `not_in`: lines about which a cascade is never wrong: it holds none of them.
-    - `jobs`, `delimiter`, `progress`: as in `common`.
+    - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
 
     Cost: a pass over the inputs, and one to count their lines without `capacity`; the memory of
     the filter, for static types and cascades up to 24 bytes a line more.
@@ -308,7 +317,7 @@ def build(
         "last": _whole("last", last, 1),
         "now": int(time.time()),
     }
-    told = _told(None, jobs, None, delimiter, progress)
+    told = _told(None, jobs, None, delimiter, text, progress)
     others = [] if not_in is None else _paths(not_in)
     return _report(_build_job(_paths(inputs), _out("out", out), others, asked, told), delimiter)
 
@@ -327,6 +336,7 @@ def check(
     jobs: int | None = None,
     temp_dir: Path | None = None,
     delimiter: bytes = b"\n",
+    text: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The lines of the inputs that a filter may hold, in their order, repeated ones too.
@@ -336,15 +346,15 @@ def check(
     - `invert`: the lines that the filter certainly does not hold instead.
     - `allow`: files of lines that count as not held, whatever the filter says.
     - `format`, `keys`: of another program's filter file, as in `open`.
-    - `out`, `count`, `memory`, `jobs`, `temp_dir`, `delimiter`, `progress`: as in `common`.
+    - `out`, `count`, `memory`, `jobs`, `temp_dir`, `delimiter`, `text`, `progress`: as in `common`.
 
     Cost: one pass over the inputs. Raises as `common`.
     """
     listed = [] if allow is None else _paths(allow)
     question = {
         "out": _out("out", out),
-        "invert": invert,
-        "count": count,
+        "invert": _flag("invert", invert),
+        "count": _flag("count", count),
         "allow": listed,
         "asked": [] if isinstance(filter, Filter) else [_path(filter, expected="a filter or its path")],
     }
@@ -354,7 +364,7 @@ def check(
         asked = filter
     else:
         asked = _open(filter, format=format, keys=keys)
-    told = _told(memory, jobs, temp_dir, delimiter, progress)
+    told = _told(memory, jobs, temp_dir, delimiter, text, progress)
     return _report(_check_job(asked, _paths(inputs), question, told), delimiter)
 
 
@@ -376,9 +386,8 @@ def _each(paths: Iterable[Path]) -> list[str]:
 
 def _path(path: object, word: str = "", expected: str = "a path") -> str:
     """A path that means the same wherever the process goes meanwhile."""
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, bytes, os.PathLike)):
         more = "; give the path of the file" if hasattr(path, "read") else ""
-        more = "; give os.fsdecode(path)" if isinstance(path, bytes) else more
         raise TypeError(f"{word}expected {expected}, found {_name(path)}{more}")
     name = os.fsdecode(path)
     if not name:
@@ -396,7 +405,7 @@ def _out(name: str, out: Out | None) -> str | Writes | None:
         return None
     if isinstance(out, io.TextIOBase):
         raise TypeError(f"{name}=: the file is open for text; open it with 'wb'")
-    if not isinstance(out, (str, os.PathLike)) and hasattr(out, "write"):
+    if not isinstance(out, (str, bytes, os.PathLike)) and hasattr(out, "write"):
         return out
     return _path(out, f"{name}=: ", "a path or a file open for writing bytes")
 
@@ -419,6 +428,12 @@ def _whole(name: str, number: int | None, least: int, most: int = 2**64 - 1) -> 
     raise ValueError(f"{name}=: expected a whole number from {least} to {most}, found {number!r}")
 
 
+def _flag(name: str, flag: object) -> bool:
+    if isinstance(flag, bool) or type(flag).__name__ in ("bool", "bool_"):
+        return bool(flag)
+    raise TypeError(f"{name}=: expected True or False, found {flag!r}")
+
+
 def _memory(memory: int | str | None) -> int | str | None:
     return memory if isinstance(memory, str) else _whole("memory", memory, 0)
 
@@ -433,13 +448,13 @@ def _answer(
 ) -> dict[str, object]:
     if not approx and (capacity is not None or rate is not None):
         raise ValueError("capacity=, rate=: an exact job has no filter to plan; add approx=True")
-    if out is not None and out is rest and not isinstance(out, (str, os.PathLike)):
+    if out is not None and out is rest and not isinstance(out, (str, bytes, os.PathLike)):
         raise ValueError("out=, rest=: one file for two outputs; give another for rest=")
     return {
         "out": _out("out", out),
         "rest": _out("rest", rest),
-        "count": count,
-        "approx": approx,
+        "count": _flag("count", count),
+        "approx": _flag("approx", approx),
         "capacity": _whole("capacity", capacity, 1),
         "rate": _number("rate", rate),
     }
@@ -450,6 +465,7 @@ def _told(
     jobs: int | None,
     temp_dir: Path | None,
     delimiter: bytes,
+    text: bool,
     progress: Progress | None,
     work_dir: Path | None = None,
     resume: bool = False,
@@ -463,8 +479,9 @@ def _told(
         "jobs": _whole("jobs", jobs, 1),
         "temp_dir": None if temp_dir is None else _path(temp_dir, "temp_dir=: "),
         "work_dir": None if work_dir is None else _path(work_dir, "work_dir=: "),
-        "resume": resume,
+        "resume": _flag("resume", resume),
         "delimiter": bytes(delimiter),
+        "text": bool(text),
         "progress": progress,
     }
 

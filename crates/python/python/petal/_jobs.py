@@ -22,13 +22,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from petal import _tasks
+from petal import _petal, _tasks
+from petal._arguments import CLAIM, Folder, Paths, memory_of, path_of, paths_of, whole
 from petal._petal import InputError, ranges
 from petal._stages import TASKS, Engine, Job, Range, Report, Size, groups
 from petal._tasks import Item, Row
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Folder = str | os.PathLike[str]
 
 #: Bytes of a range of large inputs; of small ones they are fewer, for every slot to have some.
 RANGE_BYTES = 128 << 20
@@ -40,8 +38,6 @@ LEAST_BITS = 6
 #: The most that a filter is cut into: each file of bits is open at once where they are read.
 _MOST_SHARDS = 256
 _MOST_PARTITIONS = 1024
-#: The file that keeps a folder for one job, while it writes its answer there.
-_CLAIM = "_CLAIMED"
 #: What a worker that was killed may have left beside the parts.
 _ASIDE = ".petal-*"
 
@@ -85,14 +81,9 @@ class _Side:
         return -(-self.plan["wanted_bytes"] * self.held // self.plan["room"])
 
 
-def _paths(paths: Paths) -> list[str]:
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [os.path.abspath(path) for path in several]
-
-
 def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
     """Ranges of a size, or of one of which every slot gets some."""
-    names = _paths(paths)
+    names = paths_of(paths)
     cut = ranges.split(names, size or RANGE_BYTES)
     if size is None and len(cut) < slots * TASKS:
         each = -(-sum(end - start for _, _, start, end, _ in cut) // (slots * TASKS))
@@ -103,7 +94,7 @@ def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
 
 def _folder(path: Folder, option: str) -> Path:
     """A folder that is made if need be, and that can be written to."""
-    folder = Path(path).absolute()
+    folder = Path(path_of(path, f"{option}=: "))
     hint = f"name with {option}= a folder on storage that all workers share"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,18 +133,18 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
     if out is None:
         yield _Answer(None)
         return
-    folder = Path(out).absolute()
+    folder = Path(path_of(out, "out=: "))
     new = not folder.exists()
     if not new:
         _expect_only(folder, set())
     folder = _folder(folder, "out")
     answer = _Answer(folder)
-    claim, ours = folder / _CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
+    claim, ours = folder / CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
     try:
         with claim.open("x") as file:
             file.write(ours)
         # What another job has done since the first look, and it may be done with it.
-        _expect_only(folder, {_CLAIM})
+        _expect_only(folder, {CLAIM})
     except FileExistsError:
         with suppress(InputError):
             _expect_claim(claim, ours)
@@ -172,8 +163,8 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
         _remove(folder, _ASIDE)
         _sync(folder)
         _expect_claim(claim, ours)
-        if (there := set(os.listdir(folder))) != answer.names | {_CLAIM}:
-            odd = ", ".join(sorted(there ^ (answer.names | {_CLAIM}))[:3])
+        if (there := set(os.listdir(folder))) != answer.names | {CLAIM}:
+            odd = ", ".join(sorted(there ^ (answer.names | {CLAIM}))[:3])
             raise InputError(
                 f"{folder}: expected the parts of this job and no other files, but {odd} is missing "
                 "or another's; begin anew with an empty folder"
@@ -194,8 +185,8 @@ def _answer(out: Folder | None) -> Iterator[_Answer]:
 def _expect_only(folder: Path, names: set[str]) -> None:
     """An error if anything else is in the folder of an answer, or if it is no folder."""
     there = set(os.listdir(folder)) if folder.is_dir() else {""}
-    if _CLAIM in there - names:
-        claim = folder / _CLAIM
+    if CLAIM in there - names:
+        claim = folder / CLAIM
         raise FileExistsError(
             f"{claim}: a job writes to this folder, or was killed while it did; name another "
             "folder with out=, or, if no job is at it, remove this file and the parts beside it"
@@ -256,7 +247,7 @@ def _passing(place: Path) -> Iterator[Path]:
 @contextmanager
 def _begun(
     engine: Engine, seen: Path | None, beside: Path | None, work: Folder | None,
-    settings: tuple[int, int, str | None], delimiter: bytes, slots: int | None,
+    settings: tuple[int | str, int, str | None], delimiter: bytes, slots: int | None,
 ) -> Iterator[Job]:
     """A job in a new work folder within `beside`, unless another place is named; workers must see
     it, and the folder `seen` for what comes of the job.
@@ -264,10 +255,12 @@ def _begun(
     The folder has the rights of any new one: whoever may read it may see fingerprints of lines,
     and not the keys that they are made with.
     """
-    if len(delimiter) != 1:
-        raise ValueError(f"delimiter=: expected one byte, found {delimiter!r}")
-    if slots is not None and slots < 1:
-        raise ValueError(f"slots=: expected at least 1, found {slots}")
+    if not isinstance(delimiter, bytes) or len(delimiter) != 1:
+        raise ValueError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
+    memory, jobs, temp_dir = settings
+    if slots is not None:
+        slots = whole("slots", slots, 1)
+    settings = memory_of(memory), whole("jobs", jobs, 1), temp_dir
     if work is not None:
         option, place = "work", _folder(work, "work")
     elif beside is not None:
@@ -280,16 +273,45 @@ def _begun(
         if seen is not None:
             folders.append((str(seen), "out"))
         job = Job(engine, inside, folders, (*settings, delimiter[0]), slots)
-        yield job
+        try:
+            yield job
+        except _petal.PetalError as error:
+            if (told := _outside(error, inside)) is error:
+                raise
+            raise told from error
         job.report.seconds["all"] = time.monotonic() - begun
+
+
+def _outside(error: _petal.PetalError, inside: Path) -> _petal.PetalError:
+    """An error that names a file of the work folder, which is gone when it is read, with the place
+    of that folder instead."""
+    text = str(error)
+    if str(inside) not in text:
+        return error
+    text = text.replace(f"{inside}/", f"{inside.parent}: work file ").replace(
+        str(inside), str(inside.parent)
+    )
+    if isinstance(error, OSError) and error.errno is not None:
+        return type(error)(error.errno, text, str(inside.parent))
+    return type(error)(text)
 
 
 def _run(
     verb: str, engine: Engine, a: Paths, b: Paths | None, out: Folder | None, *,
-    work: Folder | None, memory: int, jobs: int, slots: int | None, range_bytes: int | None,
+    work: Folder | None, memory: int | str, jobs: int, slots: int | None, range_bytes: int | None,
     partitions: int | None, shards: int | None, temp_dir: str | None, delimiter: bytes,
 ) -> Report:
     settings = (memory, jobs, temp_dir)
+    if range_bytes is not None:
+        range_bytes = whole("range_bytes", range_bytes, 1)
+    if partitions is not None:
+        partitions = whole("partitions", partitions, 1, _MOST_PARTITIONS)
+    if shards is not None:
+        shards = whole("shards", shards, 0, _MOST_SHARDS)
+    # Before the folders are made.
+    paths_of(a)
+    if b is not None:
+        paths_of(b)
     with (
         _answer(out) as answer,
         _begun(engine, answer.folder, answer.beside, work, settings, delimiter, slots) as job,
@@ -380,18 +402,19 @@ def _decide(
 
 def common(
     engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
     temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in a's order.
 
-    - `a`, `b`: a file or several, each taken as one input. All workers must see them, `out` and
+    - `a`, `b`: a file or several, each taken as one input; the folder of another job's answer is
+      its parts, and a `file:` URI its path. All workers must see them, `out` and
       `work` under the names that they have here. Packed files (gzip, zstd) are one range each.
     - `out`: a new or empty folder, which is this job's alone while it runs; or None, then lines are
       only counted.
     - `work`: a folder for what goes from task to task [that of `out`].
-    - `memory`: cap of each task in bytes; `jobs`: its threads where lines are read (filters are
+    - `memory`: cap of each task in bytes, or like `"1G"`; `jobs`: its threads where lines are read (filters are
       united, and lines decided, in one). `temp_dir`: for what does not fit [the system's].
     - `slots`: tasks at a time that the work is cut for [those of the cluster as it is now]; to be
       said where workers come when there is work.
@@ -415,7 +438,7 @@ def common(
 
 def diff(
     engine: Engine, a: Paths, b: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
     temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
@@ -430,7 +453,7 @@ def diff(
 
 def dedup(
     engine: Engine, a: Paths, out: Folder | None, *, work: Folder | None = None,
-    memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, partitions: int | None = None, shards: int | None = None,
     temp_dir: str | None = None, delimiter: bytes = b"\n",
 ) -> Report:
@@ -444,13 +467,14 @@ def dedup(
 
 def build(
     engine: Engine, paths: Paths, out: Folder, *, capacity: int | None = None, rate: float = 0.01,
-    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    work: Folder | None = None, memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the filter of all lines of files to the file `out`, which any petal reads.
 
-    It is the filter that `petal.build` makes of the same files, `capacity` and `rate`, bit for bit,
-    and can be united with it. (Only its count of inserts is an estimate, as of any union.)
+    The file is the one that `petal.build` makes of the same files, `capacity` and `rate`, but for
+    two fields of its header: the count of inserts is an estimate, as of any union, and the
+    checksum covers it. Bits and plan are the same, and either file can be united with the other.
 
     - `capacity`: lines to plan for [they are counted first]; `rate`: the false-positive rate.
     - `memory`: cap of each task in bytes: twice the filter must fit.
@@ -458,7 +482,7 @@ def build(
 
     Cost: the files are read once, or twice if their lines are counted; a filter in each slot.
     """
-    target = Path(os.path.realpath(out))
+    target = Path(os.path.realpath(path_of(out, "out=: ")))
     # Before the work: what is wrong with that shows at its end.
     ranges.size_for(1, rate)
     if target.is_dir():
@@ -482,7 +506,7 @@ def build(
 
 def check(
     engine: Engine, paths: Paths, filter: Folder, out: Folder | None, *, invert: bool = False,
-    work: Folder | None = None, memory: int = 1 << 30, jobs: int = 1, slots: int | None = None,
+    work: Folder | None = None, memory: int | str = 1 << 30, jobs: int = 1, slots: int | None = None,
     range_bytes: int | None = None, delimiter: bytes = b"\n",
 ) -> Report:
     """Writes the lines of files that a filter file may hold, or inverted those that it does not, to
@@ -490,9 +514,21 @@ def check(
 
     All else as :func:`common`. Cost: the files are read once.
     """
-    if not isinstance(filter, str | os.PathLike):
+    if not isinstance(filter, str | bytes | os.PathLike):
         kind = type(filter).__name__
         raise TypeError(f"filter: expected the path of a filter file, found {kind}; save() it to one")
+    filter = path_of(filter, "filter: ")
+    # What is wrong with it is told here, with the name that it has here.
+    opened = _petal.open(filter)
+    try:
+        opened.verify()
+    except _petal.FormatError as error:
+        raise _petal.FormatError(f"{filter}: {error}") from None
+    if isinstance(opened, _petal.ForeignFilter):
+        raise _petal.UnsupportedError(
+            f"{filter}: is a filter of {opened.format}, expected one of petal's own; petal.check "
+            "queries it on one machine"
+        )
     settings = (memory, jobs, None)
     with (
         _answer(out) as answer,
@@ -503,7 +539,7 @@ def check(
         try:
             shutil.copyfile(filter, asked)
         except OSError as error:
-            raise InputError(f"{filter}: cannot be read: {error.strerror}") from error
+            raise InputError(error.errno, f"{filter}: cannot be read: {error.strerror}", filter) from error
         items = [
             {
                 "range": one,

@@ -3,7 +3,7 @@
 The workers read the files themselves, range by range; Dask schedules, and runs again what a lost
 worker had. So every worker must have petal, and see the inputs and the output under the same
 paths. The answers are those of one machine, byte for byte: `petal.common`, `petal.diff`,
-`petal.dedup`; a filter is that of `petal.build`.
+`petal.dedup`; a filter has the bits and the plan of `petal.build`'s.
 
     >>> from distributed import Client
     >>> import petal.dask
@@ -25,6 +25,8 @@ class _Engine:
     fetch = staticmethod(_jobs.same)
 
     def __init__(self, client: Client):
+        if not isinstance(client, Client):
+            raise TypeError(f"expected a distributed.Client first, found {type(client).__name__}")
         self._client = client
 
     @property

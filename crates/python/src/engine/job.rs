@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use petal_lines::Progress;
+use petal_lines::{Note, Progress};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 
@@ -33,6 +34,8 @@ const WAITING: usize = 4;
 enum Word {
     /// A phase begins, and with it ends the one before, which came so far.
     Phase { what: &'static str, bytes: Option<u64>, before: u64 },
+    /// A warning.
+    Warning(String),
     /// Lines for a file object, by its number.
     Lines { to: usize, bytes: Vec<u8> },
     /// Somebody waits until all of them are written.
@@ -78,6 +81,27 @@ impl Progress for Teller {
 
     fn advance(&self, bytes: u64) {
         self.shared.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn note(&self, note: Note<'_>) {
+        let others = |more| match more {
+            0 => String::new(),
+            more => format!(" (and {more} others)"),
+        };
+        let warning = match note {
+            Note::ByteOrderMark { input, more } => format!(
+                "{input}{}: begins with a byte order mark, which is part of the first line; \
+                 remove it, or that line equals no line without it",
+                others(more)
+            ),
+            Note::MixedLineEnds { crlf, more, lf } => format!(
+                "{crlf}{}: lines end with CRLF, those of {lf} with LF; the CR is part of a line, \
+                 remove it, or lines that look the same differ",
+                others(more)
+            ),
+            _ => return,
+        };
+        let _ = self.words.send(Word::Warning(warning));
     }
 
     fn cancelled(&self) -> bool {
@@ -207,6 +231,11 @@ impl Listener {
                 self.tell(py, before)?;
                 self.phase = Some((what, bytes));
                 return self.tell(py, 0);
+            }
+            Some(Word::Warning(warning)) => {
+                let kind = py.get_type::<PyUserWarning>();
+                // The level of the caller of the Python function that calls this module.
+                py.import("warnings")?.call_method1("warn", (warning, kind, 2))?;
             }
             Some(Word::Lines { to, bytes }) => write(py, &self.files[to], &bytes)?,
             // Nobody waits any more if the job was cancelled.

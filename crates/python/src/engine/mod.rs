@@ -29,18 +29,19 @@ pub(super) struct Told {
     work_dir: Option<PathBuf>,
     resume: bool,
     delimiter: Vec<u8>,
+    text: bool,
     progress: Option<Py<PyAny>>,
 }
 
 /// A cap on memory: bytes, or as people write them.
 #[derive(FromPyObject)]
-pub(super) enum Memory {
+pub(crate) enum Memory {
     Bytes(u64),
     Text(String),
 }
 
 impl Memory {
-    pub(super) fn bytes(&self) -> PyResult<u64> {
+    pub(crate) fn bytes(&self) -> PyResult<u64> {
         match self {
             Self::Bytes(bytes) => Ok(*bytes),
             Self::Text(text) => Cap::parse(text)
@@ -70,6 +71,7 @@ impl Told {
             )));
         };
         settings.delimiter = delimiter;
+        settings.text = self.text;
         Ok(settings)
     }
 

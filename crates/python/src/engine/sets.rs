@@ -99,6 +99,7 @@ fn in_python(py: Python<'_>, report: &Report) -> PyResult<Py<PyDict>> {
     fields.set_item("false_promised", report.false_promised)?;
     fields.set_item("records", report.records)?;
     fields.set_item("wrong", report.wrong)?;
+    fields.set_item("wrong_error", report.wrong_error)?;
     fields.set_item("repeats_possible", report.repeats_possible)?;
     fields.set_item("resumed", report.resumed)?;
     fields.set_item("seconds", report.seconds)?;

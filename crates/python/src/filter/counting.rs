@@ -15,8 +15,11 @@ use crate::error::{Kind, Raise};
 use crate::held::{Held, Place};
 use crate::key::with_key;
 
-/// A Bloom filter with a small counter of `width` bits for each bit, to delete. Counters that are
-/// full stay so. Other arguments as of BloomFilter; memory is that of the counters, too.
+/// A Bloom filter with a small counter of `width` bits for each bit, to delete.
+///
+/// Each add() of a key counts, up to 2**(width - 1): to 8 with width 4, to 128 with width 8. A
+/// counter at that limit stays there, so a key that was added so often can no longer be removed.
+/// Other arguments as of BloomFilter; memory is that of the counters, too.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct CountingBloomFilter;
 
@@ -27,6 +30,11 @@ pub(crate) struct ClassicCountingBloomFilter;
 /// Remainders of hashes in a table: deletes, counts, and grows without the keys. With
 /// `max_capacity` it grows to that many keys by itself, at the rate all the way; without, it
 /// raises FullError when it is full.
+///
+/// Each add() takes a slot, also of a key that is there: one key added 250 times is more than a
+/// filter of capacity 100 takes. So each copy can be removed without harm to other keys. To hold a key once, ask
+/// first: `if key not in filter: filter.add(key)`; then remove() may take away another key, too,
+/// with about the chance of a false positive.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct QuotientFilter;
 

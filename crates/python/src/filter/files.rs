@@ -2,33 +2,35 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use petal_lines::aside::Aside;
 use pyo3::prelude::*;
 
 use super::object;
 use crate::error::{Kind, cannot_write};
+use crate::open::Name;
 
 /// Opens a filter file without reading it: it is mapped into memory and asked where it lies.
 ///
 /// Returns an object of the class of the filter in it, read only. `format` names the format of
 /// another program's file, for those that have no mark (rbloom); `keys` says what its keys were:
-/// "text", "utf16", "int64" or "int32".
+/// "text", "utf16", "int64", "int32", "uint64", "uint32", "text-crlf", "python-bytes", "rust-str"
+/// or "rust-slice".
 ///
 /// Cost: the header is examined; pages are read as they are asked for. verify() examines all.
 #[pyfunction]
 #[pyo3(signature = (path, *, format = None, keys = "text"))]
-fn open(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
-    object(py, crate::open::open(py, path, format, keys)?)
+fn open(py: Python<'_>, path: Name, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::open(py, path.0, format, keys)?)
 }
 
 /// Reads a filter file into memory, every byte examined; what comes back can be changed. A file
 /// of another program may be packed with gzip. `format` and `keys` as for open().
 #[pyfunction]
 #[pyo3(signature = (path, *, format = None, keys = "text"))]
-fn load(py: Python<'_>, path: PathBuf, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
-    object(py, crate::open::load(py, path, format, keys)?)
+fn load(py: Python<'_>, path: Name, format: Option<&str>, keys: &str) -> PyResult<Py<PyAny>> {
+    object(py, crate::open::load(py, path.0, format, keys)?)
 }
 
 /// Makes a filter of the bytes of a file, every byte examined. As load().

@@ -15,7 +15,8 @@ use crate::open::{form_of_keys, named_format};
 /// from_bytes() make one of a file.
 ///
 /// `keys` says what the other program's keys are: "text" (the bytes of a str or of bytes, an int
-/// as 8 bytes, little-endian), "utf16", "int64" or "int32".
+/// as 8 bytes, little-endian), "utf16", "int64", "int32", "uint64", "uint32", "text-crlf",
+/// "python-bytes", "rust-str" or "rust-slice": see docs/interop.md.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ForeignFilter;
 
@@ -32,7 +33,9 @@ impl ForeignFilter {
     ) -> PyResult<PyClassInitializer<Self>> {
         let (format, keys) = (named_format(format)?, form_of_keys(keys)?);
         let made = py.detach(|| Foreign::with_rate(format, capacity, rate));
-        let made = made.map_err(Raise::raise)?.with_keys(keys);
+        let made = made.map_err(Raise::raise)?;
+        made.check_key_form(keys).map_err(Raise::raise)?;
+        let made = made.with_keys(keys);
         Ok(parts(Held::at(Place::Foreign(made), String::new()), Self))
     }
 

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Filter;
+use crate::error::in_python;
 use crate::held::Held;
 
 /// All that is known of it, by name.
@@ -64,8 +65,8 @@ impl Known {
             known.words.push(("type", "foreign".to_owned()));
             known.words.push(("format", facts.format.name().to_owned()));
             known.words.extend(facts.choices);
-            known.words.push(("untold", facts.untold.join("; ")));
-            known.words.push(("warnings", facts.warnings.join("; ")));
+            known.words.push(("untold", in_python(&facts.untold.join("; "))));
+            known.words.push(("warnings", in_python(&facts.warnings.join("; "))));
             known.counts = vec![
                 ("size_bytes", held.file_bytes()),
                 ("bits", facts.bits),

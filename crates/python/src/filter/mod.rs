@@ -15,8 +15,6 @@ mod pair;
 mod size;
 mod wide;
 
-use std::path::PathBuf;
-
 use petal::FilterType;
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -27,6 +25,7 @@ use crate::batch;
 use crate::error::Kind;
 use crate::held::{Held, Place};
 use crate::key::with_key;
+use crate::open::Name;
 pub(crate) use crate::shared::Filter;
 
 #[pymethods]
@@ -39,11 +38,13 @@ impl Filter {
         with_key(key, |key| self.read(py)?.contains(key))
     }
 
-    /// Which of many keys may have been added: a mask, true or false for each key in their order.
+    /// Which of many keys may have been added: true or false for each key, in their order.
     ///
-    /// `keys` are a pyarrow Array or ChunkedArray (the mask is a pyarrow BooleanArray), a numpy
-    /// array (a numpy array of bool), whatever else speaks Arrow's C data interface (an object
-    /// that does, too), or any iterable of keys (a list of bool). A null is no key: false.
+    /// The answers have the form that the library of the keys uses: a NumPy array of bool for a
+    /// NumPy array, a Series of bool with the same index for a pandas Series or a frame of one
+    /// column, a polars Series for a polars Series, a pyarrow BooleanArray for what pyarrow has, a
+    /// petal.Mask for other producers of Arrow arrays, and a list of bool for any other iterable.
+    /// A null is no key: false.
     fn contains_batch<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         batch::contains(self, keys)
     }
@@ -75,7 +76,8 @@ impl Filter {
     // ---- What is known of it --------------------------------------------------------------------
 
     /// The number of distinct keys in it, estimated from its bits; infinite if it is full, nan if
-    /// the format of another program does not tell.
+    /// the format of another program does not tell. After an intersection it is an upper bound,
+    /// as bits that different keys set by chance count, too; `inserted` is the estimate then.
     #[getter]
     fn estimated_len(&self, py: Python<'_>) -> PyResult<f64> {
         py.detach(|| {
@@ -112,8 +114,9 @@ impl Filter {
         })
     }
 
-    /// How many keys that were added were new; after a union an estimate. 0 if the format of
-    /// another program does not tell.
+    /// How many keys that were added were new; after a union or an intersection an estimate of
+    /// the distinct keys, with the error that `compare` returns. 0 if the format of another
+    /// program does not tell.
     #[getter]
     fn inserted(&self, py: Python<'_>) -> PyResult<u64> {
         let held = self.read(py)?;
@@ -239,8 +242,8 @@ impl Filter {
 
     /// Writes it to a file, which appears whole or not at all: written aside, made durable, moved
     /// into place. Whoever changes the filter meanwhile waits.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| files::save(&path, |out| self.read_detached()?.write_to(out)))
+    fn save(&self, py: Python<'_>, path: Name) -> PyResult<()> {
+        py.detach(|| files::save(&path.0, |out| self.read_detached()?.write_to(out)))
     }
 
     /// The bytes of its file.

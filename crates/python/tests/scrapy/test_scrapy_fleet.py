@@ -4,10 +4,12 @@ They need `PETAL_PEERS`, the folder that `cargo x peers` fills, and the module, 
 `PETAL_MODULE` or what `cargo build -p petal-redis` made.
 """
 
+import contextlib
 import logging
 import os
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 import redis
 from conftest import CLASS, number
+from test_scrapy_pending import Engine, kept
 
 import petal
 
@@ -245,13 +248,153 @@ def test_a_fleet_tells_while_it_runs_also_of_a_window_that_is_too_full(
 ):
     monkeypatch.setattr("petal.scrapy.fleet.STEP", 50)
     asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=300, RATE=0.0001)
-    asked.new(range(399))
-    assert 340 <= asked.stat("inserted") <= asked.stat("let_through") + 1
+    # All in one part of the window, whose share is 100.
+    asked.new(range(95))
+    assert 80 <= asked.stat("inserted") <= asked.stat("let_through") + 1
     assert asked.stat("overfull") is None and "is full" not in caplog.text
-    asked.new(range(399, 600))
-    assert asked.stat("overfull") == 1
+    asked.new(range(95, 107))
+    assert asked.stat("overfull") == 1 and "has its share of 100" in caplog.text
+    asked.new(range(107, 600))
     assert caplog.text.count("Duplicate filter on the server is full") == 1
     asked.close()
+
+
+def test_a_part_of_a_window_that_was_too_full_is_told_later_too(ask, server, caplog):
+    asked = ask(REDIS_URL=server.url, WINDOW=3600, CAPACITY=3000, RATE=0.0001)
+    # Another spider did it, twenty-five minutes ago: the newest part has little.
+    then = int((time.time() - 25 * 60) * 1000)
+    others = [b"%d" % at for at in range(1200)]
+    server.client.execute_command("PETAL.SEENAT", "bare:dupefilter", then, *others)
+    asked.new(range(10))
+    assert asked.stat("overfull") is None
+    asked.close()
+    assert asked.stat("overfull") == 1
+
+
+class Killed(BaseException):
+    """In the place of a signal that a process does not survive."""
+
+
+@pytest.mark.parametrize("words", [{}, {"WINDOW": 3600}])
+def test_a_kill_around_the_servers_answer_loses_nothing(ask, server, tmp_path, words):
+    words = {"REDIS_URL": server.url, "JOBDIR": tmp_path / "job"} | words
+    found = []
+    for at, when in enumerate(["before", "after"] * 3):
+        asked = ask(**words)
+        engine = Engine(asked)
+        found += engine.urls()
+        while engine.scheduler.next_request() is not None:
+            pass
+        sent = asked.filter._tier._ask
+
+        def ask_and_die(command, *rest, sent=sent, when=when):
+            marks = command in ("BF.INSERT", "PETAL.SEEN")
+            if marks and when == "before":
+                raise Killed
+            answer = sent(command, *rest)
+            if marks:
+                raise Killed
+            return answer
+
+        asked.filter._tier._ask = ask_and_die
+        with pytest.raises(Killed):
+            engine.crawl(number(at))
+        asked.kill()
+    asked = ask(**words)
+    found += Engine(asked).urls()
+    assert sorted(found) == [number(at).url for at in range(6)]
+    asked.close()
+
+
+def test_an_intent_is_withdrawn_if_another_spider_is_first(ask, server, tmp_path):
+    asked = ask(REDIS_URL=server.url, JOBDIR=tmp_path / "job")
+    other = ask(REDIS_URL=server.url)
+    engine = Engine(asked)
+    sent = asked.filter._tier._ask
+
+    def ask_late(command, *rest):
+        if command == "BF.INSERT":
+            assert kept(tmp_path / "job") == 1
+            assert other.new(range(1)) == [0]
+        return sent(command, *rest)
+
+    asked.filter._tier._ask = ask_late
+    engine.crawl(number(0))
+    assert (engine.urls(), kept(tmp_path / "job")) == ([], 0)
+    asked.filter._tier._ask = sent
+    # One that waits, of an earlier run or of this one, is no intent.
+    engine.crawl(number(1))
+    engine.crawl(number(1))
+    assert (len(engine.urls()), kept(tmp_path / "job")) == (1, 1)
+    server.client.delete("bare:dupefilter")
+    engine.crawl(number(1))
+    assert (len(engine.urls()), kept(tmp_path / "job")) == (2, 1)
+    asked.close()
+    other.close()
+
+
+class Slow:
+    """A way to a server on which answers take some milliseconds."""
+
+    def __init__(self, port: int, delay: float) -> None:
+        self._port, self._delay = port, delay
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._port))
+            for parts in ((client, server, 0.0), (server, client, self._delay)):
+                threading.Thread(target=self._pass_on, args=parts, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, target: socket.socket, delay: float) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                time.sleep(delay)
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.mark.parametrize("window", [None, 3600])
+def test_a_spider_of_a_fleet_that_is_killed_again_and_again_loses_no_page(
+    site, crawl, server, tmp_path, window
+):
+    slow = Slow(server.port, 0.004)
+    words = CLASS | {
+        "PETAL_DUPEFILTER_REDIS_URL": slow.url,
+        "PETAL_DUPEFILTER_KEY": "fleet",
+        "JOBDIR": str(tmp_path / "job"),
+    }
+    if window is not None:
+        words["PETAL_DUPEFILTER_WINDOW"] = window
+    kills, before = 0, 0
+    while kills < 12:
+        one = crawl(**words)
+        # As soon as it has fetched some pages more.
+        while len(site.visits) < min(before + 12, site.pages) and one.process.poll() is None:
+            time.sleep(0.002)
+        before = len(site.visits)
+        if one.process.poll() is not None:
+            break
+        time.sleep(0.003 * (kills % 4))
+        one.kill()
+        kills += 1
+    crawl(**words).stats()
+    visits = site.forget()
+    slow.close()
+    assert kills >= 5
+    assert set(visits) == set(range(site.pages))
+    assert sum(visits.values()) <= site.pages + kills * 60
 
 
 def test_a_server_without_the_module_and_none_at_all_are_told(ask, tmp_path):

@@ -75,8 +75,8 @@ def test_memory_says_how_much_it_takes_at_most(ask):
 def test_memory_may_be_nearly_all_that_the_system_gives_and_no_more(ask, monkeypatch):
     made = local._of_capacity
 
-    def given(plan, capacity):
-        filter = made(plan, capacity)
+    def given(plan, capacity, secret):
+        filter = made(plan, capacity, secret)
         if filter.memory_bytes > 1.2 * (1 << 20):
             raise petal.MemoryCapError("the system refused")
         return filter
@@ -121,6 +121,19 @@ def test_a_window_raises_the_alarm_when_more_comes_than_planned_and_not_before(
     asked.new(range(2900))
     (alarm,) = [line for line in caplog.records if line.levelno == logging.ERROR]
     assert "is full: more requests in this part of the window" in alarm.getMessage()
+    assert asked.stat("overfull") == 1
+    asked.close()
+
+
+def test_a_part_of_a_small_window_that_becomes_full_is_told_at_once(ask, monkeypatch):
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    asked = ask(WINDOW=3600, CAPACITY=300)
+    asked.new(range(50))
+    now[0] += 1200
+    asked.new(range(50, 149))
+    assert asked.stat("overfull") is None
+    asked.new(range(149, 151))
     assert asked.stat("overfull") == 1
     asked.close()
 
@@ -461,3 +474,43 @@ def test_the_bytes_of_the_fingerprint_are_the_key(ask, tmp_path):
     assert fingerprint(0) not in filter
     made = json.loads((tmp_path / "petal.dupefilter" / "made.json").read_text())
     assert made["kind"] == "grow"
+
+
+# ---- Fingerprints that an adversary prepares ----------------------------------------------------
+
+
+class Prepared:
+    """Fingerprints of 20 bytes that collide under the published hash, whatever its seed is.
+
+    The word 16 bytes before the end makes the hash's last product zero.
+    """
+
+    def fingerprint(self, request):
+        at = int(request.url.rsplit("/", 1)[1])
+        return b"%04x" % at + (0x8BB84B93962EACC9 ^ 20).to_bytes(8, "little") + b"%08x" % at
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"GROW": False}, {"WINDOW": 3600}, {"MEMORY": "1M"}, {"CAPACITY": 100}]
+)
+def test_prepared_fingerprints_do_not_collide(ask, words):
+    prints = [Prepared().fingerprint(number(at)) for at in range(500)]
+    plain = petal.BloomFilter(1000, 1e-6, seed=7)
+    assert len(set(prints)) == 500 and sum(plain.add(one) for one in prints) == 1
+    asked = ask(RATE=1e-6, REQUEST_FINGERPRINTER_CLASS="test_scrapy_local.Prepared", **words)
+    assert asked.new(range(500)) == list(range(500))
+    assert asked.new(range(500)) == []
+    asked.close()
+
+
+def test_every_filter_has_a_random_key_and_a_jobdir_keeps_it(ask, tmp_path):
+    keys = []
+    for folder in ["one", "two"]:
+        for _ in range(2):
+            asked = ask(JOBDIR=tmp_path / folder, CAPACITY=1000)
+            asked.new(range(10))
+            asked.close()
+            (kept,) = (tmp_path / folder / "petal.dupefilter").glob("filter-*")
+            keys.append(kept.read_bytes()[48:64])
+            assert petal.load(kept).info()["hash"] == "siphash-1-3"
+    assert keys[0] == keys[1] != keys[2] == keys[3]

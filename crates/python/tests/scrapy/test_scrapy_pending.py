@@ -409,6 +409,35 @@ def broken(pending):
     return pending._change("DELETE FROM none", ())
 
 
+def test_a_kill_after_the_exact_table_is_written_loses_nothing(ask, tmp_path):
+    words = {"EXACT": True, "RATE": 0.3, "CAPACITY": 100, "GROW": False, "JOBDIR": tmp_path}
+    asked = ask(**words)
+    engine = Engine(asked)
+    for at in range(300):
+        engine.crawl(number(at))
+    while engine.scheduler.next_request() is not None:
+        pass
+    # What the filter wrongly knows is looked up in the table, also by the next run.
+    tier = asked.filter._tier
+    at = next(
+        at for at in range(300, 1000) if asked.filter._fingerprint(number(at)) in tier._filter
+    )
+    add = tier._exact.add
+
+    def add_and_die(fingerprint):
+        add(fingerprint)
+        tier._exact.commit()
+        raise KeyboardInterrupt
+
+    tier._exact.add = add_and_die
+    with pytest.raises(KeyboardInterrupt):
+        engine.crawl(number(at))
+    asked.kill()
+    asked = ask(**words)
+    assert Engine(asked).urls() == [number(at).url]
+    asked.close()
+
+
 def test_what_is_taken_over_is_on_the_disk_before_anything_is_fetched(ask, tmp_path, monkeypatch):
     asked = ask(JOBDIR=tmp_path)
     done = []

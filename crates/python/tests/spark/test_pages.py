@@ -1,19 +1,77 @@
-"""What docs/spark.md shows runs."""
+"""What docs/spark.md shows runs where nothing is installed but what it says."""
 
+import os
 import re
+import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from page_code import run_all, run_one
 
 PAGE = Path(__file__).resolve().parents[4] / "docs/spark.md"
+#: What these tests themselves need, and what `python -m venv` brings.
+OURS = ["pytest", "pytest-timeout", "pip", "setuptools"]
+LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 
-@pytest.mark.parametrize("spark", ["local"], indirect=True)
-def test_what_the_page_shows_runs(spark, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def closure(name, extras=()):
+    """A package and all that it needs, by name."""
+    found = {re.sub(r"[-_.]+", "-", name).lower()}
+    for line in metadata.requires(name) or []:
+        of_extra = re.search(r"extra == [\"']([^\"']+)", line)
+        if (of_extra is None or of_extra[1] in extras) and "sys_platform" not in line:
+            wanted = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", line)
+            try:
+                found |= closure(wanted[1], (wanted[2] or "").split(","))
+            except metadata.PackageNotFoundError:
+                assert ";" in line, f"{name} needs {line}"
+    return found
+
+
+def test_nothing_is_installed_but_what_the_page_says():
+    extra = re.search(r"pip install \"\./crates/python\[(\w+)\]\"$", PAGE.read_text(), re.M)[1]
+    expected = closure("petal", [extra]).union(*map(closure, OURS))
+    names = (package.metadata["Name"] for package in metadata.distributions())
+    assert {re.sub(r"[-_.]+", "-", name).lower() for name in names} <= expected
+
+
+@pytest.mark.timeout(600)
+def test_what_the_page_shows_runs(tmp_path):
+    """With the variable that the page sets, and no other of Spark's."""
+    assert "export PYSPARK_PYTHON=$PWD/env/bin/python" in PAGE.read_text()
+    java = {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
+    run_all(sys.executable, PAGE, tmp_path, PYSPARK_PYTHON=sys.executable, **LOCAL, **java)
+    assert (tmp_path / "extension/petal-spark.jar").exists()
+
+
+@pytest.mark.timeout(300)
+def test_jobs_on_files_need_nothing_but_python_on_executors(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    bare = str(tmp_path / "bare/bin/python")
+    assert subprocess.run([bare, "-c", "import pyarrow"], capture_output=True).returncode == 1
+    part = tmp_path / "page.md"
+    part.write_text(PAGE.read_text().partition("\n## Data frames")[0])
+    run_all(sys.executable, part, tmp_path, PYSPARK_PYTHON=bare, **LOCAL)
+    assert (tmp_path / "both/part-00000000").read_text() == "cherry\napple\n"
+
+
+@pytest.mark.timeout(300)
+def test_a_frame_without_pyarrow_on_executors_fails_with_its_name(tmp_path):
+    """As the page says; if it works one day, the page asks for too much."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    bare = str(tmp_path / "bare/bin/python")
+    with pytest.raises(AssertionError, match="No module named 'pyarrow'"):
+        run_all(sys.executable, PAGE, tmp_path, PYSPARK_PYTHON=bare, **LOCAL)
+
+
+@pytest.mark.timeout(300)
+def test_sql_needs_no_python_on_executors(tmp_path):
     text = PAGE.read_text()
-    names = {"__name__": "page"}
-    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
-        line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block.group(1), str(PAGE), "exec"), names)
-    assert "theirs" in names
+    part = tmp_path / "page.md"
+    part.write_text(text[text.index("### In SQL") :])
+    java = {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
+    # The first process of this part shows nothing.
+    run_one(sys.executable, part, 1, tmp_path, PYSPARK_PYTHON=str(tmp_path / "none"), **LOCAL, **java)
+    assert (tmp_path / "extension/petal-spark.jar").exists()

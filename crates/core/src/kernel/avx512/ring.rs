@@ -29,7 +29,7 @@ pub(in super::super) fn contains_batch<const LANES: usize>(
 
 /// As [`Ready::insert_batch_in_ring`](super::super::Ready::insert_batch_in_ring).
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn insert_batch<const LANES: usize>(
+pub(in super::super) fn insert_batch<const LANES: usize, const IF_ABSENT: bool>(
     ring: &mut Ring<LANES, &mut [Line]>,
     hashes: impl Hashes,
     new: &mut [u64],
@@ -37,12 +37,15 @@ pub(in super::super) fn insert_batch<const LANES: usize>(
     let look = |ring: &mut &mut Ring<LANES, &mut [Line]>, group: &Group, missed: &mut Missed| {
         for (key, missed) in missed.iter_mut().enumerate() {
             let (at, marks) = (group.at[key] as usize, group.marks(key));
-            let fresh;
-            (*missed, fresh) = miss(ring, at, &marks);
-            ring.fresh += u64::from(fresh);
+            let (absent, fresh) = miss(ring, at, &marks);
+            *missed = absent;
+            // A hash that no generation has is not in the newest: it counts as fresh either way.
+            let inserted = if IF_ABSENT { absent != 0 } else { fresh };
+            ring.fresh += u64::from(inserted);
+            let mask = if IF_ABSENT { 0u8.wrapping_sub(u8::from(inserted)) } else { u8::MAX };
             for (line, part) in ring.newest_block(at).iter_mut().zip(0..) {
-                let bits = marks.bits::<false>(part);
-                line.0 = words(_mm512_or_si512(load_words(&line.0), bits));
+                let (bits, old) = (marks.bits::<false>(part), load_words(&line.0));
+                line.0 = words(_mm512_mask_or_epi64(old, mask, old, bits));
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use super::select::Portable;
 use super::{Fault, Fill, HEAD, Inserted, Rule, Select, Tally, Walk, Walked};
-use crate::kernel::{Kernel, Ready, prefetch, scale};
+use crate::kernel::{Ready, prefetch, scale};
 use crate::store::{Line, bytes_of, bytes_of_mut};
 
 #[cfg(target_arch = "x86_64")]
@@ -59,7 +59,7 @@ impl Table {
             rule,
             range,
             #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.0 == Kernel::Portable { None } else { Bmi2::new() },
+            bmi2: if kernel.0 == crate::kernel::Kernel::Portable { None } else { Bmi2::new() },
         }
     }
 

@@ -15,6 +15,7 @@ fn model<const LANES: usize>(
     generations: &mut [Vec<Line>],
     newest: usize,
     batch: &[u64],
+    if_absent: bool,
 ) -> (Vec<u64>, Vec<u64>, u64) {
     let portable = Kernel::Portable.ready().unwrap();
     let any = |generations: &[Vec<Line>], hash| {
@@ -26,7 +27,9 @@ fn model<const LANES: usize>(
         .iter()
         .map(|&hash| {
             let new = !any(generations, hash);
-            fresh += u64::from(portable.insert(rule, &mut generations[newest], hash));
+            if new || !if_absent {
+                fresh += u64::from(portable.insert(rule, &mut generations[newest], hash));
+            }
             new
         })
         .collect();
@@ -45,9 +48,9 @@ fn check<const LANES: usize>(rule: Rule<LANES>, many: usize, seed: u64) {
         let mut lines = interleaved::<LANES>(&generations);
         let mut singly = lines.clone();
         for (turn, batch) in batches(seed).into_iter().enumerate() {
-            let newest = turn % many;
+            let (newest, if_absent) = (turn % many, turn % 3 == 1);
             let generations_before = generations.clone();
-            let (found, new, fresh) = model(rule, &mut generations, newest, &batch);
+            let (found, new, fresh) = model(rule, &mut generations, newest, &batch, if_absent);
             let mut answers = vec![0; batch.len().div_ceil(64)];
             let asked = Ring::new(rule, many, newest, &lines[..]);
             kernel.contains_batch_in_ring(asked, &batch[..], &mut answers);
@@ -66,20 +69,34 @@ fn check<const LANES: usize>(rule: Rule<LANES>, many: usize, seed: u64) {
             // Key by key.
             let mut one_by_one = 0;
             for (at, &hash) in batch.iter().enumerate() {
-                let (said, more) =
-                    Ring::new(rule, many, newest, &mut singly[..]).insert(kernel, hash);
+                let changed = Ring::new(rule, many, newest, &mut singly[..]);
+                let (said, more) = match if_absent {
+                    true => changed.insert_if_absent(kernel, hash),
+                    false => changed.insert(kernel, hash),
+                };
                 assert_eq!(said, new[at / 64] >> (at % 64) & 1 == 1, "{kernel:?}");
                 one_by_one += more;
                 let asked = Ring::new(rule, many, newest, &singly[..]);
-                assert!(asked.contains(kernel, hash) && asked.newest_contains(kernel, hash));
+                assert!(asked.contains(kernel, hash));
+                assert!(asked.newest_contains(kernel, hash) || if_absent && !said);
             }
             // Words that are hashed on the way, every other time.
             let changed = Ring::new(rule, many, newest, &mut lines[..]);
-            let batch_fresh = if turn % 2 == 0 {
-                kernel.insert_batch_in_ring(changed, &batch[..], &mut answers)
-            } else {
-                let words = &keys(&batch);
-                kernel.insert_batch_in_ring(changed, Keys { words, hash }, &mut answers)
+            let words = &keys(&batch);
+            let (hashes, words) = (&batch[..], Keys { words, hash });
+            let batch_fresh = match (turn % 2 == 0, if_absent) {
+                (true, false) => {
+                    kernel.insert_batch_in_ring::<_, false>(changed, hashes, &mut answers)
+                }
+                (true, true) => {
+                    kernel.insert_batch_in_ring::<_, true>(changed, hashes, &mut answers)
+                }
+                (false, false) => {
+                    kernel.insert_batch_in_ring::<_, false>(changed, words, &mut answers)
+                }
+                (false, true) => {
+                    kernel.insert_batch_in_ring::<_, true>(changed, words, &mut answers)
+                }
             };
             assert_eq!((answers, batch_fresh, one_by_one), (new, fresh, fresh), "{kernel:?}");
             let expected = interleaved::<LANES>(&generations);

@@ -188,6 +188,11 @@ impl LinkPlan {
         self.bits
     }
 
+    /// What positions are taken modulo.
+    pub(crate) fn modulus(&self) -> u64 {
+        self.modulus.divisor
+    }
+
     /// Bytes that it has.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -219,6 +224,16 @@ impl LinkPlan {
         let ideal = self.capacity as f64 * self.bits_per_key;
         let bits = self.bits as f64;
         bits >= ideal.floor() && bits <= ideal + self.bits_per_key.max(64.0)
+    }
+
+    /// Whether a link can hold so many keys: each was added while it held fewer than its capacity,
+    /// and set a bit.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn check_keys(&self, keys: u64, options: u32) -> Result<()> {
+        let most = if options & CAPACITY_IS_BITS == 0 { self.capacity } else { self.bits };
+        if keys > most { bad("keys of a link", format!("at most {most}"), keys) } else { Ok(()) }
     }
 
     /// The bits of a key, by its [`hash`].
@@ -336,7 +351,7 @@ impl Header {
         if keys != self.size {
             return bad("keys", format!("{keys}, the sum of the links"), self.size);
         }
-        Ok(())
+        self.links.iter().try_for_each(|(plan, size)| plan.check_keys(*size, self.options))
     }
 
     /// The bytes of the header.
@@ -432,5 +447,20 @@ mod tests {
                 assert_eq!(modulus.of(number), number % divisor, "{number} {divisor}");
             }
         }
+    }
+
+    #[test]
+    fn a_link_with_more_keys_than_it_holds_is_refused() {
+        let plan = LinkPlan::new(5, 0.01);
+        let parse = |keys, options| {
+            let links = vec![(plan, keys)];
+            Header::parse(&Header { size: keys, options, growth: 2, links }.to_bytes())
+        };
+        assert!(parse(5, NO_ROUND | FORCE64).is_ok());
+        for keys in [6, 1 << 40, u64::MAX] {
+            assert!(parse(keys, NO_ROUND | FORCE64).is_err(), "{keys}");
+        }
+        let options = NO_ROUND | FORCE64 | CAPACITY_IS_BITS;
+        assert!(parse(plan.bits(), options).is_ok() && parse(plan.bits() + 1, options).is_err());
     }
 }

@@ -25,9 +25,12 @@ use crate::bits::Bits;
 use crate::bytes::put;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
+use crate::floor::{Stepping, distinct, rate_floor};
 use crate::format::Format;
-use crate::scheme::{Digest, Empty, Plan, Scheme};
-use links::{FORCE64, Header, LinkPlan, NO_ROUND, NO_SCALING, TIGHTENING, link_at, size_at};
+use crate::scheme::{Digest, Empty, Plan, Rate, Scheme, expected_fill};
+use links::{
+    FORCE64, Header, LinkPlan, MOST_LINKS, NO_ROUND, NO_SCALING, TIGHTENING, link_at, size_at,
+};
 
 /// `BF.LOADCHUNK` is given no more at once.
 const LONGEST_CHUNK: usize = 16 << 20;
@@ -59,6 +62,21 @@ impl Link {
     #[inline]
     fn holds(&self, file: &[u8], words: &[u64]) -> bool {
         self.plan.positions([words[0], words[1]]).all(|bit| self.bits.get(file, bit))
+    }
+}
+
+impl Link {
+    /// What double hashing adds to its rate. Filters of hashes of 32 bits are not computed.
+    fn floor(&self, fill: f64, keys: f64, options: u32) -> f64 {
+        if options & FORCE64 == 0 {
+            return 0.0;
+        }
+        let put: &'static [fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
+        let modulus = self.plan.modulus();
+        let stepping = Stepping { modulus, width: 64, shift: 0, signed: false, put };
+        rate_floor(stepping, self.plan.probes(), fill, keys, |words| {
+            distinct(self.plan.positions([words[0], words[1]]), fill)
+        })
     }
 }
 
@@ -135,7 +153,8 @@ impl RedisBloom {
                 "make it anew",
             );
         }
-        let next = self.links.last().and_then(|last| last.plan.next(self.growth, self.options));
+        let last = self.links.last().filter(|_| self.links.len() < MOST_LINKS);
+        let next = last.and_then(|last| last.plan.next(self.growth, self.options));
         let Some(plan) = next else {
             return full("it cannot grow further", "make one for more keys");
         };
@@ -197,9 +216,20 @@ impl Scheme for RedisBloom {
     fn facts(&self, file: &[u8]) -> Facts {
         let mut facts = self.told(file);
         for link in &self.links {
-            facts.add_row(link.bits.count, link.bits.count_ones(file), link.plan.probes());
+            let set = link.bits.count_ones(file);
+            facts.add_row(link.bits.count, set, link.plan.probes());
+            let fill = set as f64 / link.bits.count as f64;
+            facts.add_floor(link.floor(fill, link.size as f64, self.options));
         }
         facts
+    }
+
+    fn expected_rate(&self, keys: u64) -> Option<Rate> {
+        let link = self.links.first().filter(|link| keys <= link.plan.capacity())?;
+        let (keys, probes) = (keys as f64, link.plan.probes());
+        let fill = expected_fill(link.bits.count, probes, keys);
+        let floor = link.floor(fill, keys, self.options);
+        Some(Rate { all: petal::rate::either(fill.powf(probes.into()), floor), floor })
     }
 
     fn told(&self, _file: &[u8]) -> Facts {

@@ -6,7 +6,9 @@ use super::create::Wanted;
 use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::{Reading, integer};
-use crate::commands::{Added, added, bloom, count_rejection, limit, replicate_creation, tick};
+use crate::commands::{
+    Added, added, bloom, count_rejection, keep_honest, limit, replicate_creation, tick,
+};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure};
 use crate::metrics;
@@ -74,7 +76,10 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
         let plan = wanted.plan(call, &settings);
         let limit = limit(call, settings.memory_limit);
-        let made = plan.make(limit)?;
+        let made = plan.make(limit).map_err(|refusal| {
+            keep_honest(call, &mut key, &refusal);
+            refusal
+        })?;
         if wanted.scale_to.is_some_and(|keys| made.capacity_within(limit) < keys) {
             return Err(Failure::Says(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
@@ -89,7 +94,13 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     let time = tick(call, object);
     if many == Many::One {
         let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
-        let new = object.insert(call.word(items), most).map_err(adding)?;
+        let new = match object.insert(call.word(items), most) {
+            Ok(new) => new,
+            Err(refusal) => {
+                keep_honest(call, &mut key, &refusal);
+                return Err(adding(refusal));
+            }
+        };
         metrics::added(u64::from(new), 1);
         added(call, object, Added { items: items..items + 1, any_new: new, same: !created, time });
         call.boolean(new);
@@ -106,6 +117,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
     call.array(inserted.taken + usize::from(inserted.refused.is_some()));
     (0..inserted.taken).for_each(|at| call.boolean(inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
+        keep_honest(call, &mut key, &refusal);
         call.failure(&adding(refusal));
     }
     Ok(())

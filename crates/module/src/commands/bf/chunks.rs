@@ -6,7 +6,7 @@ use crate::commands::words::integer;
 use crate::commands::{bloom, limit, transfer};
 use crate::compat;
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::object::Object;
 
 pub(in crate::commands) struct ScanDump;
@@ -45,6 +45,8 @@ impl Command for ScanDump {
 pub(in crate::commands) struct LoadChunk;
 
 impl Command for LoadChunk {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"BF.LOADCHUNK",
         summary: c"Loads a chunk of a Bloom filter; the first one creates it",

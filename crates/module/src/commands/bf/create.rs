@@ -5,7 +5,7 @@ use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{bloom, limit, replicate_creation};
 use crate::config::{Layout, Settings};
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::plan::{Form, Growth, Plan};
 
 /// What is asked for when a filter is made.
@@ -53,6 +53,8 @@ impl Wanted {
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
+    const LOSES: Loses = Loses::Filter;
+
     const ABOUT: About = About {
         name: c"BF.RESERVE",
         summary: c"Creates an empty Bloom filter",

@@ -3,6 +3,7 @@
 use super::create::Wanted;
 use super::{CUCKOO, ITEM, KEY, adding, filter_mut, room};
 use crate::about::{About, Arg, ArgKind, CHANGED, PUT, REMOVED, key};
+use crate::commands::keep_honest;
 use crate::commands::words::{Reading, integer};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Opened, Word};
@@ -78,7 +79,10 @@ fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     let hash = filter.hash(call.word(2));
     let new = which == Which::All || !filter.contains(hash);
     if new {
-        filter.add(hash, &|| room(call)).map_err(adding)?;
+        if let Err(refusal) = filter.add(hash, &|| room(call)) {
+            keep_honest(call, &mut key, &refusal);
+            return Err(adding(refusal));
+        }
         if created {
             call.replicate(c"CF.ADD", &[Word::Same(1), Word::Same(2)]);
         } else {
@@ -98,7 +102,12 @@ fn create(call: &Call<'_>, key: &mut Opened<'_>, wanted: Option<Wanted>) -> Resu
         return Ok(false);
     }
     let wanted = wanted.unwrap_or_else(|| Wanted::usual(&Settings::now()));
-    wanted.make(call, key)?;
+    if let Err(failure) = wanted.make(call, key) {
+        if call.is_replayed() {
+            call.damage_key(key, &failure);
+        }
+        return Err(failure);
+    }
     Ok(true)
 }
 
@@ -187,6 +196,9 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     let created = create(call, &mut key, Some(wanted))?;
     let filter = open(call, &mut key)?;
     let (outcomes, refused) = put_all(call, filter, items, which);
+    if let Some(refusal) = &refused {
+        keep_honest(call, &mut key, refusal);
+    }
     let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
     let done: Vec<usize> = (items..call.len()).filter(added).collect();
     let full = outcomes.iter().filter(|outcome| **outcome == Outcome::Full).count();

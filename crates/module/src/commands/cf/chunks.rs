@@ -6,7 +6,7 @@ use crate::commands::words::integer;
 use crate::commands::{limit, transfer};
 use crate::compat::{Cuckoo, MOST_ANNOUNCED};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::object::{Object, Refusal};
 
 const POSITION: Arg = Arg::new(c"iterator", ArgKind::Integer);
@@ -60,6 +60,8 @@ impl Command for ScanDump {
 pub(in crate::commands) struct LoadChunk;
 
 impl Command for LoadChunk {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"CF.LOADCHUNK",
         summary: c"Loads a chunk of a filter; the first one creates it",
@@ -88,6 +90,10 @@ impl Command for LoadChunk {
             if exists {
                 return Err(Failure::Says("ERR item exists"));
             }
+            let announced = Cuckoo::announced_layers(call.word(3));
+            if announced.is_some_and(|layers| layers > MOST_ANNOUNCED) && !call.is_replayed() {
+                return Err(Failure::Says("Couldn't create filter!"));
+            }
             let most = limit(call, Settings::now().memory_limit);
             let made = Cuckoo::from_header(call.word(3), most);
             let made =
@@ -95,9 +101,6 @@ impl Command for LoadChunk {
                     Refusal::Malformed(_) => Failure::Says("Couldn't create filter!"),
                     refusal => refusal.into(),
                 })?;
-            if made.layers() > MOST_ANNOUNCED && !call.is_replayed() {
-                return Err(Failure::Says("Couldn't create filter!"));
-            }
             key.set(Object::RedisCuckoo(Box::new(made)))?;
         } else {
             match key.object_mut().known()? {

@@ -5,7 +5,7 @@ use crate::about::{About, Arg, ArgKind, PUT, key};
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::{Layout, Settings};
-use crate::ffi::{Call, Command, Failure, Opened};
+use crate::ffi::{Call, Command, Failure, Loses, Opened};
 use crate::plan::{Form, Plan};
 
 /// What is asked for when a filter is made.
@@ -64,6 +64,8 @@ impl Wanted {
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
+    const LOSES: Loses = Loses::Filter;
+
     const ABOUT: About = About {
         name: c"CF.RESERVE",
         summary: c"Creates an empty filter that deletes",

@@ -31,6 +31,9 @@ impl Command for Del {
         let mut key = call.write(1);
         let mut removed = Answers::new();
         let there = match key.object_mut().known()? {
+            Some(object) if object.deleting().is_some() => {
+                return Err(Failure::Says("ERR this filter is for CF.*: use CF.DEL"));
+            }
             Some(object) => {
                 let taken_out = object.remove_all(call.words_from(2), &mut removed);
                 taken_out.map_err(|refusal| match refusal {
@@ -77,6 +80,9 @@ impl Command for Count {
         }
         let key = call.read(1);
         let counts = match key.object().known()? {
+            Some(object) if object.deleting().is_some() => {
+                return Err(Failure::Says("ERR this filter is for CF.*: use CF.COUNT"));
+            }
             Some(object) => object.counts(call.words_from(2)).map_err(|refusal| match refusal {
                 Refusal::Type => {
                     Failure::Says("ERR this filter counts nothing: reserve one of TYPE counting")

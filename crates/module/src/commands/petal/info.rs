@@ -62,6 +62,12 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     let mut fields = Vec::new();
     let mut tell = |name, value| fields.push((name, value));
     if let Object::Incoming(incoming) = object {
+        if let Some(reason) = incoming.damage() {
+            tell(c"type", text("damaged"));
+            tell(c"reason", text(reason));
+            tell(c"memory", Value::Count(object.memory_usage()));
+            return fields;
+        }
         // Of a filter that is still coming nothing else is known.
         tell(c"type", text("incomplete"));
         tell(c"bytes-come", Value::Count(incoming.came()));
@@ -94,6 +100,8 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     match object {
         Object::Window(filter) => {
             tell(c"generations", Value::Count(filter.generations().into()));
+            tell(c"generation-capacity", Value::Count(filter.generation_capacity()));
+            tell(c"fullest-generation", Value::Count(filter.fullest_generation()));
             match filter.window_ticks() {
                 Some(time) => {
                     tell(c"window-ms", Value::Count(time));
@@ -132,6 +140,26 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
 mod tests {
     use super::*;
     use crate::plan::{Form, Growth, Plan};
+
+    /// A burst stays visible after its generation is no longer the newest.
+    #[test]
+    fn fullest_generation_of_a_window_is_told() {
+        let form = Form::Window { milliseconds: Some(900), generations: 4 };
+        let plan = Plan { form, rate: 0.01, keys: 300, seed: [0xab; 16] };
+        let mut object = plan.make(u64::MAX).unwrap();
+        let of = |object: &Object, name: &CStr| {
+            let mut fields = fields(object, false).into_iter();
+            fields.find_map(|(found, value)| (found == name).then_some(value))
+        };
+        assert_eq!(of(&object, c"generation-capacity"), Some(Value::Count(100)));
+        for (now, keys, fullest) in [(0, 0..50u64, 50), (310, 50..200, 150), (650, 200..210, 150)] {
+            object.advance(now);
+            for key in keys {
+                assert_eq!(object.insert(&key.to_le_bytes(), u64::MAX), Ok(true));
+            }
+            assert_eq!(of(&object, c"fullest-generation"), Some(Value::Count(fullest)), "{now}");
+        }
+    }
 
     #[test]
     fn no_field_comes_twice_and_none_is_secret() {

@@ -12,7 +12,7 @@ use crate::commands::cf;
 use crate::commands::words::{Reading, integer, is};
 use crate::commands::{limit, replicate_creation};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Opened, Word};
+use crate::ffi::{Call, Command, Failure, Loses, Opened, Word};
 use crate::object::Clock;
 use crate::plan::{Form, Growth, Plan};
 
@@ -27,6 +27,8 @@ const GENERATIONS: u32 = 4;
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
+    const LOSES: Loses = Loses::Filter;
+
     const ABOUT: About = About {
         name: c"PETAL.RESERVE",
         summary:

@@ -4,15 +4,17 @@
 use super::{ITEMS, KEY, NOT_FOUND, PETAL};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::integer;
-use crate::commands::{Added, added, limit, tick};
+use crate::commands::{Added, added, keep_honest, limit, tick};
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
+use crate::ffi::{Call, Command, Failure, Loses};
 use crate::metrics;
 use crate::object::{Clock, Refusal};
 
 pub(in crate::commands) struct Seen;
 
 impl Command for Seen {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.SEEN",
         summary: c"Whether each item was (maybe) there before: 0 for new ones. All are there \
@@ -38,6 +40,8 @@ impl Command for Seen {
 pub(in crate::commands) struct SeenAt;
 
 impl Command for SeenAt {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.SEENAT",
         summary: c"PETAL.SEEN at a time, in milliseconds since 1970, for windows of time: how \
@@ -106,6 +110,7 @@ pub(super) fn seen(
     call.array(inserted.taken + usize::from(refused));
     (0..inserted.taken).for_each(|at| call.boolean(!inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
+        keep_honest(call, &mut key, &refusal);
         call.failure(&refusal.into());
     }
     Ok(())

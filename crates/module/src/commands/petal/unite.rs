@@ -6,12 +6,14 @@ use super::{KEY, NOT_FOUND, PETAL};
 use crate::about::{ASKED, About, Arg, ArgKind, Keys, PUT, key};
 use crate::commands::limit;
 use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Read};
-use crate::object::{Kind, Refusal};
+use crate::ffi::{Call, Command, Failure, Loses, Read};
+use crate::object::{Kind, Object, Refusal};
 
 pub(in crate::commands) struct Merge;
 
 impl Command for Merge {
+    const LOSES: Loses = Loses::Items;
+
     const ABOUT: About = About {
         name: c"PETAL.MERGE",
         summary: c"Makes a filter that of all items in it and in others; a copy of the first of \
@@ -43,13 +45,16 @@ impl Command for Merge {
         for source in &sources {
             objects.push(source.object().known()?.ok_or(NOT_FOUND)?);
         }
+        let theirs = |object: &Object| object.kind() != Kind::Petal;
+        if objects.iter().any(|object| theirs(object))
+            || destination.object().known()?.is_some_and(theirs)
+        {
+            return Err(NO_UNION);
+        }
         match destination.object_mut().known()? {
             Some(object) => object.unite(&objects, limit).map_err(merging)?,
             None => {
                 let [first, others @ ..] = &*objects else { return Err(NOT_FOUND) };
-                if first.kind() != Kind::Petal {
-                    return Err(merging(Refusal::Type));
-                }
                 if first.memory_usage() > limit {
                     return Err(Refusal::Limit.into());
                 }
@@ -69,6 +74,12 @@ impl Command for Merge {
         Ok(())
     }
 }
+
+/// Why filters in RedisBloom's layout are neither merged nor compared.
+const NO_UNION: Failure = Failure::Says(
+    "ERR filters in RedisBloom's layout are neither merged nor compared: create them with \
+     PETAL.RESERVE, NONSCALING and one SEED",
+);
 
 /// Why filters are not put together.
 fn merging(refusal: Refusal) -> Failure {
@@ -107,6 +118,9 @@ impl Command for Compare {
         let (left, right) = (call.read(1), call.read(2));
         let left = left.object().known()?.ok_or(NOT_FOUND)?;
         let right = right.object().known()?.ok_or(NOT_FOUND)?;
+        if left.kind() != Kind::Petal || right.kind() != Kind::Petal {
+            return Err(NO_UNION);
+        }
         let overlap = left.compare(right).map_err(|refusal| match refusal {
             Refusal::Type => Failure::Says(
                 "ERR only two filters of one type that neither grow nor forget are compared: \

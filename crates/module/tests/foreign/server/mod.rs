@@ -29,9 +29,12 @@ pub(crate) enum Module {
     RedisBloom(PathBuf),
 }
 
-/// RedisBloom, where it is at hand.
+/// RedisBloom: the module that `PETAL_REDISBLOOM` names, or that of the peers; `None` if they have
+/// none for this machine.
 pub(crate) fn redisbloom() -> Option<Module> {
-    std::env::var_os("PETAL_REDISBLOOM").map(|path| Module::RedisBloom(path.into()))
+    let named = std::env::var_os("PETAL_REDISBLOOM").map(PathBuf::from);
+    let installed = || Some(program("redisbloom/redisbloom.so")).filter(|path| path.is_file());
+    named.or_else(installed).map(Module::RedisBloom)
 }
 
 /// A program of the peers.

@@ -6,6 +6,11 @@ server thinks fit: it is made again as the settings say, and told. With a window
 first and only what is new is marked, for marking again would make it known for longer; two spiders
 that ask at once are told apart by `PETAL.SEEN`, which marks.
 
+Where pending requests are kept, `BF.EXISTS` asks first too. What the server does not know is kept
+as an intent before the server is asked to mark it, so that a spider that is killed in between
+loses nothing: its next run has the intent, and fetches the page. The intent is withdrawn if another
+spider marked the page in the meantime.
+
 While the server does not answer, the spider goes on by itself: what it has not let through itself
 counts as new. So nothing is lost and every crawl still ends, and each spider fetches a page at most
 once more. With a window the spider forgets, after as long, what it let through by itself; a filter
@@ -14,12 +19,13 @@ that begins anew makes it forget too.
 A command is sent once and never again: a server that marked a page, and whose answer was lost,
 would at the second time say "seen" to the only spider that asked, and the page would be lost.
 
-Cost: one round trip for each request, two for what is new to a window, and one for the stats each
-`STEP` that are new, during which the crawl waits.
+Cost: one round trip for each request, two for what is new to a window or where pending requests are
+kept, and one for the stats each `STEP` that are new, during which the crawl waits.
 """
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -30,7 +36,7 @@ from scrapy import Request
 import petal
 from petal.scrapy.journal import JobDir, Journal
 from petal.scrapy.local import STEP
-from petal.scrapy.pending import Pending
+from petal.scrapy.pending import Intent, Pending
 from petal.scrapy.plan import PREFIX, Plan
 from petal.scrapy.teller import Teller
 
@@ -40,6 +46,8 @@ PATIENCE = 5.0
 PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Requests that a spider expects to let through while there is no server; more only cost memory.
 ALONE = 10_000
+# How often the parts of a small window are looked at while one becomes full.
+LOOKS, PARTS = 16, 3
 # What the server calls the filters that will do.
 KINDS = {"scalable": "grow", "redisbloom": "grow", "bloom": "fixed", "windowed": "window"}
 
@@ -68,6 +76,8 @@ class Fleet:
         self._plan = plan
         self._teller = teller
         self._pending = pending
+        # Of the request that is being asked about; `None` before the server is asked to mark it.
+        self._intent: Intent | None = None
         self._keeps_queue = jobdir is not None
         self._error = redis.RedisError
         self._refused = redis.ResponseError
@@ -87,6 +97,10 @@ class Fleet:
         self._again = 0.0
         self._pause = PAUSE
         self._let_through = 0
+        # New requests between two looks: less of a small window, whose parts are soon full.
+        self._step = STEP
+        if plan.window is not None and plan.capacity is not None:
+            self._step = max(1, min(STEP, plan.capacity // (LOOKS * PARTS)))
         journal = _agreed(plan, jobdir) if jobdir is not None else None
         self._join()
         if journal is not None and journal.made is None:
@@ -96,14 +110,18 @@ class Fleet:
 
     def seen(self, fingerprint: bytes, request: Request) -> bool:
         """Whether any spider has asked for it before; it is known from now on."""
-        seen = self._answer(fingerprint)
-        if not seen:
-            self._let_through += 1
-            if self._pending is not None:
-                self._pending.add(fingerprint, request)
-            if self._let_through % STEP == 0:
-                self._look()
-        return seen
+        self._intent = None
+        seen = self._answer(fingerprint, request)
+        if seen:
+            if self._pending is not None and self._intent is Intent.KEPT:
+                self._pending.withdraw(fingerprint)
+            return True
+        self._let_through += 1
+        if self._pending is not None and self._intent in (None, Intent.WAS_KEPT):
+            self._pending.add(fingerprint, request)
+        if self._let_through % self._step == 0:
+            self._look()
+        return False
 
     def _look(self) -> None:
         if self._pending is not None:
@@ -111,7 +129,7 @@ class Fleet:
         if not self._away:
             self._tell()
 
-    def _answer(self, fingerprint: bytes) -> bool:
+    def _answer(self, fingerprint: bytes, request: Request) -> bool:
         if self._alone is not None:
             if time.monotonic() >= self._forget:
                 self._alone = None
@@ -121,7 +139,7 @@ class Fleet:
             return self._seen_alone(fingerprint)
         try:
             try:
-                seen = self._seen_by_any(fingerprint)
+                seen = self._seen_by_any(fingerprint, request)
             except self._refused as error:
                 if "not found" not in str(error):
                     raise
@@ -129,7 +147,7 @@ class Fleet:
                 self._teller.line(logging.WARNING, words, self._where())
                 self._join()
                 self._alone = None
-                seen = self._seen_by_any(fingerprint)
+                seen = self._seen_by_any(fingerprint, request)
         except (self._error, petal.IncompatibleError) as error:
             self._leave(error)
             return self._seen_alone(fingerprint)
@@ -139,7 +157,12 @@ class Fleet:
             self._teller.line(logging.INFO, "Duplicate filter: the server answers again")
         return seen
 
-    def _seen_by_any(self, fingerprint: bytes) -> bool:
+    def _seen_by_any(self, fingerprint: bytes, request: Request) -> bool:
+        if self._plan.window is not None or self._pending is not None:
+            if self._ask("BF.EXISTS", self._key, fingerprint):
+                return True
+            if self._pending is not None and self._intent is None:
+                self._intent = self._pending.intend(fingerprint, request)
         if self._plan.window is None:
             (new,) = self._ask("BF.INSERT", self._key, "NOCREATE", "ITEMS", fingerprint)
             if isinstance(new, Exception):
@@ -150,13 +173,13 @@ class Fleet:
                 )
                 return self._seen_alone(fingerprint)
             return not new
-        if self._ask("BF.EXISTS", self._key, fingerprint):
-            return True
         return bool(self._ask("PETAL.SEEN", self._key, fingerprint)[0])
 
     def _seen_alone(self, fingerprint: bytes) -> bool:
         if self._alone is None:
-            self._alone = petal.ScalableBloomFilter(ALONE, self._plan.rate)
+            self._alone = petal.ScalableBloomFilter(
+                ALONE, self._plan.rate, secret=os.urandom(16)
+            )
             # All at once: what it forgets too early is fetched once more.
             if self._plan.window is not None:
                 self._forget = time.monotonic() + self._plan.window
@@ -270,10 +293,14 @@ class Fleet:
                 "let_through": self._let_through,
             }
         )
-        # One part of a window is beyond it, and about to be forgotten.
-        parts = int(info.get("generations", 1))
-        if parts > 1 and int(info["items"]) * (parts - 1) > int(info["capacity"]) * parts:
-            self._raise_alarm("it takes ever more new pages for seen ones, which are lost")
+        # The server counts the new pages of each part of the window, so that a part that had too
+        # many is noticed as long as it is there.
+        share = int(info.get("generation-capacity", 0))
+        if self._plan.window is not None and 0 < share <= int(info.get("fullest-generation", 0)):
+            self._raise_alarm(
+                "it takes ever more new pages for seen ones, which are lost: a part of the window"
+                f" has its share of {share}"
+            )
 
     def _raise_alarm(self, then: str) -> None:
         words = (

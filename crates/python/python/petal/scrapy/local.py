@@ -16,6 +16,7 @@ is new to the filter is answered so, whatever the files say.
 
 import logging
 import math
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -98,7 +99,8 @@ class Local:
 
     def _seen(self, fingerprint: bytes, request: Request) -> bool:
         if self._add(fingerprint):
-            self._let_through(fingerprint, request, fingerprint)
+            self._keep(fingerprint, request)
+            self._let_through(fingerprint)
             return False
         return True
 
@@ -127,11 +129,13 @@ class Local:
                 self._teller.count("false_positives")
             except sqlite3.Error as error:
                 self._lose_exact(error)
+        # First, as before the log: the table, too, must not know what would be lost at a kill.
+        self._keep(fingerprint, request)
         try:
             self._exact.add(fingerprint)
         except sqlite3.Error as error:
             self._lose_exact(error)
-        self._let_through(fingerprint, request, fingerprint)
+        self._let_through(fingerprint)
         return False
 
     def _seen_in_window(self, fingerprint: bytes, request: Request) -> bool:
@@ -140,13 +144,17 @@ class Local:
         if fingerprint in self._filter:
             return True
         self._add(fingerprint)
-        self._let_through(fingerprint, request, now.to_bytes(TIME, "big") + fingerprint)
+        self._keep(fingerprint, request)
+        self._let_through(now.to_bytes(TIME, "big") + fingerprint)
         return False
 
-    def _let_through(self, fingerprint: bytes, request: Request, record: bytes) -> None:
-        """What follows when a request is new."""
+    def _keep(self, fingerprint: bytes, request: Request) -> None:
+        """Keeps a request that is new, before anything on the disk knows it as seen."""
         if self._pending is not None:
             self._pending.add(fingerprint, request)
+
+    def _let_through(self, record: bytes) -> None:
+        """Logs a request that is new and is kept."""
         if self._journal is not None:
             try:
                 self._journal.write(record)
@@ -177,7 +185,9 @@ class Local:
             except OSError as error:
                 self._lose_log(error)
         self._teller.facts(self.facts())
-        self._left = max(1, int(min(self._alarm - self._inserted, STEP)))
+        # Of a window, what its newest part still takes: a part that becomes full is noticed then.
+        part = self._filter.capacity_left if self._plan.window is not None else 0
+        self._left = max(1, int(min(self._alarm - self._inserted, STEP, part or STEP)))
 
     def _tell_growth(self) -> None:
         """Told only where its size has changed: this reads the whole filter."""
@@ -338,13 +348,14 @@ class Local:
 
 
 def _make(plan: Plan) -> petal.Filter:
-    """An empty filter.
+    """An empty filter, hashed with a random key: the pages that a crawl meets are strangers'.
 
     Raises `ValueError` of a rate that cannot be, `petal.MemoryCapError` of one too large.
     """
+    secret = os.urandom(16)
     if plan.memory is None:
         assert plan.capacity is not None
-        return _of_capacity(plan, plan.capacity)
+        return _of_capacity(plan, plan.capacity, secret)
     memory, low, high = plan.memory, 1, 2
     refused: petal.MemoryCapError | None = None
 
@@ -352,7 +363,7 @@ def _make(plan: Plan) -> petal.Filter:
         nonlocal refused
         try:
             # Memory that nothing was written to costs nothing, so trying is cheap.
-            return int(_of_capacity(plan, capacity).memory_bytes) <= memory
+            return int(_of_capacity(plan, capacity, secret).memory_bytes) <= memory
         except petal.MemoryCapError as error:
             refused = error
             return False
@@ -367,19 +378,19 @@ def _make(plan: Plan) -> petal.Filter:
             low = middle
         else:
             high = middle
-    made = _of_capacity(plan, low)
+    made = _of_capacity(plan, low, secret)
     # The system may refuse what is larger than asked for, and nothing else.
     if refused is not None and made.memory_bytes < memory - memory // 16:
         raise refused
     return made
 
 
-def _of_capacity(plan: Plan, capacity: int) -> petal.Filter:
+def _of_capacity(plan: Plan, capacity: int, secret: bytes) -> petal.Filter:
     if plan.window is not None:
-        return petal.WindowedBloomFilter(capacity, plan.rate, window=plan.window)
+        return petal.WindowedBloomFilter(capacity, plan.rate, window=plan.window, secret=secret)
     if plan.grow:
-        return petal.ScalableBloomFilter(capacity, plan.rate)
-    return petal.BloomFilter(capacity, plan.rate)
+        return petal.ScalableBloomFilter(capacity, plan.rate, secret=secret)
+    return petal.BloomFilter(capacity, plan.rate, secret=secret)
 
 
 def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -14,8 +14,10 @@ engine, however it ended: fetched, from a cache, refused. A request that never c
 stays here, also when the crawl is finished: the next run that finds Scrapy's queue empty is given
 it, and it is at worst fetched again.
 
-Invariants: a request is here before the journal knows it as seen, and is durable here before
-`sync` is back. It leaves after all that its callback asked for is here. The mark of a run's begin
+Invariants: a request is here before the journal or a server knows it as seen, and is durable here
+before `sync` is back. Before a server is asked to mark a request, only an intent is here: it is
+withdrawn if another spider was first. At a kill at most one request is an intent, and the next run
+fetches it, which at worst is once more. It leaves after all that its callback asked for is here. The mark of a run's begin
 is durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
 
 Cost: for each request that is new one `pickle` and two short transactions, some 30 µs in all; disk
@@ -34,6 +36,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,16 @@ SLICE = 500
 KEPT_BY = "petal_kept_by"
 # Why a spider was closed whose begin could not be marked.
 NOT_BEGUN = "petal_dupefilter_not_begun"
+
+
+class Intent(Enum):
+    """What became of a request that is kept before it is known to be new."""
+
+    KEPT = auto()
+    # An earlier run let it through, or this one before the filter forgot it.
+    WAS_KEPT = auto()
+    # It cannot be pickled, or the disk does not take it.
+    NOT_KEPT = auto()
 
 
 class Pending:
@@ -109,16 +122,34 @@ class Pending:
 
     def add(self, fingerprint: bytes, request: Request) -> bool:
         """Keeps a request, if it can be."""
-        try:
-            # What the request refers to is looked up by name, as Scrapy's queue does.
-            data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
-        except (pickle.PicklingError, AttributeError, TypeError, ValueError):
-            self._teller.count("not_pickled")
-            return False
-        return self._change(
+        data = self._pickled(request)
+        return data is not None and self._change(
             "INSERT OR REPLACE INTO pending (fingerprint, request) VALUES (?, ?)",
             (fingerprint, data),
         )
+
+    def intend(self, fingerprint: bytes, request: Request) -> Intent:
+        """Keeps a request that may turn out not to be new, unless it is kept already."""
+        data = self._pickled(request)
+        if data is None:
+            return Intent.NOT_KEPT
+        words = "INSERT OR IGNORE INTO pending (fingerprint, request) VALUES (?, ?)"
+        before = self._base.total_changes
+        if not self._change(words, (fingerprint, data)):
+            return Intent.NOT_KEPT
+        return Intent.KEPT if self._base.total_changes > before else Intent.WAS_KEPT
+
+    def withdraw(self, fingerprint: bytes) -> None:
+        """Drops an intent that was `KEPT`: the request is not new."""
+        self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+
+    def _pickled(self, request: Request) -> bytes | None:
+        try:
+            # What the request refers to is looked up by name, as Scrapy's queue does.
+            return pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
+        except (pickle.PicklingError, AttributeError, TypeError, ValueError):
+            self._teller.count("not_pickled")
+            return None
 
     def sync(self) -> bool:
         """Waits until all that was added is on the disk, if the disk takes it."""

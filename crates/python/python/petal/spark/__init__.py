@@ -7,8 +7,9 @@ Two faces, told apart by what comes first:
   petal reads. `common`, `diff`, `dedup`, `build`, `check`.
 * a `DataFrame`: rows that Spark has already. `common`, `dedup`, `contains`.
 
-Needs `pyspark` 4.1 or newer where the driver runs, and for data frames `pyarrow` there and on the
-executors; petal itself ships to them what they need, one file of some megabytes.
+Needs the extra `petal[spark]` where the driver runs: `pyspark` 4.1 or newer, `pyarrow`, `pandas`.
+Executors, whose Python is what `PYSPARK_PYTHON` names, need `pyarrow` for data frames and nothing
+for files; the driver ships petal's extension module to them, one file of some megabytes.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from typing import Any, overload
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from petal._jobs import Folder, Paths
+from petal._arguments import Folder, Paths
 from petal._stages import Report
 from petal.spark import _files, _frames
 from petal.spark._files import build, check, diff

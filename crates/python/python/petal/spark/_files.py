@@ -25,6 +25,9 @@ class Engine:
     """Spark, as far as a job needs it: a place to run functions."""
 
     def __init__(self, spark: SparkSession | SparkContext):
+        if not isinstance(spark, SparkSession | SparkContext):
+            kind = type(spark).__name__
+            raise TypeError(f"expected a SparkSession, SparkContext or DataFrame first, found {kind}")
         self._context = spark.sparkContext if isinstance(spark, SparkSession) else spark
         self.slots = self._context.defaultParallelism
         self._context.addFile(_petal.__file__)

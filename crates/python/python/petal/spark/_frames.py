@@ -56,14 +56,18 @@ def contains(
     `str`, `bytes` and `int`. `filter` is one, or the path of its file where the driver runs; it is
     copied once to each executor and mapped there. Lazy, as Spark is.
     """
-    key = F.col(col) if isinstance(col, str) else col
+    key = _column(df, col) if isinstance(col, str) else col
+    _check_kind(df.select(key).schema[0].dataType, f"col: {col!r}")
     context = df.sparkSession.sparkContext
     context.addFile(_petal.__file__)
-    if isinstance(filter, str | os.PathLike):
-        _petal.open(filter)  # Says at once what is wrong with it.
-        name = _publish(context, Path(filter))
-    else:
+    if isinstance(filter, _petal.Filter):
         name = _publish(context, filter.to_bytes())
+    elif isinstance(filter, str | bytes | os.PathLike):
+        _petal.open(filter)  # Says at once what is wrong with it.
+        name = _publish(context, Path(os.fsdecode(filter)))
+    else:
+        kind = type(filter).__name__
+        raise TypeError(f"filter: expected a filter or the path of its file, found {kind}")
     mask = F.arrow_udf(_tasks.mask_of(name), "boolean")(key)
     return df.where(mask) if column is None else df.withColumn(column, mask)
 
@@ -82,11 +86,11 @@ def common(
     Shuffles the rows of `df_a` that are in common, `rate` of the others, and 16 bytes a row of
     `df_b` that is in common. Holds, while it runs, 16 bytes a row of `df_b` and what is shuffled.
     """
-    keys = _keys(on, df_a, df_b)
-    df_a, df_b = df_a.dropna(subset=keys), df_b.dropna(subset=keys)
+    keys, keys_b = _keys(on, df_a, df_b)
+    df_a, df_b = _not_null(df_a, keys), _not_null(df_b, keys_b)
     context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.PRINT)
     context.addFile(_petal.__file__)
-    runs = df_b.select(_columns(df_b, keys)).mapInArrow(_tasks.runs_of(key), "prints binary")
+    runs = _keyed(df_b, keys_b).mapInArrow(_tasks.runs_of(key), "prints binary")
     with _held(runs):
         (filter,) = _filled(runs, _tasks.one_filter, _rows(runs), rate)
         survivors = _survivors(df_a, keys, key, _publish(context, filter))
@@ -117,10 +121,10 @@ def dedup(df: DataFrame, on: str | Sequence[str], *, rate: float = 0.01) -> Data
 
     Where so many keys repeat that this saves nothing, it is `df.dropDuplicates(on)`.
     """
-    keys = _keys(on, df)
+    (keys,) = _keys(on, df)
     context, key = df.sparkSession.sparkContext, secrets.token_bytes(_tasks.PRINT)
     context.addFile(_petal.__file__)
-    runs = df.select(_columns(df, keys)).mapInArrow(_tasks.runs_of(key), "prints binary")
+    runs = _keyed(df, keys).mapInArrow(_tasks.runs_of(key), "prints binary")
     with _held(runs):
         rows = _rows(runs)
         _, twice = _filled(runs, _tasks.two_filters, rows, rate)
@@ -131,13 +135,20 @@ def dedup(df: DataFrame, on: str | Sequence[str], *, rate: float = 0.01) -> Data
     return single.unionAll(several.dropDuplicates([_PRINT])).drop(_PRINT)
 
 
-def _keys(on: str | Sequence[str], *frames: DataFrame) -> list[str]:
-    """The key columns, which all frames have, of kinds that can be keys and are the same."""
-    keys = [on] if isinstance(on, str) else list(on)
-    if not keys:
+def _keys(on: str | Sequence[str], *frames: DataFrame) -> list[list[str]]:
+    """The names of the key columns in each frame, of kinds that can be keys and are the same."""
+    for frame in frames:
+        if not isinstance(frame, DataFrame):
+            raise TypeError(
+                f"expected data frames on both sides, found {type(frame).__name__}; for files give "
+                "the session first, and paths: common(spark, a, b, out)"
+            )
+    names = [on] if isinstance(on, str) else list(on)
+    if not names:
         raise ValueError("on: expected the names of key columns, found none")
-    for name in keys:
-        kinds = [_kind(frame, name) for frame in frames]
+    keys = [[_name(frame, name) for name in names] for frame in frames]
+    for name, *found in zip(names, *keys):
+        kinds = [_kind(frame, key) for frame, key in zip(frames, found)]
         if len(set(kinds)) > 1:
             raise TypeError(
                 f"on: column {name!r} is {kinds[0]} in one frame and {kinds[1]} in the other; "
@@ -146,24 +157,70 @@ def _keys(on: str | Sequence[str], *frames: DataFrame) -> list[str]:
     return keys
 
 
-def _kind(frame: DataFrame, name: str) -> str:
-    if name not in frame.columns:
+def _name(frame: DataFrame, name: object) -> str:
+    """The column of that name, found as Spark finds it: in any case, unless it is told to look."""
+    if not isinstance(name, str):
+        kind = type(name).__name__
+        raise TypeError(f"on: expected the names of key columns, found {kind}")
+    found = _named(frame, name)
+    if not found:
         raise ValueError(f"on: no column {name!r}, expected one of {', '.join(frame.columns)}")
-    kind = frame.schema[name].dataType
+    if len(found) > 1:
+        raise ValueError(f"on: {name!r} names {len(found)} columns; rename all but one")
+    return found[0]
+
+
+def _named(frame: DataFrame, name: str) -> list[str]:
+    """The columns of that name."""
+    exact = [column for column in frame.columns if column == name]
+    if exact or frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return exact
+    return [column for column in frame.columns if column.lower() == name.lower()]
+
+
+def _column(frame: DataFrame, name: str) -> Column:
+    """The column of that name, dots and all; else what Spark takes it for, such as `a.field`."""
+    found = _named(frame, name)
+    return F.col(_quoted(found[0])) if len(found) == 1 else F.col(name)
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
+def _not_null(frame: DataFrame, keys: list[str]) -> DataFrame:
+    for key in keys:
+        frame = frame.where(F.col(_quoted(key)).isNotNull())
+    return frame
+
+
+def _kind(frame: DataFrame, name: str) -> str:
+    return _check_kind(frame.schema[name].dataType, f"on: column {name!r}")
+
+
+def _check_kind(kind: T.DataType, what: str) -> str:
+    """What keys of a type are; TypeError if they are none."""
     if isinstance(kind, T.IntegralType):
         return "whole numbers"
     if isinstance(kind, T.BinaryType) or kind == T.StringType():
         return "text or binary"
     raise TypeError(
-        f"on: column {name!r} is {kind.simpleString()}, expected string, binary or whole numbers; "
-        f"cast it"
+        f"{what} is {kind.simpleString()}, expected string, binary or whole numbers; cast it"
     )
 
 
 def _columns(frame: DataFrame, keys: list[str]) -> list[Column]:
     """Key columns as executors take them: whole numbers of one size."""
     numbers = {name for name in keys if isinstance(frame.schema[name].dataType, T.IntegralType)}
-    return [F.col(f"`{k}`").cast("long") if k in numbers else F.col(f"`{k}`") for k in keys]
+    columns = [(F.col(_quoted(key)), key in numbers) for key in keys]
+    return [column.cast("long") if number else column for column, number in columns]
+
+
+def _keyed(frame: DataFrame, keys: list[str]) -> DataFrame:
+    """The key columns under plain names: `mapInArrow` takes a dot in a name for a field."""
+    columns = _columns(frame, keys)
+    return frame.select([column.alias(f"k{at}") for at, column in enumerate(columns)])
 
 
 def _tagged(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFrame:
@@ -179,7 +236,9 @@ def _survivors(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataF
         return _tagged(df, keys, key, filter).where(f"{_PRINT} is not null")
     # Nothing to wait for in the JVM: whole rows go, and only survivors come back.
     fields = [*df.schema.fields, T.StructField(_PRINT, T.BinaryType())]
-    return df.mapInArrow(_tasks.survivors_in(filter, key, keys), T.StructType(fields))
+    plain = {name: f"k{at}" for at, name in enumerate(df.columns)}
+    task = _tasks.survivors_in(filter, key, [plain[name] for name in keys])
+    return df.toDF(*plain.values()).mapInArrow(task, T.StructType(fields))
 
 
 def _rows(runs: DataFrame) -> int:

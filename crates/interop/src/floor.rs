@@ -1,0 +1,199 @@
+//! What double hashing adds to the false-positive rate.
+//!
+//! Probe i of a key is at `start + i * step`, modulo the bits m. A Bloom filter's formula, fill^k,
+//! takes the k positions for independent. Two things are left out of it:
+//!
+//! * **Steps that return.** With `d * step ≡ 0 (mod m)` a key has d positions at most, and is found
+//!   with probability fill^d. Of m steps one has d = 1, one d = 2 (if m is even), φ(d) any d that
+//!   divides m: together Σ φ(d) · fill^d / m, about 1 / m in a filter that is half full.
+//! * **Steps of members.** An absent key with the step of a member, or its opposite, and a start on
+//!   the member's positions has many of them: 2n / m² · (1 + fill) / (1 - fill) for n members.
+//!
+//! Where the sum overflows at M = 2^32, 2^63 or 2^64 before the remainder is taken, each overflow
+//! shifts the rest by c = M mod m. A step s overflows in a share x = s / M of the additions, so
+//! positions return if `d * step ≡ c * e (mod m)` and x is near e / d: about 1 / (d · k) of such
+//! steps. There are more such steps and each is rarer: about 4 / (k · m) in all. Members' steps
+//! count only if c is 0, for the overflows differ.
+//!
+//! So the steps that return are enumerated, for d up to where fill^d is negligible, and for each
+//! the mean of fill^(distinct positions) is taken over shares x (at equal distances) and starts
+//! (pseudo-random, always the same), with the positions of the format itself.
+//!
+//! Measured (tests/floor.rs): within 12 % for filters of 100 to 100,000 keys with fills of 0.2 to
+//! 0.6. The formula wants good hashes, m below 2^31 for hashes of 32 bits, and k below m.
+
+/// How a format's step comes from a key's words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stepping {
+    /// The bits that positions are taken modulo.
+    pub(crate) modulus: u64,
+    /// The step has this many random bits; sums overflow at as many, unless it is signed.
+    pub(crate) width: u32,
+    /// Only steps with this many low bits clear are progressions.
+    pub(crate) shift: u32,
+    /// The step is a signed number of few bits in a wider sum, which does not overflow.
+    pub(crate) signed: bool,
+    /// Puts a step into random words of a key; one for each step that a key has.
+    pub(crate) put: &'static [fn(&mut [u64; 4], u64)],
+}
+
+/// Shares of overflows that are looked at for each step.
+const SAMPLES: u64 = 1024;
+/// More probes than these do not change the result noticeably.
+const MOST_PROBES: usize = 512;
+
+/// The false-positive rate beyond fill^k, of a filter with so many keys; `count` gives for the words
+/// of a key how many [`distinct`] positions it has.
+pub(crate) fn rate_floor(
+    stepping: Stepping,
+    probes: u32,
+    fill: f64,
+    keys: f64,
+    count: impl Fn(&[u64; 4]) -> usize,
+) -> f64 {
+    let (modulus, ideal) = (stepping.modulus as f64, fill.powf(probes.into()));
+    let clear = 1.0 - fill;
+    if fill <= 0.0 || clear <= 0.0 || probes < 2 {
+        return 0.0;
+    }
+    let members = 2.0 * keys / modulus / modulus * (1.0 + fill) / clear;
+    // Σ d · fill^d is no less than the sum over the steps that return.
+    let most = fill / (clear * clear) / modulus.min(2f64.powi(stepping.width as i32)) + members;
+    if most < ideal / 1000.0 {
+        return 0.0;
+    }
+    let rates = stepping.returning(fill, probes).into_iter().map(|step| {
+        let each =
+            |put: &fn(&mut [u64; 4], u64)| stepping.mean_rate(step, fill, probes, put, &count);
+        stepping.put.iter().map(each).sum::<f64>()
+    });
+    let returning: f64 = rates.sum();
+    let linear = stepping.overflow() == 0 && stepping.put.len() == 1;
+    returning + if linear { members / f64::from(1u32 << stepping.shift) } else { 0.0 }
+}
+
+impl Stepping {
+    /// By how much an overflow shifts the positions that follow.
+    fn overflow(&self) -> u64 {
+        if self.signed { 0 } else { ((1u128 << self.width) % u128::from(self.modulus)) as u64 }
+    }
+
+    /// The steps, modulo the bits, with which positions may return after few probes.
+    fn returning(&self, fill: f64, probes: u32) -> Vec<u64> {
+        let (modulus, shift) = (u128::from(self.modulus), u128::from(self.overflow()));
+        let mut steps = Vec::new();
+        for period in 1..u128::from(probes.min(64)) {
+            if (period as f64) * fill.powf(period as f64) < fill / 1000.0 && period > 1 {
+                break;
+            }
+            let common = gcd(period, modulus);
+            let (reduced, inverse) = (modulus / common, inverse(period / common, modulus / common));
+            for overflows in 0..=if shift == 0 { 0 } else { period } {
+                if (shift * overflows).is_multiple_of(common) {
+                    let first = (shift * overflows / common) % reduced * inverse % reduced;
+                    steps.extend((0..common).map(|turn| (first + turn * reduced) as u64));
+                }
+            }
+        }
+        steps.sort_unstable();
+        steps.dedup();
+        steps
+    }
+
+    /// The chance of a step that is this one modulo the bits, times the rate of keys with it.
+    fn mean_rate(
+        &self,
+        step: u64,
+        fill: f64,
+        probes: u32,
+        put: impl Fn(&mut [u64; 4], u64),
+        count: impl Fn(&[u64; 4]) -> usize,
+    ) -> f64 {
+        let space = 1i128 << self.width;
+        let modulus = i128::from(self.modulus);
+        // From the least step that there is.
+        let least = if self.signed { -(space >> 1) } else { 0 };
+        let first = least + (i128::from(step) - least).rem_euclid(modulus);
+        let there = (least + space - first + modulus - 1).div_euclid(modulus).max(0);
+        let samples = there.min(i128::from(SAMPLES));
+        let ideal = fill.powf(probes.into());
+        let mut rng = step;
+        let mut sum = 0.0;
+        for sample in 0..samples {
+            let which = (2 * sample + 1) * there / (2 * samples);
+            let mut words = [0; 4].map(|_| random(&mut rng));
+            put(&mut words, ((first + which * modulus) << self.shift) as u64);
+            sum += (fill.powf(count(&words) as f64) - ideal).max(0.0);
+        }
+        if samples == 0 {
+            return 0.0;
+        }
+        let chance = there as f64 / space as f64 / f64::from(1u32 << self.shift);
+        chance * sum / samples as f64
+    }
+}
+
+/// How many positions differ; no more are counted than matter.
+pub(crate) fn distinct(positions: impl Iterator<Item = u64>, fill: f64) -> usize {
+    let mut seen = Vec::with_capacity(64);
+    let enough = (1e-9f64.ln() / fill.ln()).clamp(4.0, 60.0) as usize;
+    for position in positions.take(MOST_PROBES) {
+        if !seen.contains(&position) {
+            seen.push(position);
+            if seen.len() > enough {
+                return MOST_PROBES;
+            }
+        }
+    }
+    seen.len()
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The inverse of a number modulo another, with which it has no factor in common.
+fn inverse(number: u128, modulus: u128) -> u128 {
+    let (mut old, mut new) = ((number % modulus) as i128, modulus as i128);
+    let (mut inverse, mut next) = (1i128, 0i128);
+    while new != 0 {
+        let quotient = old / new;
+        (old, new) = (new, old - quotient * new);
+        (inverse, next) = (next, inverse - quotient * next);
+    }
+    inverse.rem_euclid(modulus as i128) as u128
+}
+
+/// SplitMix64. Source: Steele, Lea & Flood 2014.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inverses_are_inverses() {
+        for modulus in [1u128, 2, 7, 64, 38_400, 1 << 40, 137_438_953_408] {
+            for number in (1..40).filter(|number| gcd(*number, modulus) == 1) {
+                assert_eq!(number * inverse(number, modulus) % modulus, 1 % modulus);
+            }
+        }
+    }
+
+    /// Without overflows the steps that return are the multiples of m / d.
+    #[test]
+    fn steps_that_return_are_fractions_of_the_bits() {
+        let stepping = Stepping { modulus: 38_400, width: 32, shift: 0, signed: true, put: &[] };
+        let steps = stepping.returning(0.5, 27);
+        for period in [2, 3, 4, 5, 6, 8] {
+            assert!(steps.contains(&(38_400 / period)), "{period}");
+        }
+        assert!(!steps.contains(&(38_400 / 7)) && steps[0] == 0);
+    }
+}

@@ -1,0 +1,41 @@
+"""What pages and extras promise holds where nothing else is installed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from environments import python_with
+from page_code import environment, run_all
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Blocks that show the use of a library beside petal.
+LIBRARIES = ["import numpy", "import pyarrow", "import pandas", "import tqdm", "from tqdm"]
+
+DASK = """
+from distributed import Client, LocalCluster
+import petal.dask
+
+if __name__ == "__main__":
+    open("a.txt", "w").write("cherry\\napple\\nplum\\napple\\n")
+    open("b.txt", "w").write("apple\\nfig\\ncherry\\n")
+    with LocalCluster(2, dashboard_address=None) as cluster, Client(cluster) as client:
+        report = petal.dask.common(client, "a.txt", "b.txt", out="both")
+    assert (report.kept, report.lines) == (2, 4)
+    assert open("both/part-00000000").read() == "cherry\\napple\\n"
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/python-files.md"])
+def test_pages_run_without_any_other_package(page, tmp_path):
+    run_all(python_with(), ROOT / page, tmp_path, *LIBRARIES)
+
+
+@pytest.mark.timeout(900)
+def test_the_extra_dask_is_all_that_a_cluster_of_dask_needs(tmp_path):
+    (tmp_path / "job.py").write_text(DASK)
+    done = subprocess.run(
+        [python_with(extra="dask"), "job.py"],
+        cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
