@@ -6,7 +6,6 @@ use std::fmt;
 use std::io;
 
 use crate::format::Format;
-use crate::keys::KeyForm;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -17,23 +16,80 @@ pub struct Error(Box<Kind>);
 
 #[derive(Debug)]
 enum Kind {
-    Unknown { found: String },
-    Known { what: &'static str },
-    Ambiguous { formats: Vec<Format> },
-    Cut { format: &'static str, expected: u64, found: u64 },
-    Malformed { format: &'static str, what: &'static str, expected: String, found: String },
-    Limit { format: &'static str, what: String, do_this: &'static str },
-    Full { format: &'static str, what: String, do_this: &'static str },
-    Unsupported { format: &'static str, what: &'static str },
-    Invalid { what: &'static str, expected: &'static str, found: String },
-    BadFile { what: &'static str, expected: String, found: String },
-    Refused { why: String },
-    Key { expected: &'static str, found: String, number: Option<u64> },
-    Both { keys: u64, example: String },
-    KeyForm { format: &'static str, forms: &'static [KeyForm], found: KeyForm },
-    Different { what: &'static str, ours: String, theirs: String },
-    TooLarge { bytes: u64, limit: u64 },
-    Alloc { bytes: u64 },
+    Unknown {
+        found: String,
+    },
+    Known {
+        what: &'static str,
+    },
+    Ambiguous {
+        formats: Vec<Format>,
+    },
+    Cut {
+        format: &'static str,
+        expected: u64,
+        found: u64,
+    },
+    Malformed {
+        format: &'static str,
+        what: &'static str,
+        expected: String,
+        found: String,
+    },
+    Limit {
+        format: &'static str,
+        what: String,
+        do_this: &'static str,
+    },
+    Full {
+        format: &'static str,
+        what: String,
+        do_this: &'static str,
+    },
+    Unsupported {
+        format: &'static str,
+        what: &'static str,
+    },
+    Invalid {
+        what: &'static str,
+        expected: &'static str,
+        found: String,
+    },
+    BadFile {
+        what: &'static str,
+        expected: String,
+        found: String,
+    },
+    Refused {
+        why: String,
+    },
+    Key {
+        expected: &'static str,
+        found: String,
+        number: Option<u64>,
+    },
+    Both {
+        keys: u64,
+        example: String,
+    },
+    KeyForm {
+        format: &'static str,
+        expected: String,
+        found: &'static str,
+        wider: Option<&'static str>,
+    },
+    Different {
+        what: &'static str,
+        ours: String,
+        theirs: String,
+    },
+    TooLarge {
+        bytes: u64,
+        limit: u64,
+    },
+    Alloc {
+        bytes: u64,
+    },
     Io(io::Error),
 }
 
@@ -120,9 +176,14 @@ impl Error {
         Self::new(Kind::Key { expected, found: shown(key), number: None })
     }
 
-    /// No program writes keys of this form into files of this format.
-    pub(crate) fn key_form(format: Format, forms: &'static [KeyForm], found: KeyForm) -> Self {
-        Self::new(Kind::KeyForm { format: format.name(), forms, found })
+    /// No program writes keys of this form into files of this format; `wider` has the same numbers.
+    pub(crate) fn key_form(
+        format: Format,
+        expected: String,
+        found: &'static str,
+        wider: Option<&'static str>,
+    ) -> Self {
+        Self::new(Kind::KeyForm { format: format.name(), expected, found, wider })
     }
 
     /// So many keys, of which this is one, are said to be members and to be none.
@@ -298,12 +359,10 @@ impl fmt::Display for Error {
             Kind::Key { expected, found, .. } => {
                 write!(f, "'{found}' is no key: expected {expected}")
             }
-            Kind::KeyForm { format, forms, found } => {
-                let names: Vec<_> = forms.iter().map(|form| form.name()).collect();
-                let (names, found_name) = (names.join(" or "), found.name());
-                write!(f, "keys of a {format} filter are {names}, not {found_name}")?;
-                match found.wider(forms) {
-                    Some(wider) => write!(f, "; numbers of any size are {} there", wider.name()),
+            Kind::KeyForm { format, expected, found, wider } => {
+                write!(f, "keys of a {format} filter are {expected}, not {found}")?;
+                match wider {
+                    Some(wider) => write!(f, "; numbers of any size are {wider} there"),
                     None => Ok(()),
                 }
             }

@@ -85,7 +85,12 @@ impl<B: AsRef<[u8]>> Foreign<B> {
     /// If they do not: every answer would be wrong. The error names the forms that they write.
     pub fn check_key_form(&self, form: KeyForm) -> Result<()> {
         let forms = self.told().forms;
-        if forms.contains(&form) { Ok(()) } else { Err(Error::key_form(self.format, forms, form)) }
+        if forms.contains(&form) {
+            return Ok(());
+        }
+        let names: Vec<_> = forms.iter().map(|form| form.name()).collect();
+        let wider = form.wider(forms).map(KeyForm::name);
+        Err(Error::key_form(self.format, names.join(" or "), form.name(), wider))
     }
 
     /// Its format.
