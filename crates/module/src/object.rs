@@ -374,7 +374,7 @@ impl Object {
             Self::RedisBloom(filter) => filter.capacity_within(bytes),
             Self::Filter(filter) => match &**filter {
                 AnyFilter::Scalable(filter) => filter.capacity_within(bytes),
-                filter => filter.face().planned_keys(),
+                _ => self.figures().capacity,
             },
             _ => self.figures().capacity,
         }
@@ -415,11 +415,15 @@ impl Object {
         }
         let Some(face) = self.face() else { return Figures { size, ..Figures::default() } };
         let (mut capacity, mut layers, mut expansion) = (face.planned_keys(), 1, None);
-        if let Self::Filter(filter) = self
-            && let AnyFilter::Scalable(filter) = &**filter
-        {
-            capacity = filter.planned_total();
-            (layers, expansion) = (filter.layers().into(), Some(filter.growth()));
+        if let Self::Filter(filter) = self {
+            match &**filter {
+                AnyFilter::Scalable(filter) => {
+                    capacity = filter.planned_total();
+                    (layers, expansion) = (filter.layers().into(), Some(filter.growth()));
+                }
+                AnyFilter::Bloom(filter) => capacity = layers::capacity(filter),
+                _ => {}
+            }
         }
         let (items, rate) = (face.inserted(), face.target_rate());
         Figures { capacity, size, layers, items, expansion, rate }

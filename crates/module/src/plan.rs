@@ -44,6 +44,8 @@ pub(crate) struct Plan {
 pub(crate) enum Form {
     /// petal's Bloom filter: growing, or never.
     Bloom { growth: Option<Growth> },
+    /// petal's Bloom filter of one size that accepts items beyond its capacity.
+    Saturating,
     /// RedisBloom's Bloom filter, likewise.
     RedisBloom { growth: Option<u64> },
     /// petal's Bloom filter with counters.
@@ -103,7 +105,7 @@ impl Plan {
             }
             Form::Bloom { growth: Some(growth) } => (self.rate * growth.first_share(), 1),
             Form::Counting => (self.rate, COUNTER_BITS),
-            Form::Bloom { growth: None } | Form::Window { .. } => (self.rate, 1),
+            Form::Bloom { growth: None } | Form::Saturating | Form::Window { .. } => (self.rate, 1),
         };
         Ok(Shape::for_rate(self.keys, rate)?.size_bytes().saturating_mul(times))
     }
@@ -130,6 +132,12 @@ impl Plan {
             Form::Bloom { growth: None } => {
                 let builder = BloomFilter::builder().keys(self.keys).rate(self.rate);
                 AnyFilter::Bloom(builder.hash(hash).build()?)
+            }
+            Form::Saturating => {
+                let builder = BloomFilter::builder().keys(self.keys).rate(self.rate);
+                let mut filter = builder.hash(hash).build()?;
+                filter.drop_planned_keys();
+                AnyFilter::Bloom(filter)
             }
             Form::Bloom { growth: Some(growth) } => {
                 let builder = ScalableBloomFilter::builder().keys(self.keys).rate(self.rate);

@@ -438,6 +438,14 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
         self.store.lines_mut().fill(Line::ZERO);
         self.facts.inserted = 0;
     }
+
+    /// Removes the planned number of keys from the filter; its size and the planned rate stay.
+    ///
+    /// A filter never refuses a key. Programs that do, once the planned number is reached, accept
+    /// any number then, at a false-positive rate that rises with it.
+    pub fn drop_planned_keys(&mut self) {
+        self.facts.planned = 0;
+    }
 }
 
 impl<G: Geometry, S: Store, T: Store> PartialEq<Filter<G, T>> for Filter<G, S> {

@@ -27,7 +27,7 @@ impl LayerInfo {
             bits: filter.size_bytes() * 8,
             probes: filter.shape().probes().into(),
             hash_bits: 64,
-            capacity: filter.planned_keys(),
+            capacity: capacity(filter),
             items: filter.inserted(),
             rate: filter.target_rate(),
         }
@@ -50,7 +50,22 @@ impl LayerInfo {
     }
 }
 
+/// Items that a Bloom filter holds at its rate: the planned number, or that of its size if none was
+/// planned, as in filters that saturate.
+pub(super) fn capacity(filter: &BloomFilter) -> u64 {
+    match filter.planned_keys() {
+        0 if filter.target_rate() > 0.0 => filter.shape().keys_at_rate(filter.target_rate()),
+        planned => planned,
+    }
+}
+
 impl Object {
+    /// Whether it is a Bloom filter that accepts items beyond its capacity.
+    pub(crate) fn saturates(&self) -> bool {
+        let Self::Filter(filter) = self else { return false };
+        matches!(&**filter, AnyFilter::Bloom(filter) if filter.planned_keys() == 0)
+    }
+
     /// The layers, oldest first; a filter without layers is one. Empty for filters of `CF.*` and
     /// for a filter that has not been received completely.
     pub(crate) fn layers(&self) -> Vec<LayerInfo> {

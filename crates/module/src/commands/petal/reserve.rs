@@ -32,13 +32,14 @@ impl Command for Reserve {
     const ABOUT: About = About {
         name: c"PETAL.RESERVE",
         summary:
-            c"Creates an empty filter: one that grows, deletes, or forgets. GROWTHSHARE n: of \
-            a filter that grows, 1/n of the error rate is kept for the layers after the first; \
-            left out, 4, or 64 for rates below 0.4 %. WINDOW: what was not put in for so long is \
-            forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window of as many items as its \
-            capacity. SEED: filters of one seed, rate and capacity can be merged and compared; \
-            whoever knows it can make items that collide. BUCKETSIZE and MAXITERATIONS of a \
-            cuckoo filter are for what CF.INFO tells. TTL: the key expires after this time",
+            c"Creates an empty filter: one that grows, deletes, or forgets. SATURATE: a filter \
+            that does not grow accepts items beyond its capacity, and errs more often then. \
+            GROWTHSHARE n: of a filter that grows, 1/n of the error rate is kept for the layers \
+            after the first; left out, 4, or 64 for rates below 0.4 %. WINDOW: what was not put in \
+            for so long is forgotten (7d, 12h, 30m, 45s, 1500ms). LAST: it is a window of as many \
+            items as its capacity. SEED: filters of one seed, rate and capacity can be merged and \
+            compared; whoever knows it can make items that collide. BUCKETSIZE and MAXITERATIONS \
+            of a cuckoo filter are for what CF.INFO tells. TTL: the key expires after this time",
         complexity: c"O(1)",
         since: c"0.1.0",
         arity: -4,
@@ -69,6 +70,7 @@ impl Command for Reserve {
                 ],
             )
             .or_nothing(),
+            Arg::flag(c"saturate", c"SATURATE"),
             Arg::new(c"growthshare", ArgKind::Integer).after(c"GROWTHSHARE"),
             Arg::one_of(
                 c"extent",
@@ -163,7 +165,8 @@ fn parse(
 ) -> Result<Plan, Failure> {
     let [first, second, options @ ..] = words else { return Err(Failure::Arity) };
     let (rate, keys) = (rate(Reading::Strict, first)?, capacity(second)?);
-    let (mut kind, mut growth, mut nonscaling, mut share) = (None, None, false, None);
+    let (mut kind, mut growth, mut share) = (None, None, None);
+    let (mut nonscaling, mut saturate) = (false, false);
     let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
     let (mut bucket_size, mut iterations) = (None, None);
     let mut options = options.iter().copied();
@@ -179,6 +182,8 @@ fn parse(
             share = Some(parts.filter(|parts| (2..=1 << 16).contains(parts)).ok_or(
                 Failure::Says("ERR a growth share is one of 2 to 65536 parts of the error rate"),
             )?);
+        } else if is(option, "SATURATE") {
+            saturate = true;
         } else if is(option, "NONSCALING") {
             nonscaling = true;
         } else if is(option, "WINDOW") {
@@ -225,6 +230,9 @@ fn parse(
     if share.is_some() && (nonscaling || kind != Type::Bloom) {
         return Err(Failure::Says("ERR GROWTHSHARE is for TYPE bloom that grows"));
     }
+    if saturate && (!nonscaling || kind != Type::Bloom) {
+        return Err(Failure::Says("ERR SATURATE is for TYPE bloom NONSCALING"));
+    }
     let usual_growth = Some(usual.bf_expansion).filter(|growth| *growth > 0);
     let form = match kind {
         Type::Cuckoo => {
@@ -236,6 +244,7 @@ fn parse(
                 iterations: iterations.unwrap_or(usual.cf_max_iterations as u16),
             }
         }
+        Type::Bloom if saturate => Form::Saturating,
         Type::Bloom if nonscaling => Form::Bloom { growth: None },
         Type::Bloom => {
             let growth = growth.or(usual_growth).map(|factor| match (share, reading) {
@@ -340,6 +349,7 @@ fn words(plan: &Plan) -> Vec<String> {
             }
         }
         Form::Bloom { growth: None } => more(&["bloom", "NONSCALING"]),
+        Form::Saturating => more(&["bloom", "NONSCALING", "SATURATE"]),
         Form::Counting => more(&["counting"]),
         // They have commands of their own.
         Form::RedisBloom { .. } | Form::RedisCuckoo { .. } => {}
@@ -381,6 +391,7 @@ mod tests {
             Form::Bloom { growth: Some(Growth::by(32768)) },
             Form::Bloom { growth: Some(Growth { factor: 2, share: 2 }) },
             Form::Bloom { growth: Some(Growth { factor: 32768, share: 1 << 16 }) },
+            Form::Saturating,
             Form::Counting,
             Form::Window { milliseconds: None, generations: 2 },
             Form::Window { milliseconds: Some(1), generations: 12 },
@@ -500,6 +511,8 @@ mod tests {
             "0.01 9 GROWTHSHARE 1",
             "0.01 9 GROWTHSHARE 65537",
             "0.01 9 NONSCALING GROWTHSHARE 4",
+            "0.01 9 SATURATE",
+            "0.01 9 TYPE cuckoo NONSCALING SATURATE",
             "0.01 9 TYPE cuckoo GROWTHSHARE 4",
             "0.01 9 SEED 00",
             "0.01 9 SEED +0112233445566778899aabbccddeeff",
