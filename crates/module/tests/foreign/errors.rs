@@ -87,6 +87,16 @@ fn headers_that_announce_too_much_are_refused() {
     cuckoo[32..].copy_from_slice(&[1, 0, 20, 0, 1, 0]);
     let reply = server.ask_words(&[&b"CF.LOADCHUNK"[..], b"z", b"1", &cuckoo]);
     assert_eq!(reply.error(), "Couldn't create filter!");
+    // What is too large for the machine, and for the limit.
+    for (buckets, expected) in [
+        (1u64 << 48, "Couldn't create filter!"),
+        (1 << 40, "Couldn't create filter! It would take more than petal.memory-limit"),
+    ] {
+        cuckoo[8..16].copy_from_slice(&buckets.to_le_bytes());
+        cuckoo[24..26].copy_from_slice(&[1, 0]);
+        let reply = server.ask_words(&[&b"CF.LOADCHUNK"[..], b"z", b"1", &cuckoo]);
+        assert_eq!(reply.error(), expected);
+    }
     server.ask("BF.RESERVE b 0.01 5").ok();
     let mut header = server.ask("BF.SCANDUMP b 0").items()[1].bytes().to_vec();
     // Keys of the chain and of its link.
@@ -95,4 +105,13 @@ fn headers_that_announce_too_much_are_refused() {
     let reply = server.ask_words(&[&b"BF.LOADCHUNK"[..], b"z", b"1", &header]);
     assert_eq!(reply.error(), "ERR received bad data");
     assert_eq!(server.ask("EXISTS z").int(), 0);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn commands_that_may_take_long_are_not_called_fast() {
+    let server = Server::new();
+    let info = server.ask("COMMAND INFO bf.info bf.card");
+    let fast = |at: usize| format!("{:?}", info.items()[at]).contains("fast");
+    assert!(!fast(0) && fast(1), "{info:?}");
 }

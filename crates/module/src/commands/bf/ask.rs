@@ -112,10 +112,11 @@ impl Command for Info {
     const ABOUT: About = About {
         name: c"BF.INFO",
         summary: c"What a Bloom filter is made for, and what it has become",
-        complexity: c"O(1); MAXSCALEDCAPACITY tries up to 63 layers, of up to 1 ms each",
+        complexity: c"O(1); MAXSCALEDCAPACITY plans up to 63 layers, of up to 1 ms each",
         since: c"0.1.0",
         arity: -2,
-        flags: c"readonly fast",
+        // Not fast: MAXSCALEDCAPACITY takes up to 32 ms.
+        flags: c"readonly",
         keys: &[key(ASKED)],
         args: &[
             KEY,

@@ -7,7 +7,7 @@ use crate::commands::{bloom, limit, transfer};
 use crate::compat;
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Loses};
-use crate::object::Object;
+use crate::object::{Object, Refusal};
 
 pub(in crate::commands) struct ScanDump;
 
@@ -74,7 +74,17 @@ impl Command for LoadChunk {
             None if number == 1 => {
                 let limit = limit(call, Settings::now().memory_limit);
                 let filter = compat::Bloom::from_header(call.word(3), limit);
-                key.set(filter?.into())?;
+                let filter = filter.map_err(|refusal| match refusal {
+                    Refusal::Limit => Failure::Says(
+                        "ERR received bad data: it announces a filter larger than \
+                         petal.memory-limit",
+                    ),
+                    Refusal::Memory | Refusal::TooLarge => {
+                        Failure::Says("ERR received bad data: no memory for what it announces")
+                    }
+                    refusal => refusal.into(),
+                })?;
+                key.set(filter.into())?;
             }
             Some(Object::RedisBloom(filter)) => {
                 filter.put_chunk(number, call.word(3))?;

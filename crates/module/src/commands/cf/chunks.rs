@@ -98,7 +98,13 @@ impl Command for LoadChunk {
             let made = Cuckoo::from_header(call.word(3), most);
             let made =
                 made.ok_or(Failure::Says("Invalid header"))?.map_err(|refusal| match refusal {
-                    Refusal::Malformed(_) => Failure::Says("Couldn't create filter!"),
+                    Refusal::Limit => Failure::Says(
+                        "Couldn't create filter! It would take more than petal.memory-limit",
+                    ),
+                    Refusal::Malformed(_)
+                    | Refusal::Memory
+                    | Refusal::TooLarge
+                    | Refusal::LargeLayer => Failure::Says("Couldn't create filter!"),
                     refusal => refusal.into(),
                 })?;
             key.set(Object::RedisCuckoo(Box::new(made)))?;

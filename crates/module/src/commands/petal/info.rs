@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-use petal::AnyFilter;
+use petal::rate::overfull;
+use petal::{AnyFilter, FilterType};
 
 use super::{KEY, NOT_FOUND, PETAL};
 use crate::about::{ASKED, About, Arg, key};
@@ -17,8 +18,8 @@ impl Command for Info {
         name: c"PETAL.INFO",
         summary: c"All that is known of a filter. FULL: also what it holds and how often it errs \
             now, which takes reading it",
-        complexity: c"O(1); with FULL O(bytes), a second for some GB, in which nobody else is \
-            served",
+        complexity: c"O(1); with FULL O(bytes), about a second for each GB, in which nobody \
+            else is served",
         since: c"0.1.0",
         arity: -2,
         flags: c"readonly",
@@ -129,9 +130,15 @@ fn fields(object: &Object, full: bool) -> Vec<(&'static CStr, Value)> {
     }
     if let Some(face) = face.filter(|_| full) {
         tell(c"estimated-items", Value::Number(face.estimated_len()));
-        tell(c"estimated-error-rate", Value::Number(face.estimated_rate()));
+        // Each of these reads the whole filter, so none is computed twice.
+        let rate = face.estimated_rate();
+        let overfull = match face.filter_type() {
+            FilterType::Wide => face.is_overfull(),
+            _ => overfull(face.target_rate(), rate, face.size_bytes().saturating_mul(8)),
+        };
+        tell(c"estimated-error-rate", Value::Number(rate));
         tell(c"fill", Value::Number(face.fill_ratio()));
-        tell(c"overfull", Value::Count(face.is_overfull().into()));
+        tell(c"overfull", Value::Count(overfull.into()));
     }
     fields
 }
