@@ -181,7 +181,8 @@ def test_an_answer_is_an_input(a, tmp_path):
     (tmp_path / "empty").touch()
     _jobs.dedup(Here(), tmp_path / "empty", tmp_path / "parts", memory=MEMORY)
     for nothing in "none", "parts":
-        assert dedup([tmp_path / nothing], work=tmp_path).lines == 0
+        empty = _jobs.dedup(Here(), [tmp_path / nothing], None, work=tmp_path, memory=MEMORY)
+        assert empty.lines == 0
         left = _jobs.diff(Here(), a, tmp_path / nothing, None, work=tmp_path, memory=MEMORY)
         assert (left.lines, left.kept) == (3, 2)
     (tmp_path / "d/_SUCCESS").unlink()

@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from page_code import run_all, run_one
+from page_code import run_all
 
 PAGE = Path(__file__).resolve().parents[4] / "docs/spark.md"
 #: What these tests themselves need, and what `python -m venv` brings.
@@ -64,14 +64,3 @@ def test_a_frame_without_pyarrow_on_executors_fails_with_its_name(tmp_path):
     bare = str(tmp_path / "bare/bin/python")
     with pytest.raises(AssertionError, match="No module named 'pyarrow'"):
         run_all(sys.executable, PAGE, tmp_path, PYSPARK_PYTHON=bare, **LOCAL)
-
-
-@pytest.mark.timeout(300)
-def test_sql_needs_no_python_on_executors(tmp_path):
-    text = PAGE.read_text()
-    part = tmp_path / "page.md"
-    part.write_text(text[text.index("### In SQL") :])
-    java = {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
-    # The first process of this part shows nothing.
-    run_one(sys.executable, part, 1, tmp_path, PYSPARK_PYTHON=str(tmp_path / "none"), **LOCAL, **java)
-    assert (tmp_path / "extension/petal-spark.jar").exists()
