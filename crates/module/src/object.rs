@@ -13,7 +13,7 @@ use petal::{
 use crate::chain::Chain;
 use crate::compat;
 use crate::parcel::{Content, Incoming, Parcel};
-pub(crate) use crate::refusal::Refusal;
+pub(crate) use crate::refusal::{MOST_BYTES, Refusal};
 pub(crate) use deleting::{CuckooFigures, Deleting, Room};
 pub(crate) use layers::LayerInfo;
 
@@ -122,11 +122,24 @@ impl Object {
     pub(crate) fn of(content: Content) -> Result<Self, String> {
         match content {
             Content::Filter(filter) => Ok(filter.into()),
-            Content::Damaged(reason) => Ok(Self::Incoming(Box::new(Incoming::damaged(&reason)))),
+            Content::Damaged(reason) => Ok(Self::damaged(&reason)),
             Content::Row(words, layers) => match Chain::of(words, layers) {
                 Ok(chain) => Ok(Self::Chain(Box::new(chain))),
                 Err(refusal) => Err(refusal.told()),
             },
+        }
+    }
+
+    /// A filter that lost data, for this reason.
+    pub(crate) fn damaged(reason: &str) -> Self {
+        Self::Incoming(Box::new(Incoming::damaged(reason)))
+    }
+
+    /// Why the filter is damaged, if it is.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        match self {
+            Self::Incoming(incoming) => incoming.damage(),
+            _ => None,
         }
     }
 
@@ -200,9 +213,7 @@ impl Object {
             Self::Filter(filter) => filter.to_owned_filter().ok().map(Self::from),
             Self::Chain(chain) => chain.copy().ok().map(|copy| Self::Chain(Box::new(copy))),
             // A copy of a damaged filter is as damaged; of one that is not whole yet there is none.
-            Self::Incoming(incoming) => {
-                incoming.damage().map(|why| Self::Incoming(Box::new(Incoming::damaged(why))))
-            }
+            Self::Incoming(incoming) => incoming.damage().map(Self::damaged),
             Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
             Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }

@@ -8,8 +8,7 @@ use petal::{
 
 use crate::chain::{Chain, ChainPlan};
 use crate::compat::{self, CuckooPlan};
-use crate::object::{Object, Refusal};
-use crate::refusal::MOST_BYTES;
+use crate::object::{MOST_BYTES, Object, Refusal};
 
 /// While the layers of a filter that grows are for fewer keys than this, the next is so many times
 /// as large: filters that begin for a hundred keys and get millions have few layers.

@@ -109,10 +109,8 @@ fn push(
     let exists = Failure::Says("ERR item exists: load under another name, then RENAME");
     match key.object().any()? {
         // A log that begins the filter again replaces it; a client deletes it first.
-        Some(Object::Incoming(incoming))
-            if incoming.damage().is_some() && (offset > 0 || !call.is_replayed()) =>
-        {
-            return Err(incomplete(incoming));
+        Some(object) if object.damage().is_some() && (offset > 0 || !call.is_replayed()) => {
+            return Err(incomplete(object));
         }
         Some(Object::Incoming(incoming)) if offset > 0 && incoming.came() != offset => {
             let came = incoming.came();

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use petal_testkit::rng::Rng;
 
-use super::{Cuckoo, CuckooPlan, MOST_ANNOUNCED};
-use crate::object::{Deleting, Room};
+use super::{Cuckoo, CuckooPlan};
 use crate::refusal::Refusal;
 use crate::server::allocations;
 
@@ -227,19 +226,4 @@ fn many_layers_take_one_allocation_each() {
 fn allocations_with_limit(header: &[u8]) -> (u64, bool) {
     let limit = 65_535 * 8;
     allocations(|| matches!(Cuckoo::from_header(header, limit), Some(Err(Refusal::Limit))))
-}
-
-#[test]
-fn a_command_of_many_items_makes_no_more_layers_than_can_be_announced() {
-    let plan = CuckooPlan { buckets: 1, bucket_size: 1, iterations: 1, expansion: 1 };
-    let mut filter = Cuckoo::new(plan, NO_LIMIT).unwrap();
-    let room = || Room { layers: 32, bytes: NO_LIMIT };
-    let (allocations, refused) =
-        allocations(|| (0..60_000u64).find_map(|_| Deleting::add(&mut filter, 7, &room).err()));
-    assert_eq!((refused, filter.layers()), (Some(Refusal::Layers), MOST_ANNOUNCED));
-    assert!(allocations <= 2 * MOST_ANNOUNCED, "{allocations}");
-    // More where the settings say so, and all where a master accepted them.
-    let room = || Room { layers: 3000, bytes: NO_LIMIT };
-    _ = (0..9000u64).find_map(|_| Deleting::add(&mut filter, 7, &room).err());
-    assert_eq!(filter.layers(), 3000);
 }

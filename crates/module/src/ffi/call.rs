@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 
 use super::{Failure, Loses, types};
 use crate::object::{Clock, Object};
-use crate::parcel::Incoming;
 use crate::server::abi::{self, Context, Key, Text};
 use crate::server::{api, bytes_of, c_string, warn};
 
@@ -55,7 +54,7 @@ impl<T> Found<T> {
     {
         match self.any()? {
             Some(object) => match &*object {
-                Object::Incoming(incoming) => Err(incomplete(incoming)),
+                Object::Incoming(_) => Err(incomplete(&object)),
                 _ => Ok(Some(object)),
             },
             None => Ok(None),
@@ -65,8 +64,8 @@ impl<T> Found<T> {
 
 /// Why a filter that is not whole answers nothing.
 #[cold]
-pub(crate) fn incomplete(incoming: &Incoming) -> Failure {
-    match incoming.damage() {
+pub(crate) fn incomplete(object: &Object) -> Failure {
+    match object.damage() {
         Some(reason) => Failure::Told(format!(
             "ERR the filter is damaged: {reason}; delete the key and load it from a backup or \
              fill it again"
@@ -274,7 +273,7 @@ impl<'a> Call<'a> {
         let mut key = self.write(1);
         match key.object() {
             Found::Other => {}
-            Found::Object(Object::Incoming(incoming)) if incoming.damage().is_some() => {}
+            Found::Object(object) if object.damage().is_some() => {}
             Found::Object(_) if loses == Loses::Filter => {}
             Found::Object(_) | Found::Nothing => self.damage_key(&mut key, failure),
         }
@@ -295,7 +294,7 @@ impl<'a> Call<'a> {
         let line = format!("{}: {reason}", String::from_utf8_lossy(self.word(1)));
         warn(self.context, &format!("damaged filter {line}; commands on it are errors"));
         // Nothing more can be done for a key that cannot be set.
-        key.set(Object::Incoming(Box::new(Incoming::damaged(&reason)))).ok();
+        key.set(Object::damaged(&reason)).ok();
     }
 
     // ---- What others are told -------------------------------------------------------------------

@@ -229,3 +229,25 @@ impl Deleting for Cuckoo {
         (self.slots(), 0.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compat::CuckooPlan;
+    use crate::server::allocations;
+
+    #[test]
+    fn a_command_of_many_items_makes_no_more_layers_than_can_be_announced() {
+        let plan = CuckooPlan::new(1, 1, 1, 1).unwrap();
+        let mut filter = Cuckoo::new(plan, u64::MAX).unwrap();
+        let room = || Room { layers: 32, bytes: u64::MAX };
+        let (allocations, refused) =
+            allocations(|| (0..60_000u64).find_map(|_| Deleting::add(&mut filter, 7, &room).err()));
+        assert_eq!((refused, filter.layers()), (Some(Refusal::Layers), MOST_ANNOUNCED));
+        assert!(allocations <= 2 * MOST_ANNOUNCED, "{allocations}");
+        // More where the settings say so, and all where a master accepted them.
+        let room = || Room { layers: 3000, bytes: u64::MAX };
+        _ = (0..9000u64).find_map(|_| Deleting::add(&mut filter, 7, &room).err());
+        assert_eq!(filter.layers(), 3000);
+    }
+}
