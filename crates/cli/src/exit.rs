@@ -54,6 +54,12 @@ impl Failure {
         |error| not_written(file, &error).unwrap_or_else(|| Self::of_foreign(file)(error))
     }
 
+    /// Standard output was closed before the program was started.
+    pub(crate) fn closed_stdout() -> Self {
+        let words = "standard output: is closed; redirect it, or write to a file";
+        Self::Plain(words.to_owned())
+    }
+
     /// Writing to standard output failed.
     pub(crate) fn of_stdout(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

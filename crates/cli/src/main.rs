@@ -4,6 +4,7 @@
 //! libraries, [`exit`] turns what came of it into an exit code and one line on stderr.
 
 mod args;
+mod closed;
 mod commands;
 mod exit;
 mod filter_file;

@@ -11,12 +11,13 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use petal_lines::Source;
 use petal_lines::aside::Aside;
 
+use crate::closed;
 use crate::exit::{Failure, Result, cannot_write};
 
 /// Where results go.
 pub(crate) enum Output {
     /// Standard output, or something else that cannot be replaced, like a device or a FIFO.
-    Direct(File),
+    Direct(File, String),
     /// A file, by the name that it was given.
     Aside(Aside, String),
 }
@@ -25,6 +26,9 @@ impl Output {
     /// Opens the path, or standard output; an output that is also an input is refused.
     pub(crate) fn open(path: Option<&Path>, inputs: &[Source]) -> Result<Self> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+            if closed::stdout() {
+                return Err(Failure::closed_stdout());
+            }
             let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
             let file = file.map_err(Failure::of_stdout)?;
             if let Ok(data) = file.metadata()
@@ -32,7 +36,7 @@ impl Output {
             {
                 refuse_input("standard output", &data, inputs)?;
             }
-            return Ok(Self::Direct(file));
+            return Ok(Self::Direct(file, STDOUT.to_owned()));
         };
         let shown = path.display().to_string();
         let failed = |error: io::Error| Failure::Plain(cannot_write(&shown, &error));
@@ -42,7 +46,8 @@ impl Output {
                 return Err(Failure::Plain(words));
             }
             if !data.is_file() {
-                return File::options().write(true).open(path).map(Self::Direct).map_err(failed);
+                let file = File::options().write(true).open(path).map_err(failed)?;
+                return Ok(Self::Direct(file, shown));
             }
             refuse_input(&shown, &data, inputs)?;
             // As the shell's `>` would: a file one may not write is not replaced.
@@ -55,16 +60,23 @@ impl Output {
     /// The writer.
     pub(crate) fn file(&mut self) -> &mut File {
         match self {
-            Self::Direct(file) => file,
+            Self::Direct(file, _) => file,
             Self::Aside(aside, _) => aside.file(),
         }
     }
 
     /// Writing to it failed.
     pub(crate) fn failed(&self, error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::ClosedPipe;
+        }
+        Failure::Plain(cannot_write(self.name(), &error))
+    }
+
+    /// Its name in messages.
+    pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Direct(_) => Failure::of_stdout(error),
-            Self::Aside(_, name) => Failure::Plain(cannot_write(name, &error)),
+            Self::Direct(_, name) | Self::Aside(_, name) => name,
         }
     }
 
@@ -76,15 +88,33 @@ impl Output {
     /// The same, and if so asked, makes durable what went to a file that was there before.
     pub(crate) fn finish_synced(self, direct: bool) -> Result<()> {
         match self {
-            Self::Direct(file) => {
+            Self::Direct(ref file, _) => {
                 let is_file = file.metadata().is_ok_and(|data| data.is_file());
                 let synced = if direct && is_file { file.sync_all() } else { Ok(()) };
-                synced.map_err(Failure::of_stdout)
+                synced.map_err(|error| self.failed(error))
             }
             Self::Aside(aside, name) => {
                 aside.finish().map_err(|error| Failure::Plain(cannot_write(&name, &error)))
             }
         }
+    }
+}
+
+const STDOUT: &str = "standard output";
+
+/// Names the output that could not be written, by the name that it was given.
+pub(crate) fn name_output(
+    error: petal_lines::Error,
+    kept: Option<&str>,
+    rest: Option<&str>,
+) -> Failure {
+    let failed = error.write_error().and_then(|(of_rest, source)| {
+        let name = if of_rest { rest } else { kept };
+        name.map(|name| cannot_write(name, source))
+    });
+    match failed {
+        Some(words) if !error.is_broken_pipe() => Failure::Plain(words),
+        _ => error.into(),
     }
 }
 

@@ -108,6 +108,10 @@ impl Teller {
         {
             plain.done.store(0, Ordering::Relaxed);
             *phase = Phase { what, all, files, told: None };
+            // How far it is may not be known before it is done.
+            if all.is_none() {
+                say(&format!("petal: {what}"));
+            }
         }
     }
 
@@ -116,6 +120,13 @@ impl Teller {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// A command that ends early leaves no bar on the screen.
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

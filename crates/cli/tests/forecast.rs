@@ -67,6 +67,48 @@ fn what_is_foretold_comes_true() {
     }
 }
 
+/// Lines that are repeated: the estimate may be far off, the bounds are not.
+#[test]
+fn the_bounds_of_distinct_lines_hold() {
+    let place = Place::new();
+    let urls = |line: u64| format!("https://example.org/{}/{}\n", line % 97, line * line % 9973);
+    let sets: [(&str, fn(u64) -> u64, u64); 3] = [
+        ("equal", |_| 7, 1),
+        ("values", |line| line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40, 1000),
+        ("runs", |line| line / 500, 1400),
+    ];
+    let lines = 700_000;
+    for (name, key, kinds) in sets {
+        let text: String = (0..lines).map(|line| format!("{:07}\n", key(line) % kinds)).collect();
+        place.write(name, text);
+    }
+    place.write("urls", (0..lines).map(urls).collect::<String>());
+    for name in ["equal", "values", "runs", "urls"] {
+        let found: u64 = place.run(&format!("dedup -c {name}")).text().trim().parse().unwrap();
+        let plan = json(&place.run(&format!("plan dedup {name} --json")).ok());
+        let range = |value: &Value| [0, 1].map(|end| value[end].as_u64().unwrap());
+        for [least, most] in
+            [range(&plan["inputs"][0]["distinct_range"]), range(&plan["kept_range"])]
+        {
+            assert!(least <= found && found <= most && least < most, "{name}: {found}: {plan}");
+        }
+        let text = place.run(&format!("plan dedup {name}")).text();
+        assert_eq!(text.matches(" (at least ").count(), 2, "{text}");
+        for (verb, verb_name) in [("common", "urls"), ("diff", "urls")] {
+            let words = format!("{verb} {name} {verb_name}");
+            let found: u64 = place.run(&format!("{words} -c")).text().trim().parse().unwrap();
+            let plan = json(&place.run(&format!("plan {words} --json")).ok());
+            let [least, most] = range(&plan["kept_range"]);
+            assert!(least <= found && found <= most, "{words}: {found}: {plan}");
+        }
+    }
+    // All lines are sampled: the numbers are exact.
+    place.write("few", "a\nb\na\n");
+    let plan = json(&place.run("plan dedup few --json").ok());
+    assert_eq!(plan["inputs"][0]["distinct_range"], serde_json::json!([2, 2]));
+    assert!(!place.run("plan dedup few").text().contains("at least"));
+}
+
 #[test]
 fn it_says_so_in_words_and_what_it_cannot_foretell() {
     let place = place(10);

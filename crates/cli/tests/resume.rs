@@ -315,6 +315,9 @@ fn a_full_disk_keeps_what_is_done() {
     if inside("true").code != Some(0) || inside("mount -o remount,size=7m full").code != Some(0) {
         return skipped("a_full_disk_keeps_what_is_done", "no namespaces or no mounts here");
     }
+    let ran = inside("\"$petal\" common --strategy partition a b --work-dir full/work -o out");
+    assert!(ran.err.contains("free some, then go on with --resume"), "{}", ran.err);
+    assert!(!ran.err.contains("-m"), "{}", ran.err);
     for (strategy, verb) in [("partition", "common"), ("partition", "dedup"), ("narrow", "dedup")] {
         let words = format!("{verb} --strategy {strategy} a b a");
         let expect = place.run(&words).ok();

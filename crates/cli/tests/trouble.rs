@@ -261,7 +261,7 @@ fn an_output_that_cannot_be_written() {
     trouble(&place, "dedup a -o .", &[".: is a directory"]);
     trouble(&place, "dedup a -o no/such/dir", &["no/such/dir: cannot write: no such file"]);
     trouble(&place, "build a -o no/such/dir", &["no/such/dir: cannot write"]);
-    trouble(&place, "dedup a -o /dev/full", &["no space left"]);
+    trouble(&place, "dedup a -o /dev/full", &["/dev/full: cannot write: no space left"]);
     let line = place.sh("exec \"$petal\" dedup a > /dev/full").trouble();
     assert!(line.contains("no space left"), "{line}");
     let line = place.sh("exec \"$petal\" dedup -c a > /dev/full").trouble();
@@ -334,6 +334,33 @@ fn a_full_disk() {
 }
 
 #[test]
+fn an_output_that_is_full_is_named() {
+    let place = Place::new();
+    place.write("a", "x\ny\nx\n");
+    std::os::unix::fs::symlink("/dev/full", place.files.file("full")).unwrap();
+    place.run("build -o f a").ok();
+    for words in ["dedup a -o full", "dedup a --dupes-output full -o out", "check f a -o full"] {
+        trouble(&place, words, &["full: cannot write: no space left on device"]);
+    }
+    let line = place.sh("exec \"$petal\" dedup a --dupes-output out > full").trouble();
+    assert!(line.contains("standard output: cannot write: no space left"), "{line}");
+}
+
+#[test]
+fn a_directory_for_temporary_data_is_checked_first() {
+    let place = Place::new();
+    place.write("a", "x\n");
+    place.write("file", "");
+    for verb in ["common a a", "diff a a", "dedup a", "dedup a -o out", "common --approx a a"] {
+        for dir in ["missing", "file"] {
+            trouble(&place, &format!("{verb} -T {dir}"), &[&format!("{dir}: "), "-T"]);
+        }
+    }
+    trouble(&place, "common a a --work-dir file", &["--work-dir file: "]);
+    assert_eq!(place.files.names(), ["a", "file"]);
+}
+
+#[test]
 fn nobody_reads_on() {
     let place = Place::new();
     write_lines(&place.files.file("a"), 0..200_000);
@@ -361,8 +388,16 @@ fn nobody_reads_on() {
 fn a_closed_standard_output_or_input_is_no_crash() {
     let place = Place::new();
     place.write("a", "x\n");
-    let ran = place.sh("\"$petal\" dedup a >&-");
-    assert!(ran.code == Some(0) || ran.code == Some(2), "{ran:?}");
+    place.run("build -o f a").ok();
+    for words in ["dedup a", "dedup -c a", "common a a", "check f a", "info f", "seen -n 9 s a"] {
+        let line = place.sh(&format!("exec \"$petal\" {words} >&-")).trouble();
+        assert!(line.contains("standard output: is closed"), "{words}: {line}");
+    }
+    // What prints nothing there needs it not, and /dev/null takes anything.
+    assert_eq!(place.sh("exec \"$petal\" dedup a -o out >&-").code, Some(0));
+    assert_eq!(place.read("out"), b"x\n");
+    assert_eq!(place.sh("exec \"$petal\" dedup a > /dev/null").code, Some(0));
+    assert_eq!(place.sh("exec \"$petal\" dedup a <> /dev/null >&0").code, Some(0));
     let ran = place.sh("\"$petal\" dedup - <&-");
     assert!(ran.code == Some(0) || ran.code == Some(2), "{ran:?}");
     assert!(!ran.err.contains("panicked"), "{}", ran.err);

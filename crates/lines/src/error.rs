@@ -36,8 +36,9 @@ enum Kind {
     Unforeseeable { input: String },
     Alloc { bytes: u64 },
     Temp { dir: PathBuf, doing: &'static str, source: io::Error },
+    InWorkDir { dir: PathBuf, doing: &'static str, source: io::Error },
     WorkDir { dir: PathBuf, problem: String },
-    Write { source: io::Error },
+    Write { rest: bool, source: io::Error },
     Damaged { file: String, what: &'static str },
     Ledger { source: io::Error },
     Save { source: io::Error },
@@ -159,12 +160,22 @@ impl Error {
         Self::new(Kind::Temp { dir: dir.to_owned(), doing, source })
     }
 
+    /// Something with a file in the work directory of a job went wrong.
+    pub(crate) fn in_work_dir(dir: &Path, doing: &'static str, source: io::Error) -> Self {
+        Self::new(Kind::InWorkDir { dir: dir.to_owned(), doing, source })
+    }
+
     pub(crate) fn work_dir(dir: &Path, problem: &str) -> Self {
         Self::new(Kind::WorkDir { dir: dir.to_owned(), problem: problem.to_owned() })
     }
 
     pub(crate) fn write(source: io::Error) -> Self {
-        Self::new(Kind::Write { source })
+        Self::new(Kind::Write { rest: false, source })
+    }
+
+    /// The sink of the lines that are not in the answer cannot be written.
+    pub(crate) fn write_rest(source: io::Error) -> Self {
+        Self::new(Kind::Write { rest: true, source })
     }
 
     pub(crate) fn damaged(file: &str, what: &'static str) -> Self {
@@ -237,7 +248,17 @@ impl Error {
     /// The reader of our output went away (`petal … | head`): not a failure of the job.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
-        matches!(&*self.0, Kind::Write { source } if source.kind() == io::ErrorKind::BrokenPipe)
+        matches!(&*self.0, Kind::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Why a sink could not be written, and whether it is that of the lines that are not in the
+    /// answer.
+    #[must_use]
+    pub fn write_error(&self) -> Option<(bool, &io::Error)> {
+        match &*self.0 {
+            Kind::Write { rest, source } => Some((*rest, source)),
+            _ => None,
+        }
     }
 
     /// A line is longer than a quarter of the memory cap.
@@ -274,7 +295,8 @@ impl Error {
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         match &*self.0 {
-            Kind::Temp { source, .. } | Kind::Write { source } => is_full(source),
+            Kind::Temp { source, .. } | Kind::Write { source, .. } => is_full(source),
+            Kind::InWorkDir { source, .. } => is_full(source),
             _ => false,
         }
     }
@@ -519,13 +541,33 @@ impl fmt::Display for Told<'_> {
                 dir.display(),
                 plain(source)
             ),
+            Kind::InWorkDir { dir, doing, source } if is_full(source) => write!(
+                f,
+                "{work_dir} {}: no space left while {doing}; free some, then go on with {}",
+                dir.display(),
+                names.resume
+            ),
+            Kind::InWorkDir { dir, doing, source }
+                if source.kind() == io::ErrorKind::UnexpectedEof =>
+            {
+                write!(
+                    f,
+                    "{work_dir} {}: its records are damaged, found while {doing}; remove the \
+                     directory and start again",
+                    dir.display()
+                )
+            }
+            Kind::InWorkDir { dir, doing, source } => {
+                let (dir, source) = (dir.display(), plain(source));
+                write!(f, "{work_dir} {dir}: {source} while {doing}; name another directory")
+            }
             Kind::WorkDir { dir, problem } => {
                 write!(f, "{work_dir} {}: {}", dir.display(), names.put_into(problem))
             }
-            Kind::Write { source } if is_full(source) => {
+            Kind::Write { source, .. } if is_full(source) => {
                 write!(f, "output: no space left; free some or write elsewhere with {output}")
             }
-            Kind::Write { source } => write!(f, "output: cannot write: {}", plain(source)),
+            Kind::Write { source, .. } => write!(f, "output: cannot write: {}", plain(source)),
             Kind::Damaged { file, what } => {
                 write!(f, "{file}: {what}; restore it, or remove it and its filter to begin anew")
             }
@@ -571,7 +613,8 @@ impl std::error::Error for Error {
         match &*self.0 {
             Kind::Read { source, .. }
             | Kind::Temp { source, .. }
-            | Kind::Write { source }
+            | Kind::InWorkDir { source, .. }
+            | Kind::Write { source, .. }
             | Kind::Ledger { source }
             | Kind::Save { source } => Some(source),
             Kind::Filter(error) => Some(error),

@@ -73,6 +73,9 @@ pub(crate) struct Sample {
     pub(crate) lines: u64,
     /// Estimated distinct lines.
     pub(crate) distinct: u64,
+    /// The least and the most distinct lines that there can be: those of the sample, and all lines
+    /// that are not in it beside them. Equal if the sample is the whole.
+    pub(crate) distinct_range: [u64; 2],
     /// Filter keys of the sampled lines, sorted.
     keys: Vec<u64>,
     sampled: u64,
@@ -96,6 +99,8 @@ const SMALL: u64 = 4 << 20;
 const BEGIN: u64 = 64 << 20;
 /// The most packed inputs that are looked into; of others the size is told by these.
 const FEW_PACKED: usize = 16;
+/// How far the number of lines may be above its estimate, for bounds that shall hold.
+const LINES_MARGIN: f64 = 1.25;
 /// The longest line that a sample of it holds.
 const LONG: usize = 1 << 20;
 
@@ -313,8 +318,15 @@ impl<'a> Taker<'a> {
             let square = (sampled as f64).powi(2).max(1.0);
             (lines as f64 / (1.0 + 2.0 * pairs as f64 * lines as f64 / square)).ceil() as u64
         };
+        let least = sampled - pairs;
+        let distinct_range = if sampled >= lines {
+            [least; 2]
+        } else {
+            // The number of lines is an estimate itself.
+            [least, least + ((lines - sampled) as f64 * LINES_MARGIN).ceil() as u64]
+        };
         let cold = self.cold as f64 / self.places.max(1) as f64;
-        Sample { bytes, lines, distinct, keys: self.keys, sampled, cold }
+        Sample { bytes, lines, distinct, distinct_range, keys: self.keys, sampled, cold }
     }
 }
 

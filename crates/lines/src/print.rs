@@ -45,6 +45,8 @@ pub(crate) struct Printer<'a> {
 /// A sink, and what waits to be written to it.
 struct Out<'a> {
     sink: &'a mut (dyn Write + Send),
+    /// What an error of the sink is.
+    failed: fn(std::io::Error) -> Error,
     block: usize,
     waiting: Vec<u8>,
 }
@@ -56,7 +58,7 @@ impl Out<'_> {
         if self.waiting.len() + bytes.len() > self.block {
             self.write()?;
             if bytes.len() > self.block {
-                return self.sink.write_all(bytes).map_err(Error::write);
+                return self.sink.write_all(bytes).map_err(self.failed);
             }
         }
         self.waiting.extend_from_slice(bytes);
@@ -64,7 +66,7 @@ impl Out<'_> {
     }
 
     fn write(&mut self) -> Result<()> {
-        self.sink.write_all(&self.waiting).map_err(Error::write)?;
+        self.sink.write_all(&self.waiting).map_err(self.failed)?;
         self.waiting.clear();
         Ok(())
     }
@@ -88,8 +90,11 @@ impl<'a> Printer<'a> {
     /// Writes in blocks of at most so many bytes.
     pub(crate) fn new(sinks: Sinks<'a>, delimiter: u8, most: usize) -> Self {
         let block = most.min(BLOCK);
-        let out = |sink: Option<_>| sink.map(|sink| Out { sink, block, waiting: Vec::new() });
-        Self { kept: out(sinks.kept), rest: out(sinks.rest), delimiter, lines: 0 }
+        let out = |sink: Option<_>, failed| {
+            sink.map(|sink| Out { sink, failed, block, waiting: Vec::new() })
+        };
+        let kept = out(sinks.kept, Error::write as fn(_) -> _);
+        Self { kept, rest: out(sinks.rest, Error::write_rest), delimiter, lines: 0 }
     }
 
     /// Whether lines are only counted.
@@ -137,7 +142,7 @@ impl<'a> Printer<'a> {
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.kept.iter_mut().chain(&mut self.rest).try_for_each(|out| {
             out.write()?;
-            out.sink.flush().map_err(Error::write)
+            out.sink.flush().map_err(out.failed)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::input::{Contents, Input, Source};
+use crate::input::{Contents, Input, Source, Temp};
 use crate::pass::Pass;
 use crate::progress::Progress;
 
@@ -50,6 +50,14 @@ impl Settings<'_> {
             text: false,
             progress: &(),
         }
+    }
+
+    /// Checks that the directory for temporary files is there and can be written to.
+    ///
+    /// # Errors
+    /// If it is not, or cannot.
+    pub fn check_temp_dir(&self) -> Result<()> {
+        Temp::new(&self.temp_dir).file().map(drop)
     }
 
     /// Looks at inputs, and divides the memory for them.

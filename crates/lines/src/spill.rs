@@ -66,7 +66,7 @@ impl Scratchpad {
 
     /// Makes durable what was written.
     pub(crate) fn sync(&self) -> Result<()> {
-        let syncing = |e| Error::temp(self.temp.dir(), "spilling records", e);
+        let syncing = |e| self.temp.error("spilling records", e);
         self.file.sync_data().map_err(syncing)
     }
 
@@ -81,7 +81,7 @@ impl Scratchpad {
     }
 
     fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        let spilling = |e| Error::temp(self.temp.dir(), "spilling records", e);
+        let spilling = |e| self.temp.error("spilling records", e);
         self.file.write_all_at(bytes, at).map_err(spilling)?;
         self.length.fetch_max(at + bytes.len() as u64, Ordering::Relaxed);
         self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl Scratchpad {
     }
 
     fn read(&self, at: u64, buffer: &mut [u8]) -> Result<()> {
-        let reading = |e| Error::temp(self.temp.dir(), "reading spilled records", e);
+        let reading = |e| self.temp.error("reading spilled records", e);
         self.file.read_exact_at(buffer, at).map_err(reading)
     }
 }

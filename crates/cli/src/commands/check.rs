@@ -10,7 +10,7 @@ use crate::args::CheckArgs;
 use crate::exit::{Outcome, Result};
 use crate::filter_file;
 use crate::foreign_file::{self, AnyFile, Bytes, ForeignFilter};
-use crate::output::Output;
+use crate::output::{Output, name_output};
 use crate::progress::Teller;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
@@ -39,7 +39,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     }
     let checked = filter.check(&settings, &inputs, asked, sink);
     teller.finish();
-    let found = checked?.found;
+    let named = |error| name_output(error, output.as_ref().map(Output::name), None);
+    let found = checked.map_err(named)?.found;
     match output {
         Some(output) => output.finish()?,
         None => print(&format!("{found}\n"))?,

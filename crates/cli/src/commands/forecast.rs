@@ -47,11 +47,12 @@ fn table(forecast: &Forecast, names: &[String], first: usize, settings: &Setting
         row(
             &name,
             format!(
-                "{}, about {} lines of {} bytes, {} of them distinct",
+                "{}, about {} lines of {} bytes, {} of them distinct{}",
                 text::size(input.bytes),
                 text::count(input.lines),
                 text::significant(input.bytes as f64 / input.lines.max(1) as f64),
                 text::count(input.distinct.min(input.lines)),
+                bounds(input.distinct_range),
             ),
         );
     }
@@ -63,9 +64,18 @@ fn table(forecast: &Forecast, names: &[String], first: usize, settings: &Setting
     row("spills", text::size(forecast.spilled));
     row("candidates", text::count(forecast.candidates));
     row("false among them", text::count(forecast.false_candidates));
-    row("answer", format!("about {} lines", text::count(forecast.kept)));
+    let answer = text::count(forecast.kept);
+    row("answer", format!("about {answer} lines{}", bounds(forecast.kept_range)));
     row("time", format!("{} to {} with {} threads", time(least), time(most), settings.jobs));
     text
+}
+
+/// The bounds of an estimate, unless it is exact.
+fn bounds([least, most]: [u64; 2]) -> String {
+    if least == most {
+        return String::new();
+    }
+    format!(" (at least {}, at most {})", text::count(least), text::count(most))
 }
 
 /// Seconds as a person would say them.

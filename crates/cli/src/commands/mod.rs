@@ -28,6 +28,7 @@ use petal::{AnyFilter, Kernel};
 use petal_lines::{Settings, Source};
 
 use crate::args::{Clock, Command, Engine, Petal};
+use crate::closed;
 use crate::exit::{Failure, Outcome, Result};
 use crate::progress::Teller;
 
@@ -132,6 +133,9 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn print_bytes(bytes: &[u8]) -> Result<()> {
+    if closed::stdout() {
+        return Err(Failure::closed_stdout());
+    }
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::of_stdout)
 }

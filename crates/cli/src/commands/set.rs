@@ -11,7 +11,7 @@ use super::{print, prints, settings};
 use crate::args::{Answer, DedupArgs, Engine, SetArgs};
 use crate::exit::{Failure, Outcome, Result, cannot_write};
 use crate::memory;
-use crate::output::Output;
+use crate::output::{Output, name_output};
 use crate::progress::Teller;
 use crate::text;
 
@@ -42,6 +42,9 @@ impl Run<'_> {
         let teller = Teller::new(&engine.talk, prints(answer.count, answer.output.as_deref()));
         let mut settings = settings(engine, &teller);
         settings.work_dir.clone_from(&answer.work_dir);
+        if engine.temp_dir.is_some() {
+            settings.check_temp_dir()?;
+        }
         settings.resume = answer.resume;
         let mode = if answer.approx {
             Mode::Approx { keys: answer.expected, rate: answer.fpr }
@@ -67,7 +70,9 @@ impl Run<'_> {
         // Of two outputs the other one is wanted still, and will not be whole.
         let report = report.map_err(|error| match error.is_broken_pipe() && dupes.is_some() {
             true => Failure::Plain(ONE_LEFT.to_owned()),
-            false => error.into(),
+            false => {
+                name_output(error, kept.as_ref().map(Output::name), rest.as_ref().map(Output::name))
+            }
         })?;
         if answer.count {
             print(&format!("{}\n", report.kept))?;

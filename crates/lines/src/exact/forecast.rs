@@ -41,6 +41,8 @@ pub struct Forecast {
     pub false_candidates: u64,
     /// Lines in the answer.
     pub kept: u64,
+    /// The least and the most lines that the answer can have.
+    pub kept_range: [u64; 2],
     /// The least and the most time to expect, in seconds.
     pub seconds: [f64; 2],
 }
@@ -53,8 +55,17 @@ pub struct Sampled {
     pub bytes: u64,
     /// Lines.
     pub lines: u64,
-    /// Distinct lines.
+    /// Distinct lines: an estimate that may be far off where lines are repeated unevenly.
     pub distinct: u64,
+    /// The least and the most distinct lines that there can be; equal if all lines were sampled.
+    pub distinct_range: [u64; 2],
+}
+
+impl Sampled {
+    fn of(sample: &Sample) -> Self {
+        let Sample { bytes, lines, distinct, distinct_range, .. } = *sample;
+        Self { bytes, lines, distinct, distinct_range }
+    }
 }
 
 /// Bytes that disks are taken to read or write in a second: slow ones, and fast ones.
@@ -82,10 +93,10 @@ impl Exact<'_> {
         let mut run = Run { sizes: &sizes, plan, job: self, held: 0, out };
         run.out.strategy = plan.strategy.name();
         let all = [&sizes.first].into_iter().chain(&sizes.others);
-        run.out.inputs =
-            all.map(|s| Sampled { bytes: s.bytes, lines: s.lines, distinct: s.distinct }).collect();
+        run.out.inputs = all.map(Sampled::of).collect();
         let kept = run.kept();
         run.out.kept = kept as u64;
+        run.out.kept_range = run.kept_range(kept as u64);
         match (plan.strategy, self.verb) {
             (Strategy::Memory, _) => run.memory(work),
             (Strategy::Narrow, Verb::Common) if !others.is_empty() => run.narrow_common(kept),
@@ -196,6 +207,24 @@ impl Run<'_> {
             Verb::Dedup => 1.0,
         };
         first.distinct as f64 * share
+    }
+
+    /// The least and the most lines of the answer, where the estimate is `kept`.
+    fn kept_range(&self, kept: u64) -> [u64; 2] {
+        let Sizes { verb, first, others, .. } = self.sizes;
+        let all = || others.iter().chain([first]).map(|sample| sample.distinct_range);
+        if all().all(|[least, most]| least == most) {
+            return [kept; 2];
+        }
+        let [least, most] = first.distinct_range;
+        match verb {
+            Verb::Dedup => [least, most],
+            Verb::Common => [0, all().map(|[_, most]| most).min().unwrap_or(most)],
+            Verb::Diff => {
+                let others = all().take(others.len()).map(|[_, most]| most);
+                [least.saturating_sub(others.fold(0, u64::saturating_add)), most]
+            }
+        }
     }
 
     fn memory(&mut self, work: u64) {

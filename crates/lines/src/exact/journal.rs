@@ -169,7 +169,7 @@ impl Journal {
         let names = inputs.iter().map(|input| input.name().to_owned());
         let job =
             Job { verb: format!("{verb:?}"), delimiter, first, inputs: names.zip(marks).collect() };
-        let trouble = |e: io::Error| Error::temp(dir, "opening the journal", e);
+        let trouble = |e: io::Error| Error::in_work_dir(dir, "opening the journal", e);
         fs::create_dir_all(dir).map_err(trouble)?;
         let path = dir.join(JOURNAL);
         let real = |path: &Path| fs::canonicalize(path).ok();
@@ -246,14 +246,14 @@ impl Journal {
     /// The file of records, up to where the journal says.
     pub(super) fn pad(&self) -> Result<Scratchpad> {
         let (length, end) = self.saved.as_ref().map_or((0, 0), |saved| (saved.length, saved.end));
-        let trouble = |e| Error::temp(&self.dir, "opening the records", e);
+        let trouble = |e| Error::in_work_dir(&self.dir, "opening the records", e);
         let file = secret(&self.dir.join(RECORDS)).map_err(trouble)?;
         if file.metadata().map_err(trouble)?.len() < length {
             let problem = "its records are shorter than its journal says; remove the folder";
             return Err(Error::work_dir(&self.dir, problem));
         }
         file.set_len(end).map_err(trouble)?;
-        Ok(Scratchpad::of_file(file, end, &Temp::new(&self.dir)))
+        Ok(Scratchpad::of_file(file, end, &Temp::of_work(&self.dir)))
     }
 
     /// What the finished phases have brought.
@@ -336,7 +336,7 @@ impl Journal {
             let bytes = page.to_bytes()?;
             self.replace(JOURNAL, |file| io::Write::write_all(file, &bytes))
         };
-        write().map_err(|e| Error::temp(&self.dir, "writing the journal", e))
+        write().map_err(|e| Error::in_work_dir(&self.dir, "writing the journal", e))
     }
 
     /// Removes what another job has left.
@@ -364,7 +364,7 @@ impl Journal {
             filter.write_to(io::BufWriter::new(file), "").map_err(io::Error::other)
         };
         let done = self.replace(&format!("{FILTER}{phase}"), write);
-        done.map_err(|e| Error::temp(&self.dir, "writing the filter", e))
+        done.map_err(|e| Error::in_work_dir(&self.dir, "writing the filter", e))
     }
 
     fn read_filter(&self, phase: usize) -> Result<BloomFilter> {

@@ -10,6 +10,8 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
+use flate2::bufread::GzDecoder;
+
 use super::stream::{MOMENT, Wait};
 
 /// How an input is compressed.
@@ -78,13 +80,101 @@ fn reader<'a>(
     memory: u64,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(match codec {
-        Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+        Codec::Gzip => Box::new(Members { decoder: Some(GzDecoder::new(packed)) }),
         Codec::Zstd => {
+            let mut packed = packed;
+            let most = 1 << most_window(memory);
+            if let Some(window) = packed.fill_buf().ok().and_then(zstd_window)
+                && window > most
+            {
+                return Err(io::Error::other(window_too_large(window, most)));
+            }
             let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
             decoder.window_log_max(most_window(memory))?;
             Box::new(decoder)
         }
     })
+}
+
+/// The members of a gzip file, one after the other, and zeros behind the last, which `gzip` itself
+/// ignores: tapes and block devices are filled up with them.
+struct Members<R> {
+    /// `None` behind the last member.
+    decoder: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let got = decoder.read(buffer)?;
+            if got > 0 || buffer.is_empty() {
+                return Ok(got);
+            }
+            let Some(rest) = self.decoder.take().map(GzDecoder::into_inner) else { break };
+            self.decoder = next_member(rest)?.map(GzDecoder::new);
+        }
+        Ok(0)
+    }
+}
+
+/// The rest of a gzip file if a member begins there; `None` if only zeros follow, or nothing.
+fn next_member<R: BufRead>(mut rest: R) -> io::Result<Option<R>> {
+    let mut zeros = false;
+    loop {
+        let bytes = match rest.fill_buf() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let length = bytes.len();
+        match bytes.iter().position(|byte| *byte != 0) {
+            _ if length == 0 => return Ok(None),
+            Some(0) if !zeros => return Ok(Some(rest)),
+            Some(_) => {
+                let found = "other bytes follow the zeros behind its last member";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, found));
+            }
+            None => {
+                zeros = true;
+                rest.consume(length);
+            }
+        }
+    }
+}
+
+/// The window that the first frame of a zstd file needs (RFC 8878, 3.1.1.1), as far as the file
+/// begins with that frame.
+fn zstd_window(begin: &[u8]) -> Option<u64> {
+    let (magic, header) = begin.split_first_chunk()?;
+    if *magic != [0x28, 0xb5, 0x2f, 0xfd] {
+        return None;
+    }
+    let (descriptor, rest) = header.split_first()?;
+    if descriptor & 0x20 == 0 {
+        let window = rest.first()?;
+        let base = 1u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // All of it is the window: the length of the content, behind the number of a dictionary.
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let length = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let mut bytes = [0; 8];
+    bytes[..length].copy_from_slice(rest.get(dictionary..dictionary + length)?);
+    Some(u64::from_le_bytes(bytes) + if length == 2 { 256 } else { 0 })
+}
+
+/// Says how much memory a zstd window needs.
+fn window_too_large(window: u64, most: u64) -> String {
+    use crate::readable::readable_size;
+    let (window_size, most) = (readable_size(window), readable_size(most));
+    let begin = format!("its zstd window is {window_size}, more than the {most} that an eighth of");
+    // A decoder takes no larger one.
+    match window.checked_next_power_of_two().filter(|needed| *needed <= 1 << 31) {
+        Some(needed) => {
+            let cap = readable_size(needed * 8);
+            format!("{begin} the memory cap takes; raise -m to {cap}, or decompress it first")
+        }
+        None => format!("{begin} the memory cap takes; decompress it first"),
+    }
 }
 
 /// What went wrong, in words that help.
@@ -94,8 +184,9 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
         Codec::Zstd => "zstd",
     };
     let text = error.to_string();
-    let said = if error.kind() == io::ErrorKind::UnexpectedEof || text.contains("incomplete frame")
-    {
+    let said = if text.starts_with("its zstd window") {
+        return error;
+    } else if error.kind() == io::ErrorKind::UnexpectedEof || text.contains("incomplete frame") {
         format!("its {name} data ends in the middle: the file was cut short; get it anew")
     } else if text.contains("too much memory") {
         let most = crate::readable::readable_size(1 << most_window(memory));
@@ -304,6 +395,22 @@ mod tests {
         let packed = packer.finish().unwrap();
         assert!(read(Codec::Zstd, packed.clone(), memory(256 << 20)).is_ok());
         let error = read(Codec::Zstd, packed, memory(64 << 20)).unwrap_err();
-        assert!(error.to_string().contains("larger than 8 MiB"), "{error}");
+        let says = "window is 16 MiB, more than the 8 MiB";
+        assert!(error.to_string().contains(says), "{error}");
+        assert!(error.to_string().contains("raise -m to 128 MiB"), "{error}");
+    }
+
+    #[test]
+    fn zeros_behind_the_last_gzip_member_are_ignored_and_other_bytes_are_not() {
+        let memory = memory(64 << 20);
+        let both = [gzip(b"one\n"), gzip(b"two\n")].concat();
+        for zeros in [1, 7, 512, 3 * BLOCK] {
+            let padded = [&both[..], &vec![0; zeros]].concat();
+            assert_eq!(read(Codec::Gzip, padded.clone(), memory).unwrap(), b"one\ntwo\n");
+            for more in [&b"x"[..], &gzip(b"three\n")] {
+                assert!(read(Codec::Gzip, [&padded, more].concat(), memory).is_err(), "{zeros}");
+            }
+        }
+        assert!(read(Codec::Gzip, [&both[..], b"x"].concat(), memory).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Temporary files, and copies of inputs in them.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -11,11 +11,26 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub(crate) struct Temp {
     dir: PathBuf,
+    /// Whether it is the work directory of a job that can be resumed.
+    work: bool,
 }
 
 impl Temp {
     pub(crate) fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+        Self { dir: dir.to_owned(), work: false }
+    }
+
+    /// The work directory of a job that can be resumed.
+    pub(crate) fn of_work(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), work: true }
+    }
+
+    /// Something with a file in it went wrong.
+    pub(crate) fn error(&self, doing: &'static str, source: io::Error) -> Error {
+        match self.work {
+            true => Error::in_work_dir(&self.dir, doing, source),
+            false => Error::temp(&self.dir, doing, source),
+        }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -23,7 +38,7 @@ impl Temp {
     }
 
     pub(crate) fn file(&self) -> Result<File> {
-        tempfile::tempfile_in(&self.dir).map_err(|e| Error::temp(&self.dir, "making it", e))
+        tempfile::tempfile_in(&self.dir).map_err(|e| self.error("making it", e))
     }
 }
 
@@ -40,7 +55,7 @@ impl Spool {
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let spooling = |e| Error::temp(self.temp.dir(), "copying an input that is no file", e);
+        let spooling = |e| self.temp.error("copying an input that is no file", e);
         self.file.write_all(bytes).map_err(spooling)?;
         self.length += bytes.len() as u64;
         Ok(())
