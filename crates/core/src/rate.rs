@@ -53,8 +53,10 @@ const LANE: f64 = 64.0;
 /// Mitzenmacher 2004.
 #[must_use]
 pub fn optimal_probes(bits_per_key: f64) -> u32 {
-    // `max` first: it takes the number where the other one is NaN, `clamp` does not.
-    (bits_per_key * LN_2).round().max(1.0).min(255.0) as u32
+    if bits_per_key.is_nan() {
+        return 1;
+    }
+    (bits_per_key * LN_2).round().clamp(1.0, 255.0) as u32
 }
 
 /// Bits a classic filter needs for `keys` at `rate`, if its number of probes need not be whole:

@@ -508,7 +508,7 @@ pub(crate) fn least_near(
     }
     // The largest number that does not fit and the least that does, with the logarithm of how much
     // too high its rate is.
-    let (mut low, mut high): (Option<(u64, f64)>, Option<(u64, f64)>) = (None, None);
+    let (mut low, mut high) = (None::<(u64, f64)>, None::<(u64, f64)>);
     let mut next = guess.clamp(1, most);
     for turn in 1u32.. {
         let found = rate_of(next);

@@ -20,7 +20,8 @@ fn fnv(number: u64) -> u64 {
 
 #[test]
 fn integers_as_keys_keep_the_rate() {
-    let patterns: [(&str, fn(u64) -> u64); 5] = [
+    type Pattern = fn(u64) -> u64;
+    let patterns: [(&str, Pattern); 5] = [
         ("i", |at| at),
         ("i << 32", |at| at << 32),
         ("i << 56 | i >> 8", |at| at.rotate_right(8)),
