@@ -72,7 +72,8 @@ fn what_is_foretold_comes_true() {
 fn the_bounds_of_distinct_lines_hold() {
     let place = Place::new();
     let urls = |line: u64| format!("https://example.org/{}/{}\n", line % 97, line * line % 9973);
-    let sets: [(&str, fn(u64) -> u64, u64); 3] = [
+    type Key = fn(u64) -> u64;
+    let sets: [(&str, Key, u64); 3] = [
         ("equal", |_| 7, 1),
         ("values", |line| line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40, 1000),
         ("runs", |line| line / 500, 1400),

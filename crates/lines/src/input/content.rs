@@ -445,7 +445,7 @@ mod tests {
             (b"\x89PETAL\r\n\x01\0", "petal filter"),
             (b"\x89PSEEN\r\n\x01\0", "fingerprints"),
             (&wide(&format!("\u{feff}{text}"), u16::to_le_bytes), "UTF-16"),
-            (&wide(&format!("\u{feff}\u{4e2d}\u{1f338}"), u16::to_be_bytes), "UTF-16"),
+            (&wide("\u{feff}\u{4e2d}\u{1f338}", u16::to_be_bytes), "UTF-16"),
             (&wide(text, u16::to_le_bytes), "UTF-16"),
             (&wide(text, u16::to_be_bytes), "UTF-16"),
             (&utf32, "UTF-32"),

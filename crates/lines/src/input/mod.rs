@@ -119,6 +119,9 @@ pub(crate) struct Range {
     pub(crate) end: u64,
 }
 
+/// A file, which bytes of it count, and what it is recognised by.
+type WholeFile<'a> = (Arc<File>, Range, Option<&'a Arc<Identity>>);
+
 /// What a file shows of a change on every machine that sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
@@ -371,7 +374,7 @@ impl Input {
     }
 
     /// The file behind it, which bytes of it count, and what it is recognised by.
-    fn whole_file(&self) -> Result<(Arc<File>, Range, Option<&Arc<Identity>>)> {
+    fn whole_file(&self) -> Result<WholeFile<'_>> {
         let reading = |e| Error::read(&self.name, e);
         match &self.body {
             Body::Named { path, file, length, identity, .. } => {
