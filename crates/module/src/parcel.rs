@@ -34,7 +34,7 @@ pub(crate) const WORDS: usize = 5;
 const MOST_IMAGES: u32 = 64;
 /// The type of a parcel that stands for a damaged filter.
 const DAMAGED: u32 = 2;
-/// Bytes of the reason that a damaged filter keeps.
+/// Characters of the reason that a damaged filter keeps.
 const MOST_REASON: usize = 1000;
 /// Bytes of an image's header.
 const HEADER: usize = 256;
@@ -151,8 +151,8 @@ impl Incoming {
 
     /// A filter some of whose data is lost: while a log was replayed, a command of it failed.
     pub(crate) fn damaged(reason: &str) -> Self {
-        let end = reason.floor_char_boundary(MOST_REASON);
-        Self { limit: 0, state: State::Damaged(reason[..end].to_owned()), came: 0 }
+        let reason = reason.chars().take(MOST_REASON).collect();
+        Self { limit: 0, state: State::Damaged(reason), came: 0 }
     }
 
     /// Why the filter is damaged, if it is.

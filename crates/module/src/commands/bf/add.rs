@@ -76,10 +76,7 @@ fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Res
         let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
         let plan = wanted.plan(call, &settings);
         let limit = limit(call, settings.memory_limit);
-        let made = plan.make(limit).map_err(|refusal| {
-            keep_honest(call, &mut key, &refusal);
-            refusal
-        })?;
+        let made = plan.make(limit).inspect_err(|refusal| keep_honest(call, &mut key, refusal))?;
         if wanted.scale_to.is_some_and(|keys| made.capacity_within(limit) < keys) {
             return Err(Failure::Says(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
