@@ -96,6 +96,7 @@ mod tests {
             file("crates/cli/src/open.rs", "unsafe { a() }"),
             file("crates/cli/src/main.rs", "unsafe { a() }"),
             file("crates/cli/src/plan.rs", "unsafe { a() }"),
+            file("crates/cli/src/text.rs", "unsafe { a() }"),
         ];
         let found = unsafe_rooms(&bad);
         assert_eq!(found.len(), 2, "{found:?}");
