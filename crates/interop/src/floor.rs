@@ -19,6 +19,8 @@
 //! the mean of fill^(distinct positions) is taken over shares x (at equal distances) and starts
 //! (pseudo-random, always the same), with the positions of the format itself.
 //!
+//! The filters of one file share a [`Budget`] of samples, which a hostile header cannot exceed.
+//!
 //! Measured (tests/floor.rs): within 12 % and the scatter for filters of 100 to 5,000 keys, rates of
 //! 1e-8 to 1e-4, and 40 % to 150 % of the planned keys. The formula wants good hashes, m below 2^31
 //! for hashes of 32 bits, and k far below m.
@@ -45,15 +47,43 @@ const LEAST_SAMPLES: u64 = 16;
 /// More probes than these do not change the result noticeably.
 const MOST_PROBES: usize = 128;
 
+/// Samples of all filters of one file. A filter takes about 5,000 if it is half full, and at most
+/// 36,000 for each step of a key.
+const MOST_SAMPLES: u64 = 1 << 19;
+
+/// The samples that the filters of one file share. A filter gets an equal share of what those before
+/// it left; one that needs more is computed with fewer samples for each step.
+pub(crate) struct Budget {
+    samples: u64,
+    filters: u64,
+}
+
+impl Budget {
+    /// The budget of a file of this many filters.
+    pub(crate) fn new(filters: usize) -> Self {
+        Self { samples: MOST_SAMPLES, filters: filters as u64 }
+    }
+
+    /// The samples that the next filter may take.
+    fn share(&mut self) -> u64 {
+        let share = self.samples / self.filters.max(1);
+        self.filters = self.filters.saturating_sub(1);
+        share
+    }
+}
+
 /// The false-positive rate beyond fill^k, of a filter with so many keys; `count` gives for the words
-/// of a key how many [`distinct`] positions it has.
+/// of a key how many [`distinct`] positions it has. `budget` is shared with the other filters of the
+/// file.
 pub(crate) fn rate_floor(
+    budget: &mut Budget,
     stepping: Stepping,
     probes: u32,
     fill: f64,
     keys: f64,
     count: impl Fn(&[u64; 4]) -> usize,
 ) -> f64 {
+    let share = budget.share();
     let (modulus, ideal) = (stepping.modulus as f64, fill.powf(probes.into()));
     let clear = 1.0 - fill;
     if fill <= 0.0 || clear <= 0.0 || probes < 2 {
@@ -65,8 +95,9 @@ pub(crate) fn rate_floor(
     if most < ideal / 1000.0 {
         return 0.0;
     }
-    let rates = stepping.returning(fill, probes).into_iter().map(|(step, period)| {
-        let samples = (SAMPLES / (period * period)).max(LEAST_SAMPLES);
+    let steps = samples_of(stepping.returning(fill, probes), stepping.put.len(), share);
+    budget.samples -= total(&steps, stepping.put.len()).min(budget.samples);
+    let rates = steps.into_iter().map(|(step, samples)| {
         let each = |put: &fn(&mut [u64; 4], u64)| {
             stepping.mean_rate(step, samples, fill.powf(probes.into()), put, |words| {
                 fill.powf(count(words) as f64)
@@ -79,6 +110,30 @@ pub(crate) fn rate_floor(
     let members = if linear { members / f64::from(1u32 << stepping.shift) } else { 0.0 };
     // A hostile header may have fewer bits than keys.
     (returning + members).min(1.0)
+}
+
+/// How many samples each step is computed with, of which a key has `each`; in all no more than the
+/// share, or else the steps that return later, which add less, are left out.
+fn samples_of(mut steps: Vec<(u64, u64)>, each: usize, share: u64) -> Vec<(u64, u64)> {
+    let wanted = |period: &u64| (SAMPLES / (period * period)).max(LEAST_SAMPLES);
+    let all: Vec<_> = steps.iter().map(|(step, period)| (*step, wanted(period))).collect();
+    let wish = total(&all, each);
+    if wish <= share {
+        return all;
+    }
+    steps.sort_by_key(|(_, period)| *period);
+    let mut left = share / each.max(1) as u64;
+    let scaled = steps.into_iter().map_while(|(step, period)| {
+        let samples = (wanted(&period) * share / wish).max(1);
+        left = left.checked_sub(samples)?;
+        Some((step, samples))
+    });
+    scaled.collect()
+}
+
+/// The samples of all steps, of which a key has `each`.
+fn total(steps: &[(u64, u64)], each: usize) -> u64 {
+    steps.iter().map(|(_, samples)| samples * each as u64).sum()
 }
 
 impl Stepping {
@@ -186,6 +241,31 @@ fn random(state: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Counts the samples of filters nearly full of bits whose steps return after up to 63 probes.
+    #[test]
+    fn filters_of_one_file_share_a_budget_of_samples() {
+        const PUT: &[fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
+        let stepping = Stepping { modulus: 5_040, width: 64, shift: 0, signed: false, put: PUT };
+        let samples = |filters: usize| {
+            let (mut budget, taken) = (Budget::new(filters), std::cell::Cell::new(0));
+            let count = |_: &[u64; 4]| {
+                taken.set(taken.get() + 1);
+                9
+            };
+            for _ in 0..filters {
+                let floor = rate_floor(&mut budget, stepping, 64, 0.93, 900.0, count);
+                assert!(floor > 0.0 && floor < 1.0, "{floor}");
+            }
+            taken.get()
+        };
+        let one = samples(1);
+        assert!(one > 30_000 && samples(10) == 10 * one, "{one}");
+        for filters in [20, 100, 1_100] {
+            let taken = samples(filters);
+            assert!(taken <= MOST_SAMPLES && taken > MOST_SAMPLES / 3, "{filters}: {taken}");
+        }
+    }
 
     #[test]
     fn inverses_are_inverses() {

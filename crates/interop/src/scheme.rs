@@ -15,7 +15,7 @@ use petal::Answers;
 use crate::bits::Bits;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
-use crate::floor::{Stepping, distinct, rate_floor};
+use crate::floor::{Budget, Stepping, distinct, rate_floor};
 use crate::format::Format;
 
 /// From the bytes of a key to words: always appends as many as [`Scheme::words`] says.
@@ -154,7 +154,9 @@ pub(crate) trait Positional: Debug + Send + Sync {
         if let (Some(stepping), Some(keys)) = (self.stepping(), facts.estimated_keys) {
             let fill = facts.set as f64 / self.bits().count.min(self.reach()) as f64;
             let count = |words: &[u64; 4]| distinct(self.positions(words), fill);
-            facts.add_floor(rate_floor(stepping, self.probes(), fill, keys, count));
+            let mut budget = Budget::new(1);
+            let floor = rate_floor(&mut budget, stepping, self.probes(), fill, keys, count);
+            facts.add_floor(floor);
         }
     }
 
@@ -264,7 +266,7 @@ impl<P: Positional> Scheme for P {
         let (bits, probes) = (self.bits().count.min(self.reach()), self.probes());
         let fill = expected_fill(bits, probes, keys);
         let count = |words: &[u64; 4]| distinct(self.positions(words), fill);
-        let floor = rate_floor(stepping, probes, fill, keys, count);
+        let floor = rate_floor(&mut Budget::new(1), stepping, probes, fill, keys, count);
         Some(Rate { all: petal::rate::either(fill.powf(probes.into()), floor), floor })
     }
 

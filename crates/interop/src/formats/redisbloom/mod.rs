@@ -25,7 +25,7 @@ use crate::bits::Bits;
 use crate::bytes::put;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
-use crate::floor::{Stepping, distinct, rate_floor};
+use crate::floor::{Budget, Stepping, distinct, rate_floor};
 use crate::format::Format;
 use crate::scheme::{Digest, Empty, Plan, Rate, Scheme, expected_fill};
 use links::{
@@ -67,14 +67,14 @@ impl Link {
 
 impl Link {
     /// What double hashing adds to its rate. Filters of hashes of 32 bits are not computed.
-    fn floor(&self, fill: f64, keys: f64, options: u32) -> f64 {
+    fn floor(&self, budget: &mut Budget, fill: f64, keys: f64, options: u32) -> f64 {
         if options & FORCE64 == 0 {
             return 0.0;
         }
         let put: &'static [fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
         let modulus = self.plan.modulus();
         let stepping = Stepping { modulus, width: 64, shift: 0, signed: false, put };
-        rate_floor(stepping, self.plan.probes(), fill, keys, |words| {
+        rate_floor(budget, stepping, self.plan.probes(), fill, keys, |words| {
             distinct(self.plan.positions([words[0], words[1]]), fill)
         })
     }
@@ -215,11 +215,12 @@ impl Scheme for RedisBloom {
 
     fn facts(&self, file: &[u8]) -> Facts {
         let mut facts = self.told(file);
+        let mut budget = Budget::new(self.links.len());
         for link in &self.links {
             let set = link.bits.count_ones(file);
             facts.add_row(link.bits.count, set, link.plan.probes());
             let fill = set as f64 / link.bits.count as f64;
-            facts.add_floor(link.floor(fill, link.size as f64, self.options));
+            facts.add_floor(link.floor(&mut budget, fill, link.size as f64, self.options));
         }
         facts
     }
@@ -228,7 +229,7 @@ impl Scheme for RedisBloom {
         let link = self.links.first().filter(|link| keys <= link.plan.capacity())?;
         let (keys, probes) = (keys as f64, link.plan.probes());
         let fill = expected_fill(link.bits.count, probes, keys);
-        let floor = link.floor(fill, keys, self.options);
+        let floor = link.floor(&mut Budget::new(1), fill, keys, self.options);
         Some(Rate { all: petal::rate::either(fill.powf(probes.into()), floor), floor })
     }
 
