@@ -1,9 +1,9 @@
 //! Reading files that may be packed with gzip: unpacked only as far as their header needs, for a small
 //! file can unpack to any length.
 
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -30,11 +30,57 @@ pub fn read_unpacked(mut stream: impl Read, format: Option<Format>, limit: u64) 
     let packed = start == GZIP;
     let stream = start.chain(stream);
     if packed {
-        unpacked(MultiGzDecoder::new(stream), format, limit, HEAD)
+        let members = Members { decoder: Some(GzDecoder::new(BufReader::new(stream))) };
+        unpacked(members, format, limit, HEAD)
     } else {
         let mut file = Vec::new();
         read_up_to(stream, u64::MAX, limit, &mut file)?;
         Ok(file)
+    }
+}
+
+/// The members of a gzip file, one after the other. Zeros behind the last are ignored, as `gzip`
+/// itself does: tapes and block devices are filled up with them.
+struct Members<R> {
+    /// `None` behind the last member.
+    decoder: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let got = decoder.read(buffer)?;
+            if got > 0 || buffer.is_empty() {
+                return Ok(got);
+            }
+            let Some(rest) = self.decoder.take().map(GzDecoder::into_inner) else { break };
+            self.decoder = next_member(rest)?.map(GzDecoder::new);
+        }
+        Ok(0)
+    }
+}
+
+/// The rest of a gzip file if a member begins there; `None` if only zeros follow, or nothing.
+fn next_member<R: BufRead>(mut rest: R) -> io::Result<Option<R>> {
+    let mut zeros = false;
+    loop {
+        let bytes = match rest.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let length = bytes.len();
+        match bytes.iter().position(|byte| *byte != 0) {
+            _ if length == 0 => return Ok(None),
+            Some(0) if !zeros => return Ok(Some(rest)),
+            Some(_) => {
+                let found = "other bytes follow the zeros behind its last member";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, found));
+            }
+            None => {
+                zeros = true;
+                rest.consume(length);
+            }
+        }
     }
 }
 
@@ -115,6 +161,11 @@ fn read_up_to(mut stream: impl Read, target: u64, limit: u64, file: &mut Vec<u8>
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
     use crate::Foreign;
 
@@ -148,6 +199,27 @@ mod tests {
                     assert!(read.len() <= (file.len() + 20).max(600), "{}", fields[0]);
                     assert!(Foreign::from_bytes(read, Some(format)).is_err(), "{}", fields[0]);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_behind_the_last_gzip_member_are_ignored_and_other_bytes_are_not() {
+        let filter = Foreign::with_rate(Format::Guava, 1_000, 0.01).unwrap();
+        let packed = |bytes: &[u8]| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        let (front, back) = filter.as_bytes().split_at(300);
+        let members = [packed(front), packed(back)].concat();
+        for zeros in [0, 1, 7, 512, 1 << 16] {
+            let padded = [&members[..], &vec![0; zeros]].concat();
+            let read = read_unpacked(&padded[..], None, 1 << 30).unwrap();
+            assert!(read == filter.as_bytes(), "{zeros}");
+            for more in [&b"x"[..], &packed(b"x")[..7]] {
+                let file = [&padded, more].concat();
+                assert!(read_unpacked(&file[..], None, 1 << 30).is_err(), "{zeros}");
             }
         }
     }
