@@ -217,9 +217,9 @@ def test_small_inputs_are_cut_so_that_every_slot_has_some(tmp_path):
     path = tmp_path / "lines"
     with path.open("wb") as file:
         file.truncate(40 << 20)
-    assert len(_jobs._cut(path, None, 3)) == 12
-    assert len(_jobs._cut(path, None, 100)) == 40  # of a megabyte, no less
-    assert len(_jobs._cut(path, 20 << 20, 100)) == 2
+    assert len(_jobs._cut([str(path)], None, 3)) == 12
+    assert len(_jobs._cut([str(path)], None, 100)) == 40  # of a megabyte, no less
+    assert len(_jobs._cut([str(path)], 20 << 20, 100)) == 2
 
 
 def test_groups_are_neighbours_and_all_there_is():
@@ -443,6 +443,20 @@ def test_a_job_that_fails_leaves_nothing(files, tmp_path, error, at):
     with pytest.raises(error):
         _jobs.dedup(Broken(), files[0][0], tmp_path / "empty", memory=MEMORY, range_bytes=3000)
     assert not list((tmp_path / "empty").iterdir()) and not left(tmp_path)
+
+
+def test_a_generator_of_paths_is_an_input(files, tmp_path):
+    (a1, x1), (a2, x2), (b1, y1), (b2, y2) = files
+    kept = [line for line in distinct(x1 + x2) if line in set(y1 + y2)]
+    paths = (path for path in (a1, a2)), (path for path in (b1, b2))
+    report = _jobs.common(Here(), *paths, tmp_path / "common", memory=MEMORY)
+    assert report.kept == len(kept) and answer(tmp_path / "common") == joined(kept)
+    filter = tmp_path / "a.petal"
+    built = _jobs.build(Here(), (path for path in (a1, a2)), filter, memory=MEMORY)
+    assert built.lines == len(x1 + x2)
+    paths = (path for path in (a1, a2))
+    checked = _jobs.check(Here(), paths, filter, tmp_path / "checked", memory=MEMORY)
+    assert checked.kept == len(x1 + x2)
 
 
 def test_empty_inputs(files, tmp_path):

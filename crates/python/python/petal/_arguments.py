@@ -3,13 +3,13 @@
 import operator
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 
 from petal._petal import InputError, ranges
 
 Folder = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Paths = Folder | Sequence[Folder]
+Paths = Folder | Iterable[Folder]
 
 #: The file that keeps a folder for one job, while it writes its answer there.
 CLAIM = "_CLAIMED"

@@ -81,9 +81,8 @@ class _Side:
         return -(-self.plan["wanted_bytes"] * self.held // self.plan["room"])
 
 
-def _cut(paths: Paths, size: int | None, slots: int) -> list[Range]:
+def _cut(names: list[str], size: int | None, slots: int) -> list[Range]:
     """Ranges of a size, or of one of which every slot gets some."""
-    names = paths_of(paths)
     cut = ranges.split(names, size or RANGE_BYTES)
     if size is None and len(cut) < slots * TASKS:
         each = -(-sum(end - start for _, _, start, end, _ in cut) // (slots * TASKS))
@@ -308,21 +307,19 @@ def _run(
         partitions = whole("partitions", partitions, 1, _MOST_PARTITIONS)
     if shards is not None:
         shards = whole("shards", shards, 0, _MOST_SHARDS)
-    # Before the folders are made.
-    paths_of(a)
-    if b is not None:
-        paths_of(b)
+    # Before the folders are made, and once: the paths may be an iterator.
+    names, others = paths_of(a), None if b is None else paths_of(b)
     with (
         _answer(out) as answer,
         _begun(engine, answer.folder, answer.beside, work, settings, delimiter, slots) as job,
     ):
         held = 1 if verb == "common" else 2
         with job.stage("plan"):
-            cut = _cut(a, range_bytes, job.slots)
+            cut = _cut(names, range_bytes, job.slots)
             first = _Side("a", cut, ranges.plan(job.settings, cut), verb != "common", held)
             other = None
-            if b is not None:
-                cut = _cut(b, range_bytes, job.slots)
+            if others is not None:
+                cut = _cut(others, range_bytes, job.slots)
                 other = _Side("b", cut, ranges.plan(job.settings, cut), False, held)
         if not first.ranges:
             return job.report
@@ -408,7 +405,7 @@ def common(
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in a's order.
 
-    - `a`, `b`: a file or several, each taken as one input; the folder of another job's answer is
+    - `a`, `b`: a file or an iterable of several, each taken as one input; the folder of another job's answer is
       its parts, and a `file:` URI its path. All workers must see them, `out` and
       `work` under the names that they have here. Packed files (gzip, zstd) are one range each.
     - `out`: a new or empty folder, which is this job's alone while it runs; or None, then lines are
@@ -487,13 +484,14 @@ def build(
     ranges.size_for(1, rate)
     if target.is_dir():
         raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
+    names = paths_of(paths)
     settings = (memory, jobs, None)
     with (
         _begun(engine, target.parent, target.parent, work, settings, delimiter, slots) as job,
         _passing(target.parent) as aside,
     ):
         job.keys = ranges.public_keys()
-        of = _cut(paths, range_bytes, job.slots)
+        of = _cut(names, range_bytes, job.slots)
         lines = job.count(of) if capacity is None else capacity
         size = ranges.size_for(max(lines, 1), rate)
         partial = job.filter_of("filter", of, size, False)[0]
@@ -529,6 +527,7 @@ def check(
             f"{filter}: is a filter of {opened.format}, expected one of petal's own; petal.check "
             "queries it on one machine"
         )
+    names = paths_of(paths)
     settings = (memory, jobs, None)
     with (
         _answer(out) as answer,
@@ -547,7 +546,7 @@ def check(
                 "invert": invert,
                 "out": answer.part(one),
             }
-            for one in _cut(paths, range_bytes, job.slots)
+            for one in _cut(names, range_bytes, job.slots)
         ]
         done = job.each("check", _tasks.check, items)
         job.report.lines = sum(numbers["lines"] for numbers in done)
