@@ -101,6 +101,10 @@ def test_a_key_of_another_kind_is_refused(ask, server):
     assert server.client.exists("bare:week")
     with pytest.raises(petal.IncompatibleError, match="of kind window, window 60"):
         ask(REDIS_URL=server.url, WINDOW=90, KEY="{spider}:week")
+    words = "PETAL.RESERVE", "full", "0.0001", 4_000_000, "NONSCALING", "SATURATE"
+    server.client.execute_command(*words)
+    with pytest.raises(petal.IncompatibleError, match="key full: the filter there saturates"):
+        ask(REDIS_URL=server.url, KEY="full", GROW=False)
     server.client.set("text", "no filter")
     with pytest.raises(redis.ResponseError, match="127.0.0.1:.*, key text"):
         ask(REDIS_URL=server.url, KEY="text")

@@ -22,6 +22,15 @@ def test_a_key_of_a_type_that_will_not_do_is_refused(ask, monkeypatch, info):
         ask(REDIS_URL="redis://localhost:1")
 
 
+def test_a_filter_that_saturates_is_refused(ask, monkeypatch):
+    info = ["type", "bloom", *FIGURES, "saturates", 1]
+    monkeypatch.setattr(redis.Redis, "execute_command", answer(info))
+    with pytest.raises(petal.IncompatibleError, match="key bare:dupefilter: .* saturates"):
+        ask(REDIS_URL="redis://localhost:1", GROW=False)
+    monkeypatch.setattr(redis.Redis, "execute_command", answer(info[:-2]))
+    ask(REDIS_URL="redis://localhost:1", GROW=False).close()
+
+
 def test_a_filter_that_grows_is_joined_by_its_name(ask, monkeypatch):
     monkeypatch.setattr(redis.Redis, "execute_command", answer(["type", "scalable", *FIGURES]))
     asked = ask(REDIS_URL="redis://localhost:1")

@@ -239,6 +239,12 @@ class Fleet:
                 f" settings say {self._plan.kind}, window {self._plan.window}: set {PREFIX}* as"
                 f" they were, or take another {PREFIX}KEY"
             )
+        if int(info.get("saturates", 0)):
+            raise petal.IncompatibleError(
+                f"{self._where()}: the filter there saturates (SATURATE): it adds keys beyond its"
+                " capacity and takes ever more new pages for seen ones, which are lost; take"
+                f" another {PREFIX}KEY"
+            )
         asked = (self._plan.capacity, self._plan.rate)
         # Of one that has grown the capacity is the sum of its layers.
         capacity = int(info["capacity"]) if int(info["layers"]) == 1 else asked[0]
