@@ -141,7 +141,7 @@ class Fleet:
             try:
                 seen = self._seen_by_any(fingerprint, request)
             except self._refused as error:
-                if "not found" not in str(error):
+                if _reason(error) != "not found":
                     raise
                 words = "Duplicate filter is gone from the server (%s); it begins anew"
                 self._teller.line(logging.WARNING, words, self._where())
@@ -166,7 +166,7 @@ class Fleet:
         if self._plan.window is None:
             (new,) = self._ask("BF.INSERT", self._key, "NOCREATE", "ITEMS", fingerprint)
             if isinstance(new, Exception):
-                if "filter is full" not in str(new):
+                if _reason(new) != "non scaling filter is full":
                     raise new
                 self._raise_alarm(
                     "it takes no more, and each spider has to know by itself what is new to it"
@@ -214,12 +214,12 @@ class Fleet:
         try:
             self._ask("PETAL.RESERVE", self._key, rate, plan.capacity, *words)
         except self._refused as error:
-            if "unknown command" in str(error):
+            if _reason(error).startswith("unknown command"):
                 raise self._refused(
                     f"{self._where()}: the server has not petal's module; docs/server.md tells how"
                     " it is loaded"
                 ) from None
-            if "exists" not in str(error):
+            if _reason(error) != "item exists":
                 raise self._refused(f"{self._where()}: {error}") from None
             self._agree()
             return
@@ -332,6 +332,11 @@ def _agreed(plan: Plan, jobdir: JobDir) -> Journal:
             " JOBDIR, or remove the file to fetch all of it again"
         )
     return journal
+
+
+def _reason(error: Exception) -> str:
+    """What the server says is wrong: all of it, for that of a damaged filter quotes other errors."""
+    return str(error).removeprefix("ERR ")
 
 
 def _text(value: Any) -> Any:
