@@ -199,6 +199,10 @@ def test_file_uris_are_paths(a, tmp_path):
         assert (tmp_path / "out/_SUCCESS").exists()
         for path in (tmp_path / "out").iterdir():
             path.unlink()
+    spaced = tmp_path / "a b%20\udcff"
+    spaced.write_bytes(a.read_bytes())
+    for name in spaced.as_uri(), f"file:{tmp_path}/a%20b%2520%ff", str(spaced):
+        assert _jobs.dedup(Here(), name, None, work=tmp_path, memory=MEMORY).kept == 2
     with pytest.raises(ValueError, match="s3a://bucket/a: .* found a URI of s3a; mount the storage"):
         _jobs.dedup(Here(), "s3a://bucket/a", None, work=tmp_path, memory=MEMORY)
 

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from urllib.parse import unquote
 
 from petal._petal import InputError, ranges
 
@@ -16,13 +17,14 @@ CLAIM = "_CLAIMED"
 
 
 def path_of(path: object, word: str) -> str:
-    """A path as all workers have it. `file:` URIs are paths; other schemes need a mount."""
+    """A path as all workers have it. `file:` URIs are decoded to paths; other schemes need a mount."""
     if not isinstance(path, str | bytes | os.PathLike):
         raise TypeError(f"{word}expected a path, found {type(path).__name__}")
     name = os.fsdecode(path)
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", name)
     if scheme and scheme[1] == "file":
-        name = re.sub(r"^file:(//(localhost)?(?=/))?", "", name)
+        # Bytes that are no UTF-8 are as `os.fsdecode` has them.
+        name = unquote(re.sub(r"^file:(//(localhost)?(?=/))?", "", name), errors="surrogateescape")
     elif scheme and "://" in name:
         raise ValueError(
             f"{word}{name}: expected a path that all workers can open, found a URI of {scheme[1]}; "
