@@ -361,10 +361,10 @@ impl fmt::Display for Error {
             }
             Kind::KeyForm { format, expected, found, wider } => {
                 write!(f, "keys of a {format} filter are {expected}, not {found}")?;
-                match wider {
-                    Some(wider) => write!(f, "; numbers of any size are {wider} there"),
-                    None => Ok(()),
-                }
+                let Some(wider) = wider else { return Ok(()) };
+                let unsigned = (*found, *wider) == ("uint64", "int64");
+                let size = if unsigned { "below 2^63" } else { "of any size" };
+                write!(f, "; numbers {size} are {wider} there")
             }
             Kind::Both { keys, example } => write!(
                 f,

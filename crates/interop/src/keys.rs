@@ -79,7 +79,8 @@ impl KeyForm {
         matches!(self, Self::PythonBytes | Self::RustStr | Self::RustSlice)
     }
 
-    /// The one of these forms that has the same numbers in as many bits or more.
+    /// The one of these forms that has the same numbers in as many bits or more; of
+    /// [`Uint64`](Self::Uint64) perhaps only those below 2^63, as [`Int64`](Self::Int64).
     #[must_use]
     pub fn wider(self, forms: &[Self]) -> Option<Self> {
         let wider: &[Self] = match self {

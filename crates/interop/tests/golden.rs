@@ -94,7 +94,8 @@ fn another_form_is_refused_and_a_wider_one_named() {
     };
     let spark = refused(Format::SparkV2, KeyForm::Int32);
     assert!(spark.ends_with("text or int64, not int32; numbers of any size are int64 there"));
-    assert!(refused(Format::SparkV1, KeyForm::Uint64).ends_with("are int64 there"));
+    let unsigned = refused(Format::SparkV1, KeyForm::Uint64);
+    assert!(unsigned.ends_with("not uint64; numbers below 2^63 are int64 there"), "{unsigned}");
     assert!(refused(Format::Dcso, KeyForm::Int32).ends_with("text or text-crlf, not int32"));
 }
 
