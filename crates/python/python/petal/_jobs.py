@@ -510,7 +510,8 @@ def check(
     """Writes the lines of files that a filter file may hold, or inverted those that it does not, to
     the folder `out`, in their order, repeated ones too.
 
-    All else as :func:`common`. Cost: the files are read once.
+    All else as :func:`common`. Cost: the files are read once; the filter is read twice here, to be
+    verified and to be copied to the work folder, where workers open it.
     """
     if not isinstance(filter, str | bytes | os.PathLike):
         kind = type(filter).__name__
