@@ -64,6 +64,12 @@ impl Budget {
         Self { samples: MOST_SAMPLES, filters: filters as u64 }
     }
 
+    /// The samples that are left.
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> u64 {
+        self.samples
+    }
+
     /// The samples that the next filter may take.
     fn share(&mut self) -> u64 {
         let share = self.samples / self.filters.max(1);

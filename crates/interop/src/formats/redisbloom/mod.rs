@@ -81,6 +81,18 @@ impl Link {
 }
 
 impl RedisBloom {
+    /// What is known of it; its links share a budget of samples.
+    fn facts_within(&self, file: &[u8], budget: &mut Budget) -> Facts {
+        let mut facts = self.told(file);
+        for link in &self.links {
+            let set = link.bits.count_ones(file);
+            facts.add_row(link.bits.count, set, link.plan.probes());
+            let fill = set as f64 / link.bits.count as f64;
+            facts.add_floor(link.floor(budget, fill, link.size as f64, self.options));
+        }
+        facts
+    }
+
     pub(crate) fn parse(file: &[u8]) -> Result<Self> {
         let (header, mut place) = Header::parse(file)?;
         let Header { size, options, growth, links: plans } = header;
@@ -214,15 +226,7 @@ impl Scheme for RedisBloom {
     }
 
     fn facts(&self, file: &[u8]) -> Facts {
-        let mut facts = self.told(file);
-        let mut budget = Budget::new(self.links.len());
-        for link in &self.links {
-            let set = link.bits.count_ones(file);
-            facts.add_row(link.bits.count, set, link.plan.probes());
-            let fill = set as f64 / link.bits.count as f64;
-            facts.add_floor(link.floor(&mut budget, fill, link.size as f64, self.options));
-        }
-        facts
+        self.facts_within(file, &mut Budget::new(self.links.len()))
     }
 
     fn expected_rate(&self, keys: u64) -> Option<Rate> {
@@ -273,4 +277,37 @@ pub(crate) fn chunks(file: &[u8]) -> Result<impl Iterator<Item = (u64, &[u8])>> 
         reached += chunk.len() as u64;
         (reached, chunk)
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small links nearly full of bits, whose steps return after up to 63 probes.
+    #[test]
+    fn rate_floors_of_1100_links_take_one_budget_of_samples() {
+        let plan = LinkPlan::new(40, 1e-30);
+        let size = plan.capacity();
+        let links = vec![(plan, size); MOST_LINKS];
+        let header = Header {
+            size: size * MOST_LINKS as u64,
+            options: NO_ROUND | FORCE64,
+            growth: GROWTH,
+            links,
+        };
+        let mut file = header.to_bytes();
+        for _ in 0..MOST_LINKS {
+            file.extend((0..plan.bytes()).map(|byte| if byte % 2 == 0 { 0xff } else { 0xfe }));
+        }
+        let filter = RedisBloom::parse(&file).unwrap();
+        let mut budget = Budget::new(MOST_LINKS);
+        let all = budget.left();
+        let facts = filter.facts_within(&file, &mut budget);
+        assert!(facts.rate_floor > 0.0 && budget.left() < all / 2, "{}", budget.left());
+        let mut one = Budget::new(1);
+        let link = &filter.links[0];
+        assert!(link.floor(&mut one, 15.0 / 16.0, size as f64, filter.options) > 0.0);
+        let each = all - one.left();
+        assert!(each * MOST_LINKS as u64 > 10 * all, "{each}");
+    }
 }
