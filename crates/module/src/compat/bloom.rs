@@ -206,6 +206,7 @@ impl Bloom {
     /// Removes all keys, and all links but the first.
     pub(crate) fn clear(&mut self) {
         self.links.truncate(1);
+        self.links.shrink_to_fit();
         for link in &mut self.links {
             link.bits.fill(0);
             link.size = 0;
