@@ -366,7 +366,9 @@ impl Cuckoo {
     /// Removes all keys, and all layers but the first.
     pub(crate) fn clear(&mut self) {
         self.layers.truncate(1);
+        self.layers.shrink_to_fit();
         self.layers.iter_mut().for_each(|layer| layer.slots.fill(0));
+        self.slots = self.layers.iter().map(|layer| layer.slots.len() as u64).sum();
         (self.items, self.deletes) = (0, 0);
     }
 

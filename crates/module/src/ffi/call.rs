@@ -254,7 +254,7 @@ impl<'a> Call<'a> {
                 // SAFETY: as above.
                 unsafe { (api().wrong_arity)(self.context) };
             }
-            Failure::Says(text) => error(&c_string(text)),
+            Failure::Says(text) | Failure::Exists(text) => error(&c_string(text)),
             Failure::Told(text) => error(&c_string(text)),
         }
     }
@@ -267,34 +267,61 @@ impl<'a> Call<'a> {
     // ---- Damage ---------------------------------------------------------------------------------
 
     /// Replaces the filter of the first key by a damaged one, because this command failed while it
-    /// was replayed.
+    /// was replayed. A filter that has lost nothing stays, for example if the command was for a key
+    /// whose name was damaged.
     #[cold]
     pub(super) fn damage(&self, loses: Loses, failure: &Failure) {
         let mut key = self.write(1);
-        match key.object() {
-            Found::Other => {}
-            Found::Object(object) if object.damage().is_some() => {}
-            Found::Object(_) if loses == Loses::Filter => {}
-            Found::Object(_) | Found::Nothing => self.damage_key(&mut key, failure),
+        let is_sound = match key.object() {
+            Found::Nothing => false,
+            Found::Other => true,
+            Found::Object(object) if object.damage().is_some() => return,
+            Found::Object(_) => match loses {
+                Loses::Nothing | Loses::Filter => true,
+                Loses::Items => matches!(failure, Failure::WrongType | Failure::Exists(_)),
+                Loses::Sources => false,
+            },
+        };
+        if is_sound {
+            self.keep_key(failure);
+        } else {
+            self.damage_key(&mut key, failure);
         }
     }
 
     /// Replaces what an open key holds by a damaged filter.
     #[cold]
     pub(crate) fn damage_key(&self, key: &mut Opened<'_>, failure: &Failure) {
+        let reason = self.replay_error(failure);
+        self.warn_of_key("damaged filter", &format!("{reason}; commands on it are errors"));
+        // Nothing more can be done for a key that cannot be set.
+        key.set(Object::damaged(&reason)).ok();
+    }
+
+    /// Logs that this command failed while it was replayed, and that its key stays as it is.
+    #[cold]
+    pub(crate) fn keep_key(&self, failure: &Failure) {
+        let reason = self.replay_error(failure);
+        self.warn_of_key("unchanged key", &format!("{reason}; the key stays as it is"));
+    }
+
+    /// What failed, for the log and for later replies.
+    fn replay_error(&self, failure: &Failure) -> String {
         let why = match failure {
             Failure::WrongType => "the key holds a filter of another type",
             Failure::Arity => "wrong number of arguments",
-            Failure::Says(text) => text,
+            Failure::Says(text) | Failure::Exists(text) => text,
             Failure::Told(text) => text,
         };
         let why = why.strip_prefix("ERR ").unwrap_or(why);
         let name = String::from_utf8_lossy(self.word(0)).to_ascii_uppercase();
-        let reason = format!("{name} failed when it was replayed: {why}");
-        let line = format!("{}: {reason}", String::from_utf8_lossy(self.word(1)));
-        warn(self.context, &format!("damaged filter {line}; commands on it are errors"));
-        // Nothing more can be done for a key that cannot be set.
-        key.set(Object::damaged(&reason)).ok();
+        format!("{name} failed when it was replayed: {why}")
+    }
+
+    /// Logs a line about the first key.
+    fn warn_of_key(&self, what: &str, line: &str) {
+        let key = String::from_utf8_lossy(self.word(1));
+        warn(self.context, &format!("{what} {key}: {line}"));
     }
 
     // ---- What others are told -------------------------------------------------------------------

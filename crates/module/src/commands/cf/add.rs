@@ -196,12 +196,13 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     let created = create(call, &mut key, Some(wanted))?;
     let filter = open(call, &mut key)?;
     let (outcomes, refused) = put_all(call, filter, items, which);
-    if let Some(refusal) = &refused {
-        keep_honest(call, &mut key, refusal);
-    }
     let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
     let done: Vec<usize> = (items..call.len()).filter(added).collect();
     let full = outcomes.iter().filter(|outcome| **outcome == Outcome::Full).count();
+    let first_refusal = if full > 0 { Some(&Refusal::Full) } else { refused.as_ref() };
+    if let Some(refusal) = first_refusal {
+        keep_honest(call, &mut key, refusal);
+    }
     metrics::REJECTED_FULL.add(full as u64);
     metrics::added(done.len() as u64, (outcomes.len() - full) as u64);
     if !done.is_empty() {

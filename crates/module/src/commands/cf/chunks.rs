@@ -88,7 +88,7 @@ impl Command for LoadChunk {
         let exists = filter(key.object())?.is_some();
         if position == 1 {
             if exists {
-                return Err(Failure::Says("ERR item exists"));
+                return Err(Failure::Exists("ERR item exists"));
             }
             let announced = Cuckoo::announced_layers(call.word(3));
             if announced.is_some_and(|layers| layers > MOST_ANNOUNCED) && !call.is_replayed() {
@@ -99,7 +99,7 @@ impl Command for LoadChunk {
             let made =
                 made.ok_or(Failure::Says("Invalid header"))?.map_err(|refusal| match refusal {
                     Refusal::Limit => Failure::Says(
-                        "Couldn't create filter! It would take more than petal.memory-limit",
+                        "Couldn't create filter! It would take more than the setting memory-limit",
                     ),
                     Refusal::Malformed(_)
                     | Refusal::Memory
@@ -114,7 +114,7 @@ impl Command for LoadChunk {
                 Some(Object::RedisCuckoo(filter)) => filter
                     .put_chunk(position, call.word(3))
                     .map_err(|_| Failure::Says("Couldn't load chunk!"))?,
-                Some(_) => return Err(Failure::Says("Couldn't load chunk!")),
+                Some(_) => return Err(Failure::Exists("Couldn't load chunk!")),
             }
         }
         call.replicate_same();

@@ -4,7 +4,7 @@
 use super::{ITEMS, KEY, NOT_FOUND, PETAL};
 use crate::about::{About, Arg, ArgKind, CHANGED, key};
 use crate::commands::words::integer;
-use crate::commands::{Added, added, keep_honest, limit, tick};
+use crate::commands::{Added, added, limit, tick};
 use crate::config::Settings;
 use crate::ffi::{Call, Command, Failure, Loses};
 use crate::metrics;
@@ -110,8 +110,12 @@ pub(super) fn seen(
     call.array(inserted.taken + usize::from(refused));
     (0..inserted.taken).for_each(|at| call.boolean(!inserted.new.get(at)));
     if let Some(refusal) = inserted.refused {
-        keep_honest(call, &mut key, &refusal);
-        call.failure(&refusal.into());
+        let failure = refusal.into();
+        if call.is_replayed() {
+            // A master sends only items that its filter took.
+            call.damage_key(&mut key, &failure);
+        }
+        call.failure(&failure);
     }
     Ok(())
 }
