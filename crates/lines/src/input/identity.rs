@@ -230,8 +230,8 @@ impl Identity {
         }
     }
 
-    /// Goes on with an input of an earlier run, which had these marks and this checksum, if the
-    /// bytes are the same.
+    /// Goes on with an input of an earlier run, which had this metadata, this range of bytes and
+    /// this checksum, if the bytes are the same. The range must lie in the file as it is now.
     pub(super) fn resume(
         &self,
         file: &File,
