@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether standard output was closed at the start; `false` where that is not known.
+/// Whether standard output was closed at the start; `false` where that is not known, which is
+/// everywhere but on Linux.
 pub(crate) fn stdout() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

@@ -166,6 +166,20 @@ fn as_many_lines_are_lost_as_an_approximate_job_says() {
 }
 
 #[test]
+fn nothing_is_estimated_of_an_overfull_filter() {
+    let place = Place::new();
+    write_numbers(&place, "a", 0..20_000);
+    write_numbers(&place, "b", 20_000..40_000);
+    for words in ["diff a -", "dedup -"] {
+        // Of a pipe the number of lines is not known.
+        let words = format!("{words} --approx -n 10 -p 0.5 -q -o /dev/null --report found");
+        place.run_with(&words, &place.read("b")).ok();
+        let found: Value = serde_json::from_slice(&place.read("found")).unwrap();
+        assert!(found["wrong"].is_null() && found["wrong_error"].is_null(), "{words}: {found}");
+    }
+}
+
+#[test]
 fn two_outputs_are_two_files() {
     let place = Place::new();
     place.write("a", "x\ny\nx\n");

@@ -4,7 +4,8 @@
 
 mod kit;
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -36,12 +37,17 @@ fn stuck(place: &Place, words: &str, phases: u64) -> (Child, std::io::PipeReader
     writer.write_all(&[0; 1 << 16]).unwrap();
     let mut child =
         place.petal(&format!("{words} --work-dir work -m 8M")).stdout(writer).spawn().unwrap();
+    wait_for(place, &mut child, words, phases);
+    (child, reader)
+}
+
+/// Waits until so many phases of a job are done.
+fn wait_for(place: &Place, child: &mut Child, words: &str, phases: u64) {
     let end = Instant::now() + Duration::from_secs(60);
     while done(place) < phases {
         assert!(child.try_wait().unwrap().is_none() && Instant::now() < end, "{words}: no phase");
         std::thread::sleep(Duration::from_millis(1));
     }
-    (child, reader)
 }
 
 /// A job killed when so many phases were done.
@@ -263,6 +269,43 @@ fn inputs_that_grew_or_were_touched_go_on_as_they_were() {
     place.sh("printf X | dd of=a bs=1 seek=4000000 conv=notrunc 2>/dev/null; echo more >> a");
     let line = place.run(&go_on).trouble();
     assert!(line.contains("a, an input of its job, has changed since"), "{line}");
+}
+
+/// Positions in a redirected standard input count from where the job began to read it.
+#[test]
+fn standard_input_at_another_offset_is_refused() {
+    let place = place(200_000);
+    let at = |offset: u64| {
+        let mut file = File::open(place.files.file("a")).unwrap();
+        file.seek(SeekFrom::Start(offset)).unwrap();
+        file
+    };
+    let words = "dedup --strategy partition -q -m 8M --work-dir work";
+    let begun_at = 1 << 20;
+    let whole = place.petal("dedup -o whole -").stdin(at(begun_at)).status().unwrap();
+    assert!(whole.success());
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    // The room that a pipe has.
+    writer.write_all(&[0; 1 << 16]).unwrap();
+    let mut job = place.petal(&format!("{words} -"));
+    let mut child = job.stdin(at(begun_at)).stdout(writer).spawn().unwrap();
+    wait_for(&place, &mut child, words, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let go_on = format!("{words} --resume -o out -");
+    for offset in [0, begun_at / 2, 2 * begun_at] {
+        let ran = place.petal(&go_on).stdin(at(offset)).output().unwrap();
+        let line = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{offset}: {line}");
+        assert!(line.contains(&format!("byte {begun_at}")), "{offset}: {line}");
+        assert!(line.contains(&format!("byte {offset}")), "{offset}: {line}");
+        assert!(!place.files.file("out").exists(), "{offset}");
+    }
+    // A file that has grown goes on as it was.
+    place.sh("printf 'https://example.org/more\\n' >> a");
+    assert!(place.petal(&go_on).stdin(at(begun_at)).status().unwrap().success());
+    assert!(place.read("out") == place.read("whole"));
+    nothing_kept(&place);
 }
 
 #[test]

@@ -81,8 +81,9 @@ impl HashSpec {
     ///
     /// What it gives: whoever does not know the key cannot *prepare* keys that collide. Two keys
     /// chosen without knowledge of it collide with a probability of at most about 2^-26 (keys of 17
-    /// bytes or more that differ by the complement of a word; other keys about 2^-64), and the
-    /// pairs are independent, so n chosen keys lose some n / 2^26 by collisions.
+    /// bytes or more that differ by the complement of a word; other keys about 2^-64). In
+    /// expectation at most about n log2(n) / 2^27 of n chosen keys are lost by collisions; such
+    /// losses come together, not one by one.
     ///
     /// What it does not give: it is no pseudorandom function. An adversary who sees many answers of
     /// the filter, or the hashes, can learn about the key; use [`keyed`](Self::keyed) there.

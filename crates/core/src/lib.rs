@@ -49,9 +49,10 @@
 //!
 //! # Integers are keys
 //!
-//! Insert a `u64`, also one that is a hash of 32 bits or of your own, as a key: `insert(&number)`. It is hashed, and
-//! the promised rate holds for any pattern of numbers. The methods named `..._mixed_hash` take hashes whose every bit
-//! is random, and nothing checks that: with plain integers in their place a filter finds everything.
+//! Insert a `u64`, also one that is a hash of 32 bits or of your own, as a key: `insert(&number)`.
+//! It is hashed, and the promised rate holds for any pattern of numbers. The methods named
+//! `..._mixed_hash` take hashes whose every bit is random, and nothing checks that: with plain
+//! integers in their place a filter finds everything.
 //!
 //! # What it promises
 //!

@@ -115,8 +115,8 @@ pub trait MembershipMut: Membership {
     /// nothing is lost.
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()>;
 
-    /// Removes keys by their hashes, as above, as if one by one; `removed` gets an answer for each: no if it
-    /// was certainly not in the filter.
+    /// Removes keys by their hashes, as above, as if one by one; `removed` gets an answer for each:
+    /// no if it was certainly not in the filter.
     ///
     /// # Errors
     /// If this type of filter cannot delete.

@@ -129,8 +129,9 @@ impl Shape {
         Ok(Self { blocks, lanes, probes })
     }
 
-    /// The most keys for which [`for_rate`](Self::for_rate) takes at most `bytes`; 0 if there are
-    /// none.
+    /// A number of keys for which [`for_rate`](Self::for_rate) takes at most `bytes`, within 2 % or
+    /// one key of the most; 0 if there is none. More may fit, since the size falls a little where
+    /// another number of probes becomes better or the rounding changes.
     ///
     /// # Errors
     /// If the rate is not between 0 and 1.
@@ -352,8 +353,9 @@ impl ClassicShape {
         Self::for_bits(check_memory(bytes)? * LINE_BITS, probes)
     }
 
-    /// The most keys for which [`for_rate`](Self::for_rate) takes at most `bytes`; 0 if there are
-    /// none.
+    /// A number of keys for which [`for_rate`](Self::for_rate) takes at most `bytes`, within 2 % or
+    /// one key of the most; 0 if there is none. More may fit, since the size falls a little where
+    /// the rounding changes.
     ///
     /// # Errors
     /// If the rate is not between 0 and 1.
@@ -544,13 +546,15 @@ pub(crate) fn least_near(
     None
 }
 
-/// The most keys whose filter at a rate, of `size` bytes, fits into so many.
+/// A number of keys whose filter at a rate, of `size` bytes, fits into `bytes`: one more key does
+/// not fit. The size may fall by up to 2 % further up.
 fn most_keys_in(bytes: u64, rate: f64, size: impl Fn(u64) -> Result<u64>) -> Result<u64> {
     check_promise(1, rate)?;
     Ok(most_keys(|keys| size(keys).is_ok_and(|size| size <= bytes)))
 }
 
-/// The most keys that still fit, if fewer fit too.
+/// The most keys that fit, if all smaller numbers fit too; else a number that fits, while the next
+/// does not.
 pub(crate) fn most_keys(fits: impl Fn(u64) -> bool) -> u64 {
     least(1 << 62, |keys| !fits(keys)).unwrap_or(1 << 62) - 1
 }
@@ -656,7 +660,26 @@ mod tests {
         assert!(Shape::for_memory_with_probes(127, 9).unwrap_err().is_invalid());
     }
 
-    /// The most keys in a memory are those for which the size at the rate still fits.
+    #[test]
+    fn the_keys_that_fit_are_within_2_percent_of_the_most() {
+        let check = |bytes: u64, rate: f64, keys: u64, size: &dyn Fn(u64) -> u64| {
+            assert!(keys == 0 || size(keys) <= bytes, "{bytes} {rate} {keys}");
+            let beyond = (keys + keys / 50).max(keys + 1) + 1;
+            let step = (keys / 1000).max(1);
+            let more = (beyond..=beyond + keys / 10).step_by(step as usize);
+            let fitting: Vec<_> = more.filter(|&keys| size(keys) <= bytes).collect();
+            assert!(fitting.is_empty(), "{bytes} {rate} {keys}: {fitting:?}");
+        };
+        for bytes in [64, 192, 640, 5000, 64_000, 768_000, 800_000, 64 << 20, 1 << 30] {
+            for rate in [0.3, 0.1, 0.05, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5] {
+                let size = |keys| Shape::for_rate(keys, rate).unwrap().size_bytes();
+                check(bytes, rate, Shape::most_keys(bytes, rate).unwrap(), &size);
+                let size = |keys| ClassicShape::for_rate(keys, rate).unwrap().size_bytes();
+                check(bytes, rate, ClassicShape::most_keys(bytes, rate).unwrap(), &size);
+            }
+        }
+    }
+
     #[test]
     fn the_most_keys_fit_and_one_more_does_not() {
         for (bytes, rate) in

@@ -342,8 +342,11 @@ impl Approx<'_> {
         let overfull = filter.expected_rate(filter.inserted()) > 0.5;
         let (held, new) = (given(&filter, 0.0, before), filter.inserted() - before);
         let lost = given(&filter, held, new) - held - new as f64;
-        report.wrong = if overfull { f64::NAN } else { lost };
-        report.wrong_error = (report.wrong.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
+        // `max` would make 0 of NaN.
+        let error = (lost.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
+        let unknown = overfull || lost.is_nan();
+        (report.wrong, report.wrong_error) =
+            if unknown { (f64::NAN, f64::NAN) } else { (lost, error) };
         Ok(())
     }
 }

@@ -305,8 +305,8 @@ impl Recipe {
         Ok(sizing)
     }
 
-    /// The most lines that a Bloom filter in the given memory holds at the given rate: those for
-    /// which `make` makes a filter of at most that size. `None` if one of both is not given, or for
+    /// A number of lines for which `make` makes a Bloom filter of at most the given memory at the
+    /// given rate, within 2 % or one line of the most. `None` if one of both is not given, or for
     /// types of another kind.
     ///
     /// # Errors

@@ -35,7 +35,8 @@ pub struct Report {
     /// (`common`), or in the answer but not printed (`diff`, `dedup`); not a number if the filter
     /// was too full to tell. Zero of an exact job.
     pub wrong: f64,
-    /// The standard error of `wrong`: the true number is within two of it in 19 of 20 jobs.
+    /// The standard error of `wrong`: the true number is within two of it in 19 of 20 jobs. Not a
+    /// number if `wrong` is none.
     pub wrong_error: f64,
     /// Of an approximate job: lines were repeated because memory for what was printed ran out.
     pub repeats_possible: bool,

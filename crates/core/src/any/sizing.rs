@@ -59,7 +59,8 @@ impl Sizing {
         self.filter_type
     }
 
-    /// Bytes that its data will take when it is made: [`Membership::size_bytes`](crate::Membership::size_bytes).
+    /// Bytes that its data will take when it is made:
+    /// [`Membership::size_bytes`](crate::Membership::size_bytes).
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes

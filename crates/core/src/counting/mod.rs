@@ -121,8 +121,9 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
         self.bloom.contains(key)
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
@@ -257,8 +258,9 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
     /// A key that was a false positive when it was inserted or is one after its removal is not
     /// counted there, so that the number drifts, to both sides alike: with the false-positive rate
     /// ε, its standard error is √(2 ε r) after r removals and as many inserts. A filter of 10,000
-    /// keys at 1 % may be off by 14 % after 10,000 turnovers. [`estimated_len`](Self::estimated_len)
-    /// does not drift so; it is too high by about 1.5 % for each per cent of counters that are stuck.
+    /// keys at 1 % may be off by 14 % after 10,000 turnovers.
+    /// [`estimated_len`](Self::estimated_len) does not drift so; it is too high by about 1.5 % for
+    /// each per cent of counters that are stuck.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.bloom.inserted()
@@ -359,8 +361,9 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
         self.insert_mixed_hash(key.hash_with(&self.hash_spec()))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.marking.insert(self.bloom.kernel(), self.counters(), hash);
         self.bloom.facts_mut().inserted += u64::from(new);

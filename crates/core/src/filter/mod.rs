@@ -132,8 +132,9 @@ impl<G: Geometry, S: Store> Filter<G, S> {
         self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
@@ -141,8 +142,9 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 
     /// Asks for the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) or
-    /// [`insert_mixed_hash`](Filter::insert_mixed_hash) will look at: for a caller who has something else to do
-    /// meanwhile. It changes nothing; a classic filter, whose lines are many, does not ask.
+    /// [`insert_mixed_hash`](Filter::insert_mixed_hash) will look at: for a caller who has
+    /// something else to do meanwhile. It changes nothing; a classic filter, whose lines are many,
+    /// does not ask.
     #[inline]
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.shape.prefetch(self.store.lines(), hash);
@@ -376,8 +378,9 @@ impl<G: Geometry, S: StoreMut> Filter<G, S> {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.shape.insert(self.kernel, self.store.lines_mut(), hash);

@@ -149,16 +149,17 @@ impl<S: Store> QuotientFilter<S> {
         self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.table.contains(self.store.lines(), hash)
     }
 
-    /// Asks for the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will look at: for a caller
-    /// who has something else to do meanwhile.
+    /// Asks for the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will look at:
+    /// for a caller who has something else to do meanwhile.
     #[inline]
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);

@@ -108,16 +108,18 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.newest_first().any(|layer| layer.contains_mixed_hash(hash))
     }
 
-    /// Asks for the memory of the newest two layers that [`contains_mixed_hash`](Self::contains_mixed_hash) will
-    /// look at, where most keys are found: for a caller who has something else to do meanwhile.
+    /// Asks for the memory of the newest two layers that
+    /// [`contains_mixed_hash`](Self::contains_mixed_hash) will look at, where most keys are found:
+    /// for a caller who has something else to do meanwhile.
     #[inline]
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.newest.prefetch_mixed_hash(hash);
@@ -336,8 +338,9 @@ impl ScalableBloomFilter {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).

@@ -99,9 +99,9 @@ impl<S: Store> WideBloomFilter<S> {
         self.contains_mixed_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 128 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
-    /// The low word comes first.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 128 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key. The low word comes first.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, [low, high]: [u64; 2]) -> bool {
@@ -291,9 +291,9 @@ impl<S: StoreMut> WideBloomFilter<S> {
         self.insert_mixed_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 128 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
-    /// The low word comes first.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 128 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key. The low word comes first.
     #[inline]
     pub fn insert_mixed_hash(&mut self, [low, high]: [u64; 2]) -> bool {
         // Both, whatever the first says.

@@ -18,8 +18,9 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         self.insert_mixed_hash(key.hash_with(&self.frame.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         if self.room() == 0 {
@@ -166,9 +167,8 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     /// time 0.
     ///
     /// Cost: nothing within T / (G - 1) ticks; then the clearing of a generation, which writes
-    /// every G-th line of the filter (30 ms for 100 MB, measured on a busy
-    /// machine). After a longer gap all that is too old is
-    /// cleared.
+    /// every G-th line of the filter (30 ms for 100 MB, measured on a busy machine). After a longer
+    /// gap all that is too old is cleared.
     pub fn advance_to(&mut self, now: u64) {
         if self.plan().ticks.is_none() || now <= self.clock {
             return;

@@ -162,8 +162,9 @@ impl<S: Store> WindowedBloomFilter<S> {
         self.contains_mixed_hash(key.hash_with(&self.frame.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with another hash of
-    /// 64 bits whose every bit is random. A plain integer is no such hash: insert it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
+    /// it as a key.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {

@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::State;
 use crate::error::{Error, Result};
 use crate::fingerprint::Hashes;
-use crate::input::{Checksum, Identity, Input, Mark, Temp};
+use crate::input::{Checksum, Identity, Input, Mark, Range, Temp};
 use crate::judge::Verb;
 use crate::lock::Lock;
 use crate::marks::{Listed, Spans};
@@ -67,8 +67,16 @@ struct Job {
     verb: String,
     delimiter: u8,
     first: usize,
-    /// Name and metadata of every input.
-    inputs: Vec<(String, Mark)>,
+    inputs: Vec<JobInput>,
+}
+
+/// An input as it was when the job was begun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct JobInput {
+    name: String,
+    mark: Mark,
+    /// Which bytes of the file are the input: saved positions count from the first of them.
+    range: Range,
 }
 
 impl Job {
@@ -76,7 +84,7 @@ impl Job {
     fn is_like(&self, other: &Self) -> bool {
         let of = |job: &Self| (job.verb.clone(), job.delimiter, job.first);
         let names =
-            |job: &Self| job.inputs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+            |job: &Self| job.inputs.iter().map(|input| input.name.clone()).collect::<Vec<_>>();
         of(self) == of(other) && names(self) == names(other)
     }
 }
@@ -159,22 +167,23 @@ impl Journal {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let failed = |problem: &str| Error::work_dir(dir, problem);
-        let identities = inputs.iter().map(|input| input.identity().cloned()).collect();
-        let Some(identities): Option<Vec<_>> = identities else {
+        let file = |input: &Input| {
+            let identity = Arc::clone(input.identity()?);
+            let (name, mark) = (input.name().to_owned(), identity.opened());
+            Some((identity, JobInput { name, mark, range: input.range()? }))
+        };
+        let files = inputs.iter().map(file).collect();
+        let Some((identities, files)): Option<(Vec<_>, Vec<_>)> = files else {
             return Err(failed(
                 "a job on a pipe cannot be resumed; save the input to a file first",
             ));
         };
-        let marks = identities.iter().map(|identity| identity.opened());
-        let names = inputs.iter().map(|input| input.name().to_owned());
-        let job =
-            Job { verb: format!("{verb:?}"), delimiter, first, inputs: names.zip(marks).collect() };
+        let job = Job { verb: format!("{verb:?}"), delimiter, first, inputs: files };
         let trouble = |e: io::Error| Error::in_work_dir(dir, "opening the journal", e);
         fs::create_dir_all(dir).map_err(trouble)?;
         let path = dir.join(JOURNAL);
         let real = |path: &Path| fs::canonicalize(path).ok();
-        let parent =
-            |(name, _): &(String, Mark)| real(Path::new(name))?.parent().map(Path::to_owned);
+        let parent = |input: &JobInput| real(Path::new(&input.name))?.parent().map(Path::to_owned);
         if job.inputs.iter().any(|input| parent(input).is_some_and(|at| Some(at) == real(dir))) {
             return Err(failed("an input lies in it; name a folder for petal alone"));
         }
@@ -214,12 +223,17 @@ impl Journal {
             return Err(failed("its job is another one; start anew in an empty folder"));
         }
         // The inputs go on as they were when the job was begun.
-        let then = page.job.inputs.iter().map(|(_, mark)| *mark);
         let sums = page.saved.iter().flat_map(|saved| saved.checksums.iter().copied());
         let sums = sums.chain(std::iter::repeat(None));
-        for ((input, then), sum) in inputs.iter_mut().zip(then).zip(sums) {
-            if !input.resume(then, sum, progress)? {
-                let name = input.name();
+        for ((input, then), sum) in inputs.iter_mut().zip(&page.job.inputs).zip(sums) {
+            let (name, begun) = (&then.name, then.range.start);
+            if let Some(Range { start, .. }) = input.range().filter(|now| now.start != begun) {
+                return Err(failed(&format!(
+                    "its job read {name} from byte {begun} of the file on, and it begins at byte \
+                     {start} now; redirect it as before, or start anew in an empty folder"
+                )));
+            }
+            if !input.resume(then.mark, then.range, sum, progress)? {
                 return Err(failed(&format!(
                     "{name}, an input of its job, has changed since; start anew in an empty folder"
                 )));

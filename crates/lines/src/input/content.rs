@@ -5,8 +5,10 @@
 //! refused: read as lines it would give a wrong answer without an error. A UTF-8 byte order mark,
 //! and CRLF line ends beside inputs with LF, are noted: they may be what the user wants.
 //!
-//! Invariant: no line of text is refused. Every signature below has a byte that text does not
-//! have, or is confirmed by bytes behind it.
+//! Invariant: no text in UTF-8 or in an 8-bit encoding is refused. Every signature below has a
+//! byte that text does not have, or is confirmed by one behind it. The exception is a text of fewer
+//! than 16 bytes that begins with a byte order mark of UTF-16, is valid UTF-16, and has no zero
+//! byte: it is taken for UTF-16.
 //!
 //! Cost: one look at the first 64 KiB of a file, at the first 4 KiB of a stream.
 
@@ -117,7 +119,7 @@ const SIGNATURES: [Signature; 13] = [
             (0x53, 0xff),
             (0x59, 0xff),
         ],
-        has_binary_block,
+        has_bzip2_block,
     ),
     // The same of an empty file: the number of its end.
     (
@@ -144,22 +146,12 @@ const SIGNATURES: [Signature; 13] = [
     (LEDGER, bytes!(0x89 b'P' b'S' b'E' b'E' b'N' 0x0d 0x0a), certain),
 ];
 
-/// Whether a byte is none of text in UTF-8 or in an 8-bit encoding.
-fn is_binary(byte: u8) -> bool {
-    byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b) || byte == 0x7f
-}
-
-/// A bzip2 block: a checksum, then bits in which a byte that text does not have is near.
-fn has_binary_block(begin: &[u8]) -> Option<bool> {
-    const BLOCK: usize = 10;
-    const NEAR: usize = 64;
-    let near = &begin[BLOCK..begin.len().min(NEAR)];
-    if near.iter().any(|byte| is_binary(*byte))
-        || std::str::from_utf8(near).is_err_and(|e| e.error_len().is_some())
-    {
-        return Some(true);
-    }
-    if begin.len() < NEAR { None } else { Some(false) }
+/// A bzip2 block: behind its number a checksum of 4 bytes, then a bit that is 0 (obsolete versions
+/// could write 1) and a number of 24 bits below 900,000. So the byte after the checksum is a
+/// control byte below 7, which text does not have.
+fn has_bzip2_block(begin: &[u8]) -> Option<bool> {
+    const AFTER_CHECKSUM: usize = 14;
+    begin.get(AFTER_CHECKSUM).map(|byte| *byte < 7)
 }
 
 /// An lzma header: a dictionary size that encoders write, and a length that is unknown or below
@@ -207,48 +199,68 @@ fn look(begin: &[u8], delimiter: u8, ended: bool) -> Look {
     let may_be_wide = |mark: &&[u8]| begin.iter().zip(*mark).all(|(byte, of_mark)| byte == of_mark);
     if begin.len() < WIDE && !ended {
         undecided |= WIDE_MARKS.iter().any(may_be_wide);
-    } else if let Some(found) = wide_text(begin, delimiter) {
-        return Look::Refused(found);
+    } else {
+        match wide_text(begin, delimiter) {
+            Wide::Is(found) => return Look::Refused(found),
+            Wide::Maybe => undecided = true,
+            Wide::No => {}
+        }
     }
     if undecided && !ended { Look::Undecided } else { Look::Lines }
 }
 
-/// Text in UTF-16 or UTF-32.
-fn wide_text(begin: &[u8], delimiter: u8) -> Option<NotLines> {
+/// Whether bytes are text in UTF-16 or UTF-32.
+enum Wide {
+    Is(NotLines),
+    No,
+    /// They begin with a mark and are valid, but nothing that only UTF-16 has is among them.
+    Maybe,
+}
+
+/// Whether the first bytes are text in UTF-16 or UTF-32.
+fn wide_text(begin: &[u8], delimiter: u8) -> Wide {
     let words = |size: usize| begin.chunks_exact(size).skip(1);
     let is_utf32 = |of: fn([u8; 4]) -> u32| {
         words(4)
             .all(|word| word.first_chunk().is_some_and(|word| char::from_u32(of(*word)).is_some()))
     };
-    let is_utf16 = |of: fn([u8; 2]) -> u16| {
-        let units = words(2).filter_map(|unit| unit.first_chunk()).map(|unit| of(*unit));
-        let mut characters = char::decode_utf16(units).peekable();
+    // Latin-1 has the marks as letters, and most pairs of its letters are valid UTF-16.
+    let utf16 = |of: fn([u8; 2]) -> u16| {
+        let units = || words(2).filter_map(|unit| unit.first_chunk()).map(|unit| of(*unit));
+        let mut characters = char::decode_utf16(units()).peekable();
         while let Some(character) = characters.next() {
             // The other half of the last character may be behind what there is.
             if character.is_err() && characters.peek().is_some() {
-                return false;
+                return Wide::No;
             }
         }
-        true
+        // Where lines end in NUL, a zero byte shows nothing, but a line end of UTF-16 does.
+        let is_proof = |unit: u16| match delimiter {
+            0 => unit == u16::from(b'\n'),
+            _ => unit.to_le_bytes().contains(&0),
+        };
+        // Too short for a proof.
+        let is_short = begin.len() < WIDE && begin.len().is_multiple_of(2);
+        if is_short || units().any(is_proof) { Wide::Is(UTF16) } else { Wide::Maybe }
     };
     match begin {
-        [0xff, 0xfe, 0, 0, ..] if is_utf32(u32::from_le_bytes) => return Some(UTF32),
-        [0, 0, 0xfe, 0xff, ..] if is_utf32(u32::from_be_bytes) => return Some(UTF32),
-        [0xff, 0xfe, ..] if is_utf16(u16::from_le_bytes) => return Some(UTF16),
-        [0xfe, 0xff, ..] if is_utf16(u16::from_be_bytes) => return Some(UTF16),
+        [0xff, 0xfe, 0, 0, ..] if is_utf32(u32::from_le_bytes) => return Wide::Is(UTF32),
+        [0, 0, 0xfe, 0xff, ..] if is_utf32(u32::from_be_bytes) => return Wide::Is(UTF32),
+        [0xff, 0xfe, ..] => return utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => return utf16(u16::from_be_bytes),
         _ => {}
     }
     // Without a mark: nearly every second byte is zero. Lines that end in NUL may look like that.
     if delimiter == 0 || begin.len() < WIDE {
-        return None;
+        return Wide::No;
     }
     let pairs = begin.len() / 2;
     let zeros = |odd: usize| begin.chunks_exact(2).filter(|pair| pair[odd] == 0).count();
     let (most, few) = (pairs - pairs / 10, pairs / 10);
     match (zeros(0), zeros(1)) {
-        (first, second) if first <= few && second >= most => Some(UTF16_LE),
-        (first, second) if first >= most && second <= few => Some(UTF16_BE),
-        _ => None,
+        (first, second) if first <= few && second >= most => Wide::Is(UTF16_LE),
+        (first, second) if first >= most && second <= few => Wide::Is(UTF16_BE),
+        _ => Wide::No,
     }
 }
 
@@ -465,7 +477,7 @@ mod tests {
     #[test]
     fn text_is_not_refused() {
         let long = "line\n".repeat(5000);
-        let cases: [&[u8]; 22] = [
+        let cases: [&[u8]; 26] = [
             b"",
             b"\n",
             b"P",
@@ -487,6 +499,10 @@ mod tests {
             b"\x04\x22\x4d\x18\x0a",
             "Zeile äöü\n中文\n".as_bytes(),
             b"Z\xe4hlen auf Deutsch, in Latin-1\n",
+            b"BZh91AY&SY z\xe4hlt bis f\xfcnf, in Latin-1\n",
+            b"\xff\xfe sind zwei Buchstaben in Latin-1\nund das ist die zweite Zeile\n",
+            b"\xfe\xff sind zwei Buchstaben in Latin-1\nund das ist die zweite Zeile\n",
+            b"\xff\xfe ab\nab\n",
             long.as_bytes(),
         ];
         for bytes in cases {
@@ -495,6 +511,8 @@ mod tests {
                 assert_eq!(read(bytes, few).unwrap(), bytes, "{few}");
             }
         }
+        let list = b"\xff\xfe sind zwei\0Buchstaben in\0Latin-1\0";
+        assert!(Contents::new(0, false).check("-", list).is_ok());
         // Lines of one byte that end in NUL.
         let list = b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0";
         assert!(Contents::new(0, false).check("-", list).is_ok());

@@ -31,6 +31,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::progress::{Note, Progress};
 use codec::{Codec, Magic};
@@ -113,7 +115,7 @@ enum Body {
 }
 
 /// Which bytes of a file are the input.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Range {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -236,22 +238,34 @@ impl Input {
         }
     }
 
-    /// Goes on with an input of an earlier run, which had this metadata and this checksum; `false`
-    /// if its bytes have changed since.
+    /// Which bytes of its file are the input; `None` of a stream. Redirected standard input begins
+    /// at the offset of its descriptor.
+    pub(crate) fn range(&self) -> Option<Range> {
+        match &self.body {
+            Body::Named { length, .. } => Some(Range { start: 0, end: *length }),
+            Body::Held { range, .. } => Some(*range),
+            Body::Stream(_) => None,
+        }
+    }
+
+    /// Goes on with an input of an earlier run, which had this metadata, these bytes of the file
+    /// and this checksum; `false` if its bytes have changed since.
     pub(crate) fn resume(
         &mut self,
         then: Mark,
+        old: Range,
         checksum: Option<Checksum>,
         progress: &dyn Progress,
     ) -> Result<bool> {
         let (file, range, identity) = self.whole_file()?;
         let Some(identity) = identity else { return Ok(false) };
-        let end = range.end.min(then.length).max(range.start);
-        let old = Range { end, ..range };
+        if old.start != range.start || old.start > old.end || old.end > range.end {
+            return Ok(false);
+        }
         let same = identity.resume(&file, old, then, checksum, progress)?;
         match &mut self.body {
-            Body::Named { length, .. } if same => *length = end,
-            Body::Held { range, .. } if same => range.end = end,
+            Body::Named { length, .. } if same => *length = old.end,
+            Body::Held { range, .. } if same => *range = old,
             _ => {}
         }
         Ok(same)

@@ -75,8 +75,8 @@ pub(crate) struct Walked {
 }
 
 impl Rule {
-    /// Walks through what is left of a whole table of so many quotients: whether it is what inserts would have
-    /// made of its fingerprints, bit by bit.
+    /// Walks through what is left of a whole table of so many quotients: whether it is what inserts
+    /// would have made of its fingerprints, bit by bit.
     pub(crate) fn check(
         self,
         bytes: &[u8],
