@@ -12,7 +12,7 @@ use petal_interop::redisbloom::{
 
 use super::rows::{self, zeroed};
 use crate::fields::{Load, Save};
-use crate::refusal::Refusal;
+use crate::refusal::{MOST_BYTES, Refusal};
 
 /// What RedisBloom counts for a chain without links, and for each of them.
 const CHAIN_BYTES: u64 = 32;
@@ -70,7 +70,11 @@ impl Bloom {
         let options = NO_ROUND | FORCE64 | if growth.is_some() { 0 } else { NO_SCALING };
         let growth = growth.unwrap_or(FIRST_GROWTH);
         let mut chain = Self { size: 0, options, growth, links: Vec::new() };
-        chain.push(LinkPlan::new(capacity, first), 0, limit)?;
+        let plan = LinkPlan::new(capacity, first);
+        if plan.bytes() > MOST_BYTES {
+            return Err(Refusal::TooLarge);
+        }
+        chain.push(plan, 0, limit)?;
         Ok(chain)
     }
 

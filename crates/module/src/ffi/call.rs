@@ -282,6 +282,21 @@ impl<'a> Call<'a> {
     /// Replaces what an open key holds by a damaged filter.
     #[cold]
     pub(crate) fn damage_key(&self, key: &mut Opened<'_>, failure: &Failure) {
+        let reason = self.replay_error(failure);
+        self.warn_of_key("damaged filter", &format!("{reason}; commands on it are errors"));
+        // Nothing more can be done for a key that cannot be set.
+        key.set(Object::damaged(&reason)).ok();
+    }
+
+    /// Logs that this command failed while it was replayed, and that its key stays as it is.
+    #[cold]
+    pub(crate) fn keep_key(&self, failure: &Failure) {
+        let reason = self.replay_error(failure);
+        self.warn_of_key("unchanged key", &format!("{reason}; the key stays as it is"));
+    }
+
+    /// What failed, for the log and for later replies.
+    fn replay_error(&self, failure: &Failure) -> String {
         let why = match failure {
             Failure::WrongType => "the key holds a filter of another type",
             Failure::Arity => "wrong number of arguments",
@@ -290,11 +305,13 @@ impl<'a> Call<'a> {
         };
         let why = why.strip_prefix("ERR ").unwrap_or(why);
         let name = String::from_utf8_lossy(self.word(0)).to_ascii_uppercase();
-        let reason = format!("{name} failed when it was replayed: {why}");
-        let line = format!("{}: {reason}", String::from_utf8_lossy(self.word(1)));
-        warn(self.context, &format!("damaged filter {line}; commands on it are errors"));
-        // Nothing more can be done for a key that cannot be set.
-        key.set(Object::damaged(&reason)).ok();
+        format!("{name} failed when it was replayed: {why}")
+    }
+
+    /// Logs a line about the first key.
+    fn warn_of_key(&self, what: &str, line: &str) {
+        let key = String::from_utf8_lossy(self.word(1));
+        warn(self.context, &format!("{what} {key}: {line}"));
     }
 
     // ---- What others are told -------------------------------------------------------------------

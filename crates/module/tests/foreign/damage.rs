@@ -250,3 +250,32 @@ fn items_that_do_not_fit_in_a_log_damage_filters_of_petals_layout() {
     assert_eq!(server.ask("BF.EXISTS theirs i0").int(), 1);
     assert_eq!(server.ask("CF.EXISTS ctheirs i0").int(), 1);
 }
+
+/// RedisBloom 2.8.20 replicates `BF.RESERVE` even if it has no memory for the filter.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn a_reservation_that_is_too_large_in_a_log_leaves_the_key_missing() {
+    let lines = [
+        "BF.RESERVE huge 0.01 9000000000000000000",
+        "BF.RESERVE large 0.01 1000000000000000",
+        "BF.RESERVE added 0.01 9000000000000000000 NONSCALING",
+        "BF.ADD added a",
+        "BF.ADD there a",
+        "BF.RESERVE there 0.01 9000000000000000000",
+        "PETAL.RESERVE own 0.01 9000000000000000000",
+    ];
+    let log: Vec<u8> = lines
+        .iter()
+        .flat_map(|line| command(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>()))
+        .collect();
+    let server = Setup::new().words("--appendonly yes").file("appendonly.aof", log).start();
+    assert_eq!(server.ask("EXISTS huge large").int(), 0);
+    assert_eq!(server.ask("BF.INFO added CAPACITY").ints(), [100]);
+    for key in ["added", "there"] {
+        assert_eq!(server.ask(&format!("BF.EXISTS {key} a")).int(), 1);
+    }
+    assert!(server.ask("BF.EXISTS own a").error().contains("is damaged"));
+    for key in ["huge", "large", "added"] {
+        assert!(server.log().contains(&format!("unchanged key {key}: BF.RESERVE failed")), "{key}");
+    }
+}

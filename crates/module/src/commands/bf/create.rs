@@ -6,6 +6,7 @@ use crate::commands::words::{Reading, integer, is};
 use crate::commands::{bloom, limit, replicate_creation};
 use crate::config::{Layout, Settings};
 use crate::ffi::{Call, Command, Failure, Loses};
+use crate::object::Refusal;
 use crate::plan::{Form, Growth, Plan};
 
 /// What is asked for when a filter is made.
@@ -109,7 +110,18 @@ impl Command for Reserve {
         }
         let wanted = Wanted { rate, keys, growth, is_stated: true, ..Wanted::usual(&settings) };
         let plan = wanted.plan(call, &settings);
-        key.set(plan.make(limit(call, settings.memory_limit))?)?;
+        let made = match plan.make(limit(call, settings.memory_limit)) {
+            // RedisBloom replicates BF.RESERVE even if it has no memory for the filter: its master
+            // has no such key either, and creates one with default settings on the next BF.ADD.
+            Err(Refusal::TooLarge) if call.is_replayed() => {
+                let failure = Refusal::TooLarge.into();
+                call.keep_key(&failure);
+                call.failure(&failure);
+                return Ok(());
+            }
+            made => made?,
+        };
+        key.set(made)?;
         replicate_creation(call, &plan);
         call.notify(c"bloom.reserve", 1);
         call.ok();
