@@ -90,7 +90,7 @@ fn headers_that_announce_too_much_are_refused() {
     // What is too large for the machine, and for the limit.
     for (buckets, expected) in [
         (1u64 << 48, "Couldn't create filter!"),
-        (1 << 40, "Couldn't create filter! It would take more than petal.memory-limit"),
+        (1 << 40, "Couldn't create filter! It would take more than the setting memory-limit"),
     ] {
         cuckoo[8..16].copy_from_slice(&buckets.to_le_bytes());
         cuckoo[24..26].copy_from_slice(&[1, 0]);

@@ -76,8 +76,8 @@ impl Command for LoadChunk {
                 let filter = compat::Bloom::from_header(call.word(3), limit);
                 let filter = filter.map_err(|refusal| match refusal {
                     Refusal::Limit => Failure::Says(
-                        "ERR received bad data: it announces a filter larger than \
-                         petal.memory-limit",
+                        "ERR received bad data: it announces a filter larger than the setting \
+                         memory-limit",
                     ),
                     Refusal::Memory | Refusal::TooLarge => {
                         Failure::Says("ERR received bad data: no memory for what it announces")

@@ -99,7 +99,7 @@ impl Command for LoadChunk {
             let made =
                 made.ok_or(Failure::Says("Invalid header"))?.map_err(|refusal| match refusal {
                     Refusal::Limit => Failure::Says(
-                        "Couldn't create filter! It would take more than petal.memory-limit",
+                        "Couldn't create filter! It would take more than the setting memory-limit",
                     ),
                     Refusal::Malformed(_)
                     | Refusal::Memory
