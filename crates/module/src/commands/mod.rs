@@ -137,10 +137,9 @@ fn keep_honest(call: &Call<'_>, key: &mut Opened<'_>, refusal: &Refusal) {
         Refusal::Type => true,
         // RedisBloom also sends items that its own filter was too full for. petal sends only items
         // that its filter took.
-        Refusal::Full | Refusal::Layers => matches!(
-            key.object(),
-            Found::Object(Object::RedisBloom(_) | Object::RedisCuckoo(_))
-        ),
+        Refusal::Full | Refusal::Layers => {
+            matches!(key.object(), Found::Object(Object::RedisBloom(_) | Object::RedisCuckoo(_)))
+        }
         _ => false,
     };
     if call.is_replayed() && !is_expected {

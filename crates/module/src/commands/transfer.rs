@@ -106,7 +106,7 @@ fn push(
     }
     let limit = limit(call, Settings::now().memory_limit);
     let mut key = call.write(1);
-    let exists = Failure::Says("ERR item exists: load under another name, then RENAME");
+    let exists = Failure::Exists("ERR item exists: load under another name, then RENAME");
     match key.object().any()? {
         // A log that begins the filter again replaces it; a client deletes it first.
         Some(object) if object.damage().is_some() && (offset > 0 || !call.is_replayed()) => {

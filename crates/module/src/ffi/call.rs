@@ -254,7 +254,7 @@ impl<'a> Call<'a> {
                 // SAFETY: as above.
                 unsafe { (api().wrong_arity)(self.context) };
             }
-            Failure::Says(text) => error(&c_string(text)),
+            Failure::Says(text) | Failure::Exists(text) => error(&c_string(text)),
             Failure::Told(text) => error(&c_string(text)),
         }
     }
@@ -267,15 +267,25 @@ impl<'a> Call<'a> {
     // ---- Damage ---------------------------------------------------------------------------------
 
     /// Replaces the filter of the first key by a damaged one, because this command failed while it
-    /// was replayed.
+    /// was replayed. A filter that has lost nothing stays, for example if the command was for a key
+    /// whose name was damaged.
     #[cold]
     pub(super) fn damage(&self, loses: Loses, failure: &Failure) {
         let mut key = self.write(1);
-        match key.object() {
-            Found::Other => {}
-            Found::Object(object) if object.damage().is_some() => {}
-            Found::Object(_) if loses == Loses::Filter => {}
-            Found::Object(_) | Found::Nothing => self.damage_key(&mut key, failure),
+        let is_sound = match key.object() {
+            Found::Nothing => false,
+            Found::Other => true,
+            Found::Object(object) if object.damage().is_some() => return,
+            Found::Object(_) => match loses {
+                Loses::Nothing | Loses::Filter => true,
+                Loses::Items => matches!(failure, Failure::WrongType | Failure::Exists(_)),
+                Loses::Sources => false,
+            },
+        };
+        if is_sound {
+            self.keep_key(failure);
+        } else {
+            self.damage_key(&mut key, failure);
         }
     }
 
@@ -300,7 +310,7 @@ impl<'a> Call<'a> {
         let why = match failure {
             Failure::WrongType => "the key holds a filter of another type",
             Failure::Arity => "wrong number of arguments",
-            Failure::Says(text) => text,
+            Failure::Says(text) | Failure::Exists(text) => text,
             Failure::Told(text) => text,
         };
         let why = why.strip_prefix("ERR ").unwrap_or(why);

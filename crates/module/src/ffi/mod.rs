@@ -50,8 +50,10 @@ pub(crate) enum Loses {
     Nothing,
     /// The filter, if there is none: the next command would make one with default settings.
     Filter,
-    /// Items.
+    /// Items, unless the key holds a filter that the command is not for.
     Items,
+    /// Items of other keys, whatever the error.
+    Sources,
 }
 
 /// What is replied instead of an answer.
@@ -59,6 +61,8 @@ pub(crate) enum Loses {
 pub(crate) enum Failure {
     /// The key holds something else.
     WrongType,
+    /// The key holds another filter already, which has all its items: an error in words.
+    Exists(&'static str),
     /// Too few words, or too many.
     Arity,
     /// An error in words, the first of which is its code.

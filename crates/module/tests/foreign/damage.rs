@@ -279,3 +279,45 @@ fn a_reservation_that_is_too_large_in_a_log_leaves_the_key_missing() {
         assert!(server.log().contains(&format!("unchanged key {key}: BF.RESERVE failed")), "{key}");
     }
 }
+
+/// The name of a key is damaged: the command is for a filter that has lost nothing.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn commands_for_another_filter_leave_it_as_it_is() {
+    let source = Server::new();
+    source.ask("BF.ADD k a");
+    source.ask("CF.ADD c a");
+    let mut log = Vec::new();
+    let lines = [
+        "BF.ADD bloom a",
+        "CF.ADD cuckoo a",
+        "PETAL.RESERVE window 0.01 10 LAST",
+        "BF.ADD window a",
+        "PETAL.RESERVE own 0.01 10 TYPE cuckoo",
+        "CF.ADD own a",
+        "PETAL.SEEN cuckoo b",
+        "CF.LOADCHUNK own 9 xxxxxxxx",
+        "BF.LOADCHUNK window 9 xxxxxxxx",
+        "CF.LOADCHUNK bloom 9 xxxxxxxx",
+        // The items of its sources are lost from it.
+        "BF.ADD merged a",
+        "PETAL.MERGE merged cuckoo",
+    ];
+    for line in lines {
+        log.extend(command(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>()));
+    }
+    for (family, from, to) in [("BF", "k", "bloom"), ("BF", "k", "window"), ("CF", "c", "cuckoo")] {
+        for own in [false, true] {
+            for (name, position, data) in rewritten(&source, family, from, own) {
+                let position = position.to_string();
+                log.extend(command(&[name.as_bytes(), to.as_bytes(), position.as_bytes(), &data]));
+            }
+        }
+    }
+    let server = Setup::new().words("--appendonly yes").file("appendonly.aof", log).start();
+    for key in ["bloom", "window", "cuckoo", "own"] {
+        assert_eq!(server.ask(&format!("PETAL.EXISTS {key} a")).ints(), [1], "{key}");
+        assert!(server.log().contains(&format!("unchanged key {key}: ")), "{key}");
+    }
+    assert!(server.ask("BF.EXISTS merged a").error().contains("is damaged"));
+}

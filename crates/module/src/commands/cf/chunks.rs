@@ -88,7 +88,7 @@ impl Command for LoadChunk {
         let exists = filter(key.object())?.is_some();
         if position == 1 {
             if exists {
-                return Err(Failure::Says("ERR item exists"));
+                return Err(Failure::Exists("ERR item exists"));
             }
             let announced = Cuckoo::announced_layers(call.word(3));
             if announced.is_some_and(|layers| layers > MOST_ANNOUNCED) && !call.is_replayed() {
@@ -114,7 +114,7 @@ impl Command for LoadChunk {
                 Some(Object::RedisCuckoo(filter)) => filter
                     .put_chunk(position, call.word(3))
                     .map_err(|_| Failure::Says("Couldn't load chunk!"))?,
-                Some(_) => return Err(Failure::Says("Couldn't load chunk!")),
+                Some(_) => return Err(Failure::Exists("Couldn't load chunk!")),
             }
         }
         call.replicate_same();

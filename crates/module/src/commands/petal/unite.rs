@@ -12,7 +12,7 @@ use crate::object::{Kind, Object, Refusal};
 pub(in crate::commands) struct Merge;
 
 impl Command for Merge {
-    const LOSES: Loses = Loses::Items;
+    const LOSES: Loses = Loses::Sources;
 
     const ABOUT: About = About {
         name: c"PETAL.MERGE",
