@@ -109,11 +109,14 @@ fn damaged_log() -> (Vec<u8>, Vec<(String, &'static str, bool)>) {
                 for (at, damage) in
                     [Damage::None].into_iter().chain(bytes).chain(chunks).enumerate()
                 {
-                    // A chunk that is lost leaves no trace in RedisBloom's commands.
-                    let lost = matches!(damage, Damage::Lost(at) if compat || at == 0 && own);
-                    let short = matches!(damage, Damage::Short(_)) && compat;
-                    let flipped = matches!(damage, Damage::Byte(_)) && compat;
-                    if lost && compat || short || flipped && family == "CF" {
+                    // RedisBloom's commands do not tell that a chunk behind the header is lost or
+                    // short, nor its cuckoo header that a byte is another.
+                    let is_unseen = match damage {
+                        Damage::Lost(chunk) | Damage::Short(chunk) => compat && chunk > 0,
+                        Damage::Byte(_) => compat && family == "CF",
+                        Damage::None | Damage::Position(_) => false,
+                    };
+                    if is_unseen {
                         continue;
                     }
                     let key = format!("{family}:{compat}:{own}:{at}");
