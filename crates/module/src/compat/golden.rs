@@ -311,7 +311,9 @@ fn a_header_of_many_layers_is_read_at_once() {
 
 #[test]
 fn nothing_grows_beyond_its_limit() {
-    assert_eq!(Bloom::reserve(1 << 60, 0.01, None, 1 << 30).unwrap_err(), Refusal::Limit);
+    for (keys, expected) in [(1 << 40, Refusal::Limit), (1 << 60, Refusal::TooLarge)] {
+        assert_eq!(Bloom::reserve(keys, 0.01, None, 1 << 30).unwrap_err(), expected);
+    }
     let mut filter = Bloom::reserve(10, 0.01, Some(2), 300).unwrap();
     let refused =
         (0..100u32).find_map(|key| filter.add(filter.hash(&key.to_le_bytes()), 300).err());
