@@ -151,14 +151,13 @@ impl<'py> Batch<'py> {
             'S' => Numbers::Bytes,
             'U' => Numbers::Text,
             'i' => Numbers::Signed,
-            // A bool is a byte, 0 or 1.
-            'u' | 'b' => Numbers::Unsigned,
+            'u' => Numbers::Unsigned,
             'V' if is_void(&dtype)? => Numbers::Raw,
             // Of Python's objects, and of strings of any length.
             'O' | 'T' => return Ok(Self::Each(array.clone(), None)),
             _ => {
                 return Err(PyTypeError::new_err(format!(
-                    "keys: an array of {dtype} holds no keys; expected bytes, str, integers or bool"
+                    "keys: an array of {dtype} holds no keys; expected bytes, str or integers"
                 )));
             }
         };

@@ -94,7 +94,6 @@ NUMPY = [
     (np.array(NUMBERS[:4], ">i2"), NUMBERS[:4]),
     (np.array(NUMBERS[:3], "u1"), NUMBERS[:3]),
     (np.array([b"ab", b"a\0"], "V2"), [b"ab", b"a\0"]),
-    (np.array([True, False]), [1, 0]),
     (np.arange(20, dtype="u4")[::3], list(range(0, 20, 3))),
     (np.array(WORDS, np.dtypes.StringDType()), WORDS),
 ]
@@ -106,14 +105,6 @@ def test_numpy_arrays_are_their_keys(array, keys):
     assert mask.dtype == bool and mask.all() and len(mask) == len(keys)
     assert half.tolist() == [at % 2 == 0 for at in range(len(keys))]
     mask[0] = False
-
-
-def test_pandas_columns_of_bool_are_the_numbers_0_and_1():
-    pd = pytest.importorskip("pandas")
-    one = petal.BloomFilter(100)
-    assert one.update(pd.Series([True])) == 1 and 1 in one
-    for dtype in "bool", "boolean":
-        assert one.contains_batch(pd.Series([False, True], dtype=dtype)).tolist() == [False, True]
 
 
 class OnlyArrow:
@@ -191,7 +182,7 @@ def test_a_stream_that_fails_is_an_error():
 
 @pytest.mark.parametrize("keys", [
     pa.array([1.5]), pa.array([True]), pa.array([[1]]), pa.chunked_array([[[1]]]),
-    pa.table({"a": ["a"], "b": ["b"]}), np.array([("a",)], [("k", "O")]), np.array([(1,)], [("k", "i4")]), np.array([1.5]),
+    pa.table({"a": ["a"], "b": ["b"]}), np.array([("a",)], [("k", "O")]), np.array([(1,)], [("k", "i4")]), np.array([1.5]), np.array([True]),
     [1.5], [None], [["a"]], "abc", b"abc", bytearray(b"abc"), memoryview(b"abc"), 5, None,
 ], ids=repr)
 def test_what_is_no_key_is_refused(keys):
