@@ -79,7 +79,7 @@ impl HashSpec {
     /// and secret. Costs the same as [`rapid`](Self::rapid) in batches, and about 3 ns more for a
     /// single key.
     ///
-    /// What it gives: whoever does not know the key cannot *prepare* keys that collide. Two keys
+    /// What it gives: without the key nobody can *prepare* keys that collide. Two keys
     /// chosen without knowledge of it collide with a probability of at most about 2^-26 (keys of 17
     /// bytes or more that differ by the complement of a word; other keys about 2^-64). In
     /// expectation at most about n log2(n) / 2^27 of n chosen keys are lost by collisions; such

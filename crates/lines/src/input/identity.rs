@@ -101,8 +101,8 @@ impl Checksum {
 
 /// The hash of a block, seeded with its number. It finds accidents; it need not resist adversaries.
 ///
-/// Cost: rapidhash takes 28 to 38 GB/s on blocks of 64 KiB to 1 MiB in cache, XXH3 14 to 24 (one
-/// core, measured). Workers hash a block right after they have read it.
+/// Cost: one pass over the block while it is in cache, for workers hash a block right after they
+/// have read it.
 fn block_hash(number: u64, block: &[u8]) -> u64 {
     HashSpec::rapid(number).hash(block)
 }
