@@ -1,7 +1,7 @@
 /**
- * What the Java peers share: the words of the command line (README.md), keys from lines, one line of trouble.
+ * Shared by the Java peers: the command line (README.md), keys from lines, errors in one line.
  *
- * A peer says how to make and how to open a filter of its library.
+ * A subclass makes and reads the filters of its library.
  */
 
 import java.io.ByteArrayOutputStream;
@@ -14,16 +14,16 @@ import java.nio.file.Path;
 import java.util.List;
 
 abstract class Peer {
-    /** A filter of the library, which takes a line as the variant says. */
+    /** A filter of the library, with lines as keys of a variant. */
     interface Filter {
         void add(String line);
 
-        boolean holds(String line);
+        boolean contains(String line);
 
         void save(OutputStream out) throws IOException;
     }
 
-    /** A class of the library: the name of the jar that it lies in tells the version. */
+    /** A class of the library; the name of its jar has the version. */
     abstract Class<?> library();
 
     abstract Filter make(String variant, long n, double rate) throws Exception;
@@ -32,22 +32,22 @@ abstract class Peer {
 
     final void run(String[] args) {
         try {
-            answer(args);
-        } catch (Throwable trouble) {
-            // Errors too: a library may answer a bad file with one.
-            String words = String.valueOf(trouble).lines().findFirst().orElse("");
-            System.err.println(getClass().getSimpleName() + ": " + words);
+            execute(args);
+        } catch (Throwable error) {
+            // Throwable, because a library may throw an Error for a bad file.
+            String message = String.valueOf(error).lines().findFirst().orElse("");
+            System.err.println(getClass().getSimpleName() + ": " + message);
             System.exit(1);
         }
     }
 
-    private void answer(String[] args) throws Exception {
+    private void execute(String[] args) throws Exception {
         switch (args.length == 0 ? "" : args[0] + "/" + args.length) {
             case "version/1" -> System.out.println(version());
             case "write/6" -> {
                 Filter filter = make(args[1], Long.parseLong(args[2]), Double.parseDouble(args[3]));
                 lines(args[4]).forEach(filter::add);
-                // To memory first: trouble leaves no half of a file.
+                // To memory first, so that an error leaves no partial file.
                 ByteArrayOutputStream file = new ByteArrayOutputStream();
                 filter.save(file);
                 Files.write(Path.of(args[5]), file.toByteArray());
@@ -59,7 +59,7 @@ abstract class Peer {
                 }
                 StringBuilder answers = new StringBuilder();
                 for (String line : lines(args[3])) {
-                    answers.append(filter.holds(line) ? "1\n" : "0\n");
+                    answers.append(filter.contains(line) ? "1\n" : "0\n");
                 }
                 System.out.print(answers);
             }
@@ -73,7 +73,7 @@ abstract class Peer {
         return jar.replaceFirst("\\.jar$", "").replaceFirst("-(?=[0-9])", " ");
     }
 
-    /** The lines of a file; only LF ends one. */
+    /** Returns the lines of a file; only LF ends a line. */
     private static List<String> lines(String file) throws IOException {
         String text = Files.readString(Path.of(file));
         if (text.isEmpty()) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the golden files that are missing: peers/golden.sh DIR, where the peers are installed.
+# Writes the missing golden files: peers/golden.sh DIR, the folder in which the peers are installed.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: peers/golden.sh DIR" >&2; exit 2; }
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the peers into a folder: peers/install.sh DIR [PEER...]; all of them if none is named.
+# Installs peers into a folder: peers/install.sh DIR [PEER...]. Default: all peers.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: peers/install.sh DIR [PEER...]" >&2; exit 2; }
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

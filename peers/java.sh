@@ -1,26 +1,26 @@
-# What the install scripts of the Java peers share: a JDK, the jars, and how a peer becomes a command.
-# The jars come out of pyspark's source package, which holds nearly all of Spark's world.
+# Shared by the install scripts of the Java peers: JDK, jars, and commands.
+# The jars are from pyspark's source package, which contains most of Spark's dependencies.
 
 PYSPARK=4.1.1
 
-# Whether JDK has what we need.
+# Succeeds if the JDK works and is new enough.
 jdk_runs() {
     "$JDK/java" -version > /dev/null 2>&1 && "$JDK/javac" --release 17 -version > /dev/null 2>&1
 }
 
-# Sets JDK to the folder of the programs of a JDK, 17 or newer: the one on the PATH, or else Debian's, unpacked.
+# Sets JDK to the bin folder of a JDK 17 or newer: the one on the PATH, otherwise Debian's, which is unpacked.
 find_jdk() {
     JDK=$(dirname "$(readlink -f "$(command -v javac)")")
     jdk_runs && return
     debian jdk openjdk-17-jre-headless openjdk-17-jdk-headless
-    # Its configuration is linked to by absolute paths.
+    # Its configuration files are absolute symbolic links.
     find "$PEERS/debian/jdk/usr/lib/jvm" -lname '/etc/*' \
         -exec sh -c 'ln -sfn "$0$(readlink "$1")" "$1"' "$PEERS/debian/jdk" {} \;
     JDK=$(echo "$PEERS"/debian/jdk/usr/lib/jvm/java-17-openjdk-*/bin)
-    jdk_runs || { say "no JDK 17 or newer, and Debian's does not run here"; exit 1; }
+    jdk_runs || { say "no JDK 17 or newer, and Debian's does not run on this machine"; exit 1; }
 }
 
-# The jars of all Java peers, in $PEERS/jars.
+# Downloads the jars of all Java peers to $PEERS/jars.
 fetch_jars() {
     once_done "pyspark-$PYSPARK" && return
     python_env
@@ -35,7 +35,7 @@ fetch_jars() {
     once_mark "pyspark-$PYSPARK"
 }
 
-# A peer from its class: java_peer NAME CLASS; the source is CLASS.java in its folder.
+# Compiles CLASS.java of the peer's folder and makes its command: java_peer NAME CLASS.
 java_peer() {
     local name=$1 class=$2 sum
     find_jdk
@@ -48,7 +48,7 @@ java_peer() {
             "$ROOT/peers/Peer.java" "$HERE/$class.java"
         once_mark "java-$name-$sum"
     }
-    # Such runs are short: no second compiler. A log has nowhere to go, and need not say so.
+    # The optimizing compiler is off because runs are short; SLF4J's warning about a missing logger is off.
     command_named "$name" <<SCRIPT
 exec "$JDK/java" -Xshare:auto -XX:TieredStopAtLevel=1 -Dslf4j.internal.verbosity=ERROR \\
     -cp "$PEERS/classes:$PEERS/jars/*" $class "\$@"

@@ -1,16 +1,16 @@
-# What the install scripts of all peers share. Sourced with PEERS (where to install to) and HERE (the peer's folder).
+# Shared by the install scripts of all peers. Sourced with PEERS (the target folder) and HERE (the peer's folder).
 
 set -euo pipefail
 
-# Says what is going on.
+# Prints a message.
 say() { printf 'peers: %s\n' "$*" >&2; }
 
-# Whether a step with these words was done before; the words change when the step does.
+# Succeeds if the step with this key was done before; the key changes with the step.
 once_done() { [ -e "$PEERS/done/$1" ]; }
 once_mark() { mkdir -p "$PEERS/done" && : > "$PEERS/done/$1"; }
 
-# Debian packages, unpacked into a folder of their own: debian NAME PACKAGE...
-# Leaves them in $PEERS/debian/NAME. Needs no root, unless the lists of packages were never fetched.
+# Unpacks Debian packages into $PEERS/debian/NAME: debian NAME PACKAGE...
+# Root is needed only if the package lists were never downloaded.
 debian() {
     local name=$1 dir=$PEERS/debian/$1
     shift
@@ -24,7 +24,7 @@ debian() {
     once_mark "debian-$name"
 }
 
-# Python packages in one environment for all peers: python_env; then $PEERS/python/bin/python.
+# Makes the virtual environment of all peers, $PEERS/python.
 python_env() {
     local sum
     sum=$(sha256sum < "$ROOT/peers/requirements.txt" | cut -c1-16)
@@ -36,14 +36,14 @@ python_env() {
     once_mark "python-$sum"
 }
 
-# A command in $PEERS/bin: command NAME, with its script on standard input.
+# Makes a command in $PEERS/bin from a script on standard input: command_named NAME.
 command_named() {
     mkdir -p "$PEERS/bin"
     { printf '#!/usr/bin/env bash\nset -euo pipefail\n' && cat; } > "$PEERS/bin/$1"
     chmod +x "$PEERS/bin/$1"
 }
 
-# The command of a peer written in Python: python_peer NAME, with the program in $HERE/peer.py.
+# Makes the command of $HERE/peer.py: python_peer NAME.
 python_peer() {
     python_env
     command_named "$1" <<< "PYTHONPATH=$ROOT/peers PYTHONDONTWRITEBYTECODE=1 exec $PEERS/python/bin/python $HERE/peer.py \"\$@\""

@@ -1,9 +1,9 @@
-"""The rival's side of the benches: set work on line files, with DuckDB.
+"""Runs set operations on line files with DuckDB, for the benchmarks.
 
 Usage: duckdb_lines.py MEMORY_LIMIT THREADS TEMP_DIR OUT A [B]     (or: --version)
 
-With B: the lines of A that are in B. The lines of A are distinct by construction, so a semi join answers the question
-and no DISTINCT is asked for. Without B: the distinct lines of A, in any order. Each file is read as one column without
+With B: the lines of A that are in B. The lines of A are distinct by construction, so a semi join is enough
+and DISTINCT is not needed. Without B: the distinct lines of A, in any order. Each file is read as one column without
 quoting; the delimiter is a byte that does not occur.
 """
 

@@ -1,4 +1,4 @@
-//! A cascade answers rightly for every key of its universe, from memory and from its file.
+//! A cascade is correct for every key of its universe, in memory and from its file.
 #![no_main]
 
 #[path = "../../crates/core/tests/models/cascade.rs"]

@@ -1,4 +1,4 @@
-//! Any operations on counting filters equal those on counters in a plain array, files included.
+//! Any operations on counting filters equal those on an array of counters, files included.
 #![no_main]
 
 #[path = "../../crates/core/tests/models/counting.rs"]

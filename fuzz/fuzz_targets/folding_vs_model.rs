@@ -1,4 +1,4 @@
-//! Folds, unions of folds and overlaps equal filters built small.
+//! Folds, unions of folds and overlaps equal those of filters that were built small.
 #![no_main]
 
 #[path = "../../crates/core/tests/models/folding.rs"]

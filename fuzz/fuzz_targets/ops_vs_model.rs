@@ -1,5 +1,4 @@
-//! Any series of operations on two filters of one shape equals the naive filter bit for bit, and
-//! never loses a key.
+//! Any sequence of operations on two filters of one layout equals the naive filter bit for bit, and loses no key.
 #![no_main]
 
 #[path = "../../crates/core/tests/naive/mod.rs"]
@@ -9,8 +8,11 @@ use std::collections::HashSet;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use naive::{Facts, Naive};
-use petal::{Answers, BloomFilter, ClassicBloomFilter, Filter, Geometry, HashSpec, Key};
+use naive::{HeaderFields, Naive};
+use petal::{
+    BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
+    Persist as _,
+};
 
 #[derive(Arbitrary, Debug)]
 struct Run {
@@ -21,7 +23,7 @@ struct Run {
     steps: Vec<Step>,
 }
 
-/// What is done, to the first filter unless it says otherwise.
+/// An operation on the first filter, or on both.
 #[derive(Arbitrary, Debug)]
 enum Step {
     Insert(u16),
@@ -34,35 +36,35 @@ enum Step {
     Union,
     Intersect,
     Clear,
-    ThroughAFile(String),
+    WriteAndRead(String),
     Copy,
 }
 
 fuzz_target!(|run: Run| {
-    let facts = Facts {
+    let fields = HeaderFields {
         hash: [1, 2, 5][usize::from(run.hash % 3)],
         seed: if run.hash.is_multiple_of(3) { [0; 16] } else { [run.probes; 16] },
-        ..Facts::none()
+        ..HeaderFields::none()
     };
-    // At most 64 lines: small filters fill up, and full ones are where mistakes show.
+    // At most 64 cache lines, so that filters fill up.
     let (extent, probes) = (u64::from(run.extent), u64::from(run.probes));
     let empty = match run.layout % 3 {
         0 => Naive::blocked(1 + extent % 64, 8, 1 + probes % 8),
         1 => Naive::blocked(1 + extent % 32, 16, 1 + probes % 16),
         _ => Naive::classic(1 + extent % 20_000, 1 + probes % 64),
     };
-    // Every shape can be had from a file.
-    let file = empty.to_file(&facts);
+    // A file can have any layout.
+    let file = empty.to_file(&fields);
     if empty.kind == 1 {
-        let read = || BloomFilter::read_from(&file[..]).expect("a sound file").0;
+        let read = || BloomFilter::read_from(&file[..]).expect("a valid file").0;
         drive(run.steps, &empty, [read(), read()]);
     } else {
-        let read = || ClassicBloomFilter::read_from(&file[..]).expect("a sound file").0;
+        let read = || ClassicBloomFilter::read_from(&file[..]).expect("a valid file").0;
         drive(run.steps, &empty, [read(), read()]);
     }
 });
 
-/// What is known of one filter: its bits, and the hashes that must be in it.
+/// The expected bits of a filter, and the hashes that must be in it.
 #[derive(Clone)]
 struct Model {
     bits: Naive,
@@ -82,12 +84,12 @@ impl Model {
     }
 }
 
-fn drive<G: Geometry>(steps: Vec<Step>, empty: &Naive, filters: [Filter<G>; 2]) {
+fn drive<L: Layout>(steps: Vec<Step>, empty: &Naive, filters: [Filter<L>; 2]) {
     let [mut filter, mut other] = filters;
     let model = Model { bits: empty.clone(), members: HashSet::new() };
     let (mut ours, mut theirs) = (model.clone(), model);
     let spec: HashSpec = filter.hash_spec();
-    let mut answers = Answers::new();
+    let mut results = BatchResults::new();
     for step in steps {
         match step {
             Step::Insert(key) => {
@@ -101,20 +103,20 @@ fn drive<G: Geometry>(steps: Vec<Step>, empty: &Naive, filters: [Filter<G>; 2]) 
             }
             Step::InsertBatch(keys) => {
                 let keys: Vec<u128> = keys.into_iter().map(u128::from).collect();
-                filter.insert_batch(&keys, &mut answers);
-                assert_eq!(answers.len(), keys.len());
+                filter.insert_batch(&keys, &mut results);
+                assert_eq!(results.len(), keys.len());
                 for (at, key) in keys.iter().enumerate() {
-                    assert_eq!(answers.get(at), ours.insert(key.hash_with(&spec)), "key {at}");
+                    assert_eq!(results.get(at), ours.insert(key.hash_with(&spec)), "key {at}");
                 }
             }
             Step::Contains(hash) => {
                 assert_eq!(filter.contains_mixed_hash(hash), ours.contains(hash));
             }
             Step::ContainsBatch(hashes) => {
-                filter.contains_mixed_hashes(&hashes, &mut answers);
-                assert_eq!(answers.len(), hashes.len());
+                filter.contains_mixed_hashes(&hashes, &mut results);
+                assert_eq!(results.len(), hashes.len());
                 for (at, hash) in hashes.into_iter().enumerate() {
-                    assert_eq!(answers.get(at), ours.contains(hash), "hash {at}");
+                    assert_eq!(results.get(at), ours.contains(hash), "hash {at}");
                 }
             }
             Step::Swap => {
@@ -122,13 +124,13 @@ fn drive<G: Geometry>(steps: Vec<Step>, empty: &Naive, filters: [Filter<G>; 2]) 
                 std::mem::swap(&mut ours, &mut theirs);
             }
             Step::Union => {
-                filter.union(&other).expect("one shape, one hash");
-                put_together(&mut ours.bits, &theirs.bits, |a, b| a | b);
+                filter.union(&other).expect("same layout and hash");
+                combine(&mut ours.bits, &theirs.bits, |a, b| a | b);
                 ours.members.extend(&theirs.members);
             }
             Step::Intersect => {
-                filter.intersect(&other).expect("one shape, one hash");
-                put_together(&mut ours.bits, &theirs.bits, |a, b| a & b);
+                filter.intersect(&other).expect("same layout and hash");
+                combine(&mut ours.bits, &theirs.bits, |a, b| a & b);
                 ours.members.retain(|hash| theirs.members.contains(hash));
             }
             Step::Clear => {
@@ -136,16 +138,16 @@ fn drive<G: Geometry>(steps: Vec<Step>, empty: &Naive, filters: [Filter<G>; 2]) 
                 ours.bits.data.fill(0);
                 ours.members.clear();
             }
-            Step::ThroughAFile(metadata) => {
+            Step::WriteAndRead(metadata) => {
                 let mut file = Vec::new();
                 filter.write_to(&mut file, &metadata).expect("memory takes it");
-                let (again, text) = Filter::<G>::read_from(&file[..]).expect("just written");
+                let (again, text) = Filter::<L>::read_from(&file[..]).expect("just written");
                 assert!(
                     again == filter && text == metadata && again.inserted() == filter.inserted()
                 );
                 filter = again;
             }
-            Step::Copy => filter = filter.to_owned_filter().expect("small"),
+            Step::Copy => filter = filter.try_clone().expect("small"),
         }
     }
     let mut file = Vec::new();
@@ -159,7 +161,7 @@ fn drive<G: Geometry>(steps: Vec<Step>, empty: &Naive, filters: [Filter<G>; 2]) 
     }
 }
 
-fn put_together(ours: &mut Naive, theirs: &Naive, byte: impl Fn(u8, u8) -> u8) {
+fn combine(ours: &mut Naive, theirs: &Naive, byte: impl Fn(u8, u8) -> u8) {
     for (ours, theirs) in ours.data.iter_mut().zip(&theirs.data) {
         *ours = byte(*ours, *theirs);
     }

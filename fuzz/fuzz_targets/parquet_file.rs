@@ -1,24 +1,24 @@
-//! Any bytes give an error or a Parquet file whose row groups can be asked: no panic, no large
-//! allocation. The column is named as in the golden files.
+//! Any bytes are an error or a Parquet file whose row groups can be queried: no panic, no large allocation. The column
+//! has the name of the golden files.
 #![no_main]
 
 use std::io::Cursor;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use petal_interop::{ParquetFile, ParquetProbe};
+use petal_interop::{ParquetFile, ParquetKeys};
 
-/// Keys as numbers and as text, one alone and many.
-static KEYS: LazyLock<[ParquetProbe; 3]> = LazyLock::new(|| {
-    let probe = |keys: &mut dyn Iterator<Item = String>| {
-        let mut probe = ParquetProbe::new();
-        keys.for_each(|key| probe.push(key.as_bytes()));
-        probe
+/// Keys as numbers and as text, one and many.
+static KEYS: LazyLock<[ParquetKeys; 3]> = LazyLock::new(|| {
+    let parquet_keys = |keys: &mut dyn Iterator<Item = String>| {
+        let mut parquet_keys = ParquetKeys::new();
+        keys.for_each(|key| parquet_keys.push(key.as_bytes()));
+        parquet_keys
     };
     [
-        probe(&mut ["7".to_owned()].into_iter()),
-        probe(&mut (0..300).map(|number| number.to_string())),
-        probe(&mut ["a".to_owned(), "sixteen bytes ..".to_owned()].into_iter()),
+        parquet_keys(&mut ["7".to_owned()].into_iter()),
+        parquet_keys(&mut (0..300).map(|number| number.to_string())),
+        parquet_keys(&mut ["a".to_owned(), "sixteen bytes ..".to_owned()].into_iter()),
     ]
 });
 
@@ -36,7 +36,7 @@ fn examine(bytes: &[u8]) -> petal_interop::Result<()> {
     let mut last = Ok(());
     for group in groups.iter().take(50) {
         for keys in &*KEYS {
-            last = file.ask(group, keys).map(drop);
+            last = file.query(group, keys).map(drop);
         }
     }
     last

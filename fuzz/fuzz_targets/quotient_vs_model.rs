@@ -1,5 +1,4 @@
-//! Any series of operations on a quotient filter equals a sorted list of fingerprints, in memory
-//! and through its file.
+//! Any sequence of operations on a quotient filter equals a sorted list of fingerprints, in memory and from its file.
 #![no_main]
 
 #[path = "../../crates/core/tests/models/quotient.rs"]

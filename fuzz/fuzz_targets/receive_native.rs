@@ -1,20 +1,20 @@
-//! A file pushed in arbitrary pieces is accepted exactly when the reader accepts it, and is the
-//! same filter.
+//! A file that is pushed in chunks is accepted if and only if the reader accepts it, and gives the same filter.
 //!
-//! How it is cut comes of a hash of it. As checksums would stop nearly every mutation at the door,
-//! it is tried as it is and with lengths and checksums made right.
+//! The lengths of the chunks depend on a hash of the file. Checksums reject nearly every mutation, so the file is tried
+//! as it is and with corrected lengths and checksums.
 #![no_main]
 
 #[path = "../../crates/core/tests/naive/mod.rs"]
 mod naive;
 
 use libfuzzer_sys::fuzz_target;
-use naive::mend;
-use petal::{AnyFilter, Error, Receiver};
+use naive::update_checksums;
+use petal::embed::StreamDecoder;
+use petal::{AnyFilter, Error, Persist as _};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Data that a receiver takes; more than any input has.
-const MOST: u64 = 1 << 20;
+/// Maximum size of a filter; more than any input.
+const MAX_BYTES: u64 = 1 << 20;
 const HEADER: usize = 256;
 
 fuzz_target!(|file: &[u8]| {
@@ -30,25 +30,26 @@ fuzz_target!(|file: &[u8]| {
         file[16..24].copy_from_slice(&(data_at as u64).to_le_bytes());
         let length = file.len() - data_at;
         file[24..32].copy_from_slice(&(length as u64).to_le_bytes());
-        mend(&mut file);
+        update_checksums(&mut file);
         examine(cuts, &file);
     }
 });
 
 fn examine(cuts: &[u8; 8], file: &[u8]) {
     let read = AnyFilter::read_from(file);
-    let received = receive(Receiver::file(MOST), cuts, file);
+    let received = receive(StreamDecoder::file(MAX_BYTES), cuts, file);
     match (&read, &received) {
         (Ok((read, metadata)), Ok((received, same))) => {
             assert_eq!(metadata, same);
             assert!(bytes(read, metadata) == bytes(received, metadata), "another filter");
-            let image = read.image();
+            let image = read.serialized();
             let mut carried = image.header().to_vec();
             while let piece @ [_, ..] = image.read((carried.len() - HEADER) as u64, length(cuts, 0))
             {
                 carried.extend_from_slice(piece);
             }
-            let (again, _) = receive(Receiver::image(MOST), cuts, &carried).expect("a sound image");
+            let (again, _) = receive(StreamDecoder::serialized(MAX_BYTES), cuts, &carried)
+                .expect("a sound image");
             assert!(bytes(read, "") == bytes(&again, ""), "not what was carried");
         }
         (Err(_), Err(_)) => {}
@@ -56,9 +57,9 @@ fn examine(cuts: &[u8; 8], file: &[u8]) {
     }
 }
 
-/// Pieces of lengths that come round again.
+/// Pushes chunks of these lengths in turn.
 fn receive(
-    mut receiver: Receiver,
+    mut receiver: StreamDecoder,
     cuts: &[u8; 8],
     mut bytes: &[u8],
 ) -> Result<(AnyFilter, String), Error> {
@@ -73,7 +74,7 @@ fn receive(
     receiver.finish()
 }
 
-/// From 1 byte to 64 KiB.
+/// Returns a length from 1 byte to 64 KiB.
 fn length(cuts: &[u8; 8], at: usize) -> usize {
     let cut = cuts[at % cuts.len()];
     1 + (usize::from(cut) >> 4 << (cut & 15))

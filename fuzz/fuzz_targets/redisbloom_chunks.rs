@@ -1,4 +1,4 @@
-//! Chunks of RedisBloom's filters as a client might send them: refused, or put where they belong.
+//! Chunks of RedisBloom's filters from a client are rejected or stored correctly.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Fields of RedisBloom's filters as a server's file might have them: what loads is used, saved and
-//! loaded again; nothing panics, nothing is allocated from a number that lies.
+//! Fields of RedisBloom's filters from a server's file: what loads is used, saved and loaded again. No panic, no large
+//! allocation from an unchecked length.
 
 #![no_main]
 

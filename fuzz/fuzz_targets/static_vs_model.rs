@@ -1,4 +1,4 @@
-//! Static filters of any set equal the document's layout and never lose a key.
+//! A static filter of any set has the documented layout and contains every key.
 #![no_main]
 
 #[path = "../../crates/core/tests/models/static_filter.rs"]

@@ -1,4 +1,4 @@
-//! Any series of operations on wide filters equals two naive filters.
+//! Any sequence of operations on wide filters equals two naive filters.
 #![no_main]
 
 #[path = "../../crates/core/tests/models/wide.rs"]

@@ -10,9 +10,9 @@ use datasketches::hash::value::raw_bytes;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let words: Vec<_> = std::env::args().skip(1).collect();
-    let words: Vec<_> = words.iter().map(String::as_str).collect();
-    match run(&words) {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("datasketches-rust: {error}");
@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(words: &[&str]) -> Result<()> {
-    match words {
+fn run(args: &[&str]) -> Result<()> {
+    match args {
         ["version"] => println!("datasketches-rust 0.6.0"),
         ["write", variant, n, rate, members, out] => {
             let builder = BloomFilterBuilder::with_accuracy(n.parse()?, rate.parse()?);
@@ -43,7 +43,7 @@ fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What is done with a key of any type.
+/// An action on a key of any type.
 trait Visitor {
     fn visit(self, key: impl Hash) -> bool;
 }

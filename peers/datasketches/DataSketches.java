@@ -1,8 +1,8 @@
 /**
  * Apache DataSketches' BloomFilter; files are those of toByteArray.
  *
- * Variants: string, long. The seed, which the file holds, is 12345: without one the library takes a random one. It
- * passes over empty strings.
+ * Variants: string, long. The seed is 12345 and is stored in the file; the default is random. The library ignores empty
+ * strings.
  */
 
 import java.io.IOException;
@@ -42,7 +42,7 @@ final class DataSketches extends Peer {
                 }
             }
 
-            public boolean holds(String line) {
+            public boolean contains(String line) {
                 return longs ? filter.query(Long.parseLong(line)) : filter.query(line);
             }
 

@@ -1,18 +1,17 @@
 # Mozilla's filter cascade, format version 2.
 #
-# A cascade answers rightly for two known sets, so `write` has a seventh word: OTHERS, a file with the known non-members.
-# Without it they are the lines of the .asked beside MEMBERS that are no members, or where there is none, the members
-# with `-` behind them. N is the least number of keys any layer is sized for, RATE the error rate of the first layer; all
-# others have one half.
+# A cascade is exact for two known sets, so `write` has one more argument: OTHERS, a file with the known non-members. Its
+# default are the lines of MEMBERS' .asked file that are not members; without that file, the members with the suffix `-`.
+# N is the minimum number of keys that a layer is sized for, RATE the rate of the first layer; that of the others is 0.5.
 #
 # Variants: murmur3 and sha256, the latter with a fixed salt or with none (sha256-bare); each also -inverted: the first
-# layer holds OTHERS, of which there are no more than members (further lines are left out).
+# layer contains OTHERS, cut to the number of members.
 
 from pathlib import Path
 
 from filtercascade import FilterCascade
 from filtercascade.fileformats import HashAlgorithm
-from words import choose, lines, obey
+from common import lines, lookup, run
 
 SALT = b"petal's golden salt"
 HASHES = {
@@ -23,16 +22,16 @@ HASHES = {
 
 
 def non_members(members, keys):
-    asked = Path(members).with_suffix(".asked")
-    held = set(keys)
-    if asked.exists():
-        return [key for key in lines(asked) if key not in held]
+    path = Path(members).with_suffix(".asked")
+    included = set(keys)
+    if path.exists():
+        return [key for key in lines(path) if key not in included]
     return [key + "-" for key in keys]
 
 
 def write(variant, n, rate, members, out, others=None):
     hash_name = variant.removesuffix("-inverted")
-    algorithm, salt = choose(HASHES, hash_name)
+    algorithm, salt = lookup(HASHES, hash_name)
     include = lines(members)
     exclude = lines(others) if others else non_members(members, include)
     inverted = hash_name != variant
@@ -56,4 +55,4 @@ def check(_variant, file, keys):
     return [key in cascade for key in lines(keys)]
 
 
-obey("filtercascade", write, check)
+run("filtercascade", write, check)

@@ -1,4 +1,4 @@
-# The Go library bits-and-blooms/bloom as Debian packs it, compiled with Debian's Go.
+# The Go library bits-and-blooms/bloom from Debian's package, compiled with Debian's Go.
 debian gobloom golang-1.19-go golang-1.19-src golang-github-willf-bloom-dev golang-github-bits-and-blooms-bitset-dev
 root=$PEERS/debian/gobloom
 version=$(zcat "$root/usr/share/doc/golang-github-willf-bloom-dev/changelog.Debian.gz" | sed -n '1s/.*(\(.*\)).*/\1/p')

@@ -1,5 +1,5 @@
-// The Go library bits-and-blooms/bloom: writes a filter of lines and asks one.
-// Variants: plain (WriteTo and ReadFrom), little (the same, its bitset told to be little-endian), json (MarshalJSON).
+// The Go library bits-and-blooms/bloom: writes a filter of lines and queries one.
+// Variants: plain (WriteTo and ReadFrom), little (the same, with a little-endian bitset), json (MarshalJSON).
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 
 func main() {
 	defer func() {
-		// The library panics at some files it should refuse.
-		if trouble := recover(); trouble != nil {
-			fmt.Fprintln(os.Stderr, "gobloom:", trouble)
+		// The library panics for some invalid files.
+		if problem := recover(); problem != nil {
+			fmt.Fprintln(os.Stderr, "gobloom:", problem)
 			os.Exit(1)
 		}
 	}()
@@ -28,21 +28,21 @@ func main() {
 	}
 }
 
-func run(words []string) error {
-	if len(words) > 1 {
-		switch words[1] {
+func run(args []string) error {
+	if len(args) > 1 {
+		switch args[1] {
 		case "plain", "json":
 		case "little":
 			bitset.LittleEndian()
 		default:
-			return fmt.Errorf("no variant %s: plain, little, json", words[1])
+			return fmt.Errorf("no variant %s: plain, little, json", args[1])
 		}
 	}
 	switch {
-	case len(words) == 6 && words[0] == "write":
-		return write(words[1], words[2], words[3], words[4], words[5])
-	case len(words) == 4 && words[0] == "check":
-		return check(words[1], words[2], words[3])
+	case len(args) == 6 && args[0] == "write":
+		return write(args[1], args[2], args[3], args[4], args[5])
+	case len(args) == 4 && args[0] == "check":
+		return check(args[1], args[2], args[3])
 	}
 	return fmt.Errorf("version, write or check")
 }

@@ -1,10 +1,10 @@
 /**
  * Guava's BloomFilter; files are those of writeTo.
  *
- * Variants are funnels, which the file does not name: utf8 (stringFunnel), utf16 (unencodedCharsFunnel), long
- * (longFunnel), int (integerFunnel), bytes (byteArrayFunnel, of the line in UTF-8). They have the strategy
- * MURMUR128_MITZ_64, as every filter made today; with -32 behind it is MURMUR128_MITZ_32, that of old files, which only
- * the library itself can still choose.
+ * Variants are funnels, which the file does not store: utf8 (stringFunnel), utf16 (unencodedCharsFunnel), long
+ * (longFunnel), int (integerFunnel), bytes (byteArrayFunnel, of the line in UTF-8). The strategy is
+ * MURMUR128_MITZ_64, as in all new filters; the suffix -32 selects MURMUR128_MITZ_32 of old files, which is not
+ * accessible to users of the library.
  */
 
 import com.google.common.hash.BloomFilter;
@@ -19,7 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
 final class Guava extends Peer {
-    /** How a line goes into the hash. */
+    /** The funnel of a variant. */
     private record Keys<T>(Funnel<? super T> funnel, Function<String, T> key) {
         static Keys<?> of(String variant) {
             return switch (variant.replaceFirst("-32$", "")) {
@@ -57,7 +57,7 @@ final class Guava extends Peer {
                     filter.put(key.apply(line));
                 }
 
-                public boolean holds(String line) {
+                public boolean contains(String line) {
                     return filter.mightContain(key.apply(line));
                 }
 

@@ -1,8 +1,8 @@
 /**
  * Hadoop's BloomFilter; files are those of write, as in the footers of Apache Hudi before base64.
  *
- * Variants: jenkins, murmur (the hash); keys are the bytes of the line. The class does not size itself: size and number
- * of hashes are as Hudi computes them. It refuses an empty key.
+ * Variants: jenkins, murmur (the hash); keys are the bytes of the line. Size and number of
+ * hashes are computed as in Hudi. Empty keys are rejected.
  */
 
 import java.io.DataInputStream;
@@ -27,7 +27,7 @@ final class Hadoop extends Peer {
     }
 
     Filter open(String variant, InputStream file) throws IOException {
-        // The file names its hash; the variant must be one all the same.
+        // The hash is stored in the file; the variant is checked anyway.
         hash(variant);
         BloomFilter filter = new BloomFilter();
         filter.readFields(new DataInputStream(file));
@@ -48,7 +48,7 @@ final class Hadoop extends Peer {
                 filter.add(new Key(utf8(line)));
             }
 
-            public boolean holds(String line) {
+            public boolean contains(String line) {
                 return filter.membershipTest(new Key(utf8(line)));
             }
 

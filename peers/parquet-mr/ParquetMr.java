@@ -1,5 +1,5 @@
 /**
- * The split-block filter of Parquet's Java library; files are its header and bitset, as they stand inside a Parquet file.
+ * The split-block filter of Parquet's Java library; files are header and bitset, as inside a Parquet file.
  *
  * Variants are types of columns: bytes (of the line in UTF-8), long, int.
  */
@@ -50,7 +50,7 @@ final class ParquetMr extends Peer {
                 filter.insertHash(hash.applyAsLong(line));
             }
 
-            public boolean holds(String line) {
+            public boolean contains(String line) {
                 return filter.findHash(hash.applyAsLong(line));
             }
 

@@ -1,7 +1,7 @@
 # pyarrow's Parquet files with a Bloom filter on the column `key`, for N distinct keys in a row group at RATE.
 #
-# Variants: string, binary, long (INT64), int (INT32), each also -groups: a row group for every N rows.
-# pyarrow writes Bloom filters but has nothing to ask them with, so `check` is the peer duckdb's.
+# Variants: string, binary, long (INT64), int (INT32), each also -groups: row groups of N rows.
+# pyarrow cannot query the filters that it writes, so `check` is that of the peer duckdb.
 
 import subprocess
 import sys
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from words import choose, lines, obey
+from common import lines, lookup, run
 
 TYPES = {"string": pa.string(), "binary": pa.binary(), "long": pa.int64(), "int": pa.int32()}
 
 
 def write(variant, n, rate, members, out):
     type_name = variant.removesuffix("-groups")
-    type_ = choose(TYPES, type_name)
+    type_ = lookup(TYPES, type_name)
     keys = lines(members)
     if pa.types.is_integer(type_):
         keys = [int(key) for key in keys]
@@ -32,4 +32,4 @@ def check(variant, file, keys):
     return [answer == "1" for answer in answers.split()]
 
 
-obey("pyarrow", write, check)
+run("pyarrow", write, check)

@@ -1,9 +1,9 @@
 # pybloom-live's filters, by tofile and fromfile.
 # Variants: plain (BloomFilter of N at RATE), scalable (ScalableBloomFilter that starts with N; it may grow), bytes and
-# bytes-scalable (the same, each line put in as a bytes object).
+# bytes-scalable (the same, with lines as bytes objects).
 
 from pybloom_live import BloomFilter, ScalableBloomFilter
-from words import choose, lines, obey
+from common import lines, lookup, run
 
 KINDS = {
     "plain": (BloomFilter, str),
@@ -14,7 +14,7 @@ KINDS = {
 
 
 def write(variant, n, rate, members, out):
-    kind, key_of = choose(KINDS, variant)
+    kind, key_of = lookup(KINDS, variant)
     bloom = kind(n, rate)
     for line in lines(members):
         bloom.add(key_of(line))
@@ -23,10 +23,10 @@ def write(variant, n, rate, members, out):
 
 
 def check(variant, file, keys):
-    kind, key_of = choose(KINDS, variant)
+    kind, key_of = lookup(KINDS, variant)
     with open(file, "rb") as opened:
         bloom = kind.fromfile(opened)
     return [key_of(line) in bloom for line in lines(keys)]
 
 
-obey("pybloom-live", write, check)
+run("pybloom-live", write, check)

@@ -1,13 +1,13 @@
-# Writes what becomes of RedisBloom's cuckoo filters under random commands to testdata/redisbloom/cuckoo-traces.json:
+# Writes the states of RedisBloom's cuckoo filters after random commands to testdata/redisbloom/cuckoo-traces.json:
 #
 #     PETAL_REDISBLOOM=/path/redisbloom.so PATH=target/peers/bin:$PATH python3 peers/redisbloom/cuckoo.py
 #
-# A trace says how the filter is reserved and the seed that its commands are drawn with, as in `commands` below; then, for
-# each phase, what was answered and what the filter was: the header of CF.SCANDUMP in hex (none if the filter is empty,
-# for there is no dump then), and checksums (FNV-1a, 64 bits) of the answers so far and of the arrays.
+# A trace has the parameters of CF.RESERVE and the seed of its commands, see `commands` below; then, for each phase, the
+# header of CF.SCANDUMP in hex (empty if the filter is empty, because there is no dump then), and checksums (FNV-1a, 64
+# bits) of the arrays and of the replies so far.
 #
-# With --many NUMBER it draws the parameters too, more widely, and writes to standard output: for a
-# comparison that is not kept.
+# With --many NUMBER the parameters are random, too, from wider ranges, and the traces go to standard output, for a
+# one-time comparison.
 
 import json
 import pathlib
@@ -18,13 +18,13 @@ from server import redis
 GOLDEN = pathlib.Path(__file__).parents[2] / "testdata/redisbloom/cuckoo-traces.json"
 PHASES = 4
 MASK = (1 << 64) - 1
-# Of a hundred commands, the numbers from which on it is the next of these; by turns phases that fill and that empty.
-WORDS = ["CF.ADD", "CF.ADDNX", "CF.DEL", "CF.COUNT", "CF.EXISTS"]
+# Cumulative percentages of these commands; filling and emptying phases alternate.
+COMMANDS = ["CF.ADD", "CF.ADDNX", "CF.DEL", "CF.COUNT", "CF.EXISTS"]
 UP_TO = [[70, 80, 90, 95], [15, 20, 90, 95]]
 
 
 def random(seed):
-    """SplitMix64: a function that gives numbers below its argument."""
+    """SplitMix64: returns a function that returns numbers below its argument."""
 
     def below(end):
         nonlocal seed
@@ -46,36 +46,36 @@ def fnv(data, checksum=0xCBF29CE484222325):
 def commands(trace, below, phase):
     for _ in range(trace["steps"]):
         drawn = below(1000)
-        word = WORDS[sum(drawn // 10 >= end for end in UP_TO[phase % 2])]
+        command = COMMANDS[sum(drawn // 10 >= end for end in UP_TO[phase % 2])]
         key = b"item:%d" % below(trace["keys"])
-        # One in a thousand is about no key.
-        yield ("CF.COMPACT", "f") if drawn == 999 else (word, "f", key)
+        # One in a thousand compacts the filter.
+        yield ("CF.COMPACT", "f") if drawn == 999 else (command, "f", key)
 
 
-def answers(ask, trace):
-    yield ask("CF.RESERVE", "f", trace["capacity"], "BUCKETSIZE", trace["bucket_size"], "MAXITERATIONS",
+def states(call, trace):
+    yield call("CF.RESERVE", "f", trace["capacity"], "BUCKETSIZE", trace["bucket_size"], "MAXITERATIONS",
               trace["iterations"], "EXPANSION", trace["expansion"])
     below, replies = random(trace["seed"]), fnv(b"")
     for phase in range(PHASES):
         sent = 0
-        for words in commands(trace, below, phase):
-            ask.send(*words)
+        for command in commands(trace, below, phase):
+            call.send(*command)
             sent += 1
         for _ in range(sent):
-            replies = fnv(str(shown(ask.read())).encode(), replies)
+            replies = fnv(str(shown(call.read())).encode(), replies)
         chunks, at = [], 0
         while True:
-            at, chunk = ask("CF.SCANDUMP", "f", at)
+            at, chunk = call("CF.SCANDUMP", "f", at)
             if not at:
                 break
             chunks.append(chunk)
         header = chunks[0].hex() if chunks else ""
         yield [header, fnv(b"".join(chunks[1:])), replies]
-    ask("DEL", "f")
+    call("DEL", "f")
 
 
 def shown(reply):
-    """A reply, as short as can be."""
+    """Shortens a reply."""
     if isinstance(reply, ValueError):
         return {"Filter is full": "F", "Maximum expansions reached": "M"}[str(reply).removeprefix("ERR ")]
     return "+" if reply == b"OK" else reply
@@ -103,10 +103,10 @@ def many(count):
 
 traces = many(int(sys.argv[2])) if sys.argv[1:2] == ["--many"] else golden()
 out = sys.stdout if sys.argv[1:] else GOLDEN.open("w")
-with redis() as ask, out:
+with redis() as call, out:
     before = "[\n"
     for trace in traces:
-        reserved, *phases = answers(ask, trace)
+        reserved, *phases = states(call, trace)
         assert reserved == b"OK", reserved
         print(before + json.dumps({**trace, "phases": phases}), end="", file=out, flush=True)
         before = ",\n"

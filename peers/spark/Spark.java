@@ -1,8 +1,8 @@
 /**
  * Spark's BloomFilter, of its sketch library; files are those of writeTo.
  *
- * Variants: v1 or v2 (the version of the format), then -string or -long. Spark 4.1 makes V2 unless told otherwise; the
- * seed is its default, 0.
+ * Variants: v1 or v2 (the version of the format), then -string or -long. The default of Spark 4.1 is
+ * V2; the seed is its default, 0.
  */
 
 import java.io.IOException;
@@ -39,7 +39,7 @@ final class Spark extends Peer {
                 }
             }
 
-            public boolean holds(String line) {
+            public boolean contains(String line) {
                 return longs ? filter.mightContainLong(Long.parseLong(line)) : filter.mightContainString(line);
             }
 

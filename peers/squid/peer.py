@@ -1,15 +1,15 @@
-# Squid's cache digests, made by a real Squid and asked by one.
+# Squid's cache digests, made and queried by a real Squid.
 #
-# Keys are http URLs, as Squid itself writes them. Each is fetched through a Squid whose only way out is a server of ours
-# that answers every URL, so the names need not exist.
+# Keys are http URLs as Squid writes them. Each is fetched through a Squid whose only upstream is a local server that
+# answers every URL, so the names need not exist.
 #
-#   write   Squid caches MEMBERS; its digest is fetched once it counts them all.
-#   check   a second server of ours plays a sibling cache whose digest is FILE. Squid asks the sibling for the URLs it
-#           finds in the digest, and the other server for the rest: whoever answers is the answer.
-#   serve MEMBERS   (this peer only) as write, but prints the digest's URL and stays until standard input ends.
+#   write   Squid caches MEMBERS; its digest is downloaded when it counts all of them.
+#   check   a second local server is a sibling cache whose digest is FILE. Squid fetches the URLs that are in the digest
+#           from the sibling, and the others from the first server.
+#   serve MEMBERS   (this peer only) as write, but prints the digest's URL and waits for the end of standard input.
 #
-# Variants: url (5 bits an entry, Squid's default), url-wide (8). N and RATE say nothing to Squid: it sizes a digest for
-# what it has cached.
+# Variants: url (5 bits per entry, Squid's default), url-wide (8). N and RATE are ignored: Squid sizes a digest for the
+# contents of its cache.
 
 import contextlib
 import http.client
@@ -27,32 +27,32 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from words import choose, lines, obey
+from common import lines, lookup, run
 
 ROOT = Path(os.environ["SQUID"])
 BITS = {"url": 5, "url-wide": 8}
 DIGEST = "/squid-internal-periodic/store_digest"
-PATIENCE = 60
-PERIOD = 3  # a rebuild amid the first requests would give a digest of another size
+TIMEOUT = 60
+PERIOD = 3  # a rebuild during the first requests would change the size of the digest
 
 
-def until(what, ask):
-    """What `ask` answers, once that is true."""
-    end = time.monotonic() + PATIENCE
+def until(what, poll):
+    """Polls until the result is true, and returns it."""
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
-        if answer := ask():
-            return answer
+        if result := poll():
+            return result
         time.sleep(0.1)
-    raise TimeoutError(f"Squid did not {what} in {PATIENCE} seconds")
+    raise TimeoutError(f"Squid did not {what} in {TIMEOUT} seconds")
 
 
 @contextlib.contextmanager
 def server(body, age, digest=None):
-    """A server that answers every URL with `body`, to be kept for `age` seconds, and may have a digest. Gives the port."""
+    """Serves `body` for every URL, cacheable for `age` seconds, and optionally a digest. Yields the port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body go in one packet
+        wbufsize = -1  # header and body in one packet
 
         def do_GET(self):
             is_digest = digest is not None and self.path.endswith(DIGEST)
@@ -63,7 +63,7 @@ def server(body, age, digest=None):
             self.send_header("Cache-Control", f"max-age={age}" if age or is_digest else "no-store")
             self.end_headers()
             if is_digest:
-                # Squid 5.7 spoils a mask of which it gets more than 128 bytes together with the control block.
+                # Squid 5.7 corrupts a mask if more than 128 bytes of it arrive with the control block.
                 self.wfile.write(content[:128])
                 self.wfile.flush()
                 time.sleep(1)
@@ -90,19 +90,19 @@ def free_port():
 
 @contextlib.contextmanager
 def squid(bits, *peers):
-    """A running Squid with nothing cached, whose only ways out are `peers`. Gives the port."""
+    """Starts a Squid with an empty cache whose only upstreams are `peers`. Yields the port."""
     port = free_port()
     folder = Path(tempfile.mkdtemp(prefix="squid-peer-"))
     config, log = folder / "squid.conf", folder / "cache.log"
     settings = [
         f"http_port 127.0.0.1:{port}",
-        "visible_hostname localhost",  # whom a request for the digest must name
+        "visible_hostname localhost",  # the host in a request for the digest
         "http_access allow all",
         f"acl digest urlpath_regex ^{DIGEST}$",
         "always_direct allow digest",
         "never_direct allow all",
         *(f"cache_peer 127.0.0.1 {peer}" for peer in peers),
-        f"cache_dir ufs {folder}/cache 64 1 1",  # what is in memory only is in no digest
+        f"cache_dir ufs {folder}/cache 64 1 1",  # objects that are only in memory are not in the digest
         f"digest_bits_per_entry {bits}",
         f"digest_rebuild_period {PERIOD} seconds",
         f"digest_rewrite_period {PERIOD} seconds",
@@ -118,7 +118,7 @@ def squid(bits, *peers):
         "dns_nameservers 127.0.0.1",
         "pinger_enable off",
         f"unlinkd_program {ROOT}/usr/lib/squid/unlinkd",
-        f"mime_table {folder}/mime.conf",  # an empty one: the icons of a full one would be in the digest
+        f"mime_table {folder}/mime.conf",  # empty, so that no icons are in the digest
         f"icon_directory {folder}",
         f"error_directory {ROOT}/usr/share/squid-langpack/en",
         "shutdown_lifetime 0 seconds",
@@ -134,24 +134,24 @@ def squid(bits, *peers):
     options = {
         "env": {**os.environ, "LD_LIBRARY_PATH": libraries},
         "stdin": subprocess.DEVNULL,
-        "stdout": (folder / "said").open("wb"),
+        "stdout": (folder / "output").open("wb"),
         "stderr": subprocess.STDOUT,
         "start_new_session": True,
     }
 
-    def trouble():
-        said = "".join(path.read_text() for path in (folder / "said", log) if path.exists())
-        return ChildProcessError(re.findall("FATAL: .*", said) or said[-500:])
+    def failure():
+        output = "".join(path.read_text() for path in (folder / "output", log) if path.exists())
+        return ChildProcessError(re.findall("FATAL: .*", output) or output[-500:])
 
     running = None
     try:
         if subprocess.run([*command, "-z"], **options).returncode != 0:
-            raise trouble()
+            raise failure()
         running = subprocess.Popen(command, **options)
 
         def listens():
             if running.poll() is not None:
-                raise trouble()
+                raise failure()
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 return True
 
@@ -167,25 +167,25 @@ def squid(bits, *peers):
 
 def get(connection, url):
     connection.request("GET", url)
-    answer = connection.getresponse()
-    body = answer.read()
-    return body if answer.status == 200 else None
+    response = connection.getresponse()
+    body = response.read()
+    return body if response.status == 200 else None
 
 
 @contextlib.contextmanager
 def full_squid(variant, members):
-    """A Squid that has cached the members, and its digest. Gives the port and the digest."""
+    """Starts a Squid and lets it cache the members. Yields the port and the digest."""
     urls = set(lines(members))
-    with server(b"something", 86400) as origin, squid(choose(BITS, variant), f"parent {origin} 0 no-query no-digest") as port:
+    with server(b"something", 86400) as origin, squid(lookup(BITS, variant), f"parent {origin} 0 no-query no-digest") as port:
         connection = http.client.HTTPConnection("localhost", port)
         for url in urls:
             if get(connection, url) is None:
-                raise ValueError(f"Squid does not take {url}")
+                raise ValueError(f"Squid rejects {url}")
 
         before = None
 
         def digest():
-            # Settled when two, a rebuild apart, are the same.
+            # Complete when two digests, a rebuild apart, are equal.
             nonlocal before
             last, before = before, get(connection, DIGEST)
             full = before and struct.unpack_from(">i", before, 8)[0] >= len(urls)
@@ -200,20 +200,20 @@ def write(variant, _n, _rate, members, out):
 
 
 def check(variant, file, keys):
-    choose(BITS, variant)
+    lookup(BITS, variant)
     with server(b"0", 0) as other, server(b"1", 0, Path(file).read_bytes()) as sibling:
         peers = [f"parent {other} 0 no-query no-digest name=other", f"sibling {sibling} 0 no-query name=sibling"]
         with squid(5, *peers) as port:
             connection = http.client.HTTPConnection("localhost", port)
             get(connection, "http://any.request.makes.squid.fetch.the.digest.invalid/")
 
-            def verdict():
+            def result():
                 found = re.search(b"last request result: (.*)", get(connection, "/squid-internal-mgr/digest_stats"))
                 return found and found[1] != b"(none)" and found[1].decode()
 
-            said = until("fetch the digest", verdict)
-            if said != "success":
-                raise ValueError(f"Squid does not take the digest: {said}")
+            status = until("fetch the digest", result)
+            if status != "success":
+                raise ValueError(f"Squid rejects the digest: {status}")
             return [get(connection, url) == b"1" for url in lines(keys)]
 
 
@@ -227,4 +227,4 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit("squid: stopped"))
 if sys.argv[1:2] == ["serve"] and len(sys.argv) == 3:
     serve(sys.argv[2])
 else:
-    obey("squid", write, check, os.environ["SQUID_VERSION"])
+    run("squid", write, check, os.environ["SQUID_VERSION"])

@@ -1,7 +1,7 @@
-//! `cross`: the library's tests on machines of another kind, under QEMU.
+//! `cross`: the library's tests on other architectures, with QEMU.
 //!
-//! One is there for the NEON kernel, one because its words begin with the high byte. Programs are
-//! linked statically: all they need to run is the emulator.
+//! aarch64 has the NEON kernel, s390x is big-endian. Programs are linked statically, so that only the emulator is
+//! needed.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -9,14 +9,13 @@ use std::process::{Command, Stdio};
 
 use crate::step::{Result, Step};
 
-/// What is tested: all but the mathematics and the measured rates, which take minutes under an
-/// emulator and would tell nothing that bits and golden files do not.
+/// The tests: all except mathematics and measured rates, which take minutes and do not depend on the architecture.
 const TESTS: &[&str] = &[
     "--lib", "--test", "algebra", "--test", "atomic", "--test", "golden", "--test", "hostile",
-    "--test", "parallel", "--", "--skip", "rate::",
+    "--test", "parallel", "--", "--skip", "math::",
 ];
 
-/// A kind of machine, by its name in GCC and QEMU.
+/// An architecture, by its name in GCC and QEMU.
 struct Machine {
     name: &'static str,
     why: &'static str,
@@ -25,8 +24,8 @@ struct Machine {
 const MACHINES: &[Machine] =
     &[Machine { name: "aarch64", why: "NEON" }, Machine { name: "s390x", why: "big-endian" }];
 
-/// Runs the tests for every machine whose tools are there; a machine that is passed over is told,
-/// with what it wants. To run nothing at all is a failure.
+/// Runs the tests for every architecture whose tools are installed and prints what is missing for the others. An error
+/// if there is none.
 pub(crate) fn cross() -> Result {
     let (mut ran, mut skipped) = (vec![], vec![]);
     for machine in MACHINES {
@@ -35,7 +34,7 @@ pub(crate) fn cross() -> Result {
                 machine.test(emulator)?;
                 ran.push(format!("{} ({})", machine.name, machine.why));
             }
-            Err(wants) => skipped.push(format!("{}: {wants}", machine.name)),
+            Err(missing) => skipped.push(format!("{}: {missing}", machine.name)),
         }
     }
     println!();
@@ -43,7 +42,7 @@ pub(crate) fn cross() -> Result {
         println!("cargo x cross: skipped {machine}");
     }
     if ran.is_empty() {
-        return Err("no machine could be tested; CONTRIBUTING.md tells what to install".into());
+        return Err("no architecture could be tested; CONTRIBUTING.md lists what to install".into());
     }
     println!("cargo x cross: passed on {}", ran.join(", "));
     Ok(())
@@ -58,11 +57,11 @@ impl Machine {
         format!("{}-linux-gnu-gcc", self.name)
     }
 
-    /// The emulator, if all the other tools are there as well; else what is missing.
+    /// Returns the emulator, or what is missing.
     fn emulator(&self) -> Result<String> {
         let (target, linker) = (self.target(), self.linker());
         if !has_std(&target) {
-            return Err(format!("no std for it; rustup target add {target}"));
+            return Err(format!("no std; rustup target add {target}"));
         }
         if !starts(&linker) {
             return Err(format!("no {linker}; in Debian: apt install gcc-{}-linux-gnu", self.name));
@@ -76,7 +75,7 @@ impl Machine {
         let target = self.target();
         let setting =
             |what| format!("CARGO_TARGET_{}_{what}", target.replace('-', "_").to_uppercase());
-        // A folder of its own: cargo would take turns between two compilers otherwise.
+        // With a separate folder cargo does not rebuild for each target.
         let args = [
             "test",
             "--package",
@@ -94,7 +93,7 @@ impl Machine {
     }
 }
 
-/// Whether the compiler that cargo will call has a standard library for this target.
+/// Returns whether the compiler has a standard library for this target.
 fn has_std(target: &str) -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
     let output =

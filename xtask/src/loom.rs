@@ -1,10 +1,10 @@
-//! `loom`: the concurrent filter's protocol in every order of its threads.
+//! `loom`: tests the concurrent filter in every interleaving of its threads.
 
 use crate::step::{Result, Step};
 
-/// Runs the tests that are named after it, built with loom's atomics in a target folder of their own.
+/// Runs the tests named `loom_*`, built with loom's atomics in a separate target folder.
 pub(crate) fn loom() -> Result {
-    // What loom brings along takes longer to optimise than it then saves; loom itself does not.
+    // Optimizing loom's dependencies takes longer than it saves; optimizing loom itself does not.
     let plain = ["--config", "profile.dev.package.'*'.opt-level=0"];
     let fast = ["--config", "profile.dev.package.loom.opt-level=2"];
     let tests =

@@ -1,12 +1,8 @@
-//! `cargo x ...`: the commands of the working day. CONTRIBUTING.md tells when to use which.
+//! `cargo x ...`: development commands. CONTRIBUTING.md describes when to use them.
 //!
-//! Every command is a thin list of steps over cargo; the only logic of its own is [`arch`], which holds the code to
-//! the arrows and rooms that ARCHITECTURE.md draws. Exit code 0: all is well. 1: something is not. 2: wrong usage.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a developer's tool talks to the developer"
-)]
+//! Most commands are a list of cargo steps; [`arch`] and [`words`] check the source. Exit code 0: success. 1: failure.
+//! 2: wrong usage.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod arch;
 mod check;
@@ -18,6 +14,7 @@ mod python;
 mod sanitize;
 mod step;
 mod wasm;
+mod words;
 
 use std::process::ExitCode;
 
@@ -27,34 +24,36 @@ use step::{Result, Step};
 const USAGE: &str = "\
 usage: cargo x COMMAND
 
-  check            format, clippy, arch, docs: everything that needs no test to run
-  test             check and loom, then every test of the workspace, doctests included, then python
-  test --foreign   the same, then peers, and the tests in which they write for us and read from us
-  test --engines   test, then the tests with a real Apache Spark
+  check            format, arch, clippy, documentation: all checks without tests
+  test             check, loom, all tests of the workspace and the doctests, then python
+  test --foreign   test, then install the peers and run the tests with them
+  test --engines   test, then the tests with Apache Spark
   test --foreign --engines   all of these
-  python           builds the Python package into target/python and runs its tests; what follows goes to pytest
-  python --engines the same with the tests that need Apache Spark, python --foreign with those that need the peers
-  arch             only the rules of ARCHITECTURE.md: arrows, rooms, unsafe, file lengths
-  loom             the concurrent filter's protocol in every order of its threads
-  package          packs the published crates, builds them from their packages, runs the packed examples
-  fuzz SECONDS     each fuzz target for so many seconds (nightly, cargo-fuzz)
-  asan             the core's tests under AddressSanitizer (nightly)
-  peers            installs the foreign libraries into target/peers, from their package registries
-  peers golden     the same, then lets them write the files that are missing in testdata/foreign
-  cross            the core's tests on aarch64 and on a big-endian machine, under QEMU
-  wasm             the core's tests as WebAssembly, in Node
-  bench            every filter, alone and beside its rivals; keeps the rows in results/
-  bench filters    only petal's own; numbers of keys or --quick may follow: rows are printed
-  bench rivals     only beside its rivals; likewise
-  bench family     every type of filter beside its rivals: space, rate, time; keeps the rows in results/*/<date>-family.csv
-                   unless numbers of keys or --quick follow
-  bench files      petal and its rivals on line files, and the targets
-  bench full       the headline at full size, approximate, through pipes
-  bench server     the module in crates/module on a real redis-server, its CPU per request beside GET's; --quick
-  bench python     the Python package beside the program, the library and rbloom
-  bench headline   the exact headline at scale; `--help` after the name of a bench tells its options
-  figures          tables and plots of docs/performance.md and docs/filters.md, from the newest results/*/<date>.csv and
-                   <date>-family.csv or --from FILE
+  python [ARG]...  build the Python package into target/python and run its tests; arguments are passed to pytest
+  python --engines the tests with Apache Spark; python --foreign: those with the peers
+  arch             check for dependency cycles, misplaced unsafe code, long files, and that ARCHITECTURE.md is up to date
+  arch --write     the same, and update the tables in ARCHITECTURE.md
+  words [PATH]...  find words to avoid in tracked files
+  loom             test the concurrent filter in every interleaving of its threads
+  package          pack the published crates, build them from their packages, run the packed examples
+  fuzz SECONDS     run each fuzz target for this time (nightly, cargo-fuzz)
+  asan             run the core's tests with AddressSanitizer (nightly)
+  peers            install the foreign libraries into target/peers, from their package registries
+  peers golden     the same, and let them write the missing files of testdata/foreign
+  cross            run the core's tests on aarch64 and on a big-endian machine, with QEMU
+  wasm             run the core's tests as WebAssembly, in Node
+  bench            time the Bloom filters and their rivals; rows go to results/
+  bench filters    time petal's Bloom filters only; print the rows
+  bench rivals     time petal's default filters and their rivals; print the rows
+  bench family     compare every type of filter with its rivals: space, rate, time; rows go to results/
+  bench files      compare petal with its rivals on files of lines
+  bench full       build and query a filter of 5 billion lines through pipes
+  bench headline   compare petal with DuckDB on large files
+  bench server     measure the module on redis-server: CPU time per request relative to GET
+  bench python     compare the Python package with the program, the library and rbloom
+  figures          update tables and plots of docs/performance.md and docs/filters.md from results/
+
+`--help` after the name of a benchmark lists its options.
 ";
 
 fn main() -> ExitCode {
@@ -70,7 +69,9 @@ fn main() -> ExitCode {
         ["python", "--foreign", rest @ ..] => python::test(Tier::Foreign, rest),
         ["python", "--engines", rest @ ..] => python::test(Tier::Engines, rest),
         ["python", rest @ ..] => python::test(Tier::Own, rest),
-        ["arch"] => arch::arch(),
+        ["arch"] => arch::arch(false),
+        ["arch", "--write"] => arch::arch(true),
+        ["words", paths @ ..] => words::words(paths),
         ["loom"] => loom::loom(),
         ["package"] => package::package(),
         ["wasm"] => wasm::wasm(),
@@ -113,8 +114,7 @@ fn usage(problem: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Every test, by tier: what needs only a toolchain and the packages of Python; foreign programs;
-/// engines.
+/// Runs all tests; those with foreign programs and those with engines if selected.
 fn test(foreign: bool, engines: bool) -> Result {
     check::test()?;
     python::test(Tier::Own, &[])?;
@@ -130,31 +130,35 @@ fn test(foreign: bool, engines: bool) -> Result {
     Ok(())
 }
 
-/// The program, or the module, as a release build, then the runner, which does the rest.
+/// Makes a release build of the program or the module, and runs a benchmark with it.
 fn bench(name: &str, args: &[&str]) -> Result {
     let (package, other) =
         if name == "server" { ("petal-redis", "--module") } else { ("petal-cli", "--petal") };
     if !args.contains(&"--help") && !args.contains(&other) {
         Step::cargo(&["build", "--release", "--package", package]).run()?;
     }
-    bench_of(name, args)
+    match name {
+        "server" => bench_of("server", args),
+        // One benchmark with a command for each name.
+        _ => bench_of("lines", &[&[name], args].concat()),
+    }
 }
 
-/// Both programs of the filters into one file: the first begins it anew.
+/// Runs both benchmarks of Bloom filters; their rows go to the same file.
 fn whole_bench() -> Result {
     bench_of("filters", &["--keep", "new"])?;
     bench_of("rivals", &["--keep", "add"])
 }
 
-/// A bench, in the crate that has it.
+/// Runs a benchmark of petal-bench or petal-bench-vs.
 fn bench_of(name: &str, args: &[&str]) -> Result {
-    let beside_rivals = matches!(name, "rivals" | "family");
-    let package = if beside_rivals { "petal-bench-vs" } else { "petal-bench" };
+    let with_rivals = matches!(name, "rivals" | "family");
+    let package = if with_rivals { "petal-bench-vs" } else { "petal-bench" };
     let runner = ["bench", "--quiet", "--package", package, "--bench", name, "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }
 
-/// The runner does the work; without a release build, for it is short.
+/// Updates tables and plots; a debug build is fast enough.
 fn figures(args: &[&str]) -> Result {
     let runner = ["run", "--quiet", "--package", "petal-bench", "--bin", "figures", "--"];
     Step::cargo(&[&runner[..], args].concat()).run()

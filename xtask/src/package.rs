@@ -1,17 +1,17 @@
-//! `package`: the published crates, packed and built as the registry would hand them out.
+//! `package`: packs the published crates and builds them from their packages.
 //!
-//! A packed crate has no repository around it, so what it includes by path must be inside. The
-//! packed library is also tested: its examples, from a copy outside the workspace.
+//! A package must contain all files that it includes by path. The examples of the packed library are run from a copy
+//! outside the workspace.
 
 use std::path::Path;
 
 use crate::step::{Result, Step, root};
 
-/// The crates that are published, in the order in which they can be.
+/// The published crates, in order of publication.
 const PUBLISHED: &[&str] =
     &["petal-filters", "petal-lines", "petal-interop", "petal-cli", "petal-redis"];
 
-/// Files that every package must hold.
+/// Files that every package must contain.
 const NEEDED: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// The crate whose examples are run from its package.
@@ -23,10 +23,10 @@ pub(crate) fn package() -> Result {
     let target_dir = target.join("published");
     let target_dir = target_dir.to_string_lossy();
     let packages = PUBLISHED.iter().flat_map(|name| ["--package", name]);
-    // Uncommitted changes are packed too: they are what is being tested.
-    let mut words = vec!["package", "--allow-dirty", "--target-dir", &target_dir];
-    words.extend(packages);
-    Step::cargo(&words).run()?;
+    // Uncommitted changes are tested, too.
+    let mut args = vec!["package", "--allow-dirty", "--target-dir", &target_dir];
+    args.extend(packages);
+    Step::cargo(&args).run()?;
     let packed = target.join("published/package");
     for name in PUBLISHED {
         let folder = folder_of(&packed, name)?;
@@ -53,17 +53,17 @@ pub(crate) fn package() -> Result {
     tested
 }
 
-/// The folder that cargo unpacked a package into: its name and its version.
+/// Returns the folder of an unpacked package.
 fn folder_of(packed: &Path, name: &str) -> Result<std::path::PathBuf> {
     let folder = packed.join(format!("{name}-{}", env!("CARGO_PKG_VERSION")));
     if folder.is_dir() {
         Ok(folder)
     } else {
-        Err(format!("cargo package left no {}", folder.display()))
+        Err(format!("cargo package did not create {}", folder.display()))
     }
 }
 
-/// Copies a folder and what is in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {

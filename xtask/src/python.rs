@@ -1,45 +1,45 @@
-//! `python`: the Python package as a wheel in an environment of its own, and its tests.
+//! `python`: builds the Python package, installs it in a virtual environment and runs its tests.
 
 use crate::peers;
 use crate::step::{Result, Step, root};
 
-/// The environment: a folder that git passes over.
+/// The virtual environment; git ignores it.
 const HOME: &str = "target/python";
 
-/// Which of the package's tests.
+/// A group of tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Those that need no more than packages of Python.
+    /// Tests that need only Python packages.
     Own,
-    /// Those with a real Redis, which is among the peers.
+    /// Tests with Redis, which is one of the peers.
     Foreign,
-    /// Those with a real Spark.
+    /// Tests with Apache Spark.
     Engines,
 }
 
-/// Builds and installs the package, then runs its tests of a tier.
+/// Builds and installs the package, then runs a group of tests.
 pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
-    // That of the other tests: an optimiser, every check, and no second build of the libraries.
+    // The profile of the other tests: optimized, with all checks, and without a second build of the libraries.
     let install = ["crates/python/install.sh", HOME, "--profile", "dev"];
     let engines = if tier == Tier::Engines { &["--engines"][..] } else { &[] };
     Step::script(install[0], &[&install[1..], engines].concat()).run()?;
-    // What its answers are compared with, and the module; here, where no test's time is running.
+    // The tests compare with the program and load the module; a build during a test could exceed its timeout.
     Step::cargo(&["build", "--package", "petal-cli", "--package", "petal-redis"]).run()?;
     let (python, chosen) = match tier {
         Tier::Own => ("bin/python", "not engines and not foreign"),
         Tier::Foreign => ("bin/python", "foreign"),
-        // Its environment has what docs/spark.md says to install, and no more.
+        // This environment has only the packages that docs/spark.md lists.
         Tier::Engines => ("spark/bin/python", "engines"),
     };
     let python = root().join(HOME).join(python);
-    let words = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
+    let args = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
     let folder = if tier == Tier::Engines { &["crates/python/tests/spark"][..] } else { &[] };
-    Step::program(&python, &[&words[..], folder, more].concat())
+    Step::program(&python, &[&args[..], folder, more].concat())
         .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
         .run()
 }
 
-/// Builds all that the bench of the package needs, as releases, and starts it.
+/// Builds what the benchmark of the package needs, and runs it.
 pub(crate) fn bench(args: &[&str]) -> Result {
     const BENCH: &str = "target/python-bench";
     Step::script("crates/python/install.sh", &[BENCH]).run()?;

@@ -1,8 +1,8 @@
-//! `fuzz` and `asan`: the runs that need a nightly toolchain.
+//! `fuzz` and `asan`, which need a nightly toolchain.
 
 use crate::step::{Result, Step, root};
 
-/// Sound inputs that a target starts from, besides what earlier runs found (`fuzz/corpus`).
+/// Valid inputs that a target starts with, besides the corpus of earlier runs (`fuzz/corpus`).
 const SEEDS: &[(&str, &str)] = &[
     ("parquet_file", "testdata/foreign"),
     ("read_foreign", "testdata/foreign"),
@@ -10,7 +10,7 @@ const SEEDS: &[(&str, &str)] = &[
     ("receive_native", "testdata/native"),
 ];
 
-/// No input may make a target ask for more than this at once.
+/// Maximum size of a single allocation.
 const MALLOC_LIMIT: &str = "-malloc_limit_mb=16";
 
 /// Runs each target in `fuzz/fuzz_targets` for `seconds`.
@@ -27,7 +27,7 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
     if targets.is_empty() {
         return Err(format!("no fuzz targets in {}", folder.display()));
     }
-    nightly_is_there()?;
+    nightly_host()?;
     if Step::nightly(&["fuzz", "--version"]).output().is_none() {
         return Err(
             "cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked".into()
@@ -35,7 +35,7 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
     }
     let limit = format!("-max_total_time={seconds}");
     for target in &targets {
-        // The first folder is the one that new inputs are kept in.
+        // New inputs go to the first folder.
         let corpus = format!("fuzz/corpus/{target}");
         let folder = root().join(&corpus);
         std::fs::create_dir_all(&folder)
@@ -50,9 +50,9 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
     Ok(())
 }
 
-/// Runs the core's tests under AddressSanitizer, in a target folder of their own.
+/// Runs the core's tests with AddressSanitizer, in a separate target folder.
 pub(crate) fn asan() -> Result {
-    let host = nightly_is_there()?;
+    let host = nightly_host()?;
     let flags = "-Zsanitizer=address";
     Step::nightly(&[
         "test",
@@ -66,13 +66,13 @@ pub(crate) fn asan() -> Result {
         "target/asan",
     ])
     .env("RUSTFLAGS", flags)
-    // A test asks for more memory than there is, to see that it is refused like by the system.
+    // A test requests more memory than exists and expects the allocation to fail.
     .env("ASAN_OPTIONS", "allocator_may_return_null=1")
     .run()
 }
 
-/// The host triple of the nightly toolchain.
-fn nightly_is_there() -> Result<String> {
+/// Returns the host triple of the nightly toolchain.
+fn nightly_host() -> Result<String> {
     let text = Step::nightly(&["-vV"]).output();
     text.as_deref()
         .and_then(|text| text.lines().find_map(|line| line.strip_prefix("host: ")))

@@ -1,14 +1,14 @@
-//! One step: a command that is shown, run, and must succeed.
+//! A command that is printed, run, and must succeed.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a command of `cargo x` comes to; the error is a sentence for the developer.
+/// The result of a command; the error is a sentence.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
@@ -21,7 +21,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// A cargo command, with the toolchain that runs us.
+    /// A cargo command, with the toolchain of this process.
     pub(crate) fn cargo(args: &[&str]) -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         Self::new(&cargo, "cargo", args)
@@ -31,7 +31,7 @@ impl Step {
     pub(crate) fn nightly(args: &[&str]) -> Self {
         let args = [&["+nightly"], args].concat();
         let mut step = Self::new("cargo".as_ref(), "cargo", &args);
-        // What the outer cargo said about itself would bind the inner one to the wrong toolchain.
+        // These variables of the outer cargo would select the wrong toolchain.
         for name in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"] {
             step.command.env_remove(name);
         }
@@ -62,7 +62,7 @@ impl Step {
         self
     }
 
-    /// Runs the step; its output is the developer's.
+    /// Runs the step.
     pub(crate) fn run(mut self) -> Result {
         eprintln!("\n==> {}", self.shown);
         let status =
@@ -70,8 +70,8 @@ impl Step {
         if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
     }
 
-    /// Runs the step, shows its standard output and hands each line of it to `see` as well.
-    pub(crate) fn run_seeing(mut self, mut see: impl FnMut(&str)) -> Result {
+    /// Runs the step, prints its standard output and passes each line to `on_line`.
+    pub(crate) fn run_with_lines(mut self, mut on_line: impl FnMut(&str)) -> Result {
         eprintln!("\n==> {}", self.shown);
         let mut child = self
             .command
@@ -82,14 +82,14 @@ impl Step {
             for line in BufReader::new(stdout).split(b'\n').map_while(|line| line.ok()) {
                 let line = String::from_utf8_lossy(&line);
                 println!("{line}");
-                see(&line);
+                on_line(&line);
             }
         }
         let status = child.wait().map_err(|e| format!("lost `{}`: {e}", self.shown))?;
         if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
     }
 
-    /// Runs the step silently and returns its standard output, if it succeeds.
+    /// Runs the step without output and returns its standard output. `None` if it fails.
     pub(crate) fn output(mut self) -> Option<String> {
         let output = self.command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;

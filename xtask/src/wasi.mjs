@@ -1,5 +1,4 @@
-// Runs a WebAssembly program of the target wasm32-wasip1 in Node, with the file system of the
-// caller: cargo's "runner" for that target (`cargo x wasm`).
+// Runs a WebAssembly program in Node, with access to the file system: cargo's runner for wasm32-wasip1 (`cargo x wasm`).
 import { readFile } from "node:fs/promises";
 import { WASI } from "node:wasi";
 

@@ -1,4 +1,4 @@
-//! `wasm`: the library's tests as WebAssembly, in Node.
+//! `wasm`: the library without the standard library, and its tests as WebAssembly in Node.
 //!
 //! The target is 32 bits wide, has no threads and cannot map memory.
 
@@ -9,24 +9,39 @@ use crate::step::{Result, Step, root};
 
 const TARGET: &str = "wasm32-wasip1";
 
-/// What is tested: all types of filters, small and large, and the files.
+/// A target without the standard library.
+const NO_STD_TARGET: &str = "wasm32v1-none";
+
+/// The tests: all filter types, small and large, and their files.
 const TESTS: &[&str] = &["--test", "large", "--test", "algebra", "--test", "golden"];
 
-/// Runs the tests, or says what is missing and passes.
+/// Runs the tests; prints what is missing and succeeds if they cannot run.
 pub(crate) fn wasm() -> Result {
     if let Err(missing) = tools() {
         println!("\ncargo x wasm: skipped: {missing}");
         return Ok(());
     }
+    no_std()?;
     let runner = root().join("xtask/src/wasi.mjs");
     let runner = format!("node --no-warnings {}", runner.to_string_lossy());
-    let words = ["test", "--package", "petal-filters", "--target", TARGET];
-    Step::cargo(&[&words[..], &["--target-dir", "target/wasm"], TESTS].concat())
+    let args = ["test", "--package", "petal-filters", "--target", TARGET];
+    Step::cargo(&[&args[..], &["--target-dir", "target/wasm"], TESTS].concat())
         .env("CARGO_TARGET_WASM32_WASIP1_RUNNER", &runner)
         .run()
 }
 
-/// Node, and the target's standard library, which rustup fetches if it is not there.
+/// Checks that the library compiles without the standard library.
+fn no_std() -> Result {
+    succeeds(Path::new("rustup"), &["target", "add", NO_STD_TARGET])
+        .map_err(|()| format!("`rustup target add {NO_STD_TARGET}` fails"))?;
+    let features = ["--no-default-features", "--features", "libm,serde"];
+    let check = ["check", "--package", "petal-filters", "--target-dir", "target/wasm"];
+    // The host's target has vector kernels.
+    Step::cargo(&[&check[..], &features].concat()).run()?;
+    Step::cargo(&[&check[..], &features, &["--target", NO_STD_TARGET]].concat()).run()
+}
+
+/// Checks for Node, and installs the target's standard library.
 fn tools() -> Result {
     succeeds(Path::new("node"), &["--version"]).map_err(|()| "no node".to_string())?;
     succeeds(Path::new("rustup"), &["target", "add", TARGET])

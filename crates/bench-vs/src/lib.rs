@@ -1,16 +1,16 @@
-//! Other people's filters as contestants, and the machine's own limit.
+//! Filters of other crates for the filter benchmarks, and the memory speed of the machine.
 //!
-//! Each rival in the configuration that serves it best: its fastest hash beside its default one, the same rate as petal
-//! as far as it can be chosen, plain memory as its own allocation gives it. Their dependencies are this crate's alone.
+//! Each rival is measured in its best configuration: with its fastest hash and its default one, at petal's rate as far
+//! as it can be chosen, in memory that it allocates itself. Only this crate depends on the rivals.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | [`rivals`] | fastbloom, sbbf-rs-safe, bloomfilter, growable-bloom-filter, qfilter, xorf |
-//! | [`family`] | rivals that delete, count, grow, or are made at once: growable-bloom-filter, qfilter, cuckoofilter, scalable_cuckoo_filter, xorf, pleat |
-//! | [`weighed`] | the memory of a rival, by the allocator's account |
-//! | [`line_reads`] | how fast this machine reads lines at random, which no filter out of cache can beat |
+//! | [`family`] | rivals that delete, count, grow, or are built at once: growable-bloom-filter, qfilter, cuckoofilter, scalable_cuckoo_filter, xorf, pleat |
+//! | [`measured_memory`] | the memory of a rival, measured at the allocator |
+//! | [`random_reads`] | the speed of random reads of cache lines, the limit of every filter out of cache |
 
 pub mod family;
-pub mod line_reads;
+pub mod measured_memory;
+pub mod random_reads;
 pub mod rivals;
-pub mod weighed;

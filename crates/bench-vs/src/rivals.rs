@@ -1,61 +1,60 @@
-//! Rivals, one function each: how it is made, sized, emptied, filled and asked.
+//! Rivals, one function for each: how it is made, cleared, filled and queried.
 //!
-//! None of them has batches, so each is asked key by key, its call inlined. Those that take hashes get the very hashes
-//! that petal gets; those that hash get numbers, and hash them as they like. bits per key is what is allocated for
-//! the filter.
+//! None has batches, so each is used key by key, with inlined calls. Filters that take hashes get the same hashes as
+//! petal; the others get numbers and hash them. Bits per key are those allocated for the filter.
 
 use std::hash::BuildHasher;
 
 use bloomfilter::Bloom;
 use fastbloom::BloomFilter as FastBloom;
 use growable_bloom_filter::GrowableBloom;
-use petal_bench::contest::keys::{Keys, Which};
-use petal_bench::contest::subject::{OneByOne, Subject, Tested};
-use petal_bench::contest::{Contestant, Kind};
+use petal_bench::harness::adapters::{FilterOps, PerKey, StaticBuild};
+use petal_bench::harness::keys::Keys;
+use petal_bench::harness::{Case, KeyKind};
 use xorf::{BinaryFuse8, Filter as _};
 
-/// Bits per key with which split blocks keep 1 % (`docs/design.md`, "Space").
+/// Bits per key with which split blocks keep 1 % (`docs/design/filters.md`, "Space").
 const SPLIT_BLOCK: f64 = 10.53;
 
-fn tested<F>(filter: F, clear: fn(&mut F)) -> Tested<F, u64> {
-    Tested::new(filter, Keys::numbers, clear)
+fn ops<F>(filter: F, clear: fn(&mut F)) -> FilterOps<F, u64> {
+    FilterOps::new(filter, Keys::numbers, clear)
 }
 
-/// sbbf-rs-safe: split blocks of Parquet, with AVX2. It sizes by whole bits a key, of which 11 would be more than 1 %
-/// needs and 10 fewer: asked for one bit a "key", it takes exactly the bits that are wanted.
-pub fn split_block(keys: u64) -> Contestant {
+/// sbbf-rs-safe: split blocks of Parquet, with AVX2. It takes a whole number of bits per key; for 1 % that would be 10,
+/// too few, or 11, too many. With one bit per "key" its size is exact.
+pub fn split_block(keys: u64) -> Case {
     let bits = (SPLIT_BLOCK * keys as f64).ceil() as usize;
     let filter = sbbf_rs_safe::Filter::new(1, bits);
     let size = (filter.as_bytes().len() as u64 * 8, keys);
-    let subject = OneByOne::new(
-        tested(filter, sbbf_rs_safe::Filter::reset),
+    let tested = PerKey::new(
+        ops(filter, sbbf_rs_safe::Filter::reset),
         |filter, &hash| filter.insert_hash(hash),
         |filter, &hash| filter.contains_hash(hash),
     );
-    Contestant::single("sbbf-rs-safe", 0.01, size, Kind::Hash, subject)
+    Case::single("sbbf-rs-safe", 0.01, size, KeyKind::Hash, tested)
 }
 
-/// fastbloom with hashes that are given.
-pub fn fastbloom_hashes(keys: u64, rate: f64) -> Contestant {
+/// fastbloom with mixed hashes.
+pub fn fastbloom_hashes(keys: u64, rate: f64) -> Case {
     let filter = FastBloom::with_false_pos(rate).seed(&1).expected_items(keys as usize);
     let size = (filter.num_bits() as u64, keys);
-    let subject = OneByOne::new(
-        tested(filter, FastBloom::clear),
+    let tested = PerKey::new(
+        ops(filter, FastBloom::clear),
         |filter, &hash| filter.insert_hash(hash),
         |filter, &hash| filter.contains_hash(hash),
     );
-    Contestant::single("fastbloom", rate, size, Kind::Hash, subject)
+    Case::single("fastbloom", rate, size, KeyKind::Hash, tested)
 }
 
-/// fastbloom with foldhash, which its page recommends for speed.
-pub fn fastbloom_foldhash(keys: u64, rate: f64) -> Contestant {
+/// fastbloom with foldhash, which its documentation recommends for speed.
+pub fn fastbloom_foldhash(keys: u64, rate: f64) -> Case {
     let hasher = foldhash::fast::FixedState::with_seed(1);
     let filter = FastBloom::with_false_pos(rate).hasher(hasher).expected_items(keys as usize);
     fastbloom("fastbloom foldhash", filter, rate, keys)
 }
 
 /// fastbloom with its default hash, SipHash-1-3.
-pub fn fastbloom_default(keys: u64, rate: f64) -> Contestant {
+pub fn fastbloom_default(keys: u64, rate: f64) -> Case {
     let filter = FastBloom::with_false_pos(rate).seed(&1).expected_items(keys as usize);
     fastbloom("fastbloom default", filter, rate, keys)
 }
@@ -65,127 +64,97 @@ fn fastbloom<S: BuildHasher + 'static>(
     filter: FastBloom<S>,
     rate: f64,
     keys: u64,
-) -> Contestant {
+) -> Case {
     let size = (filter.num_bits() as u64, keys);
-    let subject = OneByOne::new(
-        tested(filter, FastBloom::clear),
+    let tested = PerKey::new(
+        ops(filter, FastBloom::clear),
         |filter, key| filter.insert(key),
         |filter, key| filter.contains(key),
     );
-    Contestant::single(name, rate, size, Kind::Number, subject)
+    Case::single(name, rate, size, KeyKind::Number, tested)
 }
 
-/// bloomfilter. Its `set` is used, which tells nothing: it does less than `check_and_set`.
+/// bloomfilter, filled with `set`, which does less than `check_and_set`.
 ///
 /// # Errors
-/// A sentence, if there cannot be such a filter.
-pub fn bloomfilter(keys: u64, rate: f64) -> Result<Contestant, String> {
-    // Both halves of the seed alike would make both of its hashes alike.
+/// A sentence, if the filter cannot be made.
+pub fn bloomfilter(keys: u64, rate: f64) -> Result<Case, String> {
+    // Equal halves of the seed would give equal hashes.
     let seed = std::array::from_fn(|at| at as u8);
     let filter: Bloom<u64> = Bloom::new_for_fp_rate_with_seed(keys as usize, rate, &seed)?;
     let size = (filter.len(), keys);
-    let subject = OneByOne::new(
-        tested(filter, Bloom::clear),
+    let tested = PerKey::new(
+        ops(filter, Bloom::clear),
         |filter, key| {
             filter.set(key);
             true
         },
         |filter, key| filter.check(key),
     );
-    Ok(Contestant::single("bloomfilter", rate, size, Kind::Number, subject))
+    Ok(Case::single("bloomfilter", rate, size, KeyKind::Number, tested))
 }
 
-/// growable-bloom-filter, told how many keys will come, so that it need not grow. It does not say what it allocates:
-/// by its source that is one bit array for each of the probes, of keys / ln 2 bits. It forgets by giving its memory
-/// back, so an emptied one is a new one with a key that is never asked for: that makes it allocate.
-pub fn growable(keys: u64, rate: f64) -> Contestant {
+/// growable-bloom-filter with the final capacity. It does not report its size; by its source it has a bit array of
+/// keys / ln 2 bits for each probe. `clear` frees its memory, so another key is inserted to allocate it again.
+pub fn growable(keys: u64, rate: f64) -> Case {
     let probes = (1.0 / rate).log2().ceil() as u64;
     let bits = probes * (keys as f64 / std::f64::consts::LN_2).ceil() as u64;
     let filter = GrowableBloom::new(rate, keys as usize + 1);
     let clear = |filter: &mut GrowableBloom| {
         filter.clear();
-        filter.insert("nobody's key");
+        filter.insert("another key");
     };
-    let subject = OneByOne::new(
-        tested(filter, clear),
+    let tested = PerKey::new(
+        ops(filter, clear),
         |filter, &key| filter.insert(key),
         |filter, &key| filter.contains(key),
     );
-    Contestant::single("growable-bloom-filter", rate, (bits, keys), Kind::Number, subject)
+    Case::single("growable-bloom-filter", rate, (bits, keys), KeyKind::Number, tested)
 }
 
-/// qfilter, a quotient filter: its slots are a power of two.
+/// qfilter, a quotient filter. Its number of slots is a power of two.
 ///
 /// # Errors
-/// A sentence, if there cannot be such a filter.
-pub fn qfilter(keys: u64, rate: f64, kind: Kind) -> Result<Contestant, String> {
+/// A sentence, if the filter cannot be made.
+pub fn qfilter(keys: u64, rate: f64, kind: KeyKind) -> Result<Case, String> {
     let filter = qfilter::Filter::new(keys, rate).map_err(|problem| problem.to_string())?;
     let size = (filter.memory_usage() as u64 * 8, keys);
-    let tested = tested(filter, qfilter::Filter::clear);
-    // A full filter refuses the key, which is found out when the key is asked for.
-    Ok(if kind == Kind::Hash {
-        let subject = OneByOne::new(
-            tested,
+    let ops = ops(filter, qfilter::Filter::clear);
+    // If a full filter refuses a key, the lookups that follow miss it and the run fails.
+    Ok(if kind == KeyKind::Hash {
+        let tested = PerKey::new(
+            ops,
             |filter, &hash| filter.insert_fingerprint(false, hash).unwrap_or(false),
             |filter, &hash| filter.contains_fingerprint(hash),
         );
-        Contestant::single("qfilter", rate, size, kind, subject)
+        Case::single("qfilter", rate, size, kind, tested)
     } else {
-        let subject = OneByOne::new(
-            tested,
+        let tested = PerKey::new(
+            ops,
             |filter, key| filter.insert(key).unwrap_or(false),
             |filter, key| filter.contains(key),
         );
-        Contestant::single("qfilter", rate, size, Kind::Number, subject)
+        Case::single("qfilter", rate, size, KeyKind::Number, tested)
     })
 }
 
-/// xorf's binary fuse filter of 8 bits, which is made of all keys at once: an insert is that, the memory it takes on
-/// the way included. Its rate is 1/256; there is none of 1 %.
+/// xorf's binary fuse filter of 8 bits, with a rate of 1/256. An insert is a build from all keys, allocations included.
+pub fn binary_fuse() -> Case {
+    let tested = StaticBuild::new(
+        |keys| BinaryFuse8::try_from(keys).ok(),
+        |filter: &BinaryFuse8, keys| keys.iter().map(|key| u64::from(filter.contains(key))).sum(),
+        |filter| filter.fingerprints.len() as u64,
+    );
+    // Its memory is known after the build.
+    let case = Case::single("xorf BinaryFuse8", 1.0 / 256.0, (0, 1), KeyKind::Hash, tested);
+    Case { fills_at_once: true, ..case }
+}
+
+/// Returns the cases of all rivals at 1 %; above a million keys without those that take too much time or memory.
 ///
 /// # Errors
-/// A sentence, if there cannot be such a filter.
-pub fn binary_fuse(keys: u64) -> Result<Contestant, String> {
-    // Its size depends on the number of keys only.
-    let sample = Keys::new(Which::Present, 0..keys, false);
-    let filter = BinaryFuse8::try_from(sample.numbers())?;
-    let size = (filter.fingerprints.len() as u64 * 8, keys);
-    let subject = Fuse { filter: None, yes: 0 };
-    let made = Contestant::single("xorf BinaryFuse8", 1.0 / 256.0, size, Kind::Hash, subject);
-    Ok(Contestant { at_once: true, ..made })
-}
-
-struct Fuse {
-    filter: Option<BinaryFuse8>,
-    yes: u64,
-}
-
-impl Subject for Fuse {
-    fn clear(&mut self) {
-        self.filter = None;
-    }
-
-    fn insert(&mut self, keys: &Keys) {
-        // One that could not be made has no keys, which is found out when they are asked for.
-        self.filter = BinaryFuse8::try_from(keys.numbers()).ok();
-    }
-
-    fn ask(&mut self, keys: &Keys) {
-        self.yes = self.filter.as_ref().map_or(0, |filter| {
-            keys.numbers().iter().map(|key| u64::from(filter.contains(key))).sum()
-        });
-    }
-
-    fn yes(&self) -> u64 {
-        self.yes
-    }
-}
-
-/// All of them for a number of keys and 1 %, but for those that take too long or too much beyond a million.
-///
-/// # Errors
-/// A sentence, if one of them cannot be made.
-pub fn all(keys: u64) -> Result<Vec<Contestant>, String> {
+/// A sentence, if a filter cannot be made.
+pub fn all(keys: u64) -> Result<Vec<Case>, String> {
     const RATE: f64 = 0.01;
     const SMALL_TO: u64 = 1_000_000;
     let mut all = vec![
@@ -197,33 +166,37 @@ pub fn all(keys: u64) -> Result<Vec<Contestant>, String> {
     ];
     if keys <= SMALL_TO {
         all.push(growable(keys, RATE));
-        all.push(qfilter(keys, RATE, Kind::Hash)?);
-        all.push(qfilter(keys, RATE, Kind::Number)?);
-        all.push(binary_fuse(keys)?);
+        all.push(qfilter(keys, RATE, KeyKind::Hash)?);
+        all.push(qfilter(keys, RATE, KeyKind::Number)?);
+        all.push(binary_fuse());
     }
     Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
-    use petal_bench::contest::rounds::{Plan, run};
+    use petal_bench::harness::{RunPlan, rounds::run};
 
     use super::*;
 
     #[test]
-    fn no_rival_loses_a_key_and_all_keep_their_rate() {
-        let plan =
-            Plan { keys: 30_000, rounds: 2, judged: 200_000, chunk: 10_000, whole_fill: false };
-        let mut contestants = all(plan.keys).unwrap();
-        let rows = run("test", plan, &mut contestants, &|_| ()).unwrap();
-        assert_eq!(rows.len(), contestants.len() * 4);
+    fn rivals_keep_their_keys_and_rates() {
+        let plan = RunPlan {
+            keys: 30_000,
+            rounds: 2,
+            absent_keys: 200_000,
+            chunk: 10_000,
+            time_whole_fill: false,
+        };
+        let mut cases = all(plan.keys).unwrap();
+        let rows = run("test", plan, &mut cases, &|_| ()).unwrap();
+        assert_eq!(rows.len(), cases.len() * 4);
         for row in rows {
-            let (target, measured) = (row.target.unwrap(), row.measured.unwrap());
-            // Within a third: this is to see that sizes and answers are understood, not to judge rivals.
-            let (measured, _) = measured;
+            let (target, measured) = (row.target_rate.unwrap(), row.measured_rate.unwrap());
+            // Within a third: this checks that sizes and rates are passed correctly.
             let fair = target / 3.0 < measured && measured < target * 4.0 / 3.0;
             assert!(fair, "{}: {measured} of {target}", row.filter);
-            assert!((8.0..25.0).contains(&row.bits_per_key), "{row:?}");
+            assert!((8.0..25.0).contains(&row.bits_per_key.unwrap()), "{row:?}");
         }
     }
 }

@@ -1,30 +1,30 @@
-//! Two files of made-up URLs that share an exact, known set of lines.
+//! Two files of generated URLs with a known set of common lines.
 //!
-//! Every line is a pure function of (seed, index): 64 bytes (or another width) and LF, with the index hidden in its
-//! last 16 hex digits by a bijection. So no two lines are equal, a file of any size is written without memory, and
-//! any answer can be judged line by line without either file: see [`Judge`]. In plain order a line takes some 7 ns.
+//! Every line is a pure function of (seed, index): 64 bytes (or another width) and LF. Its last 16 hex digits are a
+//! bijection of the index. So all lines are distinct, a file of any size is written in constant memory, and an answer is
+//! checked line by line without the files, see [`AnswerCheck`]. In plain order a line takes about 7 ns.
 //!
 //! Indices `0..common` are in both files, the next `count - common` only in A, the next only in B. Each file has its
-//! own order ([`Permutation`]), so that common lines are scattered over both. Hosts end in `.example` and `.test`,
-//! which belong to nobody (RFC 2606).
+//! own order ([`Permutation`]), so that common lines are scattered over both. Hosts end in the reserved names `.example`
+//! and `.test` (RFC 2606).
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 use crate::permutation::{Permutation, mix, unmix};
 
-/// Bytes of a line without its LF, unless told otherwise.
+/// Default length of a line, LF excluded.
 pub const URL_BYTES: usize = 64;
-/// The widths that a line can have, LF not counted: room for the longest host and path, and a head of 64 bytes.
-pub const WIDTHS: RangeInclusive<usize> = 60..=HEAD_ROOM + ID_BYTES;
+/// The supported lengths of a line, LF excluded. The shortest has room for the longest host and path.
+pub const WIDTHS: RangeInclusive<usize> = 60..=MAX_HEAD_BYTES + ID_BYTES;
 const ID_BYTES: usize = 16;
-/// Heads are kept, and copied, at this size whatever the width: a copy of a fixed size is a few instructions, and
-/// the digits overwrite what is too much.
-const HEAD_ROOM: usize = 64;
+/// Heads are stored and copied at this size for every width: a copy of a fixed size is a few instructions, and the
+/// digits overwrite the excess.
+const MAX_HEAD_BYTES: usize = 64;
 const HEADS: usize = 4096;
-/// What [`Corpus::put`] writes into: the longest line with its LF.
-const LINE_ROOM: usize = HEAD_ROOM + ID_BYTES + 1;
-/// How many bytes are written at once: with the heads they stay in a processor's own cache.
+/// Length of the longest line, LF included.
+const MAX_LINE_BYTES: usize = MAX_HEAD_BYTES + ID_BYTES + 1;
+/// Bytes per write; with the heads they fit in the L2 cache.
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// One of the two files.
@@ -45,7 +45,7 @@ pub enum Order {
     Plain,
 }
 
-/// A pair of files, as a formula.
+/// A pair of files, computed on demand.
 #[derive(Clone, Debug)]
 pub struct Corpus {
     seed: u64,
@@ -55,11 +55,12 @@ pub struct Corpus {
     scatter: [Permutation; 2],
     salt: u64,
     head_bytes: usize,
-    heads: Vec<[u8; HEAD_ROOM]>,
+    heads: Vec<[u8; MAX_HEAD_BYTES]>,
 }
 
 impl Corpus {
-    /// Two files of `count` lines each, `common` of them (at most `count`) in both. `None` if the numbers do not fit.
+    /// Two files of `count` lines each, `common` of them in both. `None` if `common` is more than `count` or `count`
+    /// is 2^40 or more.
     pub fn new(seed: u64, count: u64, common: u64, order: Order) -> Option<Self> {
         if common > count || count >= 1 << 40 {
             return None;
@@ -78,7 +79,7 @@ impl Corpus {
         bare.with_url_bytes(URL_BYTES)
     }
 
-    /// The same with lines of another width, LF not counted. `None` if it is not one of [`WIDTHS`].
+    /// Sets the length of a line, LF excluded. `None` if it is not one of [`WIDTHS`].
     pub fn with_url_bytes(mut self, bytes: usize) -> Option<Self> {
         if !WIDTHS.contains(&bytes) {
             return None;
@@ -90,22 +91,22 @@ impl Corpus {
         Some(self)
     }
 
-    /// Bytes of a line, LF included.
+    /// Returns the length of a line, LF included.
     pub fn line_bytes(&self) -> usize {
         self.head_bytes + ID_BYTES + 1
     }
 
-    /// How many lines each file has.
+    /// Returns the number of lines of each file.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many lines are in both.
+    /// Returns the number of common lines.
     pub fn common(&self) -> u64 {
         self.common
     }
 
-    /// The index of the line at a position (below `count`) of a file.
+    /// Returns the index of the line at a position (below `count`) of a file.
     pub fn index_at(&self, side: Side, position: u64) -> u64 {
         let place = match self.order {
             Order::Plain => position,
@@ -118,7 +119,7 @@ impl Corpus {
         }
     }
 
-    /// The position in file A of an index that A holds.
+    /// Returns the position in file A of an index that is in A.
     pub fn position_in_a(&self, index: u64) -> u64 {
         match self.order {
             Order::Plain => index,
@@ -133,14 +134,14 @@ impl Corpus {
     pub fn write(&self, side: Side, out: &mut impl Write) -> io::Result<()> {
         let step = self.line_bytes();
         let lines = (BLOCK_BYTES / step) as u64;
-        let mut block = vec![0; lines as usize * step + LINE_ROOM];
+        let mut block = vec![0; lines as usize * step + MAX_LINE_BYTES];
         let mut position = 0;
         while position < self.count {
             let end = self.count.min(position + lines);
             let mut length = 0;
             for position in position..end {
-                if let Some(room) = block[length..].first_chunk_mut() {
-                    self.put(self.index_at(side, position), room);
+                if let Some(line) = block[length..].first_chunk_mut() {
+                    self.put(self.index_at(side, position), line);
                 }
                 length += step;
             }
@@ -150,20 +151,20 @@ impl Corpus {
         out.flush()
     }
 
-    /// The index of a line (without LF), if this corpus could have written it.
+    /// Returns the index of a line (without LF). `None` if it is not a line of this corpus.
     pub fn index_of(&self, url: &[u8]) -> Option<u64> {
         let digits = std::str::from_utf8(url.get(self.head_bytes..)?).ok()?;
         let id = u64::from_str_radix(digits, 16).ok()?;
         let index = unmix(id) ^ self.salt;
-        let mut line = [0; LINE_ROOM];
+        let mut line = [0; MAX_LINE_BYTES];
         self.put(index, &mut line);
         (&line[..self.line_bytes() - 1] == url).then_some(index)
     }
 
-    /// Puts the line of an index, LF included, at the front of `line`. What follows it may be overwritten.
-    fn put(&self, index: u64, line: &mut [u8; LINE_ROOM]) {
+    /// Writes the line of an index, LF included, to the start of `line`. The bytes behind it may be overwritten.
+    fn put(&self, index: u64, line: &mut [u8; MAX_LINE_BYTES]) {
         let id = mix(index ^ self.salt);
-        line[..HEAD_ROOM].copy_from_slice(&self.heads[(id % HEADS as u64) as usize]);
+        line[..MAX_HEAD_BYTES].copy_from_slice(&self.heads[(id % HEADS as u64) as usize]);
         let digits = &mut line[self.head_bytes..][..=ID_BYTES];
         digits[..ID_BYTES / 2].copy_from_slice(&hex((id >> 32) as u32));
         digits[ID_BYTES / 2..ID_BYTES].copy_from_slice(&hex(id as u32));
@@ -171,8 +172,8 @@ impl Corpus {
     }
 }
 
-/// The eight lower-case hex digits of a number, all at once: nibbles are spread to bytes, and those above 9 get what
-/// lies between `9` and `a` in ASCII.
+/// Returns the eight lower-case hex digits of a number. Nibbles are spread to bytes; those above 9 are raised by the
+/// distance between `9` and `a` in ASCII.
 fn hex(number: u32) -> [u8; 8] {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let mut x = u64::from(number);
@@ -184,8 +185,8 @@ fn hex(number: u32) -> [u8; 8] {
     (x + u64::from(b'0') * ONES + letters).swap_bytes().to_le_bytes()
 }
 
-/// The first `length` bytes of a URL: scheme, host, path, filled up with hex digits, ending in `-`.
-fn head(number: u64, length: usize) -> [u8; HEAD_ROOM] {
+/// Returns the first `length` bytes of a URL: scheme, host and path, padded with hex digits, and `-`.
+fn head(number: u64, length: usize) -> [u8; MAX_HEAD_BYTES] {
     const SUBDOMAINS: [&str; 8] = ["", "", "www.", "www.", "m.", "img.", "shop.", "blog."];
     const FIRST: [&str; 16] = [
         "red", "blue", "north", "maple", "river", "stone", "amber", "cloud", "pine", "silver",
@@ -207,16 +208,16 @@ fn head(number: u64, length: usize) -> [u8; HEAD_ROOM] {
     let mut url = format!("{scheme}://{subdomain}{first}-{second}.{top}/{path}").into_bytes();
     let fill = format!("{:016x}{bits:016x}", mix(bits));
     url.extend(fill.bytes().cycle().take(length - 1 - url.len()));
-    let mut head = [b'-'; HEAD_ROOM];
+    let mut head = [b'-'; MAX_HEAD_BYTES];
     head[..url.len()].copy_from_slice(&url);
     head
 }
 
-/// Judges an answer, fed line by line: to "which lines of A are in B", or to "which distinct lines has A".
+/// Checks an answer line by line: the lines of A that are in B, or the distinct lines of A.
 #[derive(Clone, Debug)]
-pub struct Judge<'a> {
+pub struct AnswerCheck<'a> {
     corpus: &'a Corpus,
-    wanted: u64,
+    expected: u64,
     lines: u64,
     checksum: u64,
     wrong: u64,
@@ -224,41 +225,40 @@ pub struct Judge<'a> {
     in_order: bool,
 }
 
-/// What a [`Judge`] found.
+/// The result of an [`AnswerCheck`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CheckResult {
     /// Lines in the answer.
     pub lines: u64,
-    /// Lines that are not asked for.
+    /// Lines that are not in the correct answer.
     pub wrong: u64,
-    /// Whether the answer is, as a set, exactly the lines asked for, each once: the count and the order-independent
-    /// checksum agree and no line is wrong. If the lines are in A's order this is a proof; if not, it rests on a
-    /// 64-bit sum.
+    /// Whether the answer has exactly the correct lines, each once: the count and the order-independent checksum agree
+    /// and no line is wrong. This is certain if the lines are in A's order; otherwise it relies on a 64-bit sum.
     pub exact: bool,
-    /// Whether every line stands after those that come before it in A. Implies that none is there twice.
+    /// Whether the lines are in A's order, without duplicates.
     pub in_order: bool,
 }
 
-impl<'a> Judge<'a> {
-    /// A judge of the common lines who has seen nothing.
+impl<'a> AnswerCheck<'a> {
+    /// Checks the common lines.
     pub fn of_common(corpus: &'a Corpus) -> Self {
         Self::new(corpus, corpus.common)
     }
 
-    /// A judge of all lines of A who has seen nothing.
+    /// Checks all lines of A.
     pub fn of_all(corpus: &'a Corpus) -> Self {
         Self::new(corpus, corpus.count)
     }
 
-    /// A judge of the lines with indices below `wanted`, all of which are in A.
-    fn new(corpus: &'a Corpus, wanted: u64) -> Self {
-        Self { corpus, wanted, lines: 0, checksum: 0, wrong: 0, last: None, in_order: true }
+    /// Checks the lines with indices below `expected`, all of which are in A.
+    fn new(corpus: &'a Corpus, expected: u64) -> Self {
+        Self { corpus, expected, lines: 0, checksum: 0, wrong: 0, last: None, in_order: true }
     }
 
-    /// Takes one line of the answer, without LF.
-    pub fn see(&mut self, line: &[u8]) {
+    /// Adds a line of the answer, without LF.
+    pub fn add(&mut self, line: &[u8]) {
         self.lines += 1;
-        match self.corpus.index_of(line).filter(|&index| index < self.wanted) {
+        match self.corpus.index_of(line).filter(|&index| index < self.expected) {
             None => {
                 self.wrong += 1;
                 self.in_order = false;
@@ -272,11 +272,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The verdict on all that was seen.
-    pub fn verdict(&self) -> Verdict {
-        let expected = (0..self.wanted).fold(0_u64, |sum, index| sum.wrapping_add(weight(index)));
-        let complete = self.lines == self.wanted && self.checksum == expected;
-        Verdict {
+    /// Returns the result for the lines so far.
+    pub fn result(&self) -> CheckResult {
+        let checksum = (0..self.expected).fold(0_u64, |sum, index| sum.wrapping_add(weight(index)));
+        let complete = self.lines == self.expected && self.checksum == checksum;
+        CheckResult {
             lines: self.lines,
             wrong: self.wrong,
             exact: complete && self.wrong == 0,
@@ -285,7 +285,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What a line adds to the order-independent checksum.
+/// Returns the summand of a line in the order-independent checksum.
 fn weight(index: u64) -> u64 {
     mix(index ^ 0x70e7_a1b1_005e_50d5)
 }
@@ -301,14 +301,14 @@ mod tests {
         out
     }
 
-    fn verdict(corpus: &Corpus, answer: &[u8]) -> Verdict {
-        let mut judge = Judge::of_common(corpus);
-        model::lines(answer, b'\n').into_iter().for_each(|line| judge.see(line));
-        judge.verdict()
+    fn check(corpus: &Corpus, answer: &[u8]) -> CheckResult {
+        let mut check = AnswerCheck::of_common(corpus);
+        model::lines(answer, b'\n').into_iter().for_each(|line| check.add(line));
+        check.result()
     }
 
     #[test]
-    fn the_files_share_what_they_promise() {
+    fn files_have_the_given_common_lines() {
         for order in [Order::Shuffled, Order::Plain] {
             for (count, common) in [(1, 0), (1, 1), (1_000, 0), (1_000, 100), (1_000, 1_000)] {
                 let corpus = Corpus::new(1, count, common, order).unwrap();
@@ -323,47 +323,50 @@ mod tests {
                 );
                 let answer = model::common(&a, &[&b], b'\n');
                 assert_eq!(answer.len() as u64, common * corpus.line_bytes() as u64);
-                let expected = Verdict { lines: common, wrong: 0, exact: true, in_order: true };
-                assert_eq!(verdict(&corpus, &answer), expected);
+                let expected = CheckResult { lines: common, wrong: 0, exact: true, in_order: true };
+                assert_eq!(check(&corpus, &answer), expected);
             }
         }
     }
 
     #[test]
-    fn the_judge_sees_every_fault() {
+    fn wrong_answers_are_found() {
         let corpus = Corpus::new(2, 500, 50, Order::Shuffled).unwrap();
         let (a, b) = (file(&corpus, Side::A), file(&corpus, Side::B));
         let good = model::common(&a, &[&b], b'\n');
         let lines: Vec<&[u8]> = model::lines(&good, b'\n');
-        let judged = |lines: &[&[u8]]| verdict(&corpus, &model::join(lines.iter().copied(), b'\n'));
+        let result = |lines: &[&[u8]]| check(&corpus, &model::join(lines.iter().copied(), b'\n'));
 
-        let missing = judged(&lines[1..]);
+        let missing = result(&lines[1..]);
         assert!(!missing.exact && missing.in_order);
         let mut swapped = lines.clone();
         swapped.swap(3, 4);
-        assert!(judged(&swapped).exact && !judged(&swapped).in_order);
+        assert!(result(&swapped).exact && !result(&swapped).in_order);
         let mut twice = lines.clone();
         twice[9] = twice[8];
-        assert!(!judged(&twice).exact && !judged(&twice).in_order);
+        assert!(!result(&twice).exact && !result(&twice).in_order);
         let only_b = model::diff(&b, &[&a], b'\n');
         let mut foreign = lines.clone();
         foreign[0] = &only_b[..URL_BYTES];
-        assert_eq!((judged(&foreign).exact, judged(&foreign).wrong), (false, 1));
-        assert_eq!(judged(&[b"https://x", b""]).wrong, 2);
+        assert_eq!((result(&foreign).exact, result(&foreign).wrong), (false, 1));
+        assert_eq!(result(&[b"https://x", b""]).wrong, 2);
     }
 
     #[test]
-    fn all_lines_of_a_can_be_asked_for() {
+    fn all_lines_of_a_are_checked() {
         let corpus = Corpus::new(2, 500, 50, Order::Shuffled).unwrap();
         let (a, b) = (file(&corpus, Side::A), file(&corpus, Side::B));
-        let judged = |answer: &[u8]| {
-            let mut judge = Judge::of_all(&corpus);
-            model::lines(answer, b'\n').into_iter().for_each(|line| judge.see(line));
-            judge.verdict()
+        let result = |answer: &[u8]| {
+            let mut check = AnswerCheck::of_all(&corpus);
+            model::lines(answer, b'\n').into_iter().for_each(|line| check.add(line));
+            check.result()
         };
-        let expected = Verdict { lines: 500, wrong: 0, exact: true, in_order: true };
-        assert_eq!(judged(&a), expected);
-        assert_eq!(judged(&b), Verdict { lines: 500, wrong: 450, exact: false, in_order: false });
+        let expected = CheckResult { lines: 500, wrong: 0, exact: true, in_order: true };
+        assert_eq!(result(&a), expected);
+        assert_eq!(
+            result(&b),
+            CheckResult { lines: 500, wrong: 450, exact: false, in_order: false }
+        );
     }
 
     #[test]
@@ -377,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_has_urls_that_lead_back() {
+    fn lines_of_every_width_have_an_index() {
         for bytes in WIDTHS {
             let corpus = Corpus::new(4, 5_000, 10, Order::Shuffled).unwrap();
             let corpus = corpus.with_url_bytes(bytes).unwrap();

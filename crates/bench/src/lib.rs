@@ -1,13 +1,14 @@
-//! What the benches share: inputs that know their own answer, rivals, and what a result is made of.
+//! Shared code of the benchmarks: the filter harness, generated inputs with known answers, and result files.
 //!
-//! A number counts only with its raw data, its machine and its command: see `results/`. A bench checks every answer
-//! that it times.
+//! Every benchmark checks the answers of what it times, and records machine, commit and command with its rows in
+//! `results/`.
 
-pub mod contest;
+pub mod args;
 pub mod corpus;
 pub mod figures;
+pub mod harness;
 pub mod machine;
+pub mod paths;
 pub mod permutation;
-pub mod place;
 pub mod rivals;
-pub mod summary;
+pub mod stats;

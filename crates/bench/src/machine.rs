@@ -1,4 +1,4 @@
-//! Where and when the figures are from, and where they go.
+//! The machine, compiler and commit of a run, and its result file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::place::root;
-use crate::summary::{csv_row, date};
+use crate::paths::root;
+use crate::stats::{csv_row, date};
 
-/// The facts that go into every row.
+/// The machine and the commit, which are recorded with every row.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Folder name: architecture and processor.
@@ -25,7 +25,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Asks the system; what it does not tell is `unknown`.
+    /// Reads `/proc`, `git` and `rustc`; what is not available is `unknown`.
     pub fn read() -> Self {
         let cpu = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
         let memory_kib: u64 = field("/proc/meminfo", "MemTotal")
@@ -34,10 +34,10 @@ impl Machine {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        let changed = said("git", &["status", "--porcelain", "--untracked-files=no"])
+        let changed = output("git", &["status", "--porcelain", "--untracked-files=no"])
             .is_some_and(|text| !text.is_empty());
         let commit =
-            said("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".into());
+            output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".into());
         Self {
             slug: slug(&format!("{} {cpu}", std::env::consts::ARCH)),
             description: format!(
@@ -45,20 +45,19 @@ impl Machine {
                 memory_kib / 1024,
                 kernel.trim()
             ),
-            rustc: said("rustc", &["--version"])
+            rustc: output("rustc", &["--version"])
                 .map_or("unknown".into(), |text| text.replace("rustc ", "")),
             commit: if changed { commit + "+" } else { commit },
             date: date(seconds),
         }
     }
 
-    /// The facts in one line.
+    /// Returns a line of text.
     pub fn line(&self) -> String {
         format!("{} | rustc {} | commit {}", self.description, self.rustc, self.commit)
     }
 
-    /// Adds raw rows to today's file of this machine, `results/<arch>-<cpu>/<date>-<bench>.csv`, and returns its path
-    /// below the root. A new file gets the header.
+    /// Appends rows to `results/<arch>-<cpu>/<date>-<bench>.csv` and returns that path. A new file gets the header.
     ///
     /// # Errors
     /// A sentence, if the file cannot be written.
@@ -82,19 +81,20 @@ impl Machine {
     }
 }
 
-/// The first value of a `name : value` file.
+/// Returns the first value of that name in a file of `name : value` lines.
 fn field(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-fn said(program: &str, args: &[&str]) -> Option<String> {
+/// Returns the standard output of a command that succeeds.
+fn output(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Lower-case words joined by `-`.
+/// Returns the words of a text in lower case, joined by `-`.
 fn slug(text: &str) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")

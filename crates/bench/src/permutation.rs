@@ -1,8 +1,8 @@
-//! A random-looking order of `0..len` that needs no memory and can be asked both ways.
+//! A pseudorandom permutation of `0..len`, computed without memory, with its inverse.
 //!
-//! A Feistel network over pairs `(left, right)` below `side`, the least number with `side * side >= len`, with
+//! A Feistel network over pairs `(left, right)` below `side`, the smallest number with `side * side >= len`, with
 //! cycle walking for the pairs beyond `len` (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002,
-//! method 2). Four rounds: enough to scatter lines over a file, not a cipher.
+//! method 2). It has four rounds, enough to scatter lines over a file; it is not a cipher.
 
 /// A permutation of `0..len`, fixed by a seed.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ impl Permutation {
         Self { len, side, keys }
     }
 
-    /// Where `at` (below `len`) goes.
+    /// Returns the image of `at`, which must be below `len`.
     pub fn apply(&self, mut at: u64) -> u64 {
         loop {
             let (mut left, mut right) = (at / self.side, at % self.side);
@@ -42,7 +42,7 @@ impl Permutation {
         }
     }
 
-    /// What goes to `at`: the inverse of [`Permutation::apply`].
+    /// Returns the number whose image is `at`: the inverse of [`Permutation::apply`].
     pub fn invert(&self, mut at: u64) -> u64 {
         loop {
             let (mut left, mut right) = (at / self.side, at % self.side);
@@ -60,7 +60,7 @@ impl Permutation {
         }
     }
 
-    /// A number below `side`.
+    /// The round function; the result is below `side`.
     fn round(&self, key: u64, half: u64) -> u64 {
         let wide = u128::from(mix(key ^ half)) * u128::from(self.side);
         (wide >> 64) as u64
@@ -88,7 +88,7 @@ pub fn unmix(mut x: u64) -> u64 {
     x ^ x >> 32
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's iteration: every step doubles the bits that are right.
+/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step doubles the number of correct bits.
 const fn inverse(odd: u64) -> u64 {
     let mut x = odd;
     let mut step = 0;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_once_and_back_again() {
+    fn is_a_bijection_with_its_inverse() {
         for len in [1, 2, 3, 4, 5, 10, 99, 100, 101, 4_097] {
             let order = Permutation::new(len, 7);
             let mut seen = vec![false; len as usize];
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn large_lengths_walk_back() {
+    fn large_lengths_have_an_inverse() {
         let order = Permutation::new(5_000_000_000, 1);
         for at in (0..5_000_000_000).step_by(123_456_789) {
             assert_eq!(order.invert(order.apply(at)), at);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_matters_and_the_order_is_scattered() {
+    fn seeds_differ_and_the_order_is_scattered() {
         let (a, b) = (Permutation::new(1_000, 1), Permutation::new(1_000, 2));
         let same = (0..1_000).filter(|&at| a.apply(at) == b.apply(at)).count();
         assert!(same < 20, "{same}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn mixing_can_be_undone() {
+    fn unmix_inverts_mix() {
         for x in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
             assert_eq!(unmix(mix(x)), x);
         }

@@ -1,13 +1,13 @@
-//! Programs that petal is measured against, installed once into the bench folder and nowhere else.
+//! Installs the programs that petal is compared with into the folder of the benchmark.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A Python with DuckDB, in a virtual environment.
+/// Returns a Python with DuckDB, in a virtual environment.
 ///
 /// # Errors
-/// A sentence, if it is not there and cannot be had.
+/// A sentence, if it cannot be installed.
 pub fn python_with_duckdb(folder: &Path) -> Result<PathBuf, String> {
     let venv = folder.join("venv");
     let python = venv.join("bin/python");
@@ -23,15 +23,15 @@ pub fn python_with_duckdb(folder: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The SQL that DuckDB is given, as a script for [`python_with_duckdb`].
+/// Returns the script that runs the DuckDB queries, for [`python_with_duckdb`].
 pub fn duckdb_script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("duckdb_lines.py")
 }
 
-/// A program from crates.io.
+/// Returns a program from crates.io.
 ///
 /// # Errors
-/// A sentence, if it is not there and cannot be built.
+/// A sentence, if it cannot be installed.
 pub fn crates_io(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let home = folder.join("rivals").join(name);
     let program = home.join("bin").join(name);
@@ -44,10 +44,10 @@ pub fn crates_io(folder: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// A program from a package of Debian, unpacked rather than installed.
+/// Returns a program from a Debian package, which is unpacked into the folder.
 ///
 /// # Errors
-/// A sentence, if it is not there and cannot be had.
+/// A sentence, if it cannot be installed.
 pub fn debian(folder: &Path, package: &str, name: &str) -> Result<PathBuf, String> {
     let home = folder.join("rivals").join(name);
     let program = home.join("usr/bin").join(name);
@@ -63,7 +63,7 @@ pub fn debian(folder: &Path, package: &str, name: &str) -> Result<PathBuf, Strin
     Ok(program)
 }
 
-/// What a program says of its version: the first line.
+/// Returns the first line that a program prints for `args`.
 ///
 /// # Errors
 /// A sentence, if it cannot be started.
@@ -76,18 +76,18 @@ pub fn version(program: &Path, args: &[&Path]) -> Result<String, String> {
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// The line of a program's last words that says most: the one that names an error, or the last.
-pub fn complaint(stderr: &[u8]) -> String {
+/// Returns the first line of standard error that contains `Error: `, or the last line.
+pub fn error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let error = text.lines().find(|line| line.contains("Error: "));
     error.or(text.lines().next_back()).unwrap_or_default().to_owned()
 }
 
-/// Runs a command that must succeed; the error is what it said.
+/// Runs a command; an error has a line of its standard error.
 fn run(command: &mut Command) -> Result<(), String> {
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(complaint(&output.stderr)),
+        Ok(output) => Err(error_line(&output.stderr)),
         Err(e) => Err(e.to_string()),
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo x figures` on rows of the family whose every figure is invented: the page docs/filters.md and its plot.
-#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+//! `cargo x figures` on invented rows of the family benchmark: the page docs/filters.md and its plot.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn markers(names: &[&str]) -> String {
     names.iter().map(marker).collect()
 }
 
-/// A root of its own with both pages, and rows of the family in `results/`.
+/// Makes a root folder with both pages, and rows of the family benchmark in `results/`.
 fn root(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&root);
@@ -31,7 +31,7 @@ fn root(name: &str) -> PathBuf {
     root
 }
 
-/// The page made of the fixture, as lines.
+/// Returns the page of the fixture, as lines.
 fn page(name: &str) -> Vec<String> {
     let root = root(name);
     let from = Path::new("results/machine/2000-01-03-family.csv");
@@ -41,7 +41,7 @@ fn page(name: &str) -> Vec<String> {
     page.lines().map(str::to_owned).collect()
 }
 
-/// The one line that begins like this.
+/// Returns the only line that begins like this.
 fn line<'a>(page: &'a [String], begin: &str) -> &'a str {
     let found: Vec<&String> = page.iter().filter(|line| line.starts_with(begin)).collect();
     assert_eq!(found.len(), 1, "{begin}: {found:#?}");
@@ -49,7 +49,7 @@ fn line<'a>(page: &'a [String], begin: &str) -> &'a str {
 }
 
 #[test]
-fn space_is_that_of_the_leanest_row_that_keeps_the_rate() {
+fn space_is_that_of_the_smallest_row_with_the_target_rate() {
     let page = page("family-space");
     assert_eq!(
         line(&page, "| *no filter can be below* |"),
@@ -59,17 +59,17 @@ fn space_is_that_of_the_leanest_row_that_keeps_the_rate() {
         line(&page, "| xorf fuse | 9.05 | "),
         "| xorf fuse | 9.05 | 0.3900 % | 1.13 | 18.10 | 0.001500 % | 1.13 | 18.10 | 0.001500 % | 1.13 |"
     );
-    // A promise that is broken is in bold; what has no finer rate has none.
+    // A rate above the target is bold; there are no rows for lower rates.
     assert_eq!(
         line(&page, "| growable-bloom-filter grown | 13.20 | "),
         "| growable-bloom-filter grown | 13.20 | **3.700 %** | 2.78 | | | | | | |"
     );
-    // It promised no more than 3.1 %.
+    // Its target is 3.1 %.
     assert!(line(&page, "| cuckoofilter full | 8.40 | ").contains("| 3.000 % | 1.66 | | | |"));
 }
 
 #[test]
-fn times_are_of_the_first_rate_with_the_seconds_of_a_filling() {
+fn times_are_those_of_the_first_rate() {
     let page = page("family-speed");
     assert_eq!(
         line(&page, "| petal bloom | batch | 10.10 | 2.00 |"),
@@ -77,14 +77,14 @@ fn times_are_of_the_first_rate_with_the_seconds_of_a_filling() {
     );
     assert!(line(&page, "| petal bloom | batch | 10.10 | 10.0 |").ends_with("| 0.500 s |"));
     assert_eq!(
-        line(&page, "| petal static | single, made at once |"),
-        "| petal static | single, made at once | 6.90 |  | 10.0 |  |  | 0.0800 s |"
+        line(&page, "| petal static | single, built at once |"),
+        "| petal static | single, built at once | 6.90 |  | 10.0 |  |  | 0.0800 s |"
     );
     assert!(line(&page, "| qfilter | single |").ends_with("| 40.0 | 8.00 |  | 60.0 | 0.0400 s |"));
 }
 
 #[test]
-fn ahead_and_not_ahead_are_told_from_paired_ratios() {
+fn ahead_is_decided_by_paired_ratios() {
     let page = page("family-beside");
     // The median of 2/8, 20/80 and 2/4 is a quarter.
     assert_eq!(
@@ -100,22 +100,22 @@ fn ahead_and_not_ahead_are_told_from_paired_ratios() {
         line(&page, "| xorf fuse | petal static | 10⁶ |"),
         "| xorf fuse | petal static | 10⁶ | 0.76 | 2.00 | 2.50 |  |  | space | fill, absent |"
     );
-    // At the other size there is one operation of two.
+    // The other size has only one operation.
     assert_eq!(
         line(&page, "| fastbloom foldhash | petal bloom | 5·10⁷ |"),
         "| fastbloom foldhash | petal bloom | 5·10⁷ | 1.05 | 0.11 |  |  |  | fill | space |"
     );
-    // Pairs of which one is not there are left out.
+    // Pairs without rows of both are left out.
     assert!(!page.iter().any(|line| line.contains("petal scalable")));
 }
 
 #[test]
-fn both_pages_are_made_of_the_newest_rows_and_a_second_run_changes_nothing() {
+fn both_pages_are_updated_from_the_newest_rows() {
     let root = root("family-both");
     let missing = write(&root, None).unwrap_err();
     assert!(missing.starts_with("no results/"), "{missing}");
     fs::write(root.join("results/machine/2000-01-02.csv"), FILTERS).unwrap();
-    // Older.
+    // An older file.
     fs::write(root.join("results/machine/1999-01-03-family.csv"), "old").unwrap();
     let report = write(&root, None).unwrap();
     assert_eq!(report.sources.len(), 2);
@@ -128,7 +128,7 @@ fn both_pages_are_made_of_the_newest_rows_and_a_second_run_changes_nothing() {
 }
 
 #[test]
-fn rows_of_nothing_but_a_name_still_give_a_page_and_a_plot() {
+fn rows_without_rate_and_space_give_a_page_and_a_plot() {
     let root = root("family-bare");
     let header = FIXTURE.lines().nth(2).unwrap();
     let bare = format!("{header}\nfamily,1000000,a,,,,,u64,single,,absent,1,2,2\n");
@@ -139,7 +139,7 @@ fn rows_of_nothing_but_a_name_still_give_a_page_and_a_plot() {
 }
 
 #[test]
-fn the_page_has_its_markers() {
+fn the_page_has_all_markers() {
     let page = include_str!("../../../docs/filters.md");
     for name in MARKERS {
         assert!(replace(page, name, "x").is_ok(), "{name}");

@@ -1,30 +1,25 @@
 //! `petal`: approximate set membership and exact set operations on line files.
 //!
-//! The program is thin: [`args`] turns words into values, [`commands`] do the work with the
-//! libraries, [`exit`] turns what came of it into an exit code and one line on stderr.
+//! [`args`] defines the command line, [`commands`] run the libraries, [`files`] open filters and
+//! outputs, [`terminal`] shows progress, [`text`] formats and parses numbers, [`error`] has the
+//! error messages and the exit code, [`process`] has signals and the allocator.
 
 mod args;
-mod closed;
 mod commands;
-mod exit;
-mod filter_file;
-mod foreign_file;
-mod lock;
-mod memory;
-mod output;
-mod plot;
-mod progress;
-mod signal;
+mod error;
+mod files;
+mod process;
+mod terminal;
 mod text;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    memory::give_back();
+    process::memory::tune_malloc();
     let args = match args::parse() {
         Ok(args) => args,
         Err(code) => return code,
     };
-    signal::handle();
-    exit::code(commands::run(args))
+    process::signal::handle();
+    error::exit_code(commands::run(args))
 }

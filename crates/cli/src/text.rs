@@ -1,13 +1,13 @@
-//! Numbers as people write and read them.
+//! Formats and parses numbers.
 
 pub(crate) use petal_lines::{
-    readable_count as count, readable_keys as keys, readable_number as significant,
-    readable_rate as rate, readable_size as size,
+    format_count as count, format_keys as keys, format_number as significant, format_rate as rate,
+    format_size as size,
 };
 
 /// Parses a number of keys: `5000000000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    let expected = || format!("'{text}' is no number of keys; write 5000000 or 5e6");
+    let expected = || format!("'{text}' is not a number of keys; write 5000000 or 5e6");
     let plain = text.replace('_', "");
     if let Ok(count) = plain.parse::<u64>() {
         return if count > 0 { Ok(count) } else { Err(expected()) };
@@ -22,7 +22,7 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
 /// Parses a false-positive rate: `0.01`, `1%`, `1e-6`, `1/1000`.
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let expected =
-        || format!("'{text}' is no rate between 0 and 1; write 0.01, 1%, 1e-6 or 1/1000");
+        || format!("'{text}' is not a rate between 0 and 1; write 0.01, 1%, 1e-6 or 1/1000");
     let number = |text: &str| text.parse::<f64>().map_err(|_| expected());
     let rate = if let Some(percent) = text.strip_suffix('%') {
         number(percent)? / 100.0
@@ -34,10 +34,10 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(expected()) }
 }
 
-/// Parses a span of time into whole seconds: `30s`, `15m`, `12h`, `7d`, `2w`.
+/// Parses a duration into whole seconds: `30s`, `15m`, `12h`, `7d`, `2w`.
 pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     let expected =
-        || format!("'{text}' is no span of time; write a number and a unit: 30s, 15m, 12h, 7d, 2w");
+        || format!("'{text}' is not a duration; write a number and a unit: 30s, 15m, 12h, 7d, 2w");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "s" => 1,
@@ -55,8 +55,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     Ok(seconds.round() as u64)
 }
 
-/// A span of time as it can be parsed: `7d`, `90m`.
-pub(crate) fn span(seconds: u64) -> String {
+/// Formats a duration as [`parse_duration`] reads it: `7d`, `90m`.
+pub(crate) fn duration(seconds: u64) -> String {
     let units = [("d", 86_400), ("h", 3600), ("m", 60)];
     let whole = units.into_iter().find(|(_, unit)| seconds > 0 && seconds.is_multiple_of(*unit));
     let (name, unit) = whole.unwrap_or(("s", 1));
@@ -68,14 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_of_time() {
+    fn durations_are_parsed_and_formatted() {
         for (text, seconds) in
             [("30s", 30), ("15m", 900), ("12h", 43_200), ("7d", 604_800), ("1.5h", 5400)]
         {
             assert_eq!(parse_duration(text), Ok(seconds), "{text}");
         }
         for text in ["30s", "15m", "12h", "7d", "90m", "61s"] {
-            assert_eq!(span(parse_duration(text).unwrap()), text);
+            assert_eq!(duration(parse_duration(text).unwrap()), text);
         }
         for bad in ["", "d", "7", "7 d", "0s", "-1d", "7D", "7mo", "nans", "1e300w", "0.1s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_rates() {
+    fn counts_and_rates_are_parsed() {
         assert_eq!(parse_count("5e9"), Ok(5_000_000_000));
         assert_eq!(parse_count("5_000"), Ok(5000));
         for bad in ["0", "-5", "1.5", "", "x", "1e30", "nan"] {

@@ -1,399 +1,410 @@
-//! Other programs' filters through the verbs.
+//! Commands on filters of other programs.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
-mod kit;
+mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use kit::Place;
+use common::TestDir;
 
-/// A folder with the golden files and their keys.
-fn place() -> Place {
-    let place = Place::new();
+/// A directory with the golden files and their keys.
+fn dir() -> TestDir {
+    let dir = TestDir::new();
     for name in ["text.txt", "text.asked", "longs.txt", "longs.asked", "five.txt"] {
-        place.write(name, std::fs::read(golden("keys").join(name)).unwrap());
+        dir.write(name, std::fs::read(golden("keys").join(name)).unwrap());
     }
     for name in ["guava-utf8-text", "guava-utf16-text", "guava-long", "dcso-text", "dcso-text.gz"] {
-        place.write(name, std::fs::read(golden(name)).unwrap());
+        dir.write(name, std::fs::read(golden(name)).unwrap());
     }
-    place
+    dir
 }
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign").join(name)
 }
 
-/// The lines of a list that a producer found in its file.
+/// Returns the lines that the other program found in its filter.
 fn found_by_the_producer(file: &str, asked: &str) -> String {
     let answers = std::fs::read_to_string(golden(&format!("{file}.answers"))).unwrap();
     let lines = std::fs::read_to_string(golden("keys").join(asked)).unwrap();
-    let held = lines.lines().zip(answers.chars()).filter(|(_, answer)| *answer == '1');
-    held.map(|(line, _)| format!("{line}\n")).collect()
+    let found = lines.lines().zip(answers.chars()).filter(|(_, answer)| *answer == '1');
+    found.map(|(line, _)| format!("{line}\n")).collect()
 }
 
 #[test]
-fn check_answers_as_the_producer_does() {
-    let place = place();
-    for (file, words, asked) in [
+fn check_agrees_with_the_other_program() {
+    let dir = dir();
+    for (file, args, asked) in [
         ("guava-utf8-text", "", "text.asked"),
-        ("guava-utf16-text", "--as utf16", "text.asked"),
-        ("guava-long", "--format guava --as int64", "longs.asked"),
+        ("guava-utf16-text", "--key-type utf16", "text.asked"),
+        ("guava-long", "--format guava --key-type int64", "longs.asked"),
         ("dcso-text", "", "text.asked"),
         ("dcso-text.gz", "--format dcso", "text.asked"),
     ] {
         let expect = found_by_the_producer(file, asked);
         for jobs in ["-j 1", "-j 3"] {
-            let text = place.run(&format!("check {jobs} {words} {file} {asked}")).text();
+            let text = dir.run(&format!("check {jobs} {args} {file} {asked}")).text();
             assert_eq!(text, expect, "{file}");
         }
     }
 }
 
-/// DCSO's program drops a CR at the end of a line. petal does with --as text-crlf, and says so.
+/// DCSO's program removes a CR at the end of a line; petal does so with `--key-type text-crlf`, which
+/// the error recommends.
 #[test]
 fn lines_that_end_in_cr_lf_are_found_in_a_file_of_dcso() {
-    let place = place();
-    place.write("dcso-crlf", std::fs::read(golden("dcso-crlf")).unwrap());
-    place.write("crlf.txt", std::fs::read(golden("keys").join("crlf.txt")).unwrap());
-    let members = place.read("crlf.txt");
-    assert!(place.run("check --as text-crlf dcso-crlf crlf.txt").ok() == members);
-    assert!(place.run("check dcso-crlf crlf.txt").out.len() < members.len() / 3);
-    assert!(place.run("info dcso-crlf").text().contains("--as text-crlf for lines that end in CR"));
-    let trouble = place.run("check --probe-known crlf.txt dcso-crlf five.txt").trouble();
-    assert!(trouble.contains("with --as text-crlf all are found"), "{trouble}");
-    place.run("build -q --as text-crlf --format dcso -n 200 -p 10% -o ours crlf.txt").ok();
-    assert!(place.read("ours") == place.read("dcso-crlf"));
+    let dir = dir();
+    dir.write("dcso-crlf", std::fs::read(golden("dcso-crlf")).unwrap());
+    dir.write("crlf.txt", std::fs::read(golden("keys").join("crlf.txt")).unwrap());
+    let members = dir.read("crlf.txt");
+    assert!(dir.run("check --key-type text-crlf dcso-crlf crlf.txt").ok() == members);
+    assert!(dir.run("check dcso-crlf crlf.txt").out.len() < members.len() / 3);
+    let info = dir.run("info dcso-crlf").text();
+    assert!(info.contains("; text-crlf for lines that end in CR LF\n"), "{info}");
+    let failure = dir.run("check --assert-members crlf.txt dcso-crlf five.txt").failure();
+    assert!(failure.contains("use --key-type text-crlf, which finds all"), "{failure}");
+    dir.run("build -q --key-type text-crlf --format dcso -n 200 -p 10% -o ours crlf.txt").ok();
+    assert!(dir.read("ours") == dir.read("dcso-crlf"));
 }
 
-/// Files that open and that `verify` refuses: `add` and `merge` refuse them, too, and write nothing.
+/// `add` and `merge` refuse the files that `verify` refuses, and write nothing.
 #[test]
-fn damaged_files_are_not_written_again() {
-    let place = place();
-    place.run("build -q -o digest --format squid-digest -n 100 -p 5% five.txt").ok();
-    place.run("build -q -o go --format go-bloom -n 5 -p 1% five.txt").ok();
-    place.run("build -q -o hadoop --format hadoop-murmur -n 7 -p 1% five.txt").ok();
-    // A reserved byte, and bits behind the last one.
+fn add_refuses_damaged_files() {
+    let dir = dir();
+    dir.run("build -q -o digest --format squid-digest -n 100 -p 5% five.txt").ok();
+    dir.run("build -q -o go --format go-bloom -n 5 -p 1% five.txt").ok();
+    dir.run("build -q -o hadoop --format hadoop-murmur -n 7 -p 1% five.txt").ok();
+    // A reserved byte, and bits after the last one.
     for (name, at) in [("digest", 100), ("go", 24), ("hadoop", 21)] {
-        let whole = place.read(name);
+        let whole = dir.read(name);
         let mut damaged = whole.clone();
         damaged[at] |= 0x80;
         assert_ne!(damaged, whole);
-        place.write("damaged", &damaged);
-        let trouble = place.run("verify damaged").trouble();
-        assert!(trouble.contains("no sound"), "{name}: {trouble}");
-        for words in [
+        dir.write("damaged", &damaged);
+        let failure = dir.run("verify damaged").failure();
+        assert!(failure.contains("not a valid"), "{name}: {failure}");
+        for args in [
             "add -q damaged five.txt",
             &format!("merge -q -o never damaged {name}"),
             &format!("merge -q -o never {name} damaged"),
         ] {
-            assert_eq!(place.run(words).trouble(), trouble, "{words}");
-            assert!(place.read("damaged") == damaged, "{words}");
-            assert!(!place.files.file("never").exists(), "{words}");
+            assert_eq!(dir.run(args).failure(), failure, "{args}");
+            assert!(dir.read("damaged") == damaged, "{args}");
+            assert!(!dir.files.file("never").exists(), "{args}");
         }
     }
 }
 
 #[test]
-fn known_members_guard_against_the_wrong_form() {
-    let place = place();
-    let guarded = "check -c --probe-known text.txt guava-utf16-text text.asked";
-    let trouble = place.run(guarded).trouble();
-    assert!(trouble.contains("of the 600 lines of text.txt are not in it"), "{trouble}");
-    assert!(trouble.contains("with --as utf16 all are found"), "{trouble}");
-    place.run(&guarded.replace("check", "check --as utf16")).ok();
-    // A line that cannot even be a key.
-    let words = "check --as int32 --probe-known longs.txt guava-long longs.asked";
-    let trouble = place.run(words).trouble();
-    assert!(trouble.contains("with --as int64 all are found"), "{trouble}");
-    // Petal's own filters as well.
-    place.run("build -q -o f text.txt").ok();
-    place.run("check -c --probe-known text.txt f text.asked").ok();
-    place.run("check -c --probe-known longs.txt f text.asked").trouble();
-    // Nothing is added to a filter that is not the one that was meant.
-    let before = place.read("guava-utf16-text");
-    place.run("add --probe-known text.txt guava-utf16-text five.txt").trouble();
-    assert!(place.read("guava-utf16-text") == before);
-    place.write("empty", "");
-    place.run("check --probe-known empty guava-long longs.asked").trouble();
+fn assert_members_detects_the_wrong_key_type() {
+    let dir = dir();
+    let guarded = "check -c --assert-members text.txt guava-utf16-text text.asked";
+    let failure = dir.run(guarded).failure();
+    assert!(failure.contains("of the 600 lines of text.txt are not in the filter"), "{failure}");
+    assert!(failure.contains("use --key-type utf16, which finds all"), "{failure}");
+    dir.run(&guarded.replace("check", "check --key-type utf16")).ok();
+    // A line that is not a valid key.
+    let args = "check --key-type int32 --assert-members longs.txt guava-long longs.asked";
+    let failure = dir.run(args).failure();
+    assert!(failure.contains("use --key-type int64, which finds all"), "{failure}");
+    // Also petal's own filters.
+    dir.run("build -q -o f text.txt").ok();
+    dir.run("check -c --assert-members text.txt f text.asked").ok();
+    dir.run("check -c --assert-members longs.txt f text.asked").failure();
+    // Nothing is added if lines are missing.
+    let before = dir.read("guava-utf16-text");
+    dir.run("add --assert-members text.txt guava-utf16-text five.txt").failure();
+    assert!(dir.read("guava-utf16-text") == before);
+    dir.write("empty", "");
+    dir.run("check --assert-members empty guava-long longs.asked").failure();
 }
 
 #[test]
-fn a_known_list_that_can_be_read_once_is_read_once() {
-    let place = place();
-    place.fifo("known", place.read("text.txt"));
-    let trouble = place.run("check --probe-known known guava-utf16-text text.asked").trouble();
-    assert!(trouble.contains("are not in it; its keys are of another form"), "{trouble}");
+fn assert_members_reads_a_pipe_once() {
+    let dir = dir();
+    dir.fifo("known", dir.read("text.txt"));
+    let failure = dir.run("check --assert-members known guava-utf16-text text.asked").failure();
+    assert!(failure.contains("are not in the filter; its keys have another type"), "{failure}");
 }
 
 #[test]
-fn many_words_of_a_key_take_no_more_memory() {
-    let place = Place::new();
+fn keys_with_many_hashes_stay_within_the_memory_limit() {
+    let dir = TestDir::new();
     // A filter of pybloom-live with 4,000 slices of 2 bits, all set.
     let mut file = [0.5f64.to_bits(), 4000, 2, 10, 1].map(u64::to_le_bytes).concat();
     file.resize(file.len() + 1000, 0xff);
-    place.write("f", file);
-    place.write("lines", (0..20_000).map(|n| format!("{n}\n")).collect::<String>());
-    let ran = place.run("check -c -m 8M f lines");
-    assert!(ran.peak < 26 << 20, "{} bytes", ran.peak);
-    assert_eq!(ran.text(), "20000\n");
+    dir.write("f", file);
+    dir.write("lines", (0..20_000).map(|n| format!("{n}\n")).collect::<String>());
+    let output = dir.run("check -c -m 8M f lines");
+    assert!(output.peak < 26 << 20, "{} bytes", output.peak);
+    assert_eq!(output.text(), "20000\n");
 }
 
 #[test]
-fn an_unpacked_filter_is_within_the_cap() {
-    let place = Place::new();
+fn decompressed_filter_counts_against_the_memory_limit() {
+    let dir = TestDir::new();
     let mut lines = String::new();
     (0..200_000).for_each(|n| lines += &format!("line {n}\n"));
-    place.write("lines", &lines);
-    place.run("build -q -o f.gz --format dcso --gzip -n 40000000 -p 0.01 lines").ok();
-    let ran = place.run("check -c -m 64M --allow lines f.gz lines");
-    assert!(ran.peak < 80 << 20, "{} bytes", ran.peak);
-    assert_eq!(ran.out, b"0\n");
-    place.run("check -c -m 32M f.gz lines").trouble();
+    dir.write("lines", &lines);
+    dir.run("build -q -o f.gz --format dcso --gzip -n 40000000 -p 0.01 lines").ok();
+    let output = dir.run("check -c -m 64M --allow lines f.gz lines");
+    assert!(output.peak < 80 << 20, "{} bytes", output.peak);
+    assert_eq!(output.out, b"0\n");
+    dir.run("check -c -m 32M f.gz lines").failure();
 }
 
 #[test]
 fn build_makes_the_same_file_as_the_program() {
-    let place = place();
-    for (format, words, file, keys) in [
+    let dir = dir();
+    for (format, args, file, keys) in [
         ("guava", "", "guava-utf8-text", "text.txt"),
-        ("guava", "--as utf16", "guava-utf16-text", "text.txt"),
-        ("guava", "--as int64", "guava-long", "longs.txt"),
+        ("guava", "--key-type utf16", "guava-utf16-text", "text.txt"),
+        ("guava", "--key-type int64", "guava-long", "longs.txt"),
         ("dcso", "", "dcso-text", "text.txt"),
     ] {
-        place.run(&format!("build -q -o f --format {format} {words} -p 0.1 {keys}")).ok();
-        assert!(place.read("f") == std::fs::read(golden(file)).unwrap(), "{file}");
-        // The same in two steps.
+        dir.run(&format!("build -q -o f --format {format} {args} -p 0.1 {keys}")).ok();
+        assert!(dir.read("f") == std::fs::read(golden(file)).unwrap(), "{file}");
+        // Building and adding gives the same file.
         let text = std::fs::read_to_string(golden("keys").join(keys)).unwrap();
         let (first, rest) = text.split_at(text.match_indices('\n').nth(299).unwrap().0 + 1);
-        place.write("first", first);
-        place.write("rest", rest);
-        place.run(&format!("build -q -o g --format {format} {words} -n 600 -p 0.1 first")).ok();
-        place.run(&format!("add -q {words} --probe-known first g rest")).ok();
-        assert!(place.read("g") == place.read("f"), "{file}");
+        dir.write("first", first);
+        dir.write("rest", rest);
+        dir.run(&format!("build -q -o g --format {format} {args} -n 600 -p 0.1 first")).ok();
+        dir.run(&format!("add -q {args} --assert-members first g rest")).ok();
+        assert!(dir.read("g") == dir.read("f"), "{file}");
     }
 }
 
 #[test]
-fn a_cascade_is_never_wrong_about_either_list() {
-    let place = place();
+fn cascade_has_no_false_answers_for_either_list() {
+    let dir = dir();
     let good: String =
         place_lines("text.asked").difference(&place_lines("text.txt")).cloned().collect();
-    place.write("good.txt", &good);
+    dir.write("good.txt", &good);
     let build = "build -q -o f --format filter-cascade";
-    place.run(&format!("{build} --not-in good.txt text.txt")).ok();
-    assert_eq!(place.run("check -c f text.txt").text(), "600\n");
-    assert_eq!(place.run("check -c f good.txt").out, b"0\n");
-    place.write("both", good.lines().next().unwrap());
-    for (words, expect) in [
+    dir.run(&format!("{build} --not-in good.txt text.txt")).ok();
+    assert_eq!(dir.run("check -c f text.txt").text(), "600\n");
+    assert_eq!(dir.run("check -c f good.txt").out, b"0\n");
+    dir.write("both", good.lines().next().unwrap());
+    for (args, expect) in [
         (format!("{build} text.txt"), "--not-in"),
         (format!("{build} -n 7 --not-in good.txt text.txt"), "leave it out"),
         (format!("{build} --not-in good.txt text.txt both"), "both members and known non-members"),
-        (build.replace("filter-cascade", "guava --not-in good.txt text.txt"), "no exceptions"),
+        (
+            build.replace("filter-cascade", "guava --not-in good.txt text.txt"),
+            "a guava filter has no known non-members",
+        ),
         ("add f five.txt".to_owned(), "filter-cascade"),
     ] {
-        let trouble = place.run(&words).trouble();
-        assert!(trouble.contains(expect), "{words}: {trouble}");
+        let failure = dir.run(&args).failure();
+        assert!(failure.contains(expect), "{args}: {failure}");
     }
 }
 
-/// The lines of a list of keys, each with its line end.
+/// Returns the lines of a file of keys, with their line ends.
 fn place_lines(name: &str) -> std::collections::BTreeSet<String> {
     let text = std::fs::read_to_string(golden("keys").join(name)).unwrap();
     text.lines().map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn a_packed_filter_stays_packed() {
-    let place = place();
-    place.run("build -q -o f.gz --format dcso --gzip -n 700 -p 0.1 text.txt").ok();
-    place.run("add -q f.gz five.txt").ok();
-    assert!(place.read("f.gz").starts_with(&[0x1f, 0x8b]));
-    assert_eq!(place.run("check f.gz five.txt").ok(), place.read("five.txt"));
-    // Only who reads such files is given one.
-    place.run("build -q -o g --format guava --gzip text.txt").trouble();
+fn compressed_filter_stays_compressed() {
+    let dir = dir();
+    dir.run("build -q -o f.gz --format dcso --gzip -n 700 -p 0.1 text.txt").ok();
+    dir.run("add -q f.gz five.txt").ok();
+    assert!(dir.read("f.gz").starts_with(&[0x1f, 0x8b]));
+    assert_eq!(dir.run("check f.gz five.txt").ok(), dir.read("five.txt"));
+    // The option is accepted only by commands that read such files.
+    dir.run("build -q -o g --format guava --gzip text.txt").failure();
 }
 
 #[test]
-fn what_will_not_serve_is_warned_of() {
-    let place = place();
-    place.run("build -q -o d --format squid-digest -n 100 -p 0.1 five.txt").ok();
-    let ran = place.run("add d text.txt");
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+fn warnings_of_foreign_formats_are_shown() {
+    let dir = dir();
+    dir.run("build -q -o d --format squid-digest -n 100 -p 0.1 five.txt").ok();
+    let output = dir.run("add d text.txt");
+    assert_eq!(output.code, Some(0), "{}", output.err);
     for part in
-        ["warning: Squid takes no digest of which more than 65 %", "planned for 100 keys, and"]
+        ["warning: Squid takes no digest of which more than 65 %", "planned for 100 keys and has"]
     {
-        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+        assert!(output.err.contains(part), "{part}: {}", output.err);
     }
-    assert!(place.run("info d").text().contains("\nwarning   Squid takes no digest"));
-    place.run("build -q -o e --format guava -n 100 -p 0.01 five.txt").ok();
-    assert_eq!(place.run("add e five.txt").err, "");
+    assert!(dir.run("info d").text().contains("\nwarning   Squid takes no digest"));
+    dir.run("build -q -o e --format guava -n 100 -p 0.01 five.txt").ok();
+    assert_eq!(dir.run("add e five.txt").err, "");
 }
 
 #[test]
-fn a_signal_leaves_no_lock_behind() {
-    let place = place();
-    place.run("build -q -o f --format guava -n 100 five.txt").ok();
-    let mut child = place.petal("add f -").stdin(Stdio::piped()).spawn().unwrap();
-    let lock = place.files.file("f.lock");
+fn signal_removes_the_lock_file() {
+    let dir = dir();
+    dir.run("build -q -o f --format guava -n 100 five.txt").ok();
+    let mut child = dir.petal("add f -").stdin(Stdio::piped()).spawn().unwrap();
+    let lock = dir.files.file("f.lock");
     while !lock.exists() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     std::thread::sleep(std::time::Duration::from_millis(200));
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    assert_eq!(kit::wait(&mut child, 10).code(), Some(130));
+    assert_eq!(common::wait(&mut child, 10).code(), Some(130));
     assert!(!lock.exists());
 }
 
 #[test]
-fn filters_of_one_shape_are_united() {
-    let place = place();
-    place.run("build -q -o a --format guava -n 700 text.txt").ok();
-    place.run("build -q -o b --format guava -n 700 five.txt").ok();
-    place.run("merge -q -o both a b").ok();
-    assert_eq!(place.run("check -c both text.txt").text(), "600\n");
-    assert_eq!(place.run("check -c both five.txt").text(), "5\n");
-    place.run("build -q -o c --format guava -n 800 five.txt").ok();
+fn foreign_filters_of_one_layout_are_merged() {
+    let dir = dir();
+    dir.run("build -q -o a --format guava -n 700 text.txt").ok();
+    dir.run("build -q -o b --format guava -n 700 five.txt").ok();
+    dir.run("merge -q -o both a b").ok();
+    assert_eq!(dir.run("check -c both text.txt").text(), "600\n");
+    assert_eq!(dir.run("check -c both five.txt").text(), "5\n");
+    dir.run("build -q -o c --format guava -n 800 five.txt").ok();
     for others in ["a c", "a dcso-text", "a native", "native a"] {
-        place.run("build -q -o native text.txt").ok();
-        place.run(&format!("merge -q -o never {others}")).trouble();
+        dir.run("build -q -o native text.txt").ok();
+        dir.run(&format!("merge -q -o never {others}")).failure();
     }
-    assert!(!place.files.file("never").exists());
+    assert!(!dir.files.file("never").exists());
 }
 
 #[test]
-fn info_says_what_a_format_does_not_tell() {
-    let place = place();
-    let text = place.run("info guava-utf8-text").text();
+fn info_shows_what_a_format_does_not_record() {
+    let dir = dir();
+    let text = dir.run("info guava-utf8-text").text();
     for part in
-        ["format    guava, strategy MURMUR128_MITZ_64", "keys      about 5", "not told  the funnel"]
+        ["format    guava, strategy MURMUR128_MITZ_64", "keys      about 5", "unknown   the funnel"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }
     let json: serde_json::Value =
-        serde_json::from_str(&place.run("info --json dcso-text").text()).unwrap();
+        serde_json::from_str(&dir.run("info --json dcso-text").text()).unwrap();
     assert_eq!(json["format"], "dcso");
-    assert_eq!(json["planned_keys"], 600);
-    assert!(json["rate_now"].as_f64().unwrap() > 0.08, "{json}");
-    let sound = place.run("verify guava-long dcso-text").text();
-    assert_eq!(sound.matches("sound as far as can be told").count(), 2, "{sound}");
+    assert_eq!(json["capacity"], 600);
+    assert!(json["estimated_fpr"].as_f64().unwrap() > 0.08, "{json}");
+    let text = dir.run("verify guava-long dcso-text").text();
+    assert_eq!(text.matches("its layout is valid, but it has no checksum").count(), 2, "{text}");
 }
 
-/// A small packed file that unpacks to a lot is judged by its header, before it is unpacked.
+/// The header of a compressed file is checked before its contents are decompressed.
 #[test]
-fn packed_zeros_take_no_memory() {
-    let place = place();
-    let guava = place.read("guava-utf8-text");
+fn compressed_zeros_take_no_memory() {
+    let dir = dir();
+    let guava = dir.read("guava-utf8-text");
     for (name, begin) in [("zeros", &b""[..]), ("behind", &guava), ("headless", &guava[..2])] {
         let zeros = std::io::repeat(0).take(400 << 20);
-        let mut packed = Vec::new();
+        let mut compressed = Vec::new();
         flate2::read::GzEncoder::new(begin.chain(zeros), flate2::Compression::fast())
-            .read_to_end(&mut packed)
+            .read_to_end(&mut compressed)
             .unwrap();
-        place.write(name, &packed);
-        assert!(packed.len() < 4 << 20);
-        for words in ["info", "verify", "check", "add"] {
-            let lines = if matches!(words, "check" | "add") { "five.txt" } else { "" };
-            let ran = place.run(&format!("{words} {name} {lines}"));
-            assert!(ran.peak < 100 << 20, "{words} {name}: {} bytes", ran.peak);
-            ran.trouble();
+        dir.write(name, &compressed);
+        assert!(compressed.len() < 4 << 20);
+        for args in ["info", "verify", "check", "add"] {
+            let lines = if matches!(args, "check" | "add") { "five.txt" } else { "" };
+            let output = dir.run(&format!("{args} {name} {lines}"));
+            assert!(output.peak < 100 << 20, "{args} {name}: {} bytes", output.peak);
+            output.failure();
         }
-        assert!(place.read(name) == packed);
+        assert!(dir.read(name) == compressed);
     }
 }
 
-/// Double hashing has a floor: `info` gives the rate with it, and `build` says what it will be.
+/// Double hashing has a lowest rate: `info` includes it, and `build` warns of it.
 #[test]
-fn rates_of_strict_filters_are_told_with_their_floor() {
-    let place = place();
+fn rate_floor_of_double_hashing_is_shown() {
+    let dir = dir();
     for (format, expect) in
         [("spark-v2", "about 0.003"), ("guava", "about 4."), ("redisbloom", "about 3.")]
     {
-        let ran = place.run(&format!("build -o f --format {format} -n 1000 -p 1e-8 text.txt"));
-        assert_eq!(ran.code, Some(0));
+        let output = dir.run(&format!("build -o f --format {format} -n 1000 -p 1e-8 text.txt"));
+        assert_eq!(output.code, Some(0));
         let warning = "cannot keep it with 1,000 keys";
-        assert!(ran.err.contains(warning) && ran.err.lines().count() == 1, "{}", ran.err);
-        assert!(ran.err.contains(expect), "{expect}: {}", ran.err);
-        let info = place.run("info f").text();
+        assert!(output.err.contains(warning) && output.err.lines().count() == 1, "{}", output.err);
+        assert!(output.err.contains(expect), "{expect}: {}", output.err);
+        let info = dir.run("info f").text();
         assert!(info.contains("of that comes from the format's double hashing"), "{info}");
-        let json = place.run("info --json f").text();
+        let json = dir.run("info --json f").text();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let [rate, floor] = ["rate_now", "rate_floor"].map(|name| json[name].as_f64().unwrap());
+        let [rate, floor] = ["estimated_fpr", "fpr_floor"].map(|name| json[name].as_f64().unwrap());
         assert!(rate > 1e-7 && floor > 0.9 * rate, "{json}");
     }
-    for words in ["--format spark-v2 -n 600 -p 1%", "--format dcso -n 1000 -p 1e-8"] {
-        let ran = place.run(&format!("build -o f {words} text.txt"));
-        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
-        assert!(!place.run("info f").text().contains("double hashing"), "{words}");
+    for args in ["--format spark-v2 -n 600 -p 1%", "--format dcso -n 1000 -p 1e-8"] {
+        let output = dir.run(&format!("build -o f {args} text.txt"));
+        assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{args}");
+        assert!(!dir.run("info f").text().contains("double hashing"), "{args}");
     }
 }
 
 #[test]
-fn what_is_no_filter_is_refused_with_a_way_out() {
-    let place = place();
-    place.write("java", b"\xac\xed\x00\x05sr");
-    place.write("zst", b"\x28\xb5\x2f\xfd and so on");
-    place.write("crlf", "https://example.com/\r\nb\r\n");
-    let whole = place.read("guava-utf8-text");
-    let packed = place.read("dcso-text.gz");
-    place.write("halfgz", &packed[..packed.len() / 2]);
-    place.write("cut", &whole[..whole.len() - 1]);
-    for (words, expect) in [
+fn invalid_foreign_files_are_errors() {
+    let dir = dir();
+    dir.write("java", b"\xac\xed\x00\x05sr");
+    dir.write("zst", b"\x28\xb5\x2f\xfd and so on");
+    dir.write("crlf", "https://example.com/\r\nb\r\n");
+    let whole = dir.read("guava-utf8-text");
+    let gzip = dir.read("dcso-text.gz");
+    dir.write("halfgz", &gzip[..gzip.len() / 2]);
+    dir.write("cut", &whole[..whole.len() - 1]);
+    for (args, expect) in [
         ("check text.txt five.txt", "not a petal file, nor a filter of another known format"),
         ("check java five.txt", "ObjectOutputStream"),
-        ("check --format guava dcso-text five.txt", "no sound guava filter"),
-        ("info --format dcso guava-long", "no sound dcso filter"),
-        ("info --format dcso guava-long", "recognised as a filter of guava"),
-        ("check --format guava native five.txt", "recognised as a filter of petal's own"),
-        (
-            "check --format rbloom dcso-text five.txt",
-            "is recognised as a filter of dcso, not rbloom",
-        ),
-        ("add --format rbloom dcso-text five.txt", "is recognised as a filter of dcso, not rbloom"),
-        ("verify cut", "perhaps a guava filter of 366 bytes that was cut or added to"),
+        ("check --format guava dcso-text five.txt", "not a valid guava filter"),
+        ("info --format dcso guava-long", "not a valid dcso filter"),
+        ("info --format dcso guava-long", "detected as a filter of guava"),
+        ("check --format guava native five.txt", "detected as a filter of petal's own"),
+        ("check --format rbloom dcso-text five.txt", "is detected as a filter of dcso, not rbloom"),
+        ("add --format rbloom dcso-text five.txt", "is detected as a filter of dcso, not rbloom"),
+        ("verify cut", "perhaps a guava filter of 366 bytes that was truncated or extended"),
         ("verify --format guava cut", "expected 366 bytes, found 365"),
-        ("check halfgz five.txt", "is packed with gzip, and damaged or cut short"),
-        ("check zst five.txt", "packed with zstd"),
-        ("check - five.txt", "a filter cannot come through standard input"),
+        ("check halfgz five.txt", "its gzip data is damaged or truncated"),
+        ("check zst five.txt", "is compressed with zstd; decompress it first"),
+        ("check - five.txt", "a filter cannot be read from standard input"),
         ("check -m 1M dcso-text five.txt", "at least 8 MiB"),
-        ("merge --fold -o never guava-long guava-long", "only petal's own"),
-        ("merge -o never native guava-long", "where one of petal's own is wanted"),
+        ("merge --fold -o never guava-long guava-long", "only petal's own filters can be folded"),
+        ("merge -o never native guava-long", "expected one of petal's own"),
         (
-            "check --probe-known crlf guava-utf8-text five.txt",
+            "check --assert-members crlf guava-utf8-text five.txt",
             "petal takes the CR as part of a line",
         ),
         ("shrink guava-long -o never", "is a guava filter"),
         ("remove guava-long longs.txt", "is a guava filter"),
-        ("check --as int64 native five.txt", "leave it out"),
+        ("check --key-type int64 native five.txt", "leave it out"),
         (
-            "check --as utf16 dcso-text five.txt",
+            "check --key-type utf16 dcso-text five.txt",
             "keys of a dcso filter are text or text-crlf, not utf16",
         ),
-        ("build --format spark-v2 --as int32 -o never longs.txt", "there; use --as int64"),
-        ("build --format spark-v1 --as uint64 -o never longs.txt", "there; use --as int64"),
-        ("build --format squid-digest --as int32 -o never five.txt", "leave it out"),
+        (
+            "build --format spark-v2 --key-type int32 -o never longs.txt",
+            "there; use --key-type int64",
+        ),
+        (
+            "build --format spark-v1 --key-type uint64 -o never longs.txt",
+            "there; use --key-type int64",
+        ),
+        ("build --format squid-digest --key-type int32 -o never five.txt", "leave it out"),
         ("build --format pybloom -o never -n 5 text.txt", "never: pybloom"),
-        ("check --as int64 -z guava-long five.txt", "'a\\nhello"),
-        ("check --as int64 guava-long five.txt", "is no key: expected a whole number of 64 bits"),
+        ("check --key-type int64 -z guava-long five.txt", "'a\\nhello"),
+        (
+            "check --key-type int64 guava-long five.txt",
+            "is not a key: expected a whole number of 64 bits",
+        ),
         ("build -o never --format dcso -n 1e12 -m 64M five.txt", "raise -m"),
     ] {
-        place.run("build -q -o native text.txt").ok();
-        let trouble = place.run(words).trouble();
-        assert!(trouble.contains(expect), "{words}: {trouble}");
+        dir.run("build -q -o native text.txt").ok();
+        let failure = dir.run(args).failure();
+        assert!(failure.contains(expect), "{args}: {failure}");
     }
-    assert!(!place.files.file("never").exists());
-    let usage = place.run("build -o never --format guava --type static five.txt");
+    assert!(!dir.files.file("never").exists());
+    let usage = dir.run("build -o never --format guava --type static five.txt");
     assert_eq!(usage.code, Some(2));
 }
 
-/// The digest that a running Squid gives to its siblings: fetched over HTTP, and asked.
+/// Fetches the cache digest of a running Squid over HTTP and checks its URLs.
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_digest_fetched_from_a_running_squid_is_asked() {
+fn digest_of_a_running_squid_contains_its_urls() {
     let peers = std::env::var_os("PETAL_PEERS").expect("PETAL_PEERS: run cargo x test --foreign");
     let mut squid = Command::new(Path::new(&peers).join("bin/squid"))
         .arg("serve")
@@ -409,22 +420,22 @@ fn a_digest_fetched_from_a_running_squid_is_asked() {
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
     stream.read_to_end(&mut answer).unwrap();
-    drop(squid.stdin.take()); // It ends with its input.
+    drop(squid.stdin.take()); // Squid ends when its input ends.
     squid.wait().unwrap();
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
     let head = String::from_utf8_lossy(&answer[..end]);
     assert!(head.contains("200") && head.contains("application/cache-digest"), "{head}");
 
-    let place = Place::new();
-    place.write("digest", &answer[end + 4..]);
+    let dir = TestDir::new();
+    dir.write("digest", &answer[end + 4..]);
     for name in ["urls.txt", "urls.asked"] {
-        place.write(name, std::fs::read(golden("keys").join(name)).unwrap());
+        dir.write(name, std::fs::read(golden("keys").join(name)).unwrap());
     }
-    let members = place.read("urls.txt");
+    let members = dir.read("urls.txt");
     let check = "check --format squid-digest";
-    assert!(place.run(&format!("{check} digest urls.txt")).ok() == members);
-    place.run(&format!("{check} -c --probe-known urls.txt digest urls.asked")).ok();
-    let info = place.run("info digest").text();
+    assert!(dir.run(&format!("{check} digest urls.txt")).ok() == members);
+    dir.run(&format!("{check} -c --assert-members urls.txt digest urls.asked")).ok();
+    let info = dir.run("info digest").text();
     assert!(info.starts_with("format    squid-digest, bits per entry 5\n"), "{info}");
     println!("a running Squid's digest of {} bytes: all members found", answer.len() - end - 4);
 }

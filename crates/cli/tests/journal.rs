@@ -1,40 +1,40 @@
-//! A work directory whose files are not what they were: trouble in one clear line or the right
-//! answer, never a wrong one, a panic or a vast allocation.
+//! Damaged work directories: one error line or the right output; never a wrong output, a panic or a
+//! huge allocation.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
-mod kit;
+mod common;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use kit::{Place, overlapping, write_lines};
+use common::{TestDir, overlapping, write_lines};
 use petal_testkit::rng::Rng;
 
 const JOB: &str = "common --strategy narrow -q -m 8M a b";
 
-/// A place with a killed job in `work` that had done one phase (its filter is needed next) or
-/// three (its records are); with the answer it should have given.
-struct Begun {
-    place: Place,
+/// A job killed after phase 1 (its filter is needed next) or 3 (its records are needed next), with
+/// its expected output.
+struct KilledJob {
+    dir: TestDir,
     files: Vec<(String, Vec<u8>)>,
     expect: Vec<u8>,
 }
 
-impl Begun {
+impl KilledJob {
     fn new(phases: u64) -> Self {
-        let place = Place::new();
+        let dir = TestDir::new();
         let [a, b] = overlapping(300_000, 10, 3);
-        write_lines(&place.files.file("a"), a);
-        write_lines(&place.files.file("b"), b);
-        let expect = place.run(JOB).ok();
+        write_lines(&dir.files.file("a"), a);
+        write_lines(&dir.files.file("b"), b);
+        let expect = dir.run(JOB).ok();
         let done = format!("\"done\":{phases},");
         let end = Instant::now() + Duration::from_secs(60);
-        // A phase may be over before it is seen: then once more.
+        // Tries again if the phase ended before it was observed.
         loop {
-            let _ = fs::remove_dir_all(place.files.file("work"));
-            let mut child = place.petal(&format!("{JOB} -o out --work-dir work")).spawn().unwrap();
-            let journal = place.files.file("work/petal.journal");
+            let _ = fs::remove_dir_all(dir.files.file("work"));
+            let mut child = dir.petal(&format!("{JOB} -o out --work-dir work")).spawn().unwrap();
+            let journal = dir.files.file("work/petal.journal");
             let seen = || fs::read_to_string(&journal).is_ok_and(|text| text.contains(&done));
             while child.try_wait().unwrap().is_none() && !seen() {}
             let _ = child.kill();
@@ -44,24 +44,24 @@ impl Begun {
             }
             assert!(Instant::now() < end, "phase {phases} never seen");
         }
-        let _ = fs::remove_file(place.files.file("out"));
-        let mut files: Vec<_> = fs::read_dir(place.files.file("work"))
+        let _ = fs::remove_file(dir.files.file("out"));
+        let mut files: Vec<_> = fs::read_dir(dir.files.file("work"))
             .unwrap()
             .map(|entry| entry.unwrap())
             .map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap()))
             .collect();
         files.sort();
-        Self { place, files, expect }
+        Self { dir, files, expect }
     }
 
     fn of(&self, name: &str) -> &[u8] {
         &self.files.iter().find(|(other, _)| other == name).unwrap().1
     }
 
-    /// Goes on with this file changed, or gone; `None` if it was refused, which must be in words.
+    /// Resumes the job with this file changed or missing; `None` if that is an error.
     #[track_caller]
     fn with(&self, name: &str, content: Option<&[u8]>, how: &str) -> Option<()> {
-        let path = |name: &str| self.place.files.file(&format!("work/{name}"));
+        let path = |name: &str| self.dir.files.file(&format!("work/{name}"));
         fs::create_dir_all(path("")).unwrap();
         for (name, content) in &self.files {
             fs::write(path(name), content).unwrap();
@@ -70,13 +70,13 @@ impl Begun {
             Some(content) => fs::write(path(name), content).unwrap(),
             None => fs::remove_file(path(name)).unwrap(),
         }
-        let ran = self.place.run(&format!("{JOB} --work-dir work --resume"));
-        assert!(ran.peak <= 24 << 20, "{name}: {how}: {} bytes", ran.peak);
-        if ran.code == Some(0) {
-            assert!(ran.out == self.expect, "{name}: {how}: a wrong answer");
+        let output = self.dir.run(&format!("{JOB} --work-dir work --resume"));
+        assert!(output.peak <= 24 << 20, "{name}: {how}: {} bytes", output.peak);
+        if output.code == Some(0) {
+            assert!(output.out == self.expect, "{name}: {how}: wrong output");
             return Some(());
         }
-        let line = ran.trouble();
+        let line = output.failure();
         assert!(line.contains("work") && !line.contains("panicked"), "{name}: {how}: {line}");
         None
     }
@@ -84,13 +84,13 @@ impl Begun {
 
 #[test]
 fn a_damaged_journal_is_refused() {
-    let begun = Begun::new(3);
-    let journal = begun.of("petal.journal");
+    let job = KilledJob::new(3);
+    let journal = job.of("petal.journal");
     let mut rng = Rng::new(1);
     let refused = |content: &[u8], how: String| {
-        assert!(begun.with("petal.journal", Some(content), &how).is_none(), "{how}: accepted");
+        assert!(job.with("petal.journal", Some(content), &how).is_none(), "{how}: accepted");
     };
-    assert!(begun.with("petal.lock", Some(b""), "as it was").is_some());
+    assert!(job.with("petal.lock", Some(b""), "unchanged").is_some());
     for cut in [0, 1, journal.len() / 2, journal.len() - 19, journal.len() - 1] {
         refused(&journal[..cut], format!("cut at {cut}"));
     }
@@ -99,7 +99,7 @@ fn a_damaged_journal_is_refused() {
     }
     refused(b"{}", "an empty object".into());
     refused(&b"[".repeat(100_000), "deep".into());
-    // Every number, as zero, one more, and huge.
+    // Each number replaced by 0, by the next number, and by a huge one.
     let text = std::str::from_utf8(journal).unwrap();
     let (page, _) = text.split_once('\n').unwrap();
     let digits: Vec<_> = page
@@ -124,39 +124,39 @@ fn a_damaged_journal_is_refused() {
 }
 
 #[test]
-fn records_cut_short_or_gone_are_refused() {
-    let begun = Begun::new(3);
-    let records = begun.of("petal.records");
+fn truncated_or_missing_records_are_an_error() {
+    let job = KilledJob::new(3);
+    let records = job.of("petal.records");
     assert!(records.len() > 1 << 20);
-    // Not shorter by a little: of the end, some is of the phase that was killed, and on one
-    // processor more than on two.
+    // Large cuts only: the end of the file belongs to the killed phase, and its length depends on
+    // the number of processors.
     for cut in [0, 1, records.len() / 2, records.len() / 4 * 3] {
         let how = format!("cut at {cut}");
-        assert!(begun.with("petal.records", Some(&records[..cut]), &how).is_none(), "{how}");
+        assert!(job.with("petal.records", Some(&records[..cut]), &how).is_none(), "{how}");
     }
-    assert!(begun.with("petal.records", None, "gone").is_none());
-    // What a phase that did not finish has written behind them counts for nothing.
+    assert!(job.with("petal.records", None, "missing").is_none());
+    // Records of an unfinished phase at the end are ignored.
     let longer = [records, &Rng::new(2).bytes(100_000)].concat();
-    assert!(begun.with("petal.records", Some(&longer), "longer").is_some());
+    assert!(job.with("petal.records", Some(&longer), "longer").is_some());
 }
 
 #[test]
 fn a_damaged_filter_is_refused() {
-    let begun = Begun::new(1);
-    let filter = begun.of("petal.filter-1");
+    let job = KilledJob::new(1);
+    let filter = job.of("petal.filter-1");
     let mut rng = Rng::new(3);
     for cut in [0, 10, filter.len() / 2, filter.len() - 1] {
         let how = format!("cut at {cut}");
-        assert!(begun.with("petal.filter-1", Some(&filter[..cut]), &how).is_none(), "{how}");
+        assert!(job.with("petal.filter-1", Some(&filter[..cut]), &how).is_none(), "{how}");
     }
     for _ in 0..20 {
         let mut changed = filter.to_vec();
         let at = rng.below(changed.len());
         changed[at] ^= 1 << rng.below(8);
         let how = format!("a bit of byte {at}");
-        assert!(begun.with("petal.filter-1", Some(&changed), &how).is_none(), "{how}");
+        assert!(job.with("petal.filter-1", Some(&changed), &how).is_none(), "{how}");
     }
-    assert!(begun.with("petal.filter-1", None, "gone").is_none());
-    assert!(begun.with("petal.filter-1", Some(&rng.bytes(1000)), "random bytes").is_none());
-    assert!(begun.with("petal.lock", Some(b"anything"), "as it was").is_some());
+    assert!(job.with("petal.filter-1", None, "missing").is_none());
+    assert!(job.with("petal.filter-1", Some(&rng.bytes(1000)), "random bytes").is_none());
+    assert!(job.with("petal.lock", Some(b"anything"), "unchanged").is_some());
 }

@@ -1,57 +1,57 @@
-//! Every kernel that the machine has makes the same files and gives the same answers.
+//! All kernels of this machine write the same files and the same output.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
-mod kit;
+mod common;
 
-use kit::{Place, run, write_lines};
+use common::{TestDir, run, write_lines};
 use petal::Kernel;
 
 #[test]
 fn every_kernel_builds_the_same_file_and_checks_alike() {
-    let place = Place::new();
-    write_lines(&place.files.file("a"), 0..5000);
-    write_lines(&place.files.file("b"), 4000..9000);
-    // Lines of one block and of two, all lanes marked and some.
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("a"), 0..5000);
+    write_lines(&dir.files.file("b"), 4000..9000);
+    // Blocks of one and of two cache lines, with probes in all lanes and in some.
     for shape in ["-p 0.01", "-p 0.004", "-p 1e-6", "-m 3K", "-m 64K"] {
         let mut law = None;
-        for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()) {
+        for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
             let name = kernel.name();
-            place.run(&format!("--kernel {name} build -q {shape} -n 5000 -o f a")).ok();
-            let check = place.run(&format!("check --kernel {name} f a b")).ok();
-            let others = place.run(&format!("check --kernel {name} -v f a b")).ok();
-            let came = (place.read("f"), check, others);
+            dir.run(&format!("--kernel {name} build -q {shape} -n 5000 -o f a")).ok();
+            let check = dir.run(&format!("check --kernel {name} f a b")).ok();
+            let others = dir.run(&format!("check --kernel {name} -v f a b")).ok();
+            let came = (dir.read("f"), check, others);
             assert!(*law.get_or_insert_with(|| came.clone()) == came, "{shape}: {name}");
         }
     }
 }
 
 #[test]
-fn a_kernel_that_is_not_there_is_refused() {
-    for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_there()) {
+fn unavailable_kernel_is_an_error() {
+    for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_available()) {
         let name = kernel.name();
-        let line = run(["--kernel", name, "plan", "-n", "5", "-m", "1K"]).trouble();
+        let line = run(["--kernel", name, "plan", "-n", "5", "-m", "1K"]).failure();
         assert!(
-            line.starts_with(&format!("petal: --kernel: this machine has no {name};")),
+            line.starts_with(&format!("petal: --kernel: this processor does not support {name};")),
             "{line}"
         );
-        assert!(line.contains("it has portable"), "{line}");
+        assert!(line.contains("use one of portable"), "{line}");
     }
     for name in ["abacus", "", "AVX2"] {
-        let line = run(["plan", "-n", "5", "-m", "1K", "--kernel", name]).trouble();
+        let line = run(["plan", "-n", "5", "-m", "1K", "--kernel", name]).failure();
         assert!(
-            line.contains(&format!("'{name}' is no kernel; write one of portable, ")),
+            line.contains(&format!("'{name}' is not a kernel; use one of portable, ")),
             "{line}"
         );
     }
 }
 
 #[test]
-fn kernels_are_not_for_everybody() {
+fn kernel_option_is_hidden() {
     let mut pages = vec![run(["--help"]), run(["build", "--help"]), run(["man"])];
     pages.extend(["bash", "zsh", "fish"].map(|shell| run(["completions", shell])));
-    let place = Place::new();
-    pages.push(place.sh("\"$petal\" man --dir pages && cat pages/*"));
+    let dir = TestDir::new();
+    pages.push(dir.sh("\"$petal\" man --dir pages && cat pages/*"));
     for page in pages {
         assert!(!page.text().contains("kernel"));
     }

@@ -1,14 +1,13 @@
-//! `probe`: which Parquet files may hold any of some keys, and what is said of those that cannot
-//! be asked. The files are those that pyarrow and DuckDB wrote.
+//! `probe` on Parquet files written by pyarrow and DuckDB, and on files that cannot be read.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
-mod kit;
+mod common;
 
 use std::fs;
 use std::path::PathBuf;
 
-use kit::Place;
+use common::TestDir;
 
 fn foreign() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
@@ -19,9 +18,9 @@ fn keys(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A place with golden files, by short names.
-fn place() -> Place {
-    let place = Place::new();
+/// A directory with the golden files under short names.
+fn dir() -> TestDir {
+    let dir = TestDir::new();
     for (name, file) in [
         ("text", "pyarrow-text.parquet"),
         ("five", "pyarrow-five.parquet"),
@@ -30,12 +29,12 @@ fn place() -> Place {
         ("ints", "pyarrow-ints.parquet"),
         ("duck", "duckdb-text.parquet"),
     ] {
-        place.write(name, fs::read(foreign().join(file)).unwrap());
+        dir.write(name, fs::read(foreign().join(file)).unwrap());
     }
-    place
+    dir
 }
 
-/// A Parquet file of one row group, whose column `key` has no filter; written by hand.
+/// Returns a Parquet file of one row group, whose column `key` has no filter.
 fn without_filter() -> Vec<u8> {
     let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
     let metadata = [&[0x15, 12, 0x29, 0x18][..], &text("key"), &[0]].concat();
@@ -54,157 +53,156 @@ fn without_filter() -> Vec<u8> {
 }
 
 #[test]
-fn files_that_may_hold_a_key_are_printed_in_order() {
-    let place = place();
+fn files_that_may_contain_a_key_are_printed_in_order() {
+    let dir = dir();
     let (text, five) = (keys("text.txt"), keys("five.txt"));
-    place.write("keys", format!("{}\n{}\n", five[0], five[3]));
-    let words = "probe --column key --keys keys";
-    let ran = place.run(&format!("{words} text five duck"));
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
-    assert_eq!(String::from_utf8(ran.out).unwrap(), "five\n");
-    assert_eq!(place.run(&format!("{words} -v text five duck")).text(), "text\nduck\n");
-    assert_eq!(place.run(&format!("{words} -c five five")).text(), "2\n");
-    let none = place.run(&format!("{words} text"));
+    dir.write("keys", format!("{}\n{}\n", five[0], five[3]));
+    let args = "probe --column key --keys keys";
+    let output = dir.run(&format!("{args} text five duck"));
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
+    assert_eq!(String::from_utf8(output.out).unwrap(), "five\n");
+    assert_eq!(dir.run(&format!("{args} -v text five duck")).text(), "text\nduck\n");
+    assert_eq!(dir.run(&format!("{args} -c five five")).text(), "2\n");
+    let none = dir.run(&format!("{args} text"));
     assert_eq!((none.code, none.out.len(), none.err.as_str()), (Some(1), 0, ""));
-    assert_eq!(place.run(&format!("{words} -c text")).out, b"0\n");
-    // Keys from standard input, names from a list, on any number of threads.
+    assert_eq!(dir.run(&format!("{args} -c text")).out, b"0\n");
+    // Keys from standard input, names from a list, several numbers of threads.
     let list = (0..500).map(|at| if at % 3 == 0 { "five\n" } else { "text\n" });
     let list = list.collect::<String>();
-    place.write("list", &list);
+    dir.write("list", &list);
     for jobs in [1, 2, 7] {
-        let words = format!("probe --column key -j {jobs} --files-from list duck -o out");
-        assert_eq!(place.run_with(&words, format!("{}\n", text[7]).as_bytes()).text(), "");
+        let args = format!("probe --column key -j {jobs} --files-from list duck -o out");
+        assert_eq!(dir.run_with(&args, format!("{}\n", text[7]).as_bytes()).text(), "");
         let expect = format!("duck\n{}", list.replace("five\n", ""));
-        assert_eq!(String::from_utf8(place.read("out")).unwrap(), expect);
+        assert_eq!(String::from_utf8(dir.read("out")).unwrap(), expect);
     }
-    let found = place.run_with("probe --column key --keys keys --files-from -", b"text\nfive");
+    let found = dir.run_with("probe --column key --keys keys --files-from -", b"text\nfive");
     assert_eq!(found.text(), "five\n");
 }
 
 #[test]
 fn row_groups_are_printed_with_their_number_and_rows() {
-    let place = place();
+    let dir = dir();
     let longs = keys("longs.txt");
-    let words = "probe --column key --row-groups longs";
+    let args = "probe --column key --row-groups longs";
     for (number, key) in [(0, &longs[3]), (2, &longs[599])] {
-        let out = place.run_with(words, format!("{key}\n").as_bytes()).text();
+        let out = dir.run_with(args, format!("{key}\n").as_bytes()).text();
         assert!(out.contains(&format!("longs\t{number}\t200\n")), "{out}");
     }
     let all = longs.join("\n");
-    let out = place.run_with(words, all.as_bytes()).text();
+    let out = dir.run_with(args, all.as_bytes()).text();
     assert_eq!(out, "longs\t0\t200\nlongs\t1\t200\nlongs\t2\t200\n");
-    assert_eq!(place.run_with(&format!("{words} -c"), all.as_bytes()).text(), "3\n");
-    assert_eq!(place.run_with(&format!("{words} -v"), all.as_bytes()).code, Some(1));
-    assert_eq!(place.run_with(&format!("{words} -v -c"), b"").text(), "3\n");
+    assert_eq!(dir.run_with(&format!("{args} -c"), all.as_bytes()).text(), "3\n");
+    assert_eq!(dir.run_with(&format!("{args} -v"), all.as_bytes()).code, Some(1));
+    assert_eq!(dir.run_with(&format!("{args} -v -c"), b"").text(), "3\n");
 }
 
 #[test]
 fn lines_may_end_in_nul() {
-    let place = place();
-    fs::rename(place.files.file("five"), place.files.file("odd\nname")).unwrap();
-    place.write("keys", format!("{}\0{}", keys("five.txt")[0], "x"));
-    let words = "probe -z --column key --keys keys --files-from -";
-    assert_eq!(place.run_with(words, b"text\0odd\nname\0").text(), "odd\nname\0");
+    let dir = dir();
+    fs::rename(dir.files.file("five"), dir.files.file("odd\nname")).unwrap();
+    dir.write("keys", format!("{}\0{}", keys("five.txt")[0], "x"));
+    let args = "probe -z --column key --keys keys --files-from -";
+    assert_eq!(dir.run_with(args, b"text\0odd\nname\0").text(), "odd\nname\0");
 }
 
 #[test]
-fn what_has_no_filter_may_hold_anything_and_is_noted() {
-    let place = place();
-    place.write("bare", without_filter());
-    let words = "probe --column key --keys keys text bare";
-    place.write("keys", "nowhere\n");
-    let ran = place.run(words);
-    assert_eq!((ran.code, &ran.out[..]), (Some(0), &b"bare\n"[..]));
+fn row_groups_without_filter_match_and_give_a_note() {
+    let dir = dir();
+    dir.write("bare", without_filter());
+    let args = "probe --column key --keys keys text bare";
+    dir.write("keys", "nowhere\n");
+    let output = dir.run(args);
+    assert_eq!((output.code, &output.out[..]), (Some(0), &b"bare\n"[..]));
     assert_eq!(
-        ran.err,
+        output.err,
         "petal: note: 1 of 2 row groups, in 1 of 2 files, have no Bloom filter for 'key' and may \
-         hold anything\n"
+         contain any key\n"
     );
-    let quiet = place.run(&format!("{words} -q --row-groups"));
+    let quiet = dir.run(&format!("{args} -q --row-groups"));
     assert_eq!((quiet.err.as_str(), &quiet.out[..]), ("", &b"bare\t0\t9\n"[..]));
-    assert_eq!(place.run(&format!("{words} -q -v")).text(), "text\n");
+    assert_eq!(dir.run(&format!("{args} -q -v")).text(), "text\n");
 }
 
 #[test]
-fn trouble_with_one_file_is_told_and_the_others_are_examined() {
-    let place = place();
+fn error_in_one_file_does_not_stop_the_others() {
+    let dir = dir();
     let five = format!("{}\n", keys("five.txt")[0]);
-    place.write("keys", &five);
-    let cut = place.read("five");
-    place.write("cut", &cut[..cut.len() - 1]);
-    place.write("tiny", "PAR1");
-    let words = "probe --column key --keys keys";
-    for (file, says) in [
-        ("cut", "cut: no sound Parquet file: its end: expected PAR1, found "),
-        ("tiny", "tiny: no sound Parquet file: length"),
+    dir.write("keys", &five);
+    let cut = dir.read("five");
+    dir.write("cut", &cut[..cut.len() - 1]);
+    dir.write("tiny", "PAR1");
+    let args = "probe --column key --keys keys";
+    for (file, message) in [
+        ("cut", "cut: not a valid Parquet file: its end: expected PAR1, found "),
+        ("tiny", "tiny: not a valid Parquet file: length"),
         ("missing", "missing: cannot read: no such file"),
         (".", ".: is a directory, expected a Parquet file"),
-        ("/dev/null", "/dev/null: is no regular file"),
+        ("/dev/null", "/dev/null: is not a regular file"),
     ] {
-        let ran = place.run(&format!("{words} {file} five"));
-        assert_eq!((ran.code, &ran.out[..]), (Some(2), &b"five\n"[..]), "{}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1);
-        assert!(ran.err.starts_with(&format!("petal: {says}")), "{}", ran.err);
-        // Of a file that is to be written, all or nothing.
-        let line = place.run(&format!("{words} {file} five -o out")).trouble();
-        assert!(line.contains(says), "{line}");
-        assert!(!place.files.file("out").exists());
-        place.run(&format!("{words} {file} five -c")).trouble();
+        let output = dir.run(&format!("{args} {file} five"));
+        assert_eq!((output.code, &output.out[..]), (Some(2), &b"five\n"[..]), "{}", output.err);
+        assert_eq!(output.err.lines().count(), 1);
+        assert!(output.err.starts_with(&format!("petal: {message}")), "{}", output.err);
+        // An output file is written completely or not at all.
+        let line = dir.run(&format!("{args} {file} five -o out")).failure();
+        assert!(line.contains(message), "{line}");
+        assert!(!dir.files.file("out").exists());
+        dir.run(&format!("{args} {file} five -c")).failure();
     }
-    let two = place.run(&format!("{words} cut missing tiny"));
-    let told: Vec<_> = two.err.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
-    assert_eq!(told, ["cut", "missing", "tiny"]);
-    let other = place.run("probe --column url --keys keys five").trouble();
+    let two = dir.run(&format!("{args} cut missing tiny"));
+    let found: Vec<_> = two.err.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    assert_eq!(found, ["cut", "missing", "tiny"]);
+    let other = dir.run("probe --column url --keys keys five").failure();
     assert_eq!(other, "petal: five: it has no column 'url', but key");
 }
 
 #[test]
-fn keys_that_are_none_end_the_run() {
-    let place = place();
-    let words = "probe --column key --keys keys";
-    place.write("keys", "17\nseven\n");
-    let line = place.run(&format!("{words} longs")).trouble();
+fn invalid_keys_stop_the_command() {
+    let dir = dir();
+    let args = "probe --column key --keys keys";
+    dir.write("keys", "17\nseven\n");
+    let line = dir.run(&format!("{args} longs")).failure();
     assert_eq!(
         line,
-        "petal: keys: line 2: 'seven' is no key: expected a whole number of 64 bits, in decimal \
+        "petal: keys: line 2: 'seven' is not a key: expected a whole number of 64 bits, in decimal \
          (column 'key' of longs)"
     );
-    place.write("keys", "3000000000\n");
-    place.write("empty-line", "five\n\nints\n");
-    assert!(place.run(&format!("{words} longs")).code.is_some_and(|code| code < 2));
-    assert!(place.run(&format!("{words} ints")).trouble().contains("keys: line 1: '3000000000'"));
-    for (words, says) in [
+    dir.write("keys", "3000000000\n");
+    dir.write("empty-line", "five\n\nints\n");
+    assert!(dir.run(&format!("{args} longs")).code.is_some_and(|code| code < 2));
+    assert!(dir.run(&format!("{args} ints")).failure().contains("keys: line 1: '3000000000'"));
+    for (args, message) in [
         ("probe --column key --files-from - five", "standard input is named twice"),
         ("probe --column key --keys missing five", "missing: cannot read"),
         ("probe --column key --keys keys --files-from missing", "missing: cannot read"),
         ("probe --column key --keys keys five -o five", "same file as the input"),
         ("probe --column key --keys keys -m 1M five", "1 MiB is too little"),
     ] {
-        let line = place.run(words).trouble();
-        assert!(line.contains(says), "{line}");
+        let line = dir.run(args).failure();
+        assert!(line.contains(message), "{line}");
     }
-    for words in ["probe --keys keys five", "probe --column key --keys keys"] {
-        assert_eq!(place.run(words).code, Some(2), "{words}");
+    for args in ["probe --keys keys five", "probe --column key --keys keys"] {
+        assert_eq!(dir.run(args).code, Some(2), "{args}");
     }
-    let line = place.run("probe --column key --keys keys --files-from empty-line").trouble();
-    assert!(line.contains("empty-line: line 2: expected the name of a file"), "{line}");
-    // What was wrong with a file before is told as well.
-    place.write("keys", "seven\n");
-    let ran = place.run(&format!("{words} missing longs"));
-    let told: Vec<_> = ran.err.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
-    assert_eq!((ran.code, told), (Some(2), vec!["missing", "keys"]), "{}", ran.err);
-    place.write("keys", "a key that takes room\n".repeat(200_000));
-    let line = place.run("probe --column key --keys keys -m 8M five").trouble();
+    let line = dir.run("probe --column key --keys keys --files-from empty-line").failure();
+    assert!(line.contains("empty-line: line 2: expected a file name"), "{line}");
+    // Errors of earlier files are reported too.
+    dir.write("keys", "seven\n");
+    let output = dir.run(&format!("{args} missing longs"));
+    let found: Vec<_> = output.err.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    assert_eq!((output.code, found), (Some(2), vec!["missing", "keys"]), "{}", output.err);
+    dir.write("keys", "a key that needs memory\n".repeat(200_000));
+    let line = dir.run("probe --column key --keys keys -m 8M five").failure();
     assert!(line.contains("keys: its lines take more than a quarter of the 8 MiB"), "{line}");
 }
 
 #[test]
 fn progress_counts_files() {
-    let place = place();
-    place.write("keys", "x\n");
-    let ran = place.run("probe --column key --keys keys text five --progress always -o out");
-    assert!(ran.err.contains("petal: probing: 1 of 2 files\n"), "{}", ran.err);
-    let packed = kit::pack::gz(b"nowhere\n");
-    place.write("keys", packed);
-    assert_eq!(place.run("probe --column key --keys keys five -c").code, Some(1));
+    let dir = dir();
+    dir.write("keys", "x\n");
+    let output = dir.run("probe --column key --keys keys text five --progress always -o out");
+    assert!(output.err.contains("petal: probing: 1 of 2 files\n"), "{}", output.err);
+    dir.write("keys", common::pack::gz(b"nowhere\n"));
+    assert_eq!(dir.run("probe --column key --keys keys five -c").code, Some(1));
 }

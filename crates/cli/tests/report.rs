@@ -1,13 +1,13 @@
-//! What `--report` says of a job is true, as far as it can be known from outside.
+//! The numbers of `--report`, as far as a test can check them.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
-mod kit;
+mod common;
 
 use std::io::{BufWriter, Write as _};
 use std::ops::Range;
 
-use kit::{Place, STRATEGIES, VERBS, write_lines};
+use common::{SET_COMMANDS, STRATEGIES, TestDir, write_lines};
 use petal_testkit::bounds::binomial_range;
 use serde_json::Value;
 
@@ -28,115 +28,115 @@ const FIELDS: [&str; 19] = [
     "resumed",
     "seconds",
     "phases",
-    "memory_cap_bytes",
+    "memory_limit_bytes",
     "memory_peak_bytes",
     "jobs",
 ];
 
-/// Short lines, so that a small cap leaves a filter few bits for each.
-fn write_numbers(place: &Place, name: &str, numbers: Range<u64>) {
-    let file = std::fs::File::create(place.files.file(name)).unwrap();
+/// Writes short lines, so that a small memory limit leaves few filter bits for each.
+fn write_numbers(dir: &TestDir, name: &str, numbers: Range<u64>) {
+    let file = std::fs::File::create(dir.files.file(name)).unwrap();
     let mut out = BufWriter::new(file);
     numbers.for_each(|number| writeln!(out, "{number}").unwrap());
     out.flush().unwrap();
 }
 
-/// Runs a job and checks all of its report that holds for any.
+/// Runs a job and checks what holds for all reports.
 #[track_caller]
-fn report(place: &Place, words: &str) -> Value {
-    let begun = std::time::Instant::now();
-    let ran = place.run(&format!("{words} --report told"));
-    let (whole, peak) = (begun.elapsed().as_secs_f64(), ran.peak);
-    ran.ok();
-    let told: Value = serde_json::from_slice(&place.read("told")).unwrap();
-    let names: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(names, FIELDS, "{words}");
-    let number = |name: &str| told[name].as_u64().unwrap_or_else(|| panic!("{name}: {told}"));
-    let phases = told["phases"].as_array().unwrap();
+fn report(dir: &TestDir, args: &str) -> Value {
+    let start = std::time::Instant::now();
+    let output = dir.run(&format!("{args} --report report"));
+    let (whole, peak) = (start.elapsed().as_secs_f64(), output.peak);
+    output.ok();
+    let report: Value = serde_json::from_slice(&dir.read("report")).unwrap();
+    let names: Vec<_> = report.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(names, FIELDS, "{args}");
+    let number = |name: &str| report[name].as_u64().unwrap_or_else(|| panic!("{name}: {report}"));
+    let phases = report["phases"].as_array().unwrap();
     let passes = phases
         .iter()
         .filter(|phase| !["sampling", "deciding"].contains(&phase["what"].as_str().unwrap()));
-    assert_eq!(number("passes"), passes.count() as u64, "{told}");
+    assert_eq!(number("passes"), passes.count() as u64, "{report}");
     let bytes = phases.iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum::<u64>();
-    assert_eq!(number("bytes_read"), bytes, "{told}");
-    // In whole nanoseconds, which is what the clock has.
+    assert_eq!(number("bytes_read"), bytes, "{report}");
+    // In whole nanoseconds, the unit of the clock.
     let nanoseconds = |value: &Value| (value.as_f64().unwrap() * 1e9).round() as u64;
     let sum = phases.iter().map(|phase| nanoseconds(&phase["seconds"])).sum::<u64>();
-    assert!(sum <= nanoseconds(&told["seconds"]), "{told}");
-    assert!(told["seconds"].as_f64() < Some(whole), "{told}");
-    assert!(number("memory_peak_bytes") <= number("memory_cap_bytes") + (16 << 20), "{told}");
-    // Its own figure is taken just before the end; ours may be a sample.
-    assert!(peak <= number("memory_cap_bytes") + (16 << 20), "{told}");
-    assert!(told["false_found"].as_u64().unwrap_or(0) <= number("candidates"), "{told}");
-    assert_eq!(told["false_found"].is_null(), number("candidates") == 0, "{told}");
-    assert!(number("kept") <= number("first_lines"), "{told}");
-    told
+    assert!(sum <= nanoseconds(&report["seconds"]), "{report}");
+    assert!(report["seconds"].as_f64() < Some(whole), "{report}");
+    assert!(number("memory_peak_bytes") <= number("memory_limit_bytes") + (16 << 20), "{report}");
+    // The report's peak is taken before the end; this one may be sampled.
+    assert!(peak <= number("memory_limit_bytes") + (16 << 20), "{report}");
+    assert!(report["false_found"].as_u64().unwrap_or(0) <= number("candidates"), "{report}");
+    assert_eq!(report["false_found"].is_null(), number("candidates") == 0, "{report}");
+    assert!(number("kept") <= number("first_lines"), "{report}");
+    report
 }
 
 #[test]
-fn every_field_is_there_and_agrees_with_the_answer() {
-    let place = Place::new();
-    write_lines(&place.files.file("a"), 0..300_000);
-    write_lines(&place.files.file("b"), 250_000..500_000);
-    let size = place.read("a").len() as u64 + place.read("b").len() as u64;
-    for (verb, kept, first) in
+fn report_fields_agree_with_the_result() {
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("a"), 0..300_000);
+    write_lines(&dir.files.file("b"), 250_000..500_000);
+    let size = dir.read("a").len() as u64 + dir.read("b").len() as u64;
+    for (command, kept, first) in
         [("common", 50_000, 300_000), ("diff", 250_000, 300_000), ("dedup", 500_000, 550_000)]
     {
-        for (strategy, cap) in STRATEGIES.into_iter().zip([8, 64, 8, 8]) {
+        for (strategy, memory) in STRATEGIES.into_iter().zip([8, 64, 8, 8]) {
             for output in ["-o out", "-c"] {
-                let words = format!("{verb} {strategy} -m {cap}M -j 2 {output} a b");
-                let told = report(&place, &words);
-                assert_eq!(told["kept"], kept, "{words}: {told}");
-                assert_eq!(told["first_lines"], first, "{words}: {told}");
-                assert_eq!(told["memory_cap_bytes"], cap << 20, "{words}");
-                assert_eq!((&told["jobs"], &told["resumed"]), (&2.into(), &0.into()), "{words}");
-                assert_eq!(told["wrong"], 0.0, "{words}");
-                assert!(told["bytes_read"].as_u64() >= Some(size), "{words}: {told}");
+                let args = format!("{command} {strategy} -m {memory}M -j 2 {output} a b");
+                let report = report(&dir, &args);
+                assert_eq!(report["kept"], kept, "{args}: {report}");
+                assert_eq!(report["first_lines"], first, "{args}: {report}");
+                assert_eq!(report["memory_limit_bytes"], memory << 20, "{args}");
+                assert_eq!((&report["jobs"], &report["resumed"]), (&2.into(), &0.into()), "{args}");
+                assert_eq!(report["wrong"], 0.0, "{args}");
+                assert!(report["bytes_read"].as_u64() >= Some(size), "{args}: {report}");
                 if let Some(name) = strategy.strip_prefix("--strategy ") {
-                    assert!(told["strategy"].as_str().unwrap().starts_with(name), "{told}");
+                    assert!(report["strategy"].as_str().unwrap().starts_with(name), "{report}");
                 }
-                let spills = told["strategy"] == "partition" && cap == 8;
-                assert!(!spills || told["spilled"].as_u64() > Some(1 << 20), "{words}: {told}");
+                let spills = report["strategy"] == "partition" && memory == 8;
+                assert!(!spills || report["spilled"].as_u64() > Some(1 << 20), "{args}: {report}");
             }
         }
     }
 }
 
-/// Streams are judged in memory and go on from disk: no line is counted twice.
+/// Jobs that start in memory and continue on disk count no line twice.
 #[test]
 fn lines_are_counted_once_when_memory_does_not_suffice() {
-    let place = Place::new();
-    write_lines(&place.files.file("a"), (0..600_000).chain(0..100_000));
-    place.write("b", "x\n");
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("a"), (0..600_000).chain(0..100_000));
+    dir.write("b", "x\n");
     for script in [
         "dedup --strategy memory $flags a",
         "diff --strategy memory $flags a b",
         "dedup $flags <(cat a)",
         "diff $flags <(cat a) b",
     ] {
-        let ran = place.sh(&format!("flags='-q -m 8M -c --report told'; $petal {script}"));
-        assert_eq!(ran.text(), "600000\n", "{script}");
-        let told: Value = serde_json::from_slice(&place.read("told")).unwrap();
-        assert_eq!(told["strategy"], "memory, then partition", "{script}");
-        assert_eq!(told["first_lines"], 700_000, "{script}: {told}");
+        let output = dir.sh(&format!("flags='-q -m 8M -c --report report'; $petal {script}"));
+        assert_eq!(output.text(), "600000\n", "{script}");
+        let report: Value = serde_json::from_slice(&dir.read("report")).unwrap();
+        assert_eq!(report["strategy"], "memory, then partition", "{script}");
+        assert_eq!(report["first_lines"], 700_000, "{script}: {report}");
     }
 }
 
-/// Of lines that are strangers to the filter, each is a false candidate with the rate promised.
+/// Each line that is not in the filter is a false candidate with the predicted rate.
 #[test]
-fn as_many_false_candidates_are_found_as_promised() {
-    let place = Place::new();
-    write_numbers(&place, "a", 5_900_000..8_000_000);
-    write_numbers(&place, "b", 0..6_000_000);
-    for (verb, strangers) in [("common", 2_000_000), ("diff", 2_000_000), ("dedup", 8_000_000)] {
+fn false_candidates_match_the_predicted_rate() {
+    let dir = TestDir::new();
+    write_numbers(&dir, "a", 5_900_000..8_000_000);
+    write_numbers(&dir, "b", 0..6_000_000);
+    for (command, strangers) in [("common", 2_000_000), ("diff", 2_000_000), ("dedup", 8_000_000)] {
         for run in 0..3 {
-            let words = format!("{verb} --strategy narrow -m 8M -o /dev/null a b");
-            let told = report(&place, &words);
-            let promised = told["false_promised"].as_f64().unwrap();
-            assert!(promised > 10_000.0, "a filter that small errs: {told}");
+            let args = format!("{command} --strategy narrow -m 8M -o /dev/null a b");
+            let report = report(&dir, &args);
+            let promised = report["false_promised"].as_f64().unwrap();
+            assert!(promised > 10_000.0, "a filter of that size has false positives: {report}");
             let (low, high) = binomial_range(strangers, promised / strangers as f64, 0.999_999);
-            let found = told["false_found"].as_u64().unwrap();
-            assert!((low..=high).contains(&found), "{run}: {words}: {low}..={high}: {told}");
+            let found = report["false_found"].as_u64().unwrap();
+            assert!((low..=high).contains(&found), "{run}: {args}: {low}..={high}: {report}");
         }
     }
 }
@@ -149,93 +149,93 @@ fn every_field_is_documented() {
     }
 }
 
-/// The best estimate of an approximate job, with a filter that is nearly too small.
+/// The estimate of an approximate job, with a filter that is nearly too small.
 #[test]
-fn as_many_lines_are_lost_as_an_approximate_job_says() {
-    let place = Place::new();
-    write_numbers(&place, "a", 5_900_000..8_000_000);
-    write_numbers(&place, "b", 0..6_000_000);
-    for (verb, right) in [("diff", 2_000_000), ("dedup", 8_000_000)] {
-        let told = report(&place, &format!("{verb} --approx -q -m 8M -o /dev/null a b"));
-        let lost = right - told["kept"].as_u64().unwrap();
-        let wrong = told["wrong"].as_f64().unwrap();
+fn lost_lines_match_the_estimate() {
+    let dir = TestDir::new();
+    write_numbers(&dir, "a", 5_900_000..8_000_000);
+    write_numbers(&dir, "b", 0..6_000_000);
+    for (command, right) in [("diff", 2_000_000), ("dedup", 8_000_000)] {
+        let report = report(&dir, &format!("{command} --approx -q -m 8M -o /dev/null a b"));
+        let lost = right - report["kept"].as_u64().unwrap();
+        let wrong = report["wrong"].as_f64().unwrap();
         let (low, high) = binomial_range(right, wrong / right as f64, 0.999_999);
-        assert!((low..=high).contains(&lost), "{verb}: {lost} not in {low}..={high}: {told}");
-        assert_eq!(told["strategy"], "approximate");
+        assert!((low..=high).contains(&lost), "{command}: {lost} not in {low}..={high}: {report}");
+        assert_eq!(report["strategy"], "approximate");
     }
 }
 
 #[test]
-fn nothing_is_estimated_of_an_overfull_filter() {
-    let place = Place::new();
-    write_numbers(&place, "a", 0..20_000);
-    write_numbers(&place, "b", 20_000..40_000);
-    for words in ["diff a -", "dedup -"] {
-        // Of a pipe the number of lines is not known.
-        let words = format!("{words} --approx -n 10 -p 0.5 -q -o /dev/null --report found");
-        place.run_with(&words, &place.read("b")).ok();
-        let found: Value = serde_json::from_slice(&place.read("found")).unwrap();
-        assert!(found["wrong"].is_null() && found["wrong_error"].is_null(), "{words}: {found}");
+fn overfull_filter_has_no_estimate() {
+    let dir = TestDir::new();
+    write_numbers(&dir, "a", 0..20_000);
+    write_numbers(&dir, "b", 20_000..40_000);
+    for args in ["diff a -", "dedup -"] {
+        // The number of lines of a pipe is unknown.
+        let args = format!("{args} --approx -n 10 -p 0.5 -q -o /dev/null --report found");
+        dir.run_with(&args, &dir.read("b")).ok();
+        let found: Value = serde_json::from_slice(&dir.read("found")).unwrap();
+        assert!(found["wrong"].is_null() && found["wrong_error"].is_null(), "{args}: {found}");
     }
 }
 
 #[test]
 fn two_outputs_are_two_files() {
-    let place = Place::new();
-    place.write("a", "x\ny\nx\n");
-    std::os::unix::fs::symlink("out", place.files.file("link")).unwrap();
+    let dir = TestDir::new();
+    dir.write("a", "x\ny\nx\n");
+    std::os::unix::fs::symlink("out", dir.files.file("link")).unwrap();
     for (one, two) in [("out", "out"), ("out", "./out"), ("out", "link"), ("./out", "../{}/out")] {
-        let folder = place.files.path().file_name().unwrap().to_str().unwrap();
+        let folder = dir.files.path().file_name().unwrap().to_str().unwrap();
         let two = two.replace("{}", folder);
-        for words in [
+        for args in [
             format!("dedup a -o {one} --report {two}"),
             format!("dedup a -o {one} --dupes-output {two}"),
             format!("dedup a -c --dupes-output {one} --report {two}"),
             format!("dedup a -o {two} --dupes-output other --report {one}"),
         ] {
-            let line = place.run(&words).trouble();
-            assert!(line.contains("two outputs"), "{words}: {line}");
+            let line = dir.run(&args).failure();
+            assert!(line.contains("two outputs"), "{args}: {line}");
         }
     }
-    for words in ["dedup a --report a", "dedup a --dupes-output ./a"] {
-        assert!(place.run(words).trouble().contains("same file as the input"), "{words}");
+    for args in ["dedup a --report a", "dedup a --dupes-output ./a"] {
+        assert!(dir.run(args).failure().contains("same file as the input"), "{args}");
     }
-    assert_eq!(place.files.names(), ["a", "link"]);
-    place.run("dedup a -o /dev/null --report /dev/null").ok();
-    // Standard output is one of them, wherever it goes.
-    for words in [
+    assert_eq!(dir.files.names(), ["a", "link"]);
+    dir.run("dedup a -o /dev/null --report /dev/null").ok();
+    // Standard output counts as an output.
+    for args in [
         "dedup a --dupes-output -",
         "dedup a --report -",
         "dedup a -c --report -",
         "dedup a -o - --dupes-output -",
         "dedup a -o out --dupes-output - --report -",
     ] {
-        let line = place.run(words).trouble();
+        let line = dir.run(args).failure();
         assert!(line.contains("standard output") || line.contains("-: is named"), "{line}");
     }
     for flag in ["--dupes-output", "--report"] {
-        let ran = place.sh(&format!("\"$petal\" dedup a {flag} same > same"));
-        assert!(ran.trouble().contains("two outputs"), "{flag}");
-        assert_eq!(place.read("same"), b"");
+        let output = dir.sh(&format!("\"$petal\" dedup a {flag} same > same"));
+        assert!(output.failure().contains("two outputs"), "{flag}");
+        assert_eq!(dir.read("same"), b"");
     }
-    assert!(place.run("dedup a -o out --report -").text().starts_with('{'));
+    assert!(dir.run("dedup a -o out --report -").text().starts_with('{'));
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_trouble_before_any_work() {
-    let place = Place::new();
-    place.write("a", "x\n");
-    for verb in VERBS {
-        for way in ["", "--approx -q"] {
-            let words = format!("{verb} {way} a a --report no/such/dir");
-            let line = place.run(&words).trouble();
-            assert!(line.contains("no/such/dir: cannot write"), "{words}: {line}");
-            let line = place.run(&format!("{verb} {way} a a --report . -o out")).trouble();
+fn unwritable_report_is_an_error_before_any_work() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    for command in SET_COMMANDS {
+        for mode in ["", "--approx -q"] {
+            let args = format!("{command} {mode} a a --report no/such/dir");
+            let line = dir.run(&args).failure();
+            assert!(line.contains("no/such/dir: cannot write"), "{args}: {line}");
+            let line = dir.run(&format!("{command} {mode} a a --report . -o out")).failure();
             assert!(line.contains("is a directory"), "{line}");
         }
     }
-    // Found out at the end; then there is no answer either.
-    let line = place.run("dedup a --report /dev/full -o out").trouble();
+    // Detected at the end; the output is not written either.
+    let line = dir.run("dedup a --report /dev/full -o out").failure();
     assert!(line.contains("/dev/full: cannot write: no space left"), "{line}");
-    assert_eq!(place.files.names(), ["a"]);
+    assert_eq!(dir.files.names(), ["a"]);
 }

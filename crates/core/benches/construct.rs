@@ -1,11 +1,11 @@
-//! What it takes to make an empty filter: `cargo bench -p petal-filters --bench construct`.
+//! Measures the construction of empty filters: `cargo bench -p petal-filters --bench construct`.
 //!
-//! Microseconds for each type, number of keys and rate: of the first construction and the least of
+//! Microseconds for each type, number of keys and rate: of the first construction and the minimum of
 //! the next ones.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a bench prints, and stops where it fails"
+    reason = "a benchmark prints results and stops on errors"
 )]
 
 use std::hint::black_box;
@@ -19,20 +19,20 @@ use petal::{
 fn main() {
     type Make = fn(u64, f64);
     let types: [(&str, Make); 7] = [
-        ("bloom", |keys, rate| drop(black_box(BloomFilter::with_rate(keys, rate).unwrap()))),
+        ("bloom", |keys, rate| drop(black_box(BloomFilter::with_fpr(keys, rate).unwrap()))),
         ("classic", |keys, rate| {
-            drop(black_box(ClassicBloomFilter::with_rate(keys, rate).unwrap()))
+            drop(black_box(ClassicBloomFilter::with_fpr(keys, rate).unwrap()))
         }),
         ("counting", |keys, rate| {
-            drop(black_box(CountingBloomFilter::with_rate(keys, rate).unwrap()))
+            drop(black_box(CountingBloomFilter::with_fpr(keys, rate).unwrap()))
         }),
-        ("wide", |keys, rate| drop(black_box(WideBloomFilter::with_rate(keys, rate).unwrap()))),
-        ("quotient", |keys, rate| drop(black_box(QuotientFilter::with_rate(keys, rate).unwrap()))),
+        ("wide", |keys, rate| drop(black_box(WideBloomFilter::with_fpr(keys, rate).unwrap()))),
+        ("quotient", |keys, rate| drop(black_box(QuotientFilter::with_fpr(keys, rate).unwrap()))),
         ("scalable", |keys, rate| {
-            drop(black_box(ScalableBloomFilter::with_rate(keys, rate).unwrap()))
+            drop(black_box(ScalableBloomFilter::with_fpr(keys, rate).unwrap()))
         }),
         ("windowed", |keys, rate| {
-            drop(black_box(WindowedBloomFilter::with_rate(keys, rate).unwrap()))
+            drop(black_box(WindowedBloomFilter::with_fpr(keys, rate).unwrap()))
         }),
     ];
     println!("type,keys,rate,first_us,least_us");

@@ -1,25 +1,25 @@
-//! The filter that threads share beside the plain one: ns per hash, and in brackets how many times
-//! as long as the plain filter takes, alone, in the same turns.
+//! Compares the shared filter with the plain one: ns per hash, and in brackets the ratio
+//! to the plain filter on one thread, in the same rounds.
 //!
-//! `cargo bench -p petal-filters --bench shared -- 100000 20000000` (keys; none: three sizes). Answers are
-//! judged and bits compared. Times are medians and those of a thread: of two threads each has half
-//! of the hashes, and what one of them does in the time is not shared among both.
+//! `cargo bench -p petal-filters --bench shared -- 100000 20000000` (keys; default: three sizes).
+//! Results are checked and bits compared. Times are medians per thread: each of two threads has half
+//! of the hashes.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a bench prints, and ends on an error"
+    reason = "a benchmark prints results and stops on errors"
 )]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use petal::{Answers, AtomicBloomFilter, BloomFilter};
+use petal::{AtomicBloomFilter, BatchResults, BloomFilter, Membership as _};
 use petal_testkit::rng::Rng;
 
 /// Hashes in a batch.
 const BATCH: usize = 20_000;
-/// What is timed, in this order, on an empty filter.
+/// The timed operations, in this order, on an empty filter.
 const ACTS: [&str; 4] = ["insert new", "insert known", "query absent", "query present"];
 const INSERTS: usize = 2;
 
@@ -39,8 +39,8 @@ fn measure(keys: usize, batches: bool) {
     let hashes: Vec<u64> = (0..keys).map(|_| rng.next_u64()).collect();
     let others: Vec<u64> = (0..keys).map(|_| rng.next_u64()).collect();
     let lists = [&hashes, &hashes, &others, &hashes];
-    let mut plain = BloomFilter::with_rate(keys as u64, 0.01).unwrap();
-    let mut shared = AtomicBloomFilter::with_rate(keys as u64, 0.01).unwrap();
+    let mut plain = BloomFilter::with_fpr(keys as u64, 0.01).unwrap();
+    let mut shared = AtomicBloomFilter::with_fpr(keys as u64, 0.01).unwrap();
     let [mut alone, mut one, mut two] = [(); 3].map(|()| Times::default());
     for _ in 0..(10_000_000 / keys).clamp(3, 60) {
         plain.clear();
@@ -54,12 +54,12 @@ fn measure(keys: usize, batches: bool) {
             empty.clear();
             shared = empty.into();
             for (act, list) in lists.into_iter().enumerate() {
-                let (nanos, yes) = at_once(&shared, act, list, batches, threads);
+                let (nanos, yes) = concurrently(&shared, act, list, batches, threads);
                 check(act, yes, keys as u64);
                 times[act].push(nanos);
             }
             let same = shared.into_filter();
-            assert!(same == plain, "other bits");
+            assert!(same == plain, "the bits differ");
             shared = same.into();
         }
     }
@@ -80,7 +80,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Whether so many can have been said yes to.
+/// Returns whether this number of true results is plausible.
 fn check(act: usize, yes: u64, keys: u64) {
     let right = match act {
         0 => (keys - keys / 50..=keys).contains(&yes),
@@ -88,13 +88,13 @@ fn check(act: usize, yes: u64, keys: u64) {
         2 => yes < keys / 50,
         _ => yes == keys,
     };
-    assert!(right, "{}: yes to {yes} of {keys}", ACTS[act]);
+    assert!(right, "{}: {yes} of {keys} true", ACTS[act]);
 }
 
-/// What both filters can do.
+/// The operations of both filters.
 trait Filter {
     fn one(&mut self, insert: bool, hash: u64) -> bool;
-    fn many(&mut self, insert: bool, hashes: &[u64], answers: &mut Answers);
+    fn many(&mut self, insert: bool, hashes: &[u64], results: &mut BatchResults);
 }
 
 impl Filter for BloomFilter {
@@ -103,11 +103,11 @@ impl Filter for BloomFilter {
         if insert { self.insert_mixed_hash(hash) } else { self.contains_mixed_hash(hash) }
     }
 
-    fn many(&mut self, insert: bool, hashes: &[u64], answers: &mut Answers) {
+    fn many(&mut self, insert: bool, hashes: &[u64], results: &mut BatchResults) {
         if insert {
-            self.insert_mixed_hashes(hashes, answers);
+            self.insert_mixed_hashes(hashes, results);
         } else {
-            self.contains_mixed_hashes(hashes, answers);
+            self.contains_mixed_hashes(hashes, results);
         }
     }
 }
@@ -118,22 +118,22 @@ impl Filter for &AtomicBloomFilter {
         if insert { self.insert_mixed_hash(hash) } else { self.contains_mixed_hash(hash) }
     }
 
-    fn many(&mut self, insert: bool, hashes: &[u64], answers: &mut Answers) {
+    fn many(&mut self, insert: bool, hashes: &[u64], results: &mut BatchResults) {
         if insert {
-            self.insert_mixed_hashes(hashes, answers);
+            self.insert_mixed_hashes(hashes, results);
         } else {
-            self.contains_mixed_hashes(hashes, answers);
+            self.contains_mixed_hashes(hashes, results);
         }
     }
 }
 
-/// The time of a hash, and how many were said yes to.
+/// Returns the time per hash, and the number of true results.
 fn run(filter: &mut impl Filter, act: usize, list: &[u64], batches: bool) -> (f64, u64) {
-    let (mut yes, mut answers, begin) = (0, Answers::new(), Instant::now());
+    let (mut yes, mut results, begin) = (0, BatchResults::new(), Instant::now());
     for hashes in list.chunks(BATCH) {
         if batches {
-            filter.many(act < INSERTS, hashes, &mut answers);
-            yes += answers.count_ones();
+            filter.many(act < INSERTS, hashes, &mut results);
+            yes += results.count_ones();
         } else if act < INSERTS {
             hashes.iter().for_each(|&hash| yes += u64::from(filter.one(true, hash)));
         } else {
@@ -143,8 +143,8 @@ fn run(filter: &mut impl Filter, act: usize, list: &[u64], batches: bool) -> (f6
     (begin.elapsed().as_nanos() as f64 / list.len() as f64, yes)
 }
 
-/// The same by threads, each of them with its part of the list.
-fn at_once(
+/// Same as `run` with threads, each with its part of the list.
+fn concurrently(
     filter: &AtomicBloomFilter,
     act: usize,
     list: &[u64],
@@ -153,18 +153,18 @@ fn at_once(
 ) -> (f64, u64) {
     let here = AtomicUsize::new(0);
     let part = |mut filter: &AtomicBloomFilter, list: &[u64]| {
-        // Awake: who slept would begin when the others are done.
+        // Spin: a sleeping thread would start when the others have finished.
         here.fetch_add(1, Ordering::Relaxed);
         while here.load(Ordering::Relaxed) < threads {
             std::hint::spin_loop();
         }
         run(&mut filter, act, list, batches)
     };
-    let told: Vec<(f64, u64)> = thread::scope(|scope| {
+    let results: Vec<(f64, u64)> = thread::scope(|scope| {
         let lists = list.chunks(list.len().div_ceil(threads));
         let threads: Vec<_> = lists.map(|list| scope.spawn(|| part(filter, list))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let nanos = told.iter().map(|(nanos, _)| nanos).sum::<f64>() / threads as f64;
-    (nanos, told.iter().map(|(_, yes)| yes).sum())
+    let nanos = results.iter().map(|(nanos, _)| nanos).sum::<f64>() / threads as f64;
+    (nanos, results.iter().map(|(_, yes)| yes).sum())
 }

@@ -1,90 +1,176 @@
-//! One error for the whole library: opaque, with predicates to act on and a text to read.
+//! The error type of the library: [`Error::kind`] has the values, `Display` has a plain text.
 //!
-//! The text says what is wrong and where, what was expected and found, and what to do.
+//! The text states the problem, its location, the expected and actual values, and a remedy.
 
-use std::fmt;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::fmt;
+#[cfg(feature = "std")]
 use std::io;
 
 /// The result of everything in this crate that can fail.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why a filter could not be made, united, read or written.
+/// The error of an operation on a filter or a filter file.
 #[derive(Debug)]
-pub struct Error(Box<Kind>);
+pub struct Error(Box<ErrorKind>);
 
+/// The cause of an [`Error`], with its values.
 #[derive(Debug)]
-enum Kind {
-    Invalid { what: &'static str, expected: &'static str, found: String },
-    NoMemory { bytes: u64, least: u64 },
-    Unattainable { keys: u64, rate: f64, floor: f64, wide: bool },
-    Unsized,
-    Alloc { bytes: u64 },
-    Incompatible { what: &'static str, ours: String, theirs: String },
-    Foreign { found: String },
-    Version { found: u16 },
-    Truncated { expected: u64, found: u64 },
-    Corrupt { what: &'static str, at: u64, expected: String, found: String },
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A parameter is out of range.
+    Invalid {
+        /// Name of the parameter.
+        parameter: &'static str,
+        /// The allowed values.
+        expected: &'static str,
+        /// The value that was given.
+        found: String,
+    },
+    /// No filter fits the memory that was given.
+    NoMemory {
+        /// The memory that was given.
+        bytes: u64,
+        /// The smallest memory that is enough.
+        minimum: u64,
+    },
+    /// No filter reaches this false-positive rate for this number of keys.
+    UnattainableFpr {
+        /// The number of keys.
+        capacity: u64,
+        /// The rate that was requested.
+        fpr: f64,
+        /// The share of queries whose hash collides with the hash of some key.
+        floor: f64,
+        /// The width of the filter's hashes: 64 or 128.
+        hash_bits: u32,
+    },
+    /// A builder was given no size.
+    NoSize,
+    /// The system refused to allocate memory.
+    Alloc {
+        /// Size of the allocation.
+        bytes: u64,
+    },
+    /// Two filters differ and cannot be combined.
+    Incompatible {
+        /// The property in which they differ.
+        property: &'static str,
+        /// Its value in this filter.
+        ours: String,
+        /// Its value in the other filter.
+        theirs: String,
+    },
+    /// The bytes do not begin with petal's magic number.
+    NotPetal {
+        /// The first bytes, printable.
+        found: String,
+    },
+    /// The file has a version or a filter type that this library does not support.
+    UnsupportedVersion {
+        /// The version or type in the file.
+        found: u16,
+    },
+    /// The file is shorter or longer than its header states.
+    WrongLength {
+        /// The length by the header.
+        expected: u64,
+        /// The length of the file.
+        found: u64,
+    },
+    /// The file is damaged.
+    Corrupt {
+        /// The damaged field or section.
+        field: &'static str,
+        /// Its offset in the file.
+        offset: u64,
+        /// The expected value.
+        expected: String,
+        /// The value in the file.
+        found: String,
+    },
+    /// The bytes are not aligned to 64 bytes, as a borrowed filter requires.
     Unaligned,
-    Contradiction { hashes: Vec<u64> },
-    Unsupported { filter: &'static str, what: &'static str },
-    Full { what: &'static str, do_this: &'static str },
+    /// Keys are both members and known non-members.
+    Contradiction {
+        /// The hashes of these keys, ascending.
+        hashes: Vec<u64>,
+    },
+    /// The type of filter does not support the operation.
+    Unsupported {
+        /// Name of the type.
+        filter: &'static str,
+        /// The reason, as a predicate: "deletes no keys".
+        reason: &'static str,
+    },
+    /// The filter takes no more keys.
+    Full {
+        /// The cause.
+        reason: &'static str,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// Reading or writing failed.
+    #[cfg(feature = "std")]
     Io(io::Error),
 }
 
 impl Error {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ErrorKind) -> Self {
         Self(Box::new(kind))
     }
 
     pub(crate) fn invalid(
-        what: &'static str,
+        parameter: &'static str,
         expected: &'static str,
         found: impl fmt::Display,
     ) -> Self {
-        Self::new(Kind::Invalid { what, expected, found: found.to_string() })
+        Self::new(ErrorKind::Invalid { parameter, expected, found: found.to_string() })
     }
 
-    /// A rate that is none.
-    pub(crate) fn rate(found: f64) -> Self {
-        Self::invalid("rate", "more than 0 and less than 1", format!("{found:?}"))
+    /// A false-positive rate out of range.
+    pub(crate) fn fpr(found: f64) -> Self {
+        Self::invalid("false-positive rate", "more than 0 and less than 1", format!("{found:?}"))
     }
 
     pub(crate) fn no_memory(bytes: u64) -> Self {
-        Self::new(Kind::NoMemory { bytes, least: 64 })
+        Self::new(ErrorKind::NoMemory { bytes, minimum: 64 })
     }
 
-    /// The same error where `bytes` are divided into `parts` of which each is a filter.
+    /// Scales a `NoMemory` error of one of `parts` equal filters to the `bytes` of all of them.
     pub(crate) fn in_parts(mut self, bytes: u64, parts: u64) -> Self {
-        if let Kind::NoMemory { bytes: found, least } = &mut *self.0 {
-            (*found, *least) = (bytes, *least * parts);
+        if let ErrorKind::NoMemory { bytes: found, minimum } = &mut *self.0 {
+            (*found, *minimum) = (bytes, *minimum * parts);
         }
         self
     }
 
-    pub(crate) fn unattainable(keys: u64, rate: f64, floor: f64) -> Self {
-        Self::new(Kind::Unattainable { keys, rate, floor, wide: false })
+    /// A rate that filters with 64-bit hashes do not reach.
+    pub(crate) fn unattainable(capacity: u64, fpr: f64, floor: f64) -> Self {
+        Self::new(ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits: 64 })
     }
 
-    /// Nor with hashes of 128 bits.
-    pub(crate) fn unattainable_wide(keys: u64, rate: f64, floor: f64) -> Self {
-        Self::new(Kind::Unattainable { keys, rate, floor, wide: true })
+    /// A rate that filters with 128-bit hashes do not reach.
+    pub(crate) fn unattainable_wide(capacity: u64, fpr: f64, floor: f64) -> Self {
+        Self::new(ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits: 128 })
     }
 
     pub(crate) fn unsized_filter() -> Self {
-        Self::new(Kind::Unsized)
+        Self::new(ErrorKind::NoSize)
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {
-        Self::new(Kind::Alloc { bytes })
+        Self::new(ErrorKind::Alloc { bytes })
     }
 
     pub(crate) fn incompatible(
-        what: &'static str,
+        property: &'static str,
         ours: impl fmt::Debug,
         theirs: impl fmt::Debug,
     ) -> Self {
         let (ours, theirs) = (format!("{ours:?}"), format!("{theirs:?}"));
-        Self::new(Kind::Incompatible { what, ours, theirs })
+        Self::new(ErrorKind::Incompatible { property, ours, theirs })
     }
 
     pub(crate) fn foreign(found: &[u8]) -> Self {
@@ -95,203 +181,214 @@ impl Error {
             text if is_text => format!("the text {:?}", String::from_utf8_lossy(text)),
             bytes => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
         };
-        Self::new(Kind::Foreign { found })
+        Self::new(ErrorKind::NotPetal { found })
     }
 
     pub(crate) fn version(found: u16) -> Self {
-        Self::new(Kind::Version { found })
+        Self::new(ErrorKind::UnsupportedVersion { found })
     }
 
     pub(crate) fn truncated(expected: u64, found: u64) -> Self {
-        Self::new(Kind::Truncated { expected, found })
+        Self::new(ErrorKind::WrongLength { expected, found })
     }
 
     pub(crate) fn corrupt(
-        what: &'static str,
-        at: usize,
+        field: &'static str,
+        offset: usize,
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Self {
         let (expected, found) = (expected.to_string(), found.to_string());
-        Self::new(Kind::Corrupt { what, at: at as u64, expected, found })
+        Self::new(ErrorKind::Corrupt { field, offset: offset as u64, expected, found })
     }
 
     pub(crate) fn unaligned() -> Self {
-        Self::new(Kind::Unaligned)
+        Self::new(ErrorKind::Unaligned)
     }
 
-    /// Keys are said to be members and not to be.
+    /// Keys that are both members and known non-members.
     pub(crate) fn contradiction(hashes: Vec<u64>) -> Self {
-        Self::new(Kind::Contradiction { hashes })
+        Self::new(ErrorKind::Contradiction { hashes })
     }
 
-    /// This type of filter cannot do that; `what` completes "a … filter".
-    pub(crate) fn unsupported(filter: &'static str, what: &'static str) -> Self {
-        Self::new(Kind::Unsupported { filter, what })
+    /// An operation that the type of filter does not support; `reason` completes "a … filter".
+    pub(crate) fn unsupported(filter: &'static str, reason: &'static str) -> Self {
+        Self::new(ErrorKind::Unsupported { filter, reason })
     }
 
-    /// No more keys fit.
-    pub(crate) fn full(what: &'static str, do_this: &'static str) -> Self {
-        Self::new(Kind::Full { what, do_this })
+    /// A filter that takes no more keys.
+    pub(crate) fn full(reason: &'static str, advice: &'static str) -> Self {
+        Self::new(ErrorKind::Full { reason, advice })
     }
 
-    /// An argument is outside what it may be.
+    /// The cause with its values.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+
+    /// Returns true if an argument is out of range or missing.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
-        matches!(&*self.0, Kind::Invalid { .. } | Kind::NoMemory { .. } | Kind::Unsized)
+        matches!(
+            &*self.0,
+            ErrorKind::Invalid { .. } | ErrorKind::NoMemory { .. } | ErrorKind::NoSize
+        )
     }
 
-    /// No filter on hashes of this width reaches this rate for so many keys.
+    /// Returns true if no filter with hashes of this width reaches the rate for this number of keys.
     #[must_use]
     pub fn is_unattainable(&self) -> bool {
-        matches!(&*self.0, Kind::Unattainable { .. })
+        matches!(&*self.0, ErrorKind::UnattainableFpr { .. })
     }
 
-    /// The system refused the memory.
+    /// Returns true if the system refused to allocate memory.
     #[must_use]
     pub fn is_alloc(&self) -> bool {
-        matches!(&*self.0, Kind::Alloc { .. })
+        matches!(&*self.0, ErrorKind::Alloc { .. })
     }
 
-    /// The hashes, ascending, of keys that were said to be members and not to be; empty if the
-    /// error is another one.
+    /// Returns the hashes, ascending, of the keys that are both members and known non-members;
+    /// empty for other errors.
     #[must_use]
     pub fn contradictions(&self) -> &[u64] {
         match &*self.0 {
-            Kind::Contradiction { hashes } => hashes,
+            ErrorKind::Contradiction { hashes } => hashes,
             _ => &[],
         }
     }
 
-    /// This type of filter cannot do what was asked of it.
+    /// Returns true if this type of filter does not support the operation.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
-        matches!(&*self.0, Kind::Unsupported { .. })
+        matches!(&*self.0, ErrorKind::Unsupported { .. })
     }
 
-    /// The filter takes no more keys; nothing of what it holds is lost.
+    /// Returns true if the filter takes no more keys. The keys in it are unchanged.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(&*self.0, Kind::Full { .. })
+        matches!(&*self.0, ErrorKind::Full { .. })
     }
 
-    /// Two filters differ in shape or hash and cannot be put together.
+    /// Returns true if two filters differ in layout or hash and cannot be combined.
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
-        matches!(&*self.0, Kind::Incompatible { .. })
+        matches!(&*self.0, ErrorKind::Incompatible { .. })
     }
 
-    /// The bytes are not a petal file.
+    /// Returns true if the bytes are not a petal file.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        matches!(&*self.0, Kind::Foreign { .. })
+        matches!(&*self.0, ErrorKind::NotPetal { .. })
     }
 
-    /// The file is of a version or type that this library does not know.
+    /// Returns true if the file has a version or type that this library does not support.
     #[must_use]
     pub fn is_unsupported_version(&self) -> bool {
-        matches!(&*self.0, Kind::Version { .. })
+        matches!(&*self.0, ErrorKind::UnsupportedVersion { .. })
     }
 
-    /// The file is a petal file, but damaged or cut short.
+    /// Returns true if the file is a petal file, but damaged or truncated.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
-        matches!(&*self.0, Kind::Corrupt { .. } | Kind::Truncated { .. })
+        matches!(&*self.0, ErrorKind::Corrupt { .. } | ErrorKind::WrongLength { .. })
     }
 
-    /// Reading or writing failed.
+    /// Returns true if reading or writing failed.
     #[must_use]
+    #[cfg(feature = "std")]
     pub fn is_io(&self) -> bool {
-        matches!(&*self.0, Kind::Io(_))
+        matches!(&*self.0, ErrorKind::Io(_))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Invalid { what, expected, found } => {
-                write!(f, "{what}: expected {expected}, found {found}")
+            ErrorKind::Invalid { parameter, expected, found } => {
+                write!(f, "{parameter}: expected {expected}, found {found}")
             }
-            Kind::NoMemory { bytes, least } => {
-                write!(f, "no filter fits {bytes} bytes; give at least {least} and at most 2^56")
+            ErrorKind::NoMemory { bytes, minimum } => {
+                write!(f, "no filter fits {bytes} bytes; give at least {minimum} and at most 2^56")
             }
-            Kind::Unattainable { keys, rate, floor, wide } => {
-                let (bits, or) = if *wide {
-                    (128, "")
-                } else {
-                    (64, ", or take 128-bit hashes: a WideBloomFilter (petal build --type wide)")
-                };
+            ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits } => {
                 write!(
                     f,
-                    "a false-positive rate of {rate:e} for {keys} keys cannot be reached: with \
-                     {bits}-bit hashes {floor:.1e} of all queries collide with some key; accept \
-                     a higher rate{or}"
-                )
+                    "a false-positive rate of {fpr:e} for {capacity} keys cannot be reached: with \
+                     {hash_bits}-bit hashes {floor:.1e} of all queries collide with some key; \
+                     accept a higher rate"
+                )?;
+                if *hash_bits < 128 { f.write_str(", or use 128-bit hashes") } else { Ok(()) }
             }
-            Kind::Unsized => write!(
+            ErrorKind::NoSize => write!(
                 f,
-                "the filter's size is not given; give keys and rate, keys and memory, or bits \
-                 and probes"
+                "the size of the filter is missing; give capacity and false-positive rate, \
+                 capacity and memory, or bits and probes"
             ),
-            Kind::Alloc { bytes } => write!(
+            ErrorKind::Alloc { bytes } => write!(
                 f,
                 "the system refused {bytes} bytes of memory; make the filter smaller or free some"
             ),
-            Kind::Incompatible { what, ours, theirs } => write!(
+            ErrorKind::Incompatible { property, ours, theirs } => write!(
                 f,
-                "the filters differ in their {what} ({ours} and {theirs}) and cannot be put \
-                 together; build both with the same size, probes, hash and seed"
+                "the filters differ in their {property} ({ours} and {theirs}) and cannot be \
+                 combined; build both with the same size, probes, hash and seed"
             ),
-            Kind::Foreign { found } => write!(
+            ErrorKind::NotPetal { found } => write!(
                 f,
                 "not a petal file: expected it to begin with 89 50 45 54 41 4c 0d 0a, found {found}"
             ),
-            Kind::Version { found } => write!(
+            ErrorKind::UnsupportedVersion { found } => write!(
                 f,
                 "version or type {found} of the format is newer than this petal; use the petal \
                  that wrote it, or a later one"
             ),
-            Kind::Truncated { expected, found } => write!(
+            ErrorKind::WrongLength { expected, found } => write!(
                 f,
-                "damaged: {expected} bytes expected, {found} found; the file was cut short or \
-                 added to, fetch or build it again"
+                "damaged: {expected} bytes expected, {found} found; the file was truncated or \
+                 extended, fetch or build it again"
             ),
-            Kind::Corrupt { what, at, expected, found } => write!(
+            ErrorKind::Corrupt { field, offset, expected, found } => write!(
                 f,
-                "damaged: {what} at byte {at}: expected {expected}, found {found}; fetch or build \
-                 the file again"
+                "damaged: {field} at byte {offset}: expected {expected}, found {found}; fetch or \
+                 build the file again"
             ),
-            Kind::Unaligned => write!(
+            ErrorKind::Unaligned => write!(
                 f,
                 "the bytes do not begin at a multiple of 64 in memory, so they cannot be queried \
                  in place; copy them with read_from"
             ),
-            Kind::Contradiction { hashes } => write!(
+            ErrorKind::Contradiction { hashes } => write!(
                 f,
-                "{} keys are among the members and among the known non-members; take them out of \
+                "{} keys are among the members and among the known non-members; remove them from \
                  one of the lists",
                 hashes.len()
             ),
-            Kind::Unsupported { filter, what } => {
-                write!(f, "a {filter} filter {what}; docs/choosing.md tells which type does")
+            ErrorKind::Unsupported { filter, reason } => {
+                write!(f, "a {filter} filter {reason}; see docs/choosing.md for the types that do")
             }
-            Kind::Full { what, do_this } => write!(f, "the filter is full: {what}; {do_this}"),
-            Kind::Io(error) => error.fmt(f),
+            ErrorKind::Full { reason, advice } => {
+                write!(f, "the filter is full: {reason}; {advice}")
+            }
+            #[cfg(feature = "std")]
+            ErrorKind::Io(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &*self.0 {
-            Kind::Io(error) => Some(error),
+            #[cfg(feature = "std")]
+            ErrorKind::Io(error) => Some(error),
             _ => None,
         }
     }
 }
 
+#[cfg(feature = "std")]
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::new(Kind::Io(error))
+        Self::new(ErrorKind::Io(error))
     }
 }

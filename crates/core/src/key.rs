@@ -1,20 +1,24 @@
-//! What may be a key, and which bytes stand for it.
+//! The types of keys, and their bytes.
 //!
-//! The contract is the same in every language and program: a key *is* its bytes. Text is its
-//! UTF-8 bytes; `u64` and `u128` are their 8 and 16 bytes, little-endian. Other integers have no
-//! encoding on purpose: `1u32` and `1u64` would be two different keys that look like one.
+//! A key is its bytes, the same in every language and program. Text is its UTF-8 bytes. An integer
+//! of up to 64 bits is the 8 little-endian bytes of its value in two's complement, so that `1u8`,
+//! `1i32` and `1u64` are the same key; a 128-bit integer is its 16 little-endian bytes.
 //!
-//! Anything else that is `Hash` can be used in memory only, with
-//! [`TypedBloomFilter`](crate::TypedBloomFilter).
+//! Other types that implement [`Hash`](core::hash::Hash), such as tuples and structs, can be
+//! inserted into a [`TypedBloomFilter`](crate::TypedBloomFilter).
 
 use crate::hash::HashSpec;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 
 /// A key with a stable encoding. Sealed.
+///
+/// Implemented for byte strings, text and integers.
 pub trait Key: sealed::Sealed {
-    /// The bytes that stand for the key.
+    /// Returns the bytes of the key.
     fn bytes(&self) -> impl AsRef<[u8]>;
 
-    /// The keys as words, if that is what they are.
+    /// Returns the keys as 64-bit words, if they are words.
     #[doc(hidden)]
     fn words(_keys: &[Self]) -> Option<&[u64]>
     where
@@ -23,7 +27,7 @@ pub trait Key: sealed::Sealed {
         None
     }
 
-    /// The key's hash.
+    /// Returns the 64-bit hash of the key.
     #[inline]
     fn hash_with(&self, hash: &HashSpec) -> u64 {
         hash.hash(self.bytes().as_ref())
@@ -53,7 +57,17 @@ keys! {
     [const N: usize] [u8; N] => |key| key;
     [] str => |key| key.as_bytes();
     [] String => |key| key.as_bytes();
+    [] u8 => |key| u64::from(*key).to_le_bytes();
+    [] u16 => |key| u64::from(*key).to_le_bytes();
+    [] u32 => |key| u64::from(*key).to_le_bytes();
+    [] usize => |key| (*key as u64).to_le_bytes();
     [] u128 => |key| key.to_le_bytes();
+    [] i8 => |key| i64::from(*key).to_le_bytes();
+    [] i16 => |key| i64::from(*key).to_le_bytes();
+    [] i32 => |key| i64::from(*key).to_le_bytes();
+    [] i64 => |key| key.to_le_bytes();
+    [] isize => |key| (*key as i64).to_le_bytes();
+    [] i128 => |key| key.to_le_bytes();
 }
 
 impl sealed::Sealed for u64 {}
@@ -82,15 +96,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_key_many_types() {
+    fn text_and_byte_strings_are_the_same_key() {
         let hash = HashSpec::default();
-        let expect = hash.hash(b"key");
-        assert_eq!("key".hash_with(&hash), expect);
-        assert_eq!(String::from("key").hash_with(&hash), expect);
-        assert_eq!(b"key".hash_with(&hash), expect);
-        assert_eq!((&&b"key"[..]).hash_with(&hash), expect);
-        assert_eq!(vec![b'k', b'e', b'y'].hash_with(&hash), expect);
+        let expected = hash.hash(b"key");
+        assert_eq!("key".hash_with(&hash), expected);
+        assert_eq!(String::from("key").hash_with(&hash), expected);
+        assert_eq!(b"key".hash_with(&hash), expected);
+        assert_eq!((&&b"key"[..]).hash_with(&hash), expected);
+        assert_eq!(vec![b'k', b'e', b'y'].hash_with(&hash), expected);
+    }
+
+    #[test]
+    fn integers_of_all_widths_up_to_64_bits_are_the_same_key() {
+        let hash = HashSpec::default();
+        let one = hash.hash(&[1, 0, 0, 0, 0, 0, 0, 0]);
+        let ones = [
+            1u8.hash_with(&hash),
+            1u16.hash_with(&hash),
+            1u32.hash_with(&hash),
+            1u64.hash_with(&hash),
+            1usize.hash_with(&hash),
+            1i8.hash_with(&hash),
+            1i16.hash_with(&hash),
+            1i32.hash_with(&hash),
+            1i64.hash_with(&hash),
+            1isize.hash_with(&hash),
+        ];
+        assert_eq!(ones, [one; 10]);
+        let minus_two = hash.hash(&(-2i64).to_le_bytes());
+        let minus_twos =
+            [(-2i8).hash_with(&hash), (-2i16).hash_with(&hash), (-2i32).hash_with(&hash)];
+        assert_eq!(minus_twos, [minus_two; 3]);
+        assert_eq!((-2i64).hash_with(&hash), (u64::MAX - 1).hash_with(&hash));
         assert_eq!(0x0102_u64.hash_with(&hash), hash.hash(&[2, 1, 0, 0, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn integers_of_128_bits_are_16_bytes() {
+        let hash = HashSpec::default();
+        let mut bytes = [0; 16];
+        bytes[0] = 1;
+        assert_eq!(1u128.hash_with(&hash), hash.hash(&bytes));
+        assert_eq!(1i128.hash_with(&hash), hash.hash(&bytes));
         assert_ne!(1u128.hash_with(&hash), 1u64.hash_with(&hash));
     }
 }

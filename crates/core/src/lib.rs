@@ -1,115 +1,150 @@
-//! Approximate set membership: Bloom filters at any size.
+//! Approximate set membership: Bloom filters and related filters, at any size.
 //!
-//! "Have I seen this before?", asked of more items than memory holds. A Bloom filter answers with
-//! an array of bits: *no* is certain, *yes* is almost certain, and how almost is chosen
-//! beforehand.
+//! A Bloom filter is an array of bits that answers "was this key inserted?". *No* is certain; *yes*
+//! is wrong for a small share of absent keys, the false-positive rate, which is chosen in advance.
 //!
 //! ```
-//! use petal::BloomFilter;
+//! # #[cfg(feature = "std")] {
+//! use petal::{BloomFilter, Membership, Persist};
 //!
-//! // A million keys, one false alarm in a hundred: 1.25 MB.
-//! let mut seen = BloomFilter::with_rate(1_000_000, 0.01)?;
+//! // A million keys at a false-positive rate of 1 %: 1.25 MB.
+//! let mut seen = BloomFilter::with_fpr(1_000_000, 0.01)?;
 //! for url in ["https://a.example/", "https://b.example/", "https://a.example/"] {
 //!     if seen.insert(url) {
-//!         // First time.
+//!         // The first time.
 //!     }
 //! }
 //! assert!(seen.contains("https://b.example/"));
 //!
-//! // Into a file and back; `open_mapped` would query it where it lies.
+//! // Write and read a file; `open_mapped` would query it in place.
 //! let mut file = Vec::new();
 //! seen.write_to(&mut file, r#"{"what":"urls"}"#)?;
-//! let (again, metadata) = BloomFilter::read_from(&file[..])?;
-//! assert!(again == seen && metadata.contains("urls"));
+//! let (copy, metadata) = BloomFilter::read_from(&file[..])?;
+//! assert!(copy == seen && metadata.contains("urls"));
+//! # }
 //! # Ok::<_, petal::Error>(())
 //! ```
 //!
-//! # What is where
+//! # Types
 //!
-//! | type | for |
+//! | type | use |
 //! |---|---|
-//! | [`BloomFilter`] | the default: one cache line a key |
-//! | [`ClassicBloomFilter`] | the textbook's, a little smaller |
-//! | [`AtomicBloomFilter`] | the default, filled and asked by many threads at once |
-//! | [`CountingBloomFilter`], [`ClassicCountingBloomFilter`] | deleting, with a counter for each bit |
-//! | [`QuotientFilter`] | deleting, counting, growing and uniting without the keys |
-//! | [`ScalableBloomFilter`] | nobody knows how many keys will come |
-//! | [`WindowedBloomFilter`] | forgetting what is old |
-//! | [`StaticFilter`] | made once of all keys, in near the least space there can be |
-//! | [`FilterCascade`] | made once, without error on a universe of known non-members |
-//! | [`WideBloomFilter`] | rates below what 64-bit hashes can promise |
+//! | [`BloomFilter`] | the default: one cache line per key |
+//! | [`ClassicBloomFilter`] | the textbook filter, a little smaller |
+//! | [`AtomicBloomFilter`] | the default filter, shared by threads |
+//! | [`CountingBloomFilter`], [`ClassicCountingBloomFilter`] | deletion, with a counter for each bit |
+//! | [`QuotientFilter`] | deletion, counting, growth, union of different sizes |
+//! | [`ScalableBloomFilter`] | an unknown number of keys |
+//! | [`WindowedBloomFilter`] | the most recent keys only |
+//! | [`StaticFilter`] | built once from all keys, near the minimum space |
+//! | [`FilterCascade`] | built once, exact for known non-members |
+//! | [`WideBloomFilter`] | rates that 64-bit hashes cannot reach |
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
-//! * [`AnyFilter`]: whatever a file holds; [`Membership`]: what every filter can be asked.
-//! * [`Image`] and [`Receiver`]: filters carried elsewhere in pieces; [`use_allocator_only`] and
-//!   [`Mover`]: for servers that keep accounts of their memory.
-//! * [`Sizing`], [`Shape`] and [`ClassicShape`]: sizing without building; [`rate`]: the mathematics.
-//! * [`Key`]: what may be a key; [`HashSpec`]: how it becomes 64 bits, or 128; [`Answers`]: what batches
-//!   return.
+//! * [`Membership`] has the methods that all filters share: size, capacity, rates, writing to a file.
+//!   [`Persist`] opens files. [`AnyFilter`] holds a filter whose type is known only at run time.
+//! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
+//! * [`Sizing`], [`BlockedLayout`], [`ClassicLayout`] and [`QuotientLayout`] compute sizes without
+//!   building a filter; [`math`] has the formulas.
+//! * [`BatchResults`] holds the results of a batch. Batches overlap cache misses.
+//! * [`embed`] is for servers that contain filters.
 //!
-//! # Integers are keys
+//! # Integers as keys
 //!
-//! Insert a `u64`, also one that is a hash of 32 bits or of your own, as a key: `insert(&number)`.
-//! It is hashed, and the promised rate holds for any pattern of numbers. The methods named
-//! `..._mixed_hash` take hashes whose every bit is random, and nothing checks that: with plain
-//! integers in their place a filter finds everything.
+//! Insert an integer as a key, `insert(&number)`, even if it is a hash that you computed: petal
+//! hashes it, and the false-positive rate holds for any pattern of numbers. The methods named
+//! `..._mixed_hash` take hashes whose every bit is random, and cannot check that: with plain
+//! integers instead, a filter reports nearly everything as present.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! * No false negatives, ever: a key that was inserted is contained.
-//! * The false-positive rate that was asked for holds for the planned number of keys, by an exact
-//!   calculation for the layout, and is measured in the tests.
-//! * Constructors return `Result`, memory that is refused included; bytes from outside give an
-//!   error or a valid filter, never a panic.
-//! * A file means the same on every machine and in every later version.
+//! * No false negatives: a key that was inserted is contained.
+//! * The target rate holds at the capacity, by an exact calculation for the layout. The tests measure
+//!   it.
+//! * Constructors return an error if memory allocation fails. Bytes from outside give an error or a
+//!   valid filter, never a panic.
+//! * A file has the same meaning on every machine and in every later version.
+//!
+//! # Features
+//!
+//! * `std` (default): streams, threads, and detection of processor features at run time. Without it
+//!   the crate is `no_std` with `alloc`, and needs the feature `libm`.
+//! * `mmap` (default): filters in mapped files, and anonymous maps for large filters.
+//! * `serde`: serialization of filters, as the bytes of a `.petal` file.
 
-mod answers;
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(
+    not(all(feature = "std", target_arch = "x86_64")),
+    allow(dead_code, unused_imports, reason = "some helpers serve streams and threads only")
+)]
+
+extern crate alloc;
+
+#[cfg(not(any(feature = "std", feature = "libm")))]
+compile_error!("petal-filters needs the feature `std` or, without it, the feature `libm`");
+
 mod any;
+mod batch;
+mod byte_size;
 mod cascade;
 mod counting;
+pub mod embed;
 mod error;
 mod filter;
 mod format;
 mod hash;
 mod kernel;
 mod key;
+mod layout;
+pub mod math;
 mod membership;
+#[cfg(not(feature = "std"))]
+mod no_std;
 mod quotient;
-pub mod rate;
-mod ribbon;
+mod results;
 mod scalable;
-mod shape;
+#[cfg(feature = "serde")]
+mod serialization;
+mod static_filter;
 mod store;
+#[cfg(feature = "std")]
 mod sync;
+mod threads;
 mod wide;
 mod windowed;
 
-pub use answers::Answers;
-pub use any::{AnyFilter, Receiver, Sizing, verify_bytes};
+#[cfg(feature = "std")]
+pub use any::verify_bytes;
+pub use any::{AnyFilter, Sizing};
+pub use byte_size::ByteSize;
 pub use cascade::{CascadeBuilder, FilterCascade};
 pub use counting::{
     ClassicCountingBloomFilter, CountingBloomFilter, CountingBuilder, CountingFilter,
 };
-pub use error::{Error, Result};
-#[cfg(not(all(loom, test)))]
+pub use error::{Error, ErrorKind, Result};
+#[cfg(all(feature = "std", not(all(loom, test))))]
 pub use filter::atomic::AtomicBloomFilter;
 pub use filter::builder::Builder;
-pub use filter::geometry::Geometry;
+pub use filter::layout::Layout;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
-pub use format::image::Image;
+pub use format::header::MAGIC;
 pub use format::kind::FilterType;
+pub use format::persist::Persist;
 pub use hash::HashSpec;
 #[doc(hidden)] // For tests and benches; no promise is made about it.
 pub use kernel::Kernel;
 pub use key::Key;
+pub use layout::{BlockedLayout, ClassicLayout};
+pub use math::{Estimate, Overlap};
 pub use membership::{Membership, MembershipMut};
-pub use quotient::{QuotientBuilder, QuotientFilter, QuotientShape};
-pub use rate::{Estimate, Overlap};
-pub use ribbon::{StaticBuilder, StaticFilter};
+pub use quotient::{QuotientBuilder, QuotientFilter, QuotientLayout};
+pub use results::BatchResults;
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
-pub use shape::{ClassicShape, Shape};
-pub use store::{Lent, Mapped, Mover, Owned, Store, StoreMut, use_allocator_only};
+pub use static_filter::{StaticBuilder, StaticFilter};
+#[cfg(feature = "mmap")]
+pub use store::Mapped;
+pub use store::{Borrowed, Owned, Store, StoreMut};
 pub use wide::{WideBloomFilter, WideBuilder};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 

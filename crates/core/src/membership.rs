@@ -1,131 +1,162 @@
-//! What every filter can be asked, whatever its type: the face that the command line, a server or
-//! another language sees.
+//! The traits that all types of filters share, for code that does not depend on the type.
 //!
-//! Two sealed traits, to be used through references to `dyn`: one call for a whole batch of
-//! hashes. Within this library nothing is called through them for a single key.
+//! Both traits are sealed and object-safe. A call handles a batch of hashes, so that dynamic
+//! dispatch costs nothing per key.
 //!
-//! A batch has [`HashSpec::words`] words for each key, as [`HashSpec::hash_all`] puts them: one,
-//! or for a [`WideBloomFilter`](crate::WideBloomFilter) two, the low one first. Answers are as
-//! many as keys; words at the end that are no whole hash are ignored.
+//! A batch has [`HashSpec::words`] words for each key, as [`HashSpec::hash_all`] writes them: one,
+//! or for a [`WideBloomFilter`](crate::WideBloomFilter) two, the low word first. The results have
+//! one bit for each key; words at the end that are not a whole hash are ignored.
 
-use std::fmt;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::fmt;
+#[cfg(feature = "std")]
 use std::io::Write;
 
-use crate::answers::Answers;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::rate;
+use crate::math;
+use crate::results::BatchResults;
 
 /// A filter of any type. Sealed.
 ///
 /// ```
-/// use petal::{Answers, BloomFilter, Membership};
+/// use petal::{BatchResults, BloomFilter, Membership};
 ///
-/// let mut bloom = BloomFilter::with_rate(1000, 0.01)?;
+/// let mut bloom = BloomFilter::with_fpr(1000, 0.01)?;
 /// bloom.insert("one");
 /// let filter: &dyn Membership = &bloom;
 /// let hashes = [filter.hash_spec().hash(b"one")];
-/// let mut found = Answers::new();
+/// let mut found = BatchResults::new();
 /// filter.contains_mixed_hashes(&hashes, &mut found);
 /// assert!(found.get(0));
 /// # Ok::<_, petal::Error>(())
 /// ```
-pub trait Membership: sealed::Sealed + fmt::Debug + Send + Sync {
-    /// Its type.
+pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
+    /// Returns the type of the filter.
     fn filter_type(&self) -> FilterType;
 
-    /// How keys become hashes.
+    /// Returns how keys are hashed.
     fn hash_spec(&self) -> HashSpec;
 
-    /// Its geometry in words: what it is made of, and how much of it.
+    /// Describes the layout in words: "16 blocks of 512 bits, 8 probes".
     fn describe(&self) -> String;
 
-    /// The same as numbers, by name.
-    fn geometry(&self) -> Vec<(&'static str, u64)>;
+    /// Returns the parameters of the layout, by name.
+    fn parameters(&self) -> Vec<(&'static str, u64)>;
 
-    /// Whether keys may have been inserted, by their hashes, of as many words each as
-    /// `hash_spec().words()`; `found` gets an answer for each key.
-    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers);
+    /// Looks up keys by their hashes. `found` is true for each key that may have been inserted,
+    /// false for keys that were certainly not.
+    ///
+    /// Hashes are made with [`hash_spec`](Self::hash_spec), or with another hash function whose
+    /// every output bit is random. Plain integers are not such hashes: insert them as keys.
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults);
 
-    /// Bytes that its data take, in memory or in a file.
+    /// Returns the size of the filter's data in bytes, in memory or in a file.
     fn size_bytes(&self) -> u64;
 
-    /// Bytes of memory that it takes in all. A mapped file's pages are not counted.
+    /// Returns the total memory of the filter in bytes. Pages of a mapped file do not count.
     fn memory_usage(&self) -> u64;
 
-    /// Keys it was planned for; 0 if there was no plan.
-    fn planned_keys(&self) -> u64;
-
-    /// The false-positive rate it was planned for; 0 if there was no plan.
-    fn target_rate(&self) -> f64;
-
-    /// How many inserts were new; after set operations an estimate of the distinct keys, always
-    /// finite.
-    fn inserted(&self) -> u64;
-
-    /// An estimate of the distinct keys it holds; infinite if it is full. After an intersection an
-    /// upper bound: see [`Filter::estimated_len`](crate::Filter::estimated_len).
-    fn estimated_len(&self) -> f64;
-
-    /// The false-positive rate with so many distinct keys, by calculation.
-    fn expected_rate(&self, keys: u64) -> f64;
-
-    /// The false-positive rate as it is now, whatever was planned.
-    fn estimated_rate(&self) -> f64;
-
-    /// The share of its bits, counters or slots that are in use.
-    fn fill_ratio(&self) -> f64;
-
-    /// How many keys more it holds at the rate planned for; `None` where that is no number: if
-    /// there was no plan, if it grows or forgets, or if it takes no keys at all
-    /// ([`FilterType::is_fixed`]).
-    fn capacity_left(&self) -> Option<u64>;
-
-    /// Whether it errs more often than planned.
-    ///
-    /// A filter that was filled to its plan may have come to a little more than its rate by
-    /// chance: see [`rate::overfull`].
-    fn is_overfull(&self) -> bool {
-        rate::overfull(self.target_rate(), self.estimated_rate(), self.size_bytes() * 8)
+    /// Returns the capacity: the number of distinct keys that the filter was planned for; 0 if it
+    /// was made without a plan, from bits and probes.
+    fn capacity(&self) -> u64 {
+        self.info().capacity
     }
 
-    /// How many of its blocks have a fill in each of so many equal steps from empty to full;
-    /// nothing for types without blocks.
+    /// Returns the false-positive rate that the filter was planned for; 0 if it was made without
+    /// a plan.
+    fn target_fpr(&self) -> f64 {
+        self.info().target_fpr
+    }
+
+    /// Returns how many inserts were new.
+    ///
+    /// After a union or intersection it is an estimate of the number of distinct keys, always
+    /// finite, with the standard errors of [`Filter::compare`](crate::Filter::compare).
+    fn inserted(&self) -> u64 {
+        self.info().inserted
+    }
+
+    /// Estimates the number of distinct keys from the filter's data; infinite if the filter is
+    /// full.
+    ///
+    /// After an intersection it is an upper bound: bits that different keys of the two filters
+    /// set by chance stay set and count. [`inserted`](Self::inserted) is then the better estimate.
+    ///
+    /// Cost: reads the whole filter.
+    fn estimated_len(&self) -> f64;
+
+    /// Returns the false-positive rate with `keys` distinct keys, by calculation.
+    fn expected_fpr(&self, keys: u64) -> f64;
+
+    /// Returns the false-positive rate of the filter as it is now, from its data.
+    ///
+    /// Cost: reads the whole filter.
+    fn estimated_fpr(&self) -> f64;
+
+    /// Returns the share of bits, counters or slots in use.
+    ///
+    /// Cost: reads the whole filter.
+    fn fill_ratio(&self) -> f64;
+
+    /// Returns how many more keys fit at the target rate.
+    ///
+    /// `None` if the filter was made without a plan, grows, forgets old keys, or takes no keys at
+    /// all ([`FilterType::is_fixed`]).
+    ///
+    /// Cost: reads the whole filter.
+    fn capacity_left(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns true if the false-positive rate is above the target by more than chance explains:
+    /// see [`math::is_overfull`].
+    ///
+    /// Cost: reads the whole filter.
+    fn is_overfull(&self) -> bool {
+        math::is_overfull(self.target_fpr(), self.estimated_fpr(), self.size_bytes() * 8)
+    }
+
+    /// Returns a histogram of the blocks by fill ratio, with `steps` equal steps from empty to
+    /// full; empty for types without blocks.
     fn block_fills(&self, steps: usize) -> Vec<u64> {
         let _ = steps;
         Vec::new()
     }
 
-    /// Writes it as a `.petal` file, with free-form metadata (JSON, or nothing).
+    /// Writes the filter as a `.petal` file with `metadata`, free text such as JSON.
+    ///
+    /// The same filter gives the same bytes on every machine; docs/format.md describes them.
     ///
     /// # Errors
     /// If the metadata is longer than 1 MiB, or writing fails.
-    fn write_to(&self, out: &mut dyn Write, metadata: &str) -> Result<()>;
+    #[cfg(feature = "std")]
+    fn write_to(&self, out: &mut dyn Write, metadata: &str) -> Result<()> {
+        crate::format::write::write(out, &self.serialized(), metadata)
+    }
 }
 
 /// A filter of any type that can be changed. Sealed.
 pub trait MembershipMut: Membership {
-    /// Inserts keys by their hashes, of as many words each as `hash_spec().words()`, as if one by
-    /// one; `new` gets an answer for each key. Types that delete take a key twice that comes twice,
-    /// and hold it until it is removed twice.
+    /// Inserts keys by their hashes, in order; `new` is true for each key that was new.
+    ///
+    /// Types that support deletion count a key that is inserted twice, and contain it until it is
+    /// removed twice.
     ///
     /// # Errors
-    /// If the filter cannot take more; those before the one that was refused are in it, and
-    /// nothing is lost.
-    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) -> Result<()>;
+    /// If the filter takes no more keys. The keys before the one that failed are in the filter,
+    /// and no key is lost.
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()>;
 
-    /// Removes keys by their hashes, as above, as if one by one; `removed` gets an answer for each:
-    /// no if it was certainly not in the filter.
+    /// Removes keys by their hashes, in order; `removed` is false for each key that was certainly
+    /// not in the filter.
     ///
     /// # Errors
-    /// If this type of filter cannot delete.
-    fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) -> Result<()> {
+    /// If this type of filter does not support deletion.
+    fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) -> Result<()> {
         let _ = (hashes, removed);
         Err(Error::unsupported(self.filter_type().name(), "deletes no keys"))
     }
-}
-
-pub(crate) mod sealed {
-    pub trait Sealed {}
 }

@@ -1,8 +1,8 @@
-//! What threads share: atomic words and waiting, from std.
+//! Atomic words and waiting, from std.
 //!
-//! Under `cargo x loom` the same names are loom's, which runs a test through every order in which
-//! its threads may come, and through every value that a word may show them. Loom's words are
-//! larger than std's, so only the protocol is built then, and not the filter over it.
+//! Under `cargo x loom` the same names are loom's, which runs a test with every order of its
+//! threads and every value that an atomic load may return. Loom's atomics are larger than std's, so
+//! only the protocol is compiled then, not the filter that uses it.
 //!
 //! Source: loom, after Norris & Demsky 2013, "CDSChecker: Checking concurrent data structures
 //! written with C/C++ atomics".
@@ -20,8 +20,8 @@ pub(crate) use loom::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Who has waited so long only keeps others going: from here on this order of theirs is run to its
-/// end and not varied. Else three threads have orders without end, in which two wait in turn.
+/// Lets other threads run. From here on loom does not vary their order: otherwise three threads
+/// have infinitely many orders, in which two of them wait in turn.
 #[cfg(all(loom, test))]
 pub(crate) fn yield_now() {
     loom::skip_branch();

@@ -1,5 +1,5 @@
-//! Keys that an adversary prepares collide under hashes that are public, and under no keyed one.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Keys prepared by an adversary collide under public hashes, but not under keyed ones.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use petal::{BloomFilter, HashSpec, WideBloomFilter};
 use petal_testkit::collide::{Family, RAPID, WIDE};
 use petal_testkit::rng::Rng;
 
-/// Distinct hashes of the first keys of a family.
+/// Returns the number of distinct hashes of the first keys of a family.
 fn distinct(hash: HashSpec, family: Family, count: u64) -> usize {
     family.keys(count).map(|key| hash.hash_wide(&key)).collect::<HashSet<_>>().len()
 }
@@ -55,13 +55,13 @@ fn xxh3_128_with_seed_0_collides_in_both_words() {
     assert_eq!(distinct(HashSpec::wide(0), WIDE, 1000), 1);
 }
 
-/// In filters: with a public hash the second key of a family is already there, with a keyed hash
-/// nearly all are new.
+/// With a public hash, all keys after the first are found in a filter; with a keyed hash nearly all
+/// are new.
 #[test]
-fn filters_with_a_key_tell_the_keys_of_a_family_apart() {
+fn keyed_filters_distinguish_the_keys_of_a_family() {
     const KEYS: u64 = 1000;
     let new = |hash: HashSpec, family: Family| {
-        let builder = BloomFilter::builder().keys(KEYS).rate(1e-4).hash(hash);
+        let builder = BloomFilter::builder().capacity(KEYS).fpr(1e-4).hash(hash);
         let mut filter = builder.build().unwrap();
         family.keys(KEYS).filter(|key| filter.insert(&key[..])).count()
     };
@@ -72,7 +72,7 @@ fn filters_with_a_key_tell_the_keys_of_a_family_apart() {
         }
     }
     let new = |hash: HashSpec| {
-        let builder = WideBloomFilter::builder().keys(KEYS).rate(1e-9).hash(hash);
+        let builder = WideBloomFilter::builder().capacity(KEYS).fpr(1e-9).hash(hash);
         let mut filter = builder.build().unwrap();
         WIDE.keys(KEYS).filter(|key| filter.insert(&key[..])).count()
     };

@@ -1,55 +1,55 @@
-//! Filters are sets: the laws of union and intersection, batches as single steps, and every
-//! operation against a naive model.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Filters as sets: the laws of union and intersection, batches and single operations, and random
+//! operations compared with a naive model.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod naive;
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use naive::{Facts, Naive};
+use naive::{HeaderFields, Naive};
 use petal::{
-    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter, Geometry,
-    HashSpec, Key, TypedBloomFilter, WideBloomFilter,
+    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter,
+    HashSpec, Key, Layout, Membership as _, Persist as _, TypedBloomFilter, WideBloomFilter,
 };
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// An empty filter of any shape, also one that no constructor gives.
-fn empty<G: Geometry>(naive: &Naive) -> Filter<G> {
-    Filter::read_from(&naive.to_file(&Facts::none())[..]).unwrap().0
+/// Returns an empty filter of any layout, including layouts that no constructor returns.
+fn empty<L: Layout>(naive: &Naive) -> Filter<L> {
+    Filter::read_from(&naive.to_file(&HeaderFields::none())[..]).unwrap().0
 }
 
-fn filled<G: Geometry>(naive: &Naive, hashes: &[u64]) -> Filter<G> {
+fn filled<L: Layout>(naive: &Naive, hashes: &[u64]) -> Filter<L> {
     let mut filter = empty(naive);
     insert_all(&mut filter, hashes);
     filter
 }
 
-fn insert_all<G: Geometry>(filter: &mut Filter<G>, hashes: &[u64]) {
+fn insert_all<L: Layout>(filter: &mut Filter<L>, hashes: &[u64]) {
     for &hash in hashes {
         filter.insert_mixed_hash(hash);
     }
 }
 
-fn copy<G: Geometry>(filter: &Filter<G>) -> Filter<G> {
-    filter.to_owned_filter().unwrap()
+fn copy<L: Layout>(filter: &Filter<L>) -> Filter<L> {
+    filter.try_clone().unwrap()
 }
 
-fn united<G: Geometry>(a: &Filter<G>, b: &Filter<G>) -> Filter<G> {
+fn union_of<L: Layout>(a: &Filter<L>, b: &Filter<L>) -> Filter<L> {
     let mut both = copy(a);
     both.union(b).unwrap();
     both
 }
 
-fn common<G: Geometry>(a: &Filter<G>, b: &Filter<G>) -> Filter<G> {
+fn common<L: Layout>(a: &Filter<L>, b: &Filter<L>) -> Filter<L> {
     let mut both = copy(a);
     both.intersect(b).unwrap();
     both
 }
 
-/// A small shape, so that bits meet.
+/// Returns small layouts, so that keys share bits.
 fn shapes() -> impl Strategy<Value = Naive> {
     prop_oneof![
         (1u64..40, 1u64..=8).prop_map(|(blocks, probes)| Naive::blocked(blocks, 8, probes)),
@@ -58,31 +58,31 @@ fn shapes() -> impl Strategy<Value = Naive> {
     ]
 }
 
-/// Hashes of which many come up again.
+/// Returns hashes, many of them repeated.
 fn hashes() -> impl Strategy<Value = Vec<u64>> {
     let few = (0u64..50).prop_map(|number| Rng::new(number).next_u64());
     vec(prop_oneof![few, any::<u64>()], 0..200)
 }
 
-/// Runs a law that holds for either layout.
+/// Calls a function for the layout of the model.
 macro_rules! for_layout {
     ($law:ident($naive:expr $(, $argument:expr)*)) => {
         if $naive.kind == 1 {
-            $law::<petal::Shape>($naive $(, $argument)*);
+            $law::<petal::BlockedLayout>($naive $(, $argument)*);
         } else {
-            $law::<petal::ClassicShape>($naive $(, $argument)*);
+            $law::<petal::ClassicLayout>($naive $(, $argument)*);
         }
     };
 }
 
 proptest! {
     #[test]
-    fn the_laws_of_sets(naive in shapes(), a in hashes(), b in hashes(), c in hashes()) {
+    fn set_laws_hold(naive in shapes(), a in hashes(), b in hashes(), c in hashes()) {
         for_layout!(laws(&naive, &a, &b, &c));
     }
 
     #[test]
-    fn a_batch_is_its_keys_one_by_one(naive in shapes(), first in hashes(), batch in hashes()) {
+    fn batch_equals_single_operations(naive in shapes(), first in hashes(), batch in hashes()) {
         for_layout!(batches(&naive, &first, &batch));
     }
 
@@ -92,22 +92,22 @@ proptest! {
     }
 
     #[test]
-    fn through_a_file_and_back(naive in shapes(), a in hashes(), metadata in ".{0,40}") {
+    fn file_round_trip(naive in shapes(), a in hashes(), metadata in ".{0,40}") {
         for_layout!(through_a_file(&naive, &a, &metadata));
     }
 }
 
-fn laws<G: Geometry>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
-    let none = empty::<G>(naive);
-    let (fa, fb, fc) = (filled::<G>(naive, a), filled(naive, b), filled(naive, c));
+fn laws<L: Layout>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
+    let none = empty::<L>(naive);
+    let (fa, fb, fc) = (filled::<L>(naive, a), filled(naive, b), filled(naive, c));
 
-    // The union is the filter built from both, whatever the order.
-    assert!(united(&fa, &fb) == filled(naive, &[a, b].concat()));
-    assert!(united(&fa, &fb) == united(&fb, &fa));
-    assert!(united(&united(&fa, &fb), &fc) == united(&fa, &united(&fb, &fc)));
-    assert!(united(&fa, &fa) == fa && united(&fa, &none) == fa && united(&none, &fa) == fa);
+    // The union equals the filter built from both, in any order.
+    assert!(union_of(&fa, &fb) == filled(naive, &[a, b].concat()));
+    assert!(union_of(&fa, &fb) == union_of(&fb, &fa));
+    assert!(union_of(&union_of(&fa, &fb), &fc) == union_of(&fa, &union_of(&fb, &fc)));
+    assert!(union_of(&fa, &fa) == fa && union_of(&fa, &none) == fa && union_of(&none, &fa) == fa);
 
-    // The intersection contains all that is in both, and nothing that is not in each.
+    // The intersection contains all keys of both, and nothing that one of them does not contain.
     let both = common(&fa, &fb);
     let in_b: HashSet<_> = b.iter().collect();
     assert!(
@@ -118,41 +118,41 @@ fn laws<G: Geometry>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
         let hash = rng.next_u64();
         let each = fa.contains_mixed_hash(hash) && fb.contains_mixed_hash(hash);
         assert!(each || !both.contains_mixed_hash(hash));
-        assert!(united(&fa, &fb).contains_mixed_hash(hash) || !fa.contains_mixed_hash(hash));
+        assert!(union_of(&fa, &fb).contains_mixed_hash(hash) || !fa.contains_mixed_hash(hash));
     }
     assert!(both == common(&fb, &fa) && common(&fa, &fa) == fa && common(&fa, &none) == none);
     assert!(common(&common(&fa, &fb), &fc) == common(&fa, &common(&fb, &fc)));
 
     // Absorption and distribution hold for bits.
-    assert!(united(&fa, &both) == fa && common(&fa, &united(&fa, &fb)) == fa);
-    assert!(common(&fa, &united(&fb, &fc)) == united(&both, &common(&fa, &fc)));
+    assert!(union_of(&fa, &both) == fa && common(&fa, &union_of(&fa, &fb)) == fa);
+    assert!(common(&fa, &union_of(&fb, &fc)) == union_of(&both, &common(&fa, &fc)));
 
-    // Facts: the count is exact until filters are put together, then an estimate.
-    assert_eq!(united(&none, &none).inserted(), 0);
-    let estimate = united(&fa, &fb).estimated_len();
-    let inserted = united(&fa, &fb).inserted();
+    // The number of insertions is exact before set operations, then an estimate.
+    assert_eq!(union_of(&none, &none).inserted(), 0);
+    let estimate = union_of(&fa, &fb).estimated_len();
+    let inserted = union_of(&fa, &fb).inserted();
     assert!(inserted as f64 == estimate.round() || estimate.is_infinite(), "{inserted} {estimate}");
     assert!(inserted < 1_000_000, "{inserted}");
-    // Common keys are estimated as `compare` does it, and are no more than the bits allow.
+    // Common keys are estimated as by `compare`, limited by the number of bits.
     let overlap = fa.compare(&fb).unwrap();
     if overlap.union.value.is_finite() {
         assert_eq!(both.inserted(), overlap.intersection.value.round() as u64);
         assert!(overlap.intersection.value <= both.estimated_len() + 1e-6);
     }
 
-    // Clear forgets everything, and nothing else.
+    // `clear` removes all keys and keeps everything else.
     let mut cleared = copy(&fa);
     cleared.clear();
     assert!(cleared == none && cleared.inserted() == 0 && cleared.estimated_len() == 0.0);
-    assert!(cleared.estimated_rate() == 0.0 && cleared.fill_ratio() == 0.0);
+    assert!(cleared.estimated_fpr() == 0.0 && cleared.fill_ratio() == 0.0);
     insert_all(&mut cleared, a);
     assert!(cleared == fa && cleared.inserted() == fa.inserted());
 }
 
-fn batches<G: Geometry>(naive: &Naive, first: &[u64], batch: &[u64]) {
-    // Duplicates within the batch, near and far.
+fn batches<L: Layout>(naive: &Naive, first: &[u64], batch: &[u64]) {
+    // Duplicates within the batch, near and distant.
     let batch = [batch, &batch[..batch.len() / 2], batch].concat();
-    let mut one_by_one = filled::<G>(naive, first);
+    let mut one_by_one = filled::<L>(naive, first);
     let mut at_once = copy(&one_by_one);
     let expect: Vec<usize> = batch
         .iter()
@@ -160,32 +160,32 @@ fn batches<G: Geometry>(naive: &Naive, first: &[u64], batch: &[u64]) {
         .filter(|(_, hash)| one_by_one.insert_mixed_hash(**hash))
         .map(|(at, _)| at)
         .collect();
-    let mut answers = Answers::new();
-    at_once.insert_mixed_hashes(&batch, &mut answers);
-    assert_eq!(answers.iter().collect::<Vec<_>>(), expect);
-    assert_eq!((answers.len(), answers.count_ones()), (batch.len(), expect.len() as u64));
+    let mut results = BatchResults::new();
+    at_once.insert_mixed_hashes(&batch, &mut results);
+    assert_eq!(results.iter().collect::<Vec<_>>(), expect);
+    assert_eq!((results.len(), results.count_ones()), (batch.len(), expect.len() as u64));
     assert!(at_once == one_by_one && at_once.inserted() == one_by_one.inserted());
-    for (at, word) in answers.as_words().iter().enumerate() {
+    for (at, word) in results.as_words().iter().enumerate() {
         let bits = (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| at * 64 + bit);
-        assert!(bits.into_iter().all(|at| answers.get(at)));
+        assert!(bits.into_iter().all(|at| results.get(at)));
     }
 
-    let mut asked = batch;
-    let mut rng = Rng::new(asked.len() as u64);
-    asked.extend((0..100).map(|_| rng.next_u64()));
-    at_once.contains_mixed_hashes(&asked, &mut answers);
-    assert_eq!(answers.len(), asked.len());
-    for (at, &hash) in asked.iter().enumerate() {
-        assert_eq!(answers.get(at), one_by_one.contains_mixed_hash(hash));
+    let mut queries = batch;
+    let mut rng = Rng::new(queries.len() as u64);
+    queries.extend((0..100).map(|_| rng.next_u64()));
+    at_once.contains_mixed_hashes(&queries, &mut results);
+    assert_eq!(results.len(), queries.len());
+    for (at, &hash) in queries.iter().enumerate() {
+        assert_eq!(results.get(at), one_by_one.contains_mixed_hash(hash));
     }
-    at_once.contains_mixed_hashes(&[], &mut answers);
-    assert!(answers.is_empty() && answers.iter().next().is_none());
+    at_once.contains_mixed_hashes(&[], &mut results);
+    assert!(results.is_empty() && results.iter().next().is_none());
 }
 
-/// A filter with what it must hold: no key is lost, and the naive filter says the same.
-fn operations<G: Geometry>(naive: &Naive, seed: u64) {
+/// A filter with its expected keys: no key is lost, and the model returns the same results.
+fn operations<L: Layout>(naive: &Naive, seed: u64) {
     let mut rng = Rng::new(seed);
-    let (mut filter, mut model) = (empty::<G>(naive), naive.clone());
+    let (mut filter, mut model) = (empty::<L>(naive), naive.clone());
     let mut members = HashSet::new();
     for _ in 0..300 {
         let hash =
@@ -209,7 +209,7 @@ fn operations<G: Geometry>(naive: &Naive, seed: u64) {
                 let new = filter.insert_mixed_hash(hash);
                 assert_eq!(new, model.insert(hash));
                 assert_eq!(filter.inserted(), before + u64::from(new));
-                // Certainly new: it was not a member.
+                // A new key was not a member.
                 assert!(members.insert(hash) || !new);
             }
             _ => {
@@ -224,28 +224,28 @@ fn operations<G: Geometry>(naive: &Naive, seed: u64) {
     assert!(file[4096..] == model.data);
 }
 
-fn through_a_file<G: Geometry>(naive: &Naive, a: &[u64], metadata: &str) {
-    let filter = filled::<G>(naive, a);
+fn through_a_file<L: Layout>(naive: &Naive, a: &[u64], metadata: &str) {
+    let filter = filled::<L>(naive, a);
     let mut file = Vec::new();
     filter.write_to(&mut file, metadata).unwrap();
-    let (again, text) = Filter::<G>::read_from(&file[..]).unwrap();
+    let (again, text) = Filter::<L>::read_from(&file[..]).unwrap();
     assert!(again == filter && text == metadata && again.inserted() == filter.inserted());
     let (any, _) = AnyFilter::read_from(&file[..]).unwrap();
-    let (mut ours, mut theirs) = (Answers::new(), Answers::new());
-    any.face().contains_mixed_hashes(a, &mut theirs);
+    let (mut ours, mut theirs) = (BatchResults::new(), BatchResults::new());
+    any.as_dyn().contains_mixed_hashes(a, &mut theirs);
     filter.contains_mixed_hashes(a, &mut ours);
     assert!(ours == theirs && ours.count_ones() == a.len() as u64);
-    assert_eq!(any.face().estimated_len(), filter.estimated_len());
-    assert_eq!(any.face().estimated_rate(), filter.estimated_rate());
-    assert_eq!(any.face().inserted(), filter.inserted());
+    assert_eq!(any.as_dyn().estimated_len(), filter.estimated_len());
+    assert_eq!(any.as_dyn().estimated_fpr(), filter.estimated_fpr());
+    assert_eq!(any.as_dyn().inserted(), filter.inserted());
 }
 
-// ---- Numbers after set operations ---------------------------------------------------------------
+// ---- Estimates after set operations ---------------------------------------------------------------
 
-/// Fills two filters that have some keys in common. Returns both.
-fn overlapping<G: Geometry>(common: u64, seed: u64) -> (Filter<G>, Filter<G>) {
+/// Returns two filters with some keys in common.
+fn overlapping<L: Layout>(common: u64, seed: u64) -> (Filter<L>, Filter<L>) {
     let mut rng = Rng::new(seed);
-    let filter = || Filter::<G>::with_rate(PLANNED, 0.01).unwrap();
+    let filter = || Filter::<L>::with_fpr(PLANNED, 0.01).unwrap();
     let (mut a, mut b) = (filter(), filter());
     for at in 0..2 * PLANNED - common {
         let hash = rng.next_u64();
@@ -261,62 +261,62 @@ fn overlapping<G: Geometry>(common: u64, seed: u64) -> (Filter<G>, Filter<G>) {
 
 const PLANNED: u64 = 50_000;
 
-fn numbers_after_set_operations<G: Geometry>() {
+fn numbers_after_set_operations<L: Layout>() {
     for (common, seed) in [(0, 1), (10, 2), (5_000, 3), (40_000, 4), (PLANNED, 5)] {
-        let (a, b) = overlapping::<G>(common, seed);
+        let (a, b) = overlapping::<L>(common, seed);
         let overlap = a.compare(&b).unwrap();
         let both = crate::common(&a, &b);
-        // Five standard errors: a chance of less than one in a million.
+        // Five standard errors: a probability of less than one in a million.
         let off = both.inserted().abs_diff(common) as f64;
         let error = overlap.intersection.error;
         assert!(off <= 5.0 * error + 0.5, "{common}: {} ± {error}", both.inserted());
         assert!(both.estimated_len() + 5.0 * error >= common as f64);
-        // With as many keys as are left it errs as planned, within a twentieth.
+        // At the remaining capacity the rate is the target, within 5 %.
         let mut full = copy(&both);
         let mut rng = Rng::new(seed + 100);
         for _ in 0..full.capacity_left().unwrap() {
             full.insert_mixed_hash(rng.next_u64());
         }
-        let rate = full.estimated_rate();
+        let rate = full.estimated_fpr();
         assert!((rate / 0.01 - 1.0).abs() < 0.05, "{common}: {rate}");
-        // Inserts go on from the estimate, and a file keeps it.
+        // Insertions add to the estimate, and a file keeps it.
         let mut file = Vec::new();
         both.write_to(&mut file, "").unwrap();
-        assert_eq!(Filter::<G>::read_from(&file[..]).unwrap().0.inserted(), both.inserted());
+        assert_eq!(Filter::<L>::read_from(&file[..]).unwrap().0.inserted(), both.inserted());
 
-        let all = united(&a, &b);
+        let all = union_of(&a, &b);
         let off = all.inserted().abs_diff(2 * PLANNED - common) as f64;
         assert!(off <= 5.0 * overlap.union.error + 0.5, "{common}: {}", all.inserted());
     }
 }
 
 #[test]
-fn numbers_after_set_operations_are_right_within_their_error() {
-    numbers_after_set_operations::<petal::Shape>();
-    numbers_after_set_operations::<petal::ClassicShape>();
+fn estimates_after_set_operations_are_within_their_error() {
+    numbers_after_set_operations::<petal::BlockedLayout>();
+    numbers_after_set_operations::<petal::ClassicLayout>();
 }
 
 #[test]
-fn wide_intersections_estimate_the_common_keys() {
-    let wide = || WideBloomFilter::with_rate(PLANNED, 1e-4).unwrap();
+fn wide_intersection_estimates_common_keys() {
+    let wide = || WideBloomFilter::with_fpr(PLANNED, 1e-4).unwrap();
     let (mut a, mut b) = (wide(), wide());
     (0..PLANNED).for_each(|key| _ = a.insert(&key));
     (PLANNED - 100..2 * PLANNED - 100).for_each(|key| _ = b.insert(&key));
     let chance = {
-        let (mut low, mut high) = (a.to_owned_filter().unwrap(), b.to_owned_filter().unwrap());
+        let (mut low, mut high) = (a.try_clone().unwrap(), b.try_clone().unwrap());
         low.intersect(&b).unwrap();
         high.union(&a).unwrap();
         assert!(high.inserted().abs_diff(2 * PLANNED - 100) < 2_000, "{}", high.inserted());
         low
     };
-    // `compare` has a standard error of 170 for one half of such a filter.
+    // The standard error of `compare` is 170 for one half of such a filter.
     assert!(chance.inserted().abs_diff(100) < 800, "{}", chance.inserted());
     assert!(chance.estimated_len() > 10_000.0, "an upper bound");
 }
 
-/// A filter without a clear bit cannot be counted; its number stays one that a plan can use.
+/// A filter without clear bits has no estimate; its number of keys stays finite.
 #[test]
-fn numbers_of_saturated_filters_are_bounded() {
+fn estimates_of_full_filters_are_finite() {
     let full = |bits: u64, probes| {
         let mut filter = BloomFilter::with_bits(bits, probes).unwrap();
         let mut rng = Rng::new(7);
@@ -327,26 +327,26 @@ fn numbers_of_saturated_filters_are_bounded() {
     };
     for (bits, probes) in [(512, 8), (1 << 16, 8), (1 << 16, 13)] {
         let (full, empty) = (full(bits, probes), BloomFilter::with_bits(bits, probes).unwrap());
-        for all in [united(&full, &full), united(&full, &empty), united(&empty, &full)] {
-            let most = bits as f64 * (2.0 * bits as f64).ln() / f64::from(probes) + 1.0;
+        for all in [union_of(&full, &full), union_of(&full, &empty), union_of(&empty, &full)] {
+            let max = bits as f64 * (2.0 * bits as f64).ln() / f64::from(probes) + 1.0;
             assert!(all.estimated_len().is_infinite());
-            assert!(all.inserted() > bits / 8 && all.inserted() as f64 <= most);
+            assert!(all.inserted() > bits / 8 && all.inserted() as f64 <= max);
             assert_eq!(all.union_folded(&empty).unwrap().inserted(), all.inserted());
         }
         assert_eq!(common(&full, &empty).inserted(), 0);
-        assert_eq!(common(&full, &full).inserted(), united(&full, &full).inserted());
+        assert_eq!(common(&full, &full).inserted(), union_of(&full, &full).inserted());
     }
     let mut counts = CountingBloomFilter::builder().bits(512).probes(8).build().unwrap();
     (0..5_000u64).for_each(|key| _ = counts.insert(&key));
-    counts.union(&counts.to_owned_filter().unwrap()).unwrap();
+    counts.union(&counts.try_clone().unwrap()).unwrap();
     assert!(counts.inserted() < 1_000, "{}", counts.inserted());
 }
 
-// ---- What does not go together ------------------------------------------------------------------
+// ---- Filters that differ ------------------------------------------------------------------
 
-/// Any difference in shape or hash is refused, and nothing has changed then.
+/// Different layouts or hashes are errors that leave the filters unchanged.
 #[test]
-fn filters_that_differ_are_refused_and_left_alone() {
+fn operations_on_different_filters_are_errors_without_effect() {
     let blocked = |bits, probes| BloomFilter::builder().bits(bits).probes(probes);
     let classic = |bits, probes| ClassicBloomFilter::builder().bits(bits).probes(probes);
     let hashes: Vec<u64> = (0..50).map(|seed| Rng::new(seed).next_u64()).collect();
@@ -360,22 +360,22 @@ fn filters_that_differ_are_refused_and_left_alone() {
         filter.hash(key),
     ];
     for other in others {
-        refuse(filter.build().unwrap(), other.build().unwrap(), &hashes);
+        check_error(filter.build().unwrap(), other.build().unwrap(), &hashes);
     }
     let mut other_key = [1; 16];
     other_key[15] = 2;
-    refuse(
+    check_error(
         filter.hash(key).build().unwrap(),
         filter.hash(HashSpec::keyed(other_key)).build().unwrap(),
         &hashes,
     );
     let filter = classic(1000, 7);
-    // The same number of lines, another number of bits.
+    // Equal numbers of cache lines, different numbers of bits.
     for other in [classic(1001, 7), classic(1000, 6), filter.seed(1), filter.hash(key)] {
-        refuse(filter.build().unwrap(), other.build().unwrap(), &hashes);
+        check_error(filter.build().unwrap(), other.build().unwrap(), &hashes);
     }
-    // What was planned is no part of the shape.
-    let mut planned = blocked(4096, 8).keys(100).build().unwrap();
+    // The capacity is not part of the layout.
+    let mut planned = blocked(4096, 8).capacity(100).build().unwrap();
     planned.union(&blocked(4096, 8).build().unwrap()).unwrap();
 
     let mut any = AnyFilter::from(blocked(512, 8).build().unwrap());
@@ -386,7 +386,7 @@ fn filters_that_differ_are_refused_and_left_alone() {
     any.check_compatible(&any).unwrap();
 }
 
-fn refuse<G: Geometry>(mut filter: Filter<G>, mut other: Filter<G>, hashes: &[u64]) {
+fn check_error<L: Layout>(mut filter: Filter<L>, mut other: Filter<L>, hashes: &[u64]) {
     insert_all(&mut filter, &hashes[..20]);
     insert_all(&mut other, hashes);
     let before = (copy(&filter), filter.inserted());
@@ -398,7 +398,7 @@ fn refuse<G: Geometry>(mut filter: Filter<G>, mut other: Filter<G>, hashes: &[u6
     for error in errors {
         let text = error.to_string();
         assert!(error.is_incompatible() && !text.contains('\n'), "{text}");
-        // Keys are secrets.
+        // Errors must not contain keys.
         assert!(!text.contains("01010101") && !text.contains("1, 1, 1"), "{text}");
     }
     assert!(filter == before.0 && filter.inserted() == before.1);
@@ -407,33 +407,37 @@ fn refuse<G: Geometry>(mut filter: Filter<G>, mut other: Filter<G>, hashes: &[u6
 
 // ---- Keys ---------------------------------------------------------------------------------------
 
-fn keys_stay<K: Key + Hash + Eq + Clone>(keys: &[K], strangers: &[K]) {
+fn keys_stay<K: Key + Hash + Eq + Clone>(keys: &[K], non_members: &[K]) {
     for spec in [HashSpec::rapid(3), HashSpec::keyed([9; 16])] {
-        let mut filter =
-            BloomFilter::builder().keys(keys.len() as u64).rate(1e-4).hash(spec).build().unwrap();
+        let mut filter = BloomFilter::builder()
+            .capacity(keys.len() as u64)
+            .fpr(1e-4)
+            .hash(spec)
+            .build()
+            .unwrap();
         let mut model = HashSet::new();
         for key in keys {
             let new = filter.insert(key);
             assert!(model.insert(key.clone()) || !new);
             assert!(filter.contains(key) && filter.contains_mixed_hash(key.hash_with(&spec)));
         }
-        let mut batch = Answers::new();
+        let mut batch = BatchResults::new();
         filter.contains_batch(keys, &mut batch);
         assert_eq!(batch.count_ones(), keys.len() as u64);
         let mut again = BloomFilter::builder();
-        again = again.keys(keys.len() as u64).rate(1e-4).hash(spec);
+        again = again.capacity(keys.len() as u64).fpr(1e-4).hash(spec);
         let mut again = again.build().unwrap();
         again.insert_batch(keys, &mut batch);
         assert!(again == filter && again.inserted() == filter.inserted());
         assert_eq!(batch.count_ones(), filter.inserted());
-        let wrong = strangers.iter().filter(|key| filter.contains(*key)).count();
-        // At 1e-4 nine false positives among a thousand have a chance of 3e-15.
-        assert!(strangers.len() <= 1000 && wrong < 9, "{wrong} of {}", strangers.len());
+        let wrong = non_members.iter().filter(|key| filter.contains(*key)).count();
+        // At 1e-4 nine false positives among a thousand have a probability of 3e-15.
+        assert!(non_members.len() <= 1000 && wrong < 9, "{wrong} of {}", non_members.len());
     }
 }
 
 #[test]
-fn every_type_of_key() {
+fn every_key_type_is_found() {
     let numbers = || (0..1000u64).map(|at| at * at);
     let others = || (0..1000u64).map(|at| u64::MAX - at);
     let text = |number: u64| format!("https://example.org/{number}");
@@ -455,10 +459,10 @@ fn every_type_of_key() {
     );
 }
 
-/// A key is its bytes, whatever its type; nothing is cut off and nothing added.
+/// A key is its bytes, independent of its type.
 #[test]
-fn a_key_is_its_bytes() {
-    let mut filter = BloomFilter::with_rate(100, 1e-9).unwrap();
+fn keys_with_equal_bytes_are_equal() {
+    let mut filter = BloomFilter::with_fpr(100, 1e-9).unwrap();
     assert!(filter.insert("petal") && filter.insert(&7u64) && filter.insert(&7u128));
     assert!(filter.contains(b"petal") && filter.contains(&b"petal"[..]));
     assert!(filter.contains(&String::from("petal")) && filter.contains(&b"petal".to_vec()));
@@ -471,8 +475,8 @@ fn a_key_is_its_bytes() {
 }
 
 #[test]
-fn typed_filters_hold_what_hashes() {
-    let mut filter = TypedBloomFilter::<(u32, &str)>::with_rate(1000, 1e-4).unwrap();
+fn typed_filters_contain_hashable_values() {
+    let mut filter = TypedBloomFilter::<(u32, &str)>::with_fpr(1000, 1e-4).unwrap();
     let mut model = HashSet::new();
     for number in 0..1000 {
         let value = (number * number % 700, ["a", "b", "ab"][number as usize % 3]);
@@ -482,13 +486,13 @@ fn typed_filters_hold_what_hashes() {
     assert!(model.iter().all(|value| filter.contains(value)));
     let wrong = (0..1000).filter(|number| filter.contains(&(1000 + number, "a"))).count();
     assert!(wrong < 9, "{wrong}"); // as above
-    assert!(filter.estimated_len() > 0.9 * model.len() as f64 && filter.estimated_rate() < 1e-3);
+    assert!(filter.estimated_len() > 0.9 * model.len() as f64 && filter.estimated_fpr() < 1e-3);
     filter.clear();
     assert!(!filter.contains(&(0, "a")) && filter.estimated_len() == 0.0);
 
-    // Other keys of the hash err on other values, and hold the same ones.
+    // With another hash key, false positives differ, and the members are the same.
     let full = |key| {
-        let mut filter = TypedBloomFilter::<u32>::with_rate(1000, 0.1).unwrap().with_key(key);
+        let mut filter = TypedBloomFilter::<u32>::with_fpr(1000, 0.1).unwrap().with_secret(key);
         (0..1000).for_each(|value| {
             filter.insert(&value);
         });

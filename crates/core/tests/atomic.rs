@@ -1,6 +1,6 @@
-//! The filter that threads share is the plain one: the same bits, answers that some order of the
-//! threads would have given, and none of it lost on the way there and back.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! The filter that threads share has the bits of the plain filter, results of some sequential order
+//! of the threads, and converts to the plain filter and back.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod naive;
 
@@ -9,25 +9,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use naive::{Facts, Naive};
-use petal::{Answers, AtomicBloomFilter, BloomFilter, HashSpec, Kernel};
+use naive::{HeaderFields, Naive};
+use petal::{
+    AtomicBloomFilter, BatchResults, BloomFilter, ByteSize, HashSpec, Kernel, Membership as _,
+    Persist as _,
+};
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// An empty filter of any shape, also one that no constructor gives.
+/// Returns an empty filter of any layout, including layouts that no constructor returns.
 fn empty(naive: &Naive) -> BloomFilter {
-    BloomFilter::read_from(&naive.to_file(&Facts::none())[..]).unwrap().0
+    BloomFilter::read_from(&naive.to_file(&HeaderFields::none())[..]).unwrap().0
 }
 
-/// A filter for threads by every kernel that the machine has: it stays with the one with which it
-/// was made.
+/// Returns a shared filter for every available kernel; a filter keeps the kernel of its creation.
 fn shared(filter: &BloomFilter) -> impl Iterator<Item = AtomicBloomFilter> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).map(|kernel| {
+    Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).map(|kernel| {
         let _alone = ONE_AT_A_TIME.lock();
         kernel.force();
-        AtomicBloomFilter::from(filter.to_owned_filter().unwrap())
+        AtomicBloomFilter::from(filter.try_clone().unwrap())
     })
 }
 
@@ -37,7 +39,7 @@ fn filled<'a>(naive: &Naive, hashes: impl IntoIterator<Item = &'a u64>) -> Bloom
     filter
 }
 
-/// A small shape, so that bits meet.
+/// Returns small layouts, so that keys share bits.
 fn shapes() -> impl Strategy<Value = Naive> {
     prop_oneof![
         (1u64..40, 1u64..=8).prop_map(|(blocks, probes)| Naive::blocked(blocks, 8, probes)),
@@ -45,16 +47,16 @@ fn shapes() -> impl Strategy<Value = Naive> {
     ]
 }
 
-/// Hashes of which many come up again.
+/// Returns hashes, many of them repeated.
 fn hashes() -> impl Strategy<Value = Vec<u64>> {
     let few = (0u64..50).prop_map(|number| Rng::new(number).next_u64());
     vec(prop_oneof![few, any::<u64>()], 0..200)
 }
 
-/// The hashes of which a thread is told that they are new, by batches of this size; 0: one by one.
-/// What it has inserted it finds, at once and at the end.
+/// Returns the hashes that are new to a thread, inserted in batches of this size; 0: single hashes.
+/// The thread finds its hashes at once and at the end.
 fn insert(filter: &AtomicBloomFilter, hashes: &[u64], batch: usize) -> Vec<u64> {
-    let (mut new, mut answers) = (vec![], Answers::new());
+    let (mut new, mut results) = (vec![], BatchResults::new());
     if batch == 0 {
         for &hash in hashes {
             if filter.insert_mixed_hash(hash) {
@@ -64,17 +66,17 @@ fn insert(filter: &AtomicBloomFilter, hashes: &[u64], batch: usize) -> Vec<u64> 
         }
     } else {
         for hashes in hashes.chunks(batch) {
-            filter.insert_mixed_hashes(hashes, &mut answers);
-            new.extend(answers.iter().map(|at| hashes[at]));
-            filter.contains_mixed_hashes(hashes, &mut answers);
-            assert_eq!(answers.count_ones(), hashes.len() as u64);
+            filter.insert_mixed_hashes(hashes, &mut results);
+            new.extend(results.iter().map(|at| hashes[at]));
+            filter.contains_mixed_hashes(hashes, &mut results);
+            assert_eq!(results.count_ones(), hashes.len() as u64);
         }
     }
     assert!(hashes.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     new
 }
 
-/// Threads insert at once, one list each; the hashes that were said to be new, each of them once.
+/// Inserts concurrently, one list per thread. Returns the hashes that were new; each is new only once.
 fn insert_at_once(filter: &AtomicBloomFilter, lists: &[Vec<u64>]) -> HashSet<u64> {
     let (before, start) = (filter.inserted(), Barrier::new(lists.len()));
     let new: Vec<u64> = thread::scope(|scope| {
@@ -90,23 +92,23 @@ fn insert_at_once(filter: &AtomicBloomFilter, lists: &[Vec<u64>]) -> HashSet<u64
     });
     assert_eq!(filter.inserted() - before, new.len() as u64);
     let once: HashSet<u64> = new.iter().copied().collect();
-    assert_eq!(once.len(), new.len(), "a key was new twice");
+    assert_eq!(once.len(), new.len(), "two threads inserted the same key as new");
     once
 }
 
 proptest! {
     #[test]
-    fn one_thread_is_told_what_the_plain_filter_tells(
+    fn one_thread_gets_the_results_of_the_plain_filter(
         naive in shapes(), before in hashes(), single in hashes(), batch in hashes(),
     ) {
         let start = filled(&naive, &before);
         for shared in shared(&start) {
-            let mut plain = start.to_owned_filter().unwrap();
+            let mut plain = start.try_clone().unwrap();
             for &hash in &single {
                 assert_eq!(shared.contains_mixed_hash(hash), plain.contains_mixed_hash(hash));
                 assert_eq!(shared.insert_mixed_hash(hash), plain.insert_mixed_hash(hash));
             }
-            let (mut ours, mut theirs) = (Answers::new(), Answers::new());
+            let (mut ours, mut theirs) = (BatchResults::new(), BatchResults::new());
             shared.contains_mixed_hashes(&batch, &mut ours);
             plain.contains_mixed_hashes(&batch, &mut theirs);
             assert_eq!(ours, theirs);
@@ -133,18 +135,17 @@ proptest! {
             let new = insert_at_once(&shared, &lists);
             assert!(shared.into_filter() == full);
 
-            // Nobody is told that what was there is new, and everybody has a reason who is told no.
+            // Present hashes are never new, and all others are new or covered by other hashes.
             assert!(new.iter().all(|&hash| !here.contains_mixed_hash(hash)));
             for hash in all.iter().filter(|hash| !before.contains(hash) && !new.contains(hash)) {
                 let others = filled(&naive, all.iter().filter(|other| *other != hash));
-                assert!(others.contains_mixed_hash(*hash), "{hash:#x} was new to nobody");
+                assert!(others.contains_mixed_hash(*hash), "no thread inserted {hash:#x} as new");
             }
         }
     }
 }
 
-/// Filters so full that many keys differ by a bit from what is there, and threads that come to a
-/// key at the same time.
+/// Filters so full that many keys miss one bit, and threads that insert the same keys.
 #[test]
 fn hammered_by_threads() {
     for (round, (blocks, lanes, probes)) in
@@ -161,7 +162,7 @@ fn hammered_by_threads() {
             let full = filled(&naive, &keys);
             for shared in shared(&empty(&naive)) {
                 let new = insert_at_once(&shared, &lists);
-                // New to nobody is only who is a false positive of the others: not the first.
+                // A hash is new to no thread only if it is a false positive of the others.
                 assert!(!new.is_empty() && new.len() <= keys.len());
                 assert!(insert_at_once(&shared, &lists).is_empty());
                 assert!(shared.into_filter() == full);
@@ -170,14 +171,14 @@ fn hammered_by_threads() {
     }
 }
 
-/// Far apart in a large filter no key covers another: each of them is new to just one thread.
+/// In a large filter no key covers another, so each is new to exactly one thread.
 #[test]
 fn every_key_is_new_once() {
     let keys: Vec<u64> = (0..20_000).map(|key| Rng::new(key).next_u64()).collect();
-    // A line of all lanes, and a pair of lines.
+    // Blocks of one cache line with all lanes, and blocks of two.
     for (probes, bits) in [(8, 1 << 26), (16, 1 << 24)] {
         let empty = BloomFilter::with_bits(bits, probes).unwrap();
-        let mut plain = empty.to_owned_filter().unwrap();
+        let mut plain = empty.try_clone().unwrap();
         assert!(
             keys.iter().all(|&key| plain.insert_mixed_hash(key)),
             "no false positive among these"
@@ -193,14 +194,14 @@ fn every_key_is_new_once() {
 }
 
 #[test]
-fn who_hears_of_an_insert_finds_the_key() {
+fn insert_is_visible_after_synchronisation() {
     let keys: Vec<u64> = (0..50_000).map(|key| Rng::new(key).next_u64()).collect();
-    for filter in shared(&BloomFilter::with_rate(50_000, 0.01).unwrap()) {
+    for filter in shared(&BloomFilter::with_fpr(50_000, 0.01).unwrap()) {
         let done = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    let mut found = Answers::new();
+                    let mut found = BatchResults::new();
                     while done.load(Ordering::Relaxed) < keys.len() {
                         let there = &keys[..done.load(Ordering::Acquire)];
                         let last = &there[there.len().saturating_sub(300)..];
@@ -220,16 +221,16 @@ fn who_hears_of_an_insert_finds_the_key() {
 }
 
 #[test]
-fn what_was_planned_goes_along() {
+fn conversion_keeps_capacity_and_target_fpr() {
     let hash = HashSpec::keyed(*b"sixteen secrets!");
     let shared =
-        AtomicBloomFilter::builder().keys(1000).rate(0.001).hash(hash).build_atomic().unwrap();
-    let mut plain = BloomFilter::builder().keys(1000).rate(0.001).hash(hash).build().unwrap();
-    assert_eq!((shared.planned_keys(), shared.target_rate()), (1000, 0.001));
-    assert_eq!((shared.shape(), shared.hash_spec()), (plain.shape(), hash));
+        AtomicBloomFilter::builder().capacity(1000).fpr(0.001).hash(hash).build_atomic().unwrap();
+    let mut plain = BloomFilter::builder().capacity(1000).fpr(0.001).hash(hash).build().unwrap();
+    assert_eq!((shared.capacity(), shared.target_fpr()), (1000, 0.001));
+    assert_eq!((shared.layout(), shared.hash_spec()), (plain.layout(), hash));
     assert_eq!(shared.size_bytes(), plain.size_bytes());
-    assert_eq!(shared.expected_rate(1000), plain.expected_rate(1000));
-    let (keys, mut new) = (["a", "b", "a", "c"], Answers::new());
+    assert_eq!(shared.expected_fpr(1000), plain.expected_fpr(1000));
+    let (keys, mut new) = (["a", "b", "a", "c"], BatchResults::new());
     shared.insert_batch(&keys, &mut new);
     assert_eq!(new.iter().collect::<Vec<_>>(), [0, 1, 3]);
     shared.contains_batch(&["a", "c", "d"], &mut new);
@@ -248,12 +249,12 @@ fn what_was_planned_goes_along() {
     assert_eq!(again.inserted(), 4);
     assert_eq!(again.into_filter().inserted(), 4);
 
-    // Words are hashed on the way.
+    // Unhashed keys.
     let words: Vec<u64> = (0..5000).chain(0..10).collect();
-    let shared = AtomicBloomFilter::with_rate(5000, 0.01).unwrap();
+    let shared = AtomicBloomFilter::with_fpr(5000, 0.01).unwrap();
     let mut plain =
-        BloomFilter::builder().keys(5000).rate(0.01).hash(shared.hash_spec()).build().unwrap();
-    let mut theirs = Answers::new();
+        BloomFilter::builder().capacity(5000).fpr(0.01).hash(shared.hash_spec()).build().unwrap();
+    let mut theirs = BatchResults::new();
     shared.insert_batch(&words, &mut new);
     plain.insert_batch(&words, &mut theirs);
     assert_eq!(new, theirs);
@@ -262,10 +263,13 @@ fn what_was_planned_goes_along() {
     assert!(shared.into_filter() == plain);
 
     for (bytes, keys) in [(64, 1), (1 << 20, 1 << 20)] {
-        let shared = AtomicBloomFilter::with_memory(bytes, keys).unwrap();
-        assert_eq!(shared.shape(), BloomFilter::with_memory(bytes, keys).unwrap().shape());
+        let shared = AtomicBloomFilter::with_memory(keys, ByteSize::bytes(bytes)).unwrap();
+        assert_eq!(
+            shared.layout(),
+            BloomFilter::with_memory(keys, ByteSize::bytes(bytes)).unwrap().layout()
+        );
     }
-    assert!(AtomicBloomFilter::with_memory(63, 1).is_err());
-    assert!(AtomicBloomFilter::with_rate(1, 2.0).is_err());
+    assert!(AtomicBloomFilter::with_memory(1, ByteSize::bytes(63)).is_err());
+    assert!(AtomicBloomFilter::with_fpr(1, 2.0).is_err());
     assert!(AtomicBloomFilter::with_bits(1 << 58, 1).unwrap_err().is_alloc());
 }

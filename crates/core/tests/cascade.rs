@@ -1,19 +1,19 @@
-//! Filter cascades: no wrong answer for the universe, the promised rate outside it, any bytes
-//! read, contradictions found.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Filter cascades: exact results for the universe, the target rate outside it, corrupted files, and
+//! contradictory keys.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "models/cascade.rs"]
 mod model;
 mod naive;
 
-use naive::mend;
-use petal::{Answers, FilterCascade, verify_bytes};
+use naive::update_checksums;
+use petal::{BatchResults, FilterCascade, Membership as _, Persist as _, verify_bytes};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
 
 #[test]
-fn random_universes_are_told_apart() {
+fn random_universes_are_exact() {
     let mut rng = Rng::new(5);
     for size in [0, 1, 2, 3, 5, 20, 100, 400, 3000] {
         for _ in 0..24 {
@@ -24,7 +24,7 @@ fn random_universes_are_told_apart() {
     }
 }
 
-/// Members, known others, and whether the first level's rate is the promised one.
+/// Members, known non-members, and whether the first level has the target rate.
 const UNIVERSES: [(u64, u64, f64); 6] = [
     (10_000, 200_000, 0.1),
     (10_000, 200_000, 0.01),
@@ -35,44 +35,44 @@ const UNIVERSES: [(u64, u64, f64); 6] = [
 ];
 
 #[test]
-fn outside_the_universe_the_rate_is_kept_and_foretold() {
+fn rate_outside_the_universe_equals_prediction_and_target() {
     for (seed, (r, s, rate)) in (1..).zip(UNIVERSES) {
         let mut rng = Rng::new(seed);
         let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
-        let (members, others, asked) = (hashes(r), hashes(s), hashes(400_000));
+        let (members, others, queries) = (hashes(r), hashes(s), hashes(400_000));
         let cascade = FilterCascade::builder(rate)
             .from_mixed_hashes(members.clone(), others.clone())
             .unwrap();
-        let mut found = Answers::new();
+        let mut found = BatchResults::new();
         cascade.contains_mixed_hashes(&members, &mut found);
         assert_eq!(found.count_ones(), r);
         cascade.contains_mixed_hashes(&others, &mut found);
         assert_eq!(found.count_ones(), 0);
-        cascade.contains_mixed_hashes(&asked, &mut found);
-        let (tries, yes) = (asked.len() as u64, found.count_ones());
-        let (low, high) = binomial_range(tries, cascade.estimated_rate(), 0.999);
+        cascade.contains_mixed_hashes(&queries, &mut found);
+        let (tries, yes) = (queries.len() as u64, found.count_ones());
+        let (low, high) = binomial_range(tries, cascade.estimated_fpr(), 0.999);
         assert!((low..=high).contains(&yes), "{r} {s} {rate}: {yes} not in {low}..={high}");
         assert!(yes <= binomial_range(tries, rate, 0.999).1);
-        for (at, &hash) in asked.iter().enumerate().take(20_000) {
+        for (at, &hash) in queries.iter().enumerate().take(20_000) {
             assert_eq!(found.get(at), cascade.contains_mixed_hash(hash));
         }
     }
 }
 
 #[test]
-fn the_space_is_what_the_page_says() {
+fn size_equals_the_documentation() {
     let mut rng = Rng::new(9);
     let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
     let (r, s) = (100_000, 3_000_000);
     let cascade = FilterCascade::builder(0.5).from_mixed_hashes(hashes(r), hashes(s)).unwrap();
     let bits = cascade.size_bytes() as f64 * 8.0 / r as f64;
-    // 5.4 bits for level 0, and 3 for those behind it.
+    // 5.4 bits for level 0, and 3 for the later levels.
     let first = (2.0 * std::f64::consts::LN_2 * s as f64 / r as f64).log2();
     assert!(bits < first * 1.06 + 3.0, "{bits} bits a member, {first} at level 0");
 }
 
 #[test]
-fn contradictions_and_bad_rates_are_told() {
+fn contradictions_and_invalid_rates_are_errors() {
     let error = FilterCascade::build(&["a", "b", "c"], &["c", "x", "a", "c"], 0.01).unwrap_err();
     assert_eq!(error.contradictions().len(), 2);
     assert!(error.to_string().contains("2 keys"), "{error}");
@@ -92,7 +92,7 @@ fn small_file() -> Vec<u8> {
 }
 
 #[test]
-fn damage_is_refused() {
+fn corrupted_files_are_errors() {
     let file = small_file();
     for bytes in truncations(&file).step_by(61) {
         assert!(FilterCascade::read_from(bytes).is_err());
@@ -105,15 +105,15 @@ fn damage_is_refused() {
     }
 }
 
-/// Data longer than any file, in types whose header does not say how long they are.
+/// Data longer than any file, in types whose header has no length.
 #[test]
-fn a_length_beyond_all_lengths_is_refused() {
+fn impossible_length_is_an_error() {
     for length in [u64::MAX, u64::MAX - 63, u64::MAX - 4095, 1 << 63] {
         for levels in [1u64, 8, 96] {
             let mut bytes = small_file();
             bytes[64..72].copy_from_slice(&levels.to_le_bytes());
             bytes[24..32].copy_from_slice(&length.to_le_bytes());
-            mend(&mut bytes);
+            update_checksums(&mut bytes);
             for cut in [4096, 4160, bytes.len()] {
                 assert!(FilterCascade::read_from(&bytes[..cut]).is_err());
             }
@@ -121,25 +121,25 @@ fn a_length_beyond_all_lengths_is_refused() {
     }
 }
 
-/// With sums that are right, lies are refused or lead to a filter that answers something.
+/// With valid checksums, modified files are errors or filters that can be queried.
 #[test]
-fn lies_with_right_sums_do_no_harm() {
+fn modified_files_with_valid_checksums_are_safe() {
     let file = small_file();
     let mut rng = Rng::new(11);
     let data_at = 4096;
     for _ in 0..4000 {
         let mut bytes = file.clone();
         for _ in 0..1 + rng.below(3) {
-            // The words of the header, and the directory, are what lengths are read from.
+            // Header and directory contain all lengths.
             let at = if rng.one_in(2) { 32 + rng.below(208) } else { data_at + rng.below(1024) };
             let at = at.min(bytes.len() - 1);
             bytes[at] = *rng.pick(&[0, 1, 2, 0x7f, 0x80, 0xff]);
         }
-        mend(&mut bytes);
+        update_checksums(&mut bytes);
         let Ok((cascade, _)) = FilterCascade::read_from(&bytes[..]) else { continue };
         for _ in 0..50 {
             let _ = cascade.contains_mixed_hash(rng.next_u64());
         }
-        assert!((0.0..=1.0).contains(&cascade.estimated_rate()));
+        assert!((0.0..=1.0).contains(&cascade.estimated_fpr()));
     }
 }

@@ -1,15 +1,15 @@
-//! Quotient filters in a row, as a server grows one that it must not rebuild: each newer one has
-//! 2, 4, 8, … times the fingerprints of the one before it, and all have one hash.
+//! Chains of quotient filters, as in a server that grows a filter without rebuilding it: each newer
+//! filter has 2, 4, 8, … times the fingerprints of the previous one, and all use the same hash.
 //!
-//! What is removed is taken from the newest filter that has it, and no key that is there is ever
-//! denied. For at all times the slots can be dealt out so that each key that is there has one of
-//! its own, with its fingerprint: an added key gets its new slot. Let x be removed, whose slot is
-//! in filter A, and N be the newest filter that has its fingerprint, so not an older one than A.
-//! If that slot is another key's, y, then x and y have one fingerprint in N, so in A too, which
-//! has the leading bits of it: y gets the slot of x.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! A key is removed from the newest filter that contains it, and no present key is ever reported as
+//! absent. Proof: at all times there is an assignment of slots to present keys in which each key has
+//! a slot with its fingerprint; an added key gets its new slot. Let x be removed, with its slot in
+//! filter A, and let N be the newest filter with its fingerprint, which is not older than A. If the
+//! removed slot of N is assigned to another key y, then x and y have the same fingerprint in N, so
+//! also in A, which uses its leading bits: assign the slot of x to y.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use petal::{Answers, HashSpec, QuotientFilter};
+use petal::{BatchResults, HashSpec, Membership as _, QuotientFilter};
 use petal_testkit::rng::Rng;
 
 fn layer(slots: u64, bits: u32) -> QuotientFilter {
@@ -17,10 +17,10 @@ fn layer(slots: u64, bits: u32) -> QuotientFilter {
     builder.hash(HashSpec::keyed([5; 16])).build().unwrap()
 }
 
-/// Adds and removes keys at random; how many times a key that is there was denied.
+/// Adds and removes keys at random. Returns how often a present key was reported as absent.
 fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
     let mut rng = Rng::new(seed);
-    // Fingerprints of few bits, of which there are twice and 16 times as many later on.
+    // Few fingerprints, then twice and 16 times as many.
     let mut layers = [layer(slots, 2), layer(2 * slots, 2), layer(4 * slots, 4)];
     let mut there: Vec<u64> = Vec::new();
     let mut denied = 0;
@@ -34,13 +34,13 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
             let removed = order.into_iter().any(|at| layers[at].remove_mixed_hash(key));
             denied += u64::from(!removed);
         } else {
-            // Keys that come again, keys that differ in what only newer layers see, and others.
+            // Repeated keys, keys that differ in bits that only newer filters use, and others.
             let key = match (rng.below(3), there.len()) {
                 (0, 1..) => there[rng.below(there.len())],
                 (1, 1..) => there[rng.below(there.len())] ^ rng.next_u64() >> 8,
                 _ => rng.next_u64(),
             };
-            // Into any of them, for what is proven asks for no order; a full one refuses.
+            // Into any filter, since the proof needs no order; a full filter returns an error.
             let at = rng.below(layers.len());
             let before = layers[at].len();
             match layers[at].add_mixed_hash(key) {
@@ -54,14 +54,14 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
             denied += u64::from(!layers.iter().any(|layer| layer.contains_mixed_hash(key)));
         }
     }
-    // Each copy is counted, and asked in batches it is the same.
+    // Each copy counts, and batches return the same results.
     let mut found = vec![false; there.len()];
     for layer in &layers {
-        let mut answers = Answers::new();
-        layer.contains_mixed_hashes(&there, &mut answers);
-        answers.iter().for_each(|at| found[at] = true);
-        assert!(layer.to_owned_filter().unwrap() == *layer);
-        assert!(layer.shape().capacity() > 0 && layer.memory_usage() > layer.size_bytes());
+        let mut results = BatchResults::new();
+        layer.contains_mixed_hashes(&there, &mut results);
+        results.iter().for_each(|at| found[at] = true);
+        assert!(layer.try_clone().unwrap() == *layer);
+        assert!(layer.layout().capacity() > 0 && layer.memory_usage() > layer.size_bytes());
     }
     denied += found.into_iter().filter(|found| !found).count() as u64;
     for &key in &there {
@@ -69,7 +69,7 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
         let counted: u64 = layers.iter().map(|layer| layer.count_mixed_hash(key)).sum();
         assert!(!newest_first || counted >= copies);
     }
-    // All that is there can be removed, and then nothing is.
+    // All present keys can be removed, and then the chain is empty.
     if newest_first {
         for key in there {
             assert!(layers.iter_mut().rev().any(|layer| layer.remove_mixed_hash(key)));
@@ -80,19 +80,19 @@ fn denied(seed: u64, slots: u64, newest_first: bool) -> u64 {
 }
 
 #[test]
-fn a_chain_that_removes_from_its_newest_denies_nothing() {
+fn removal_from_the_newest_filter_loses_no_key() {
     for seed in 0..60 {
         assert_eq!(denied(seed, 10 + seed % 7 * 5, true), 0, "seed {seed}");
     }
 }
 
-/// The other way round keys are lost: the test would see it.
+/// In the other order keys are lost, which shows that the test detects it.
 #[test]
-fn a_chain_that_removes_from_its_oldest_denies_some() {
+fn removal_from_the_oldest_filter_loses_keys() {
     assert!((0..10).any(|seed| denied(seed, 20, false) > 0));
 }
 
-/// A fingerprint of a newer filter begins with that of an older one.
+/// A fingerprint of a newer filter starts with that of an older one.
 #[test]
 fn fingerprints_nest() {
     let mut rng = Rng::new(1);

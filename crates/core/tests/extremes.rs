@@ -1,58 +1,58 @@
-//! A writer writes only what the reader accepts, whatever the counters of the file it came from.
+//! The reader accepts every file that the writer writes, whatever the counters of the original file.
 //!
-//! Counters of a file are data: anyone can set them and mend the checksums. A file that opens must
-//! still open after keys were inserted, removed or united, and after it was written again.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Counters in a file are data: anyone can change them and update the checksums. A file that opens
+//! must still open after insertions, removals and unions, and after it was written again.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod naive;
 
-use naive::mend;
+use naive::update_checksums;
 use petal::{
-    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterType, QuotientFilter, ScalableBloomFilter, WideBloomFilter,
-    WindowedBloomFilter, verify_bytes,
+    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, FilterType, Persist as _, QuotientFilter, ScalableBloomFilter,
+    WideBloomFilter, WindowedBloomFilter, verify_bytes,
 };
 
-/// The fields of a header that hold numbers of keys, rates and parameters.
+/// The header fields with numbers of keys, rates and parameters.
 const FIELDS: std::ops::Range<usize> = 72..240;
 const PLANNED: usize = 72;
 const INSERTED: usize = 88;
 const PARAMETERS: usize = 96;
-/// Where the data begin.
+/// The offset of the data.
 const DATA: usize = 4096;
 
 const KEYS: u64 = 60;
 
-/// One of each type that can be changed, with keys in it.
+/// Returns one filter of each mutable type, with keys.
 fn family() -> Vec<AnyFilter> {
     let rate = 0.01;
-    let timed = WindowedBloomFilter::builder().keys(KEYS).rate(rate).time(1000);
+    let timed = WindowedBloomFilter::builder().capacity(KEYS).fpr(rate).time(1000);
     let family: Vec<AnyFilter> = vec![
-        BloomFilter::with_rate(KEYS, rate).unwrap().into(),
-        ClassicBloomFilter::with_rate(KEYS, rate).unwrap().into(),
-        CountingBloomFilter::with_rate(KEYS, rate).unwrap().into(),
-        ClassicCountingBloomFilter::with_rate(KEYS, rate).unwrap().into(),
-        QuotientFilter::with_rate(4 * KEYS, rate).unwrap().into(),
-        ScalableBloomFilter::with_rate(10, rate).unwrap().into(),
-        ScalableBloomFilter::with_rate(10 * KEYS, rate).unwrap().into(),
-        WindowedBloomFilter::with_rate(KEYS / 3, rate).unwrap().into(),
-        WindowedBloomFilter::with_rate(KEYS * 3, rate).unwrap().into(),
+        BloomFilter::with_fpr(KEYS, rate).unwrap().into(),
+        ClassicBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
+        CountingBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
+        ClassicCountingBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
+        QuotientFilter::with_fpr(4 * KEYS, rate).unwrap().into(),
+        ScalableBloomFilter::with_fpr(10, rate).unwrap().into(),
+        ScalableBloomFilter::with_fpr(10 * KEYS, rate).unwrap().into(),
+        WindowedBloomFilter::with_fpr(KEYS / 3, rate).unwrap().into(),
+        WindowedBloomFilter::with_fpr(KEYS * 3, rate).unwrap().into(),
         timed.build().unwrap().into(),
-        WideBloomFilter::with_rate(KEYS, rate).unwrap().into(),
+        WideBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
     ];
     family.into_iter().map(|filter| with_keys(filter, 0..KEYS)).collect()
 }
 
 fn hashes(filter: &AnyFilter, keys: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut hashes = Vec::new();
-    filter.face().hash_spec().hash_all(keys.map(u64::to_le_bytes), &mut hashes);
+    filter.as_dyn().hash_spec().hash_all(keys.map(u64::to_le_bytes), &mut hashes);
     hashes
 }
 
 fn with_keys(mut filter: AnyFilter, keys: std::ops::Range<u64>) -> AnyFilter {
     let hashes = hashes(&filter, keys);
-    // A filter that is full refuses keys, and is still a filter.
-    let _ = filter.face_mut().unwrap().insert_mixed_hashes(&hashes, &mut Answers::new());
+    // A full filter returns errors and stays valid.
+    let _ = filter.as_dyn_mut().unwrap().insert_mixed_hashes(&hashes, &mut BatchResults::new());
     filter
 }
 
@@ -71,29 +71,30 @@ fn patched(file: &[u8], patches: &[(usize, u64)]) -> Vec<u8> {
     for &(at, value) in patches {
         file[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
-    mend(&mut file);
+    update_checksums(&mut file);
     file
 }
 
-/// Changes a filter in every way that its type has, and reads after each what it writes.
+/// Modifies a filter in every way of its type, and reads its file after each.
 fn assert_stays_readable(file: &[u8], what: &str) {
     let check = |filter: &AnyFilter, change: &str| {
         let file = file_of(filter);
-        let sound = verify_bytes(&file).and_then(|()| read(&file));
-        let again = sound.unwrap_or_else(|error| panic!("{what}: after {change}: {error}"));
-        assert_eq!(file_of(&again), file, "{what}: after {change}: another file");
+        let result = verify_bytes(&file).and_then(|()| read(&file));
+        let again = result.unwrap_or_else(|error| panic!("{what}: after {change}: {error}"));
+        assert_eq!(file_of(&again), file, "{what}: after {change}: the file differs");
     };
     check(&read(file).unwrap(), "nothing");
     check(&with_keys(read(file).unwrap(), KEYS..KEYS + 1), "one key more");
     check(&with_keys(read(file).unwrap(), KEYS..3 * KEYS), "many keys");
     let mut removed = read(file).unwrap();
     let members = hashes(&removed, 0..KEYS);
-    if removed.face_mut().unwrap().remove_mixed_hashes(&members, &mut Answers::new()).is_ok() {
+    if removed.as_dyn_mut().unwrap().remove_mixed_hashes(&members, &mut BatchResults::new()).is_ok()
+    {
         check(&removed, "removals");
     }
-    let mut united = read(file).unwrap();
-    if united.union(&read(file).unwrap()).is_ok() {
-        check(&united, "a union");
+    let mut union = read(file).unwrap();
+    if union.union(&read(file).unwrap()).is_ok() {
+        check(&union, "a union");
     }
     if let AnyFilter::Windowed(mut window) = read(file).unwrap() {
         window.advance_to(u64::MAX);
@@ -117,12 +118,12 @@ fn any_file_that_opens_stays_readable() {
     ];
     let mut opened = vec![0; FilterType::ALL.len() + 1];
     for filter in family() {
-        let (kind, file) = (filter.face().filter_type(), file_of(&filter));
+        let (kind, file) = (filter.as_dyn().filter_type(), file_of(&filter));
         let directory = DATA..DATA + if kind == FilterType::Scalable { 64 } else { 0 };
         for at in FIELDS.chain(directory).step_by(8) {
             for value in values {
                 let patches = [(at, value)];
-                // The sum of the counters in a directory or a window is in the header, too.
+                // The header has the sum of the counters of a directory or a window.
                 let both = [(at, value), (INSERTED, value.min(u64::MAX >> 1))];
                 for patches in [&patches[..], &both[..]] {
                     let file = patched(&file, patches);
@@ -139,31 +140,31 @@ fn any_file_that_opens_stays_readable() {
         .filter(|kind| !matches!(kind, FilterType::Static | FilterType::Cascade))
         .filter(|kind| opened[*kind as usize] < 10)
         .collect();
-    assert!(few.is_empty(), "few files of {few:?} opened: {opened:?}");
+    assert!(few.is_empty(), "too few files of {few:?} opened: {opened:?}");
 }
 
 #[test]
-fn as_many_keys_as_a_file_can_count() {
-    let most = u64::MAX >> 1;
+fn maximum_number_of_keys_in_a_file() {
+    let max = u64::MAX >> 1;
     for filter in family() {
-        let kind = filter.face().filter_type();
+        let kind = filter.as_dyn().filter_type();
         if matches!(kind, FilterType::Quotient | FilterType::Scalable | FilterType::Windowed) {
             continue;
         }
         for less in 0..3 {
-            let file = patched(&file_of(&filter), &[(INSERTED, most - less)]);
-            assert_stays_readable(&file, &format!("{kind} with {} keys", most - less));
+            let file = patched(&file_of(&filter), &[(INSERTED, max - less)]);
+            assert_stays_readable(&file, &format!("{kind} with {} keys", max - less));
         }
-        // It stays at the most.
-        let file = patched(&file_of(&filter), &[(INSERTED, most)]);
+        // It stays at the maximum.
+        let file = patched(&file_of(&filter), &[(INSERTED, max)]);
         let more = file_of(&with_keys(read(&file).unwrap(), KEYS..2 * KEYS));
-        assert_eq!(read(&more).unwrap().face().inserted(), most, "{kind}");
+        assert_eq!(read(&more).unwrap().as_dyn().inserted(), max, "{kind}");
     }
 }
 
 #[test]
-fn layer_of_as_many_keys_as_a_file_can_count() {
-    let layers = with_keys(ScalableBloomFilter::with_rate(1000, 0.01).unwrap().into(), 0..KEYS);
+fn layer_with_the_maximum_number_of_keys() {
+    let layers = with_keys(ScalableBloomFilter::with_fpr(1000, 0.01).unwrap().into(), 0..KEYS);
     let layer_inserted = DATA + 24;
     for planned in [1 << 63, u64::MAX] {
         for inserted in [(1 << 63) - 2, (1 << 63) - 1, 1 << 63, planned - 1, planned] {
@@ -176,10 +177,10 @@ fn layer_of_as_many_keys_as_a_file_can_count() {
 }
 
 #[test]
-fn window_after_as_many_rotations_as_a_file_can_count() {
+fn window_with_the_maximum_number_of_rotations() {
     const CLOCK: usize = PARAMETERS + 16;
     for keys in [1, 7, 30] {
-        let window = WindowedBloomFilter::with_rate(keys, 0.01).unwrap();
+        let window = WindowedBloomFilter::with_fpr(keys, 0.01).unwrap();
         let generations = u64::from(window.generations());
         let file = file_of(&with_keys(window.into(), 0..40 * keys));
         let clock = u64::from_le_bytes(file[CLOCK..CLOCK + 8].try_into().unwrap());
@@ -188,18 +189,18 @@ fn window_after_as_many_rotations_as_a_file_can_count() {
         for clock in [last, last - generations] {
             let file = patched(&file, &[(CLOCK, clock)]);
             assert_stays_readable(&file, &format!("{keys} keys after {clock} rotations"));
-            // Its answers are those of a window with a small clock.
+            // Its results equal those of a window with a small clock.
             let small = patched(&file, &[(CLOCK, clock % generations + generations)]);
             let (mut ours, mut theirs) = (read(&file).unwrap(), read(&small).unwrap());
             for key in 0..100 * keys {
                 let new = [&mut ours, &mut theirs].map(|filter| {
-                    let (hashes, mut new) = (hashes(filter, key..key + 1), Answers::new());
-                    filter.face_mut().unwrap().insert_mixed_hashes(&hashes, &mut new).unwrap();
+                    let (hashes, mut new) = (hashes(filter, key..key + 1), BatchResults::new());
+                    filter.as_dyn_mut().unwrap().insert_mixed_hashes(&hashes, &mut new).unwrap();
                     new.get(0)
                 });
                 assert_eq!(new[0], new[1], "key {key}");
             }
-            assert_eq!(ours.face().estimated_len(), theirs.face().estimated_len());
+            assert_eq!(ours.as_dyn().estimated_len(), theirs.as_dyn().estimated_len());
         }
     }
 }

@@ -1,25 +1,24 @@
-//! Folding: filters made smaller, united and compared across sizes, and how honest their estimates
-//! are.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Folding: smaller filters, unions and overlaps of different sizes, and the accuracy of estimates.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "models/folding.rs"]
 mod model;
 mod naive;
 
-use naive::{Facts, Naive};
+use naive::{HeaderFields, Naive};
 use petal::{
-    BloomFilter, ClassicBloomFilter, ClassicShape, Estimate, Filter, Geometry, HashSpec, Overlap,
-    Shape,
+    BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicLayout, Estimate, Filter,
+    HashSpec, Layout, Membership as _, Overlap, Persist as _,
 };
 use petal_testkit::bounds::normal_quantile;
 use petal_testkit::rng::Rng;
 
-/// An empty filter of any shape, also one that no constructor gives.
-fn empty<G: Geometry>(naive: &Naive) -> Filter<G> {
-    Filter::read_from(&naive.to_file(&Facts::none())[..]).unwrap().0
+/// Returns an empty filter of any layout, including layouts that no constructor returns.
+fn empty<L: Layout>(naive: &Naive) -> Filter<L> {
+    Filter::read_from(&naive.to_file(&HeaderFields::none())[..]).unwrap().0
 }
 
-fn fill<G: Geometry>(filter: &mut Filter<G>, hashes: impl IntoIterator<Item = u64>) {
+fn fill<L: Layout>(filter: &mut Filter<L>, hashes: impl IntoIterator<Item = u64>) {
     hashes.into_iter().for_each(|hash| _ = filter.insert_mixed_hash(hash));
 }
 
@@ -31,7 +30,7 @@ fn random(seed: u64, count: u64) -> impl Iterator<Item = u64> {
 // ---- Folds --------------------------------------------------------------------------------------
 
 #[test]
-fn random_filters_agree_with_the_model() {
+fn random_folds_equal_the_model() {
     for seed in 0..600 {
         let mut rng = Rng::new(seed);
         let length = rng.below(400);
@@ -40,27 +39,27 @@ fn random_filters_agree_with_the_model() {
     model::drive(&[]);
 }
 
-/// The smallest fold of all, whichever way it is found.
-fn smallest<G: Geometry>(filter: &Filter<G>, extent: u64, rate: f64) -> Option<Filter<G>> {
+/// Returns the smallest fold by exhaustive search.
+fn smallest<L: Layout>(filter: &Filter<L>, extent: u64, rate: f64) -> Option<Filter<L>> {
     let divisors = (1..=extent).rev().filter(|divisor| extent.is_multiple_of(*divisor));
-    divisors.map(|by| filter.fold(by).unwrap()).find(|folded| folded.estimated_rate() <= rate)
+    divisors.map(|by| filter.fold(by).unwrap()).find(|folded| folded.estimated_fpr() <= rate)
 }
 
 #[test]
-fn a_filter_shrinks_to_the_smallest_fold_that_keeps_the_rate() {
-    fn check<G: Geometry>(mut filter: Filter<G>, extent: u64) {
+fn shrink_returns_the_smallest_fold_that_keeps_the_fpr() {
+    fn check<L: Layout>(mut filter: Filter<L>, extent: u64) {
         for (keys, seed) in [(0, 1), (1, 2), (20, 3), (300, 4), (3000, 5), (30_000, 6)] {
             fill(&mut filter, random(seed, keys));
             for rate in [0.3, 0.01, 1e-3] {
-                let shrunk = filter.shrink_to_rate(rate);
+                let shrunk = filter.shrink_to_fpr(rate);
                 match smallest(&filter, extent, rate) {
                     Some(best) => {
                         let shrunk = shrunk.unwrap();
-                        // A filter of a few dozen bits may be luckier than calculation lets on.
+                        // A filter of a few dozen bits may have a lower rate than calculated.
                         let same = shrunk == best || keys < 300;
-                        assert!(same, "{keys} {rate} {:?} {:?}", shrunk.shape(), best.shape());
+                        assert!(same, "{keys} {rate} {:?} {:?}", shrunk.layout(), best.layout());
                         assert!(shrunk.size_bytes() <= 2 * best.size_bytes());
-                        assert_eq!(shrunk.target_rate(), rate);
+                        assert_eq!(shrunk.target_fpr(), rate);
                         assert!(!shrunk.is_overfull());
                     }
                     None => assert!(shrunk.unwrap_err().is_invalid(), "{keys} {rate}"),
@@ -68,96 +67,101 @@ fn a_filter_shrinks_to_the_smallest_fold_that_keeps_the_rate() {
             }
         }
     }
-    check(empty::<Shape>(&Naive::blocked(720, 8, 8)), 720);
-    check(empty::<Shape>(&Naive::blocked(360, 16, 11)), 360);
-    check(empty::<Shape>(&Naive::blocked(997, 8, 6)), 997); // a prime: all or one
-    check(empty::<ClassicShape>(&Naive::classic(55_440, 7)), 55_440);
+    check(empty::<BlockedLayout>(&Naive::blocked(720, 8, 8)), 720);
+    check(empty::<BlockedLayout>(&Naive::blocked(360, 16, 11)), 360);
+    check(empty::<BlockedLayout>(&Naive::blocked(997, 8, 6)), 997); // a prime: all or one
+    check(empty::<ClassicLayout>(&Naive::classic(55_440, 7)), 55_440);
 }
 
-/// What is planned with the default sizes shrinks in steps of a few percent.
+/// Default sizes shrink in steps of a few percent.
 #[test]
-fn planned_sizes_shrink_close_to_what_is_needed() {
-    let mut filter = BloomFilter::with_rate(1_000_000, 0.01).unwrap();
+fn default_sizes_shrink_in_small_steps() {
+    let mut filter = BloomFilter::with_fpr(1_000_000, 0.01).unwrap();
     fill(&mut filter, random(1, 70_000));
-    let shrunk = filter.shrink_to_rate(0.01).unwrap();
-    let needed = Shape::for_rate(70_000, 0.01).unwrap();
+    let shrunk = filter.shrink_to_fpr(0.01).unwrap();
+    let needed = BlockedLayout::for_fpr(70_000, 0.01).unwrap();
     let part = shrunk.size_bytes() as f64 / needed.size_bytes() as f64;
-    assert!(part < 1.25, "{part}: {:?} for {needed:?}", shrunk.shape());
+    assert!(part < 1.25, "{part}: {:?} for {needed:?}", shrunk.layout());
     assert!(random(1, 70_000).all(|hash| shrunk.contains_mixed_hash(hash)));
-    // Planned anew: it tells when it is full, and how much is left.
-    assert!(shrunk.planned_keys() >= 69_000 && shrunk.capacity_left().is_some());
-    assert!(shrunk.planned_keys() < 90_000);
+    // With a new capacity the filter can be overfull.
+    assert!(shrunk.capacity() >= 69_000 && shrunk.capacity_left().is_some());
+    assert!(shrunk.capacity() < 90_000);
     for rate in [0.0, 1.0, f64::NAN, -1.0] {
-        assert!(filter.shrink_to_rate(rate).unwrap_err().is_invalid());
+        assert!(filter.shrink_to_fpr(rate).unwrap_err().is_invalid());
     }
 }
 
 #[test]
-fn a_fold_is_planned_for_fewer_keys_at_the_same_rate() {
-    let filter = BloomFilter::with_rate(1_000_000, 0.01).unwrap();
+fn fold_has_a_smaller_capacity_at_the_same_fpr() {
+    let filter = BloomFilter::with_fpr(1_000_000, 0.01).unwrap();
     let folded = filter.fold(4).unwrap();
-    assert_eq!(folded.target_rate(), 0.01);
-    assert!((240_000..260_000).contains(&folded.planned_keys()), "{}", folded.planned_keys());
-    assert_eq!(filter.fold(1).unwrap().planned_keys(), 1_000_000);
-    // No plan, no plan.
+    assert_eq!(folded.target_fpr(), 0.01);
+    assert!((240_000..260_000).contains(&folded.capacity()), "{}", folded.capacity());
+    assert_eq!(filter.fold(1).unwrap().capacity(), 1_000_000);
+    // Without a capacity the fold has none.
     let folded = BloomFilter::with_bits(4096, 8).unwrap().fold(2).unwrap();
-    assert_eq!((folded.planned_keys(), folded.target_rate()), (0, 0.0));
+    assert_eq!((folded.capacity(), folded.target_fpr()), (0, 0.0));
 }
 
 // ---- Unions across sizes ------------------------------------------------------------------------
 
 #[test]
-fn filters_made_to_fold_are_united() {
-    fn check<G: Geometry>(small: Filter<G>, spec: HashSpec) {
-        let base = small.shape();
-        let builder = || Filter::<G>::builder().hash(spec).foldable_to(base);
+fn filters_of_different_sizes_form_a_union() {
+    fn check<L: Layout>(small: Filter<L>, spec: HashSpec) {
+        let base = small.layout();
+        let builder = || Filter::<L>::builder().hash(spec).foldable_to(base);
         let large = [
-            builder().keys(20_000).rate(0.01).build().unwrap(),
-            builder().keys(20_000).memory(100_000).build().unwrap(),
+            builder().capacity(20_000).fpr(0.01).build().unwrap(),
+            builder().capacity(20_000).memory(ByteSize::bytes(100_000)).build().unwrap(),
         ];
-        assert!(large[0].expected_rate(20_000) <= 0.01 && large[1].size_bytes() <= 100_000);
+        assert!(large[0].expected_fpr(20_000) <= 0.01 && large[1].size_bytes() <= 100_000);
         for mut large in large {
-            let mut small = small.to_owned_filter().unwrap();
+            let mut small = small.try_clone().unwrap();
             fill(&mut small, random(1, 300));
             fill(&mut large, random(2, 300));
             let both = small.union_folded(&large).unwrap();
-            assert!(both.shape() == base && both == large.union_folded(&small).unwrap());
+            assert!(both.layout() == base && both == large.union_folded(&small).unwrap());
             let mut expect = small;
             fill(&mut expect, random(2, 300));
             assert!(both == expect);
         }
-        // Smaller than it is to be folded to: not possible.
+        // A filter cannot be folded to a larger size.
         assert!(
-            builder().keys(5).memory(small.size_bytes() - 64).build().unwrap_err().is_invalid()
+            builder()
+                .capacity(5)
+                .memory(ByteSize::bytes(small.size_bytes() - 64))
+                .build()
+                .unwrap_err()
+                .is_invalid()
         );
         assert!(builder().bits(4096).probes(3).build().unwrap_err().is_incompatible());
-        assert!(builder().keys(10).rate(0.01).build().unwrap().shape() == base);
+        assert!(builder().capacity(10).fpr(0.01).build().unwrap().layout() == base);
     }
     let keyed = HashSpec::keyed([7; 16]);
     for spec in [HashSpec::rapid(5), keyed] {
-        check(BloomFilter::builder().keys(1000).rate(0.01).hash(spec).build().unwrap(), spec);
-        check(BloomFilter::builder().keys(1000).rate(1e-5).hash(spec).build().unwrap(), spec);
+        check(BloomFilter::builder().capacity(1000).fpr(0.01).hash(spec).build().unwrap(), spec);
+        check(BloomFilter::builder().capacity(1000).fpr(1e-5).hash(spec).build().unwrap(), spec);
         check(
-            ClassicBloomFilter::builder().keys(1000).rate(0.01).hash(spec).build().unwrap(),
+            ClassicBloomFilter::builder().capacity(1000).fpr(0.01).hash(spec).build().unwrap(),
             spec,
         );
     }
-    let small = BloomFilter::with_bits(5120, 8).unwrap().shape();
+    let small = BloomFilter::with_bits(5120, 8).unwrap().layout();
     let by_bits = BloomFilter::builder().bits(20_000).probes(8).foldable_to(small).build().unwrap();
-    assert_eq!(by_bits.shape().blocks(), 40);
+    assert_eq!(by_bits.layout().blocks(), 40);
 }
 
 #[test]
-fn what_has_nothing_in_common_is_refused() {
+fn union_without_common_fold_is_an_error() {
     let filter = |bits, probes| BloomFilter::builder().bits(bits).probes(probes);
     let mut prime = filter(512 * 997, 8).build().unwrap();
     let other = filter(512 * 1009, 8).build().unwrap();
-    // Empty filters lose nothing in one block.
+    // Empty filters can be folded to one block.
     assert!(prime.union_folded(&other).is_ok());
     fill(&mut prime, random(1, 10_000));
     let error = prime.union_folded(&other).unwrap_err();
     assert!(error.is_incompatible() && error.to_string().contains("size"), "{error}");
-    // What is too full already may be as full as it was.
+    // An overfull filter may stay overfull.
     let full = filter(512, 8);
     let mut full = [full.build().unwrap(), full.build().unwrap()];
     fill(&mut full[0], random(2, 10_000));
@@ -172,7 +176,7 @@ fn what_has_nothing_in_common_is_refused() {
 
 // ---- Overlap ------------------------------------------------------------------------------------
 
-/// Two sets of keys: only the one's, only the other's, in both.
+/// Numbers of keys of two sets: only in the first, only in the second, in both.
 #[derive(Clone, Copy, Debug)]
 struct Sets {
     left: u64,
@@ -180,12 +184,12 @@ struct Sets {
     both: u64,
 }
 
-/// How many standard errors an estimate is off, over many pairs of filters.
+/// Compares errors with standard errors over many pairs of filters.
 ///
-/// If an error is stated rightly, the mean square over T pairs is 1, with a standard deviation of
-/// about √(2/T). Five comparisons in each of so many cells hold together with 99.9 %.
+/// If the standard error is correct, the mean square over T pairs is 1, with a standard deviation of
+/// about √(2/T). All comparisons together have a confidence of 99.9 %.
 #[test]
-fn stated_errors_are_those_of_simulations() {
+fn standard_errors_equal_simulations() {
     const PAIRS: u64 = 400;
     let shapes = [
         Naive::blocked(60, 8, 8),
@@ -213,16 +217,16 @@ fn stated_errors_are_those_of_simulations() {
         for pair in 0..PAIRS {
             let seed = (at as u64) << 32 | pair;
             let overlap = if shape.kind == 1 {
-                simulate::<Shape>(shape, sets, seed)
+                simulate::<BlockedLayout>(shape, sets, seed)
             } else {
-                simulate::<ClassicShape>(shape, sets, seed)
+                simulate::<ClassicLayout>(shape, sets, seed)
             };
             for (square, (estimate, truth)) in squares.iter_mut().zip(truths(&overlap, sets)) {
                 *square += ((estimate.value - truth) / estimate.error).powi(2) / PAIRS as f64;
             }
         }
         for (what, square) in ["left", "right", "union", "both", "jaccard"].iter().zip(squares) {
-            // At a limit (nothing in common) half of all estimates are cut off at 0.
+            // Without common keys half of all estimates are clamped to 0.
             let cut = sets.both == 0 && matches!(*what, "both" | "jaccard");
             let low = if cut { 0.0 } else { 1.0 - reach };
             if !(low..1.0 + reach).contains(&square) {
@@ -234,8 +238,8 @@ fn stated_errors_are_those_of_simulations() {
     assert!(wrong.is_empty(), "bound {reach}:\n{}", wrong.join("\n"));
 }
 
-fn simulate<G: Geometry>(shape: &Naive, sets: &Sets, seed: u64) -> Overlap {
-    let (mut left, mut right) = (empty::<G>(shape), empty::<G>(shape));
+fn simulate<L: Layout>(shape: &Naive, sets: &Sets, seed: u64) -> Overlap {
+    let (mut left, mut right) = (empty::<L>(shape), empty::<L>(shape));
     fill(&mut left, random(seed << 2, sets.left));
     fill(&mut right, random(seed << 2 | 1, sets.right));
     fill(&mut left, random(seed << 2 | 2, sets.both));
@@ -257,11 +261,11 @@ fn truths(overlap: &Overlap, sets: &Sets) -> [(Estimate, f64); 5] {
 
 #[test]
 fn overlap_of_different_sizes_and_of_the_same_filter() {
-    let mut large = BloomFilter::with_rate(1_000_000, 0.01).unwrap();
-    let small = BloomFilter::with_rate(20_000, 0.01).unwrap().shape();
+    let mut large = BloomFilter::with_fpr(1_000_000, 0.01).unwrap();
+    let small = BloomFilter::with_fpr(20_000, 0.01).unwrap().layout();
     let mut large_too =
-        BloomFilter::builder().keys(300_000).rate(0.01).foldable_to(small).build().unwrap();
-    let mut small = BloomFilter::builder().keys(20_000).rate(0.01).build().unwrap();
+        BloomFilter::builder().capacity(300_000).fpr(0.01).foldable_to(small).build().unwrap();
+    let mut small = BloomFilter::builder().capacity(20_000).fpr(0.01).build().unwrap();
     fill(&mut small, random(1, 15_000));
     fill(&mut large_too, random(1, 10_000));
     fill(&mut large_too, random(2, 5_000));
@@ -277,7 +281,7 @@ fn overlap_of_different_sizes_and_of_the_same_filter() {
     assert_eq!((itself.jaccard.value, itself.jaccard.error < 1e-6), (1.0, true), "{itself:?}");
     assert_eq!(itself.intersection.value, large.estimated_len());
     assert_eq!(large.jaccard(&large).unwrap(), itself.jaccard);
-    // Without a clear bit nothing is known, and it is said.
+    // Without a clear bit the error is infinite.
     let mut full = BloomFilter::with_bits(512, 8).unwrap();
     let part = BloomFilter::with_bits(512, 8).unwrap();
     fill(&mut full, random(4, 20_000));
@@ -286,38 +290,38 @@ fn overlap_of_different_sizes_and_of_the_same_filter() {
     assert_eq!(overlap.right, Estimate { value: 0.0, error: 0.0 });
 }
 
-// ---- What a filter says of itself ---------------------------------------------------------------
+// ---- Estimates ---------------------------------------------------------------
 
-/// The rate is the mean over blocks, not the rate of the mean block: half of the blocks full and
-/// half empty make a rate of one half, where the mean fill would make it 0.5^8.
+/// With half of the blocks full and half empty the rate is one half; from the mean fill it would be
+/// 0.5^8.
 #[test]
-fn the_rate_is_the_mean_over_blocks() {
+fn estimated_fpr_is_the_mean_over_blocks() {
     for (lanes, probes) in [(8, 8), (8, 5), (16, 16), (16, 9)] {
         let mut naive = Naive::blocked(10, lanes, probes);
         let half = naive.data.len() / 2;
         naive.data[..half].fill(0xff);
-        let filter = empty::<Shape>(&naive);
-        assert!((filter.estimated_rate() - 0.5).abs() < 1e-9, "{}", filter.estimated_rate());
+        let filter = empty::<BlockedLayout>(&naive);
+        assert!((filter.estimated_fpr() - 0.5).abs() < 1e-9, "{}", filter.estimated_fpr());
         assert_eq!(filter.fill_ratio(), 0.5);
-        // And over the lanes that a key may choose: every second lane full.
+        // The mean is also over the lanes of a key: every second lane is full.
         let mut naive = Naive::blocked(10, lanes, probes);
         naive.data.chunks_mut(16).for_each(|lanes| lanes[..8].fill(0xff));
-        // All that is left is the floor of 64-bit hashes.
-        assert!(empty::<Shape>(&naive).estimated_rate() < 1e-15);
+        // Only the hash floor remains.
+        assert!(empty::<BlockedLayout>(&naive).estimated_fpr() < 1e-15);
     }
-    let mut filter = BloomFilter::with_rate(100_000, 0.01).unwrap();
+    let mut filter = BloomFilter::with_fpr(100_000, 0.01).unwrap();
     fill(&mut filter, random(9, 100_000));
     let of_the_mean = filter.fill_ratio().powi(8);
     let measured = random(10, 1_000_000).filter(|hash| filter.contains_mixed_hash(*hash)).count();
-    assert!(filter.estimated_rate() > 1.2 * of_the_mean, "{of_the_mean}");
+    assert!(filter.estimated_fpr() > 1.2 * of_the_mean, "{of_the_mean}");
     let (low, high) =
-        petal_testkit::bounds::binomial_range(1_000_000, filter.estimated_rate(), 0.999);
+        petal_testkit::bounds::binomial_range(1_000_000, filter.estimated_fpr(), 0.999);
     assert!((low..=high).contains(&(measured as u64)), "{measured} not in {low}..{high}");
 }
 
 #[test]
-fn what_is_left_and_what_is_too_much() {
-    fn check<G: Geometry>(mut filter: Filter<G>) {
+fn remaining_capacity_and_overfull_filters() {
+    fn check<L: Layout>(mut filter: Filter<L>) {
         assert!(filter.capacity_left().unwrap() >= 50_000 && !filter.is_overfull());
         let mut rng = Rng::new(77);
         for fifth in 1..=5u64 {
@@ -331,33 +335,33 @@ fn what_is_left_and_what_is_too_much() {
         assert!(filter.is_overfull() && filter.capacity_left() == Some(0));
         filter.clear();
         assert!(!filter.is_overfull());
-        // Not a clear bit: infinitely many keys, and none that fits.
+        // Without clear bits the estimate is infinite, and no key fits.
         let full = filter.fold(1).unwrap();
         assert!(full.capacity_left().unwrap() >= 50_000);
     }
     trait Holds {
         fn shape_holds(&self) -> f64;
     }
-    impl<G: Geometry> Holds for Filter<G> {
+    impl<L: Layout> Holds for Filter<L> {
         /// Keys at the rate it was planned for, by bisection.
         fn shape_holds(&self) -> f64 {
             let (mut low, mut high) = (0, 1 << 30);
             while high - low > 1 {
                 let middle = (low + high) / 2;
-                let fits = self.expected_rate(middle) <= self.target_rate();
+                let fits = self.expected_fpr(middle) <= self.target_fpr();
                 if fits { low = middle } else { high = middle }
             }
             low as f64
         }
     }
-    check(BloomFilter::with_rate(50_000, 0.01).unwrap());
-    check(BloomFilter::with_rate(50_000, 1e-5).unwrap());
-    check(ClassicBloomFilter::with_rate(50_000, 0.01).unwrap());
+    check(BloomFilter::with_fpr(50_000, 0.01).unwrap());
+    check(BloomFilter::with_fpr(50_000, 1e-5).unwrap());
+    check(ClassicBloomFilter::with_fpr(50_000, 0.01).unwrap());
     // Without a plan there is nothing to keep.
     let mut plain = BloomFilter::with_bits(512, 8).unwrap();
     fill(&mut plain, random(1, 10_000));
     assert!(plain.capacity_left().is_none() && !plain.is_overfull());
-    assert!(plain.estimated_len().is_infinite() && plain.estimated_rate() == 1.0);
+    assert!(plain.estimated_len().is_infinite() && plain.estimated_fpr() == 1.0);
 }
 
 #[test]
@@ -368,11 +372,11 @@ fn fills_of_blocks_are_counted() {
     naive.data[..128].fill(0xff);
     naive.data[128..192].fill(0xff);
     naive.data[256] = 1;
-    let filter = empty::<Shape>(&naive);
+    let filter = empty::<BlockedLayout>(&naive);
     assert_eq!(filter.block_fills(4), [8, 0, 1, 1]);
     assert_eq!(filter.block_fills(1), [10]);
     assert_eq!(filter.block_fills(0), [10]);
     assert_eq!(filter.block_fills(1024)[..2], [7, 1]);
     assert_eq!(filter.block_fills(1024).iter().sum::<u64>(), 10);
-    assert!(empty::<ClassicShape>(&Naive::classic(100, 3)).block_fills(4).is_empty());
+    assert!(empty::<ClassicLayout>(&Naive::classic(100, 3)).block_fills(4).is_empty());
 }

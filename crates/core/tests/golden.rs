@@ -1,13 +1,16 @@
-//! The format as a contract: docs/format.md, files kept in testdata/native, and an independent
-//! reading of the document (`naive`) must all say the same as the library.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Compares the library with docs/format.md, with the files in testdata/native, and with an
+//! independent implementation of the document (`naive`).
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod naive;
 
 use std::path::{Path, PathBuf};
 
-use naive::{Facts, Naive};
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Filter, Geometry, HashSpec, Key};
+use naive::{HeaderFields, Naive};
+use petal::{
+    AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
+    Persist as _,
+};
 use petal_testkit::rng::Rng;
 
 fn root() -> PathBuf {
@@ -18,7 +21,7 @@ fn root() -> PathBuf {
 
 const SIP_KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// What testdata/MANIFEST.md says of each file. All hold the keys `key-0` to `key-39`.
+/// The files in testdata/MANIFEST.md. All contain the keys `key-0` to `key-39`.
 struct Golden {
     name: &'static str,
     bits: u64,
@@ -59,9 +62,9 @@ impl Golden {
         std::fs::read(self.path()).expect(self.name)
     }
 
-    /// What the library writes today.
+    /// Returns the file that the library writes.
     fn written(&self) -> Vec<u8> {
-        fn fill<G: Geometry>(mut filter: Filter<G>, metadata: &str) -> Vec<u8> {
+        fn fill<L: Layout>(mut filter: Filter<L>, metadata: &str) -> Vec<u8> {
             for key in keys() {
                 filter.insert(&key);
             }
@@ -79,24 +82,24 @@ impl Golden {
         }
     }
 
-    /// What the document says it must be.
+    /// Returns the file of the independent implementation.
     fn expected(&self) -> Vec<u8> {
         let mut naive = match (self.classic, self.probes > 8) {
             (true, _) => Naive::classic(self.bits, self.probes.into()),
             (_, false) => Naive::blocked(self.bits / 512, 8, self.probes.into()),
             (_, true) => Naive::blocked(self.bits / 1024, 16, self.probes.into()),
         };
-        let mut facts = Facts {
+        let mut fields = HeaderFields {
             hash: self.hash.id(),
             seed: self.hash.seed(),
             metadata: self.metadata.to_owned(),
-            ..Facts::none()
+            ..HeaderFields::none()
         };
         for key in keys() {
-            let hash = naive::hash::hash(&facts, key.as_bytes());
-            facts.inserted += u64::from(naive.insert(hash));
+            let hash = naive::hash::hash(&fields, key.as_bytes());
+            fields.inserted += u64::from(naive.insert(hash));
         }
-        naive.to_file(&facts)
+        naive.to_file(&fields)
     }
 }
 
@@ -105,23 +108,27 @@ fn keys() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn golden_files_are_what_is_written_and_what_the_document_says() {
+fn golden_files_equal_written_files_and_the_model() {
     for golden in goldens() {
         let stored = golden.stored();
-        assert!(golden.written() == stored, "{}: the library writes other bytes", golden.name);
-        assert!(golden.expected() == stored, "{}: the document says other bytes", golden.name);
+        assert!(golden.written() == stored, "{}: the library writes different bytes", golden.name);
+        assert!(
+            golden.expected() == stored,
+            "{}: docs/format.md defines different bytes",
+            golden.name
+        );
     }
 }
 
 #[test]
-fn golden_files_read_and_answer() {
+fn golden_files_are_read_and_queried() {
     for golden in goldens() {
         let stored = golden.stored();
         petal::verify_bytes(&stored).unwrap();
         let (filter, metadata) = AnyFilter::read_from(&stored[..]).unwrap();
         assert_eq!(metadata, golden.metadata);
-        assert_eq!(filter.face().hash_spec(), golden.hash);
-        let (naive, facts) = Naive::from_file(&stored);
+        assert_eq!(filter.as_dyn().hash_spec(), golden.hash);
+        let (naive, fields) = Naive::from_file(&stored);
         for number in 0..2000 {
             let key = format!("key-{number}");
             let ours = match &filter {
@@ -129,14 +136,14 @@ fn golden_files_read_and_answer() {
                 AnyFilter::Classic(filter) => filter.contains(&key),
                 _ => panic!("a new layout"),
             };
-            let expect = naive.contains(naive::hash::hash(&facts, key.as_bytes()));
+            let expect = naive.contains(naive::hash::hash(&fields, key.as_bytes()));
             assert_eq!(ours, expect, "{} {key}", golden.name);
-            assert!(ours || number >= 40, "{} lost {key}", golden.name);
+            assert!(ours || number >= 40, "{} does not contain {key}", golden.name);
         }
     }
 }
 
-/// A golden file is never changed: this writes those that are not there yet.
+/// Writes golden files that do not exist yet; existing ones never change.
 #[test]
 #[ignore = "makes golden files of a new version of the format"]
 fn write_missing_golden_files() {
@@ -149,8 +156,8 @@ fn write_missing_golden_files() {
 
 // ---- The document -------------------------------------------------------------------------------
 
-/// The bytes of the first hex dump in docs/format.md: `hexdump -C`, where `*` stands for more
-/// lines like the last.
+/// Returns the bytes of the first hex dump in docs/format.md (`hexdump -C`; `*` repeats the last
+/// line).
 fn worked_example(document: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = Vec::new();
     let mut repeat = false;
@@ -174,7 +181,7 @@ fn worked_example(document: &str) -> Vec<u8> {
     bytes
 }
 
-/// The filter that docs/format.md makes its example of.
+/// Returns the filter of the example in docs/format.md.
 fn example() -> BloomFilter {
     let mut filter = BloomFilter::with_bits(512, 5).unwrap();
     for key in ["one", "two", "three"] {
@@ -186,7 +193,7 @@ fn example() -> BloomFilter {
 const EXAMPLE_METADATA: &str = r#"{"what":"example"}"#;
 
 #[test]
-fn the_worked_example_of_the_document_is_what_is_written() {
+fn documented_example_equals_the_written_file() {
     let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
     let example_file = worked_example(&document);
     let mut written = Vec::new();
@@ -198,22 +205,22 @@ fn the_worked_example_of_the_document_is_what_is_written() {
     assert!(["one", "two", "three"].iter().all(|key| filter.contains(key)));
     assert!(!filter.contains("four"));
 
-    // The document alone, without the library.
-    let (naive, facts) = Naive::from_file(&example_file);
+    // By the document only, without the library.
+    let (naive, fields) = Naive::from_file(&example_file);
     for key in ["one", "two", "three", "four"] {
-        let found = naive.contains(naive::hash::hash(&facts, key.as_bytes()));
+        let found = naive.contains(naive::hash::hash(&fields, key.as_bytes()));
         assert_eq!(found, key != "four", "{key}");
     }
-    assert_eq!(naive.to_file(&facts), example_file);
+    assert_eq!(naive.to_file(&fields), example_file);
 }
 
-/// The hashes, bit numbers and constants that the text of the example names are the true ones.
+/// Checks the hashes, bit numbers and constants in the text of the example.
 #[test]
-fn the_numbers_in_the_text_of_the_example_are_true() {
+fn numbers_in_the_documented_example_are_correct() {
     let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
     let naive = Naive::blocked(1, 8, 5);
     for key in ["one", "two", "three"] {
-        let hash = naive::hash::hash(&Facts::none(), key.as_bytes());
+        let hash = naive::hash::hash(&HeaderFields::none(), key.as_bytes());
         let mut bits = naive.positions(hash);
         bits.sort_unstable();
         let bits: Vec<String> = bits.iter().map(u64::to_string).collect();
@@ -225,16 +232,16 @@ fn the_numbers_in_the_text_of_the_example_are_true() {
     }
 }
 
-/// The table of hashes, of which each row is (hash, seed, key).
+/// Checks the table of hashes, with rows (hash, seed, key).
 #[test]
-fn the_hashes_in_the_document_are_true() {
+fn documented_hashes_are_correct() {
     let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
-    let rapid = |seed| Facts { seed: HashSpec::rapid(seed).seed(), ..Facts::none() };
-    let keyed = || Facts { hash: 2, seed: SIP_KEY, ..Facts::none() };
-    let rapid_keyed = || Facts { hash: 5, ..keyed() };
+    let rapid = |seed| HeaderFields { seed: HashSpec::rapid(seed).seed(), ..HeaderFields::none() };
+    let keyed = || HeaderFields { hash: 2, seed: SIP_KEY, ..HeaderFields::none() };
+    let rapid_keyed = || HeaderFields { hash: 5, ..keyed() };
     let letters: Vec<u8> = (0..200).map(|at| b'a' + at % 26).collect();
     let alphabets = "200 bytes: `a` to `z` over and over";
-    for (facts, seed, shown, key) in [
+    for (fields, seed, shown, key) in [
         (rapid(0), "0", "none", &b""[..]),
         (rapid(0), "0", "`one`", b"one"),
         (rapid(1), "1", "`one`", b"one"),
@@ -249,19 +256,20 @@ fn the_hashes_in_the_document_are_true() {
         (rapid_keyed(), "`00 01 … 0f`", "`a` to `z`", &letters[..26]),
         (rapid_keyed(), "`00 01 … 0f`", alphabets, &letters),
     ] {
-        let (name, spec) = match facts.hash {
+        let (name, spec) = match fields.hash {
             1 => ("rapidhash v3", HashSpec::rapid(u64::from(seed == "1"))),
             2 => ("SipHash-1-3", HashSpec::keyed(SIP_KEY)),
             _ => ("rapidhash v3, keyed", HashSpec::rapid_keyed(SIP_KEY)),
         };
-        let hash = naive::hash::hash(&facts, key);
+        let hash = naive::hash::hash(&fields, key);
         let row = format!("| {name} | {seed} | {shown} | `{hash:016x}` |");
         assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
         assert_eq!(spec.hash(key), hash);
     }
-    let seeded = |seed| Facts { hash: 3, seed: HashSpec::wide(seed).seed(), ..Facts::none() };
-    let keyed = || Facts { hash: 4, seed: SIP_KEY, ..Facts::none() };
-    for (facts, seed, shown, key) in [
+    let seeded =
+        |seed| HeaderFields { hash: 3, seed: HashSpec::wide(seed).seed(), ..HeaderFields::none() };
+    let keyed = || HeaderFields { hash: 4, seed: SIP_KEY, ..HeaderFields::none() };
+    for (fields, seed, shown, key) in [
         (seeded(0), "0", "none", &b""[..]),
         (seeded(0), "0", "`one`", b"one"),
         (seeded(1), "1", "`one`", b"one"),
@@ -272,11 +280,11 @@ fn the_hashes_in_the_document_are_true() {
         (keyed(), "`00 01 … 0f`", "`00 01`", &[0, 1]),
         (keyed(), "`00 01 … 0f`", alphabets, &letters),
     ] {
-        let name = if facts.hash == 3 { "XXH3-128" } else { "SipHash-1-3-128" };
-        let [low, high] = naive::hash::hash_wide(&facts, key);
+        let name = if fields.hash == 3 { "XXH3-128" } else { "SipHash-1-3-128" };
+        let [low, high] = naive::hash::hash_wide(&fields, key);
         let row = format!("| {name} | {seed} | {shown} | `{low:016x}` | `{high:016x}` |");
         assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
-        let spec = if facts.hash == 3 {
+        let spec = if fields.hash == 3 {
             HashSpec::wide(u64::from(seed == "1"))
         } else {
             HashSpec::wide_keyed(SIP_KEY)
@@ -285,7 +293,7 @@ fn the_hashes_in_the_document_are_true() {
     }
 }
 
-/// `hexdump -C`.
+/// Returns the output of `hexdump -C`.
 fn hex_dump(bytes: &[u8]) -> String {
     let mut text = String::new();
     let mut last: Option<&[u8]> = None;
@@ -311,7 +319,7 @@ fn hex_dump(bytes: &[u8]) -> String {
 // ---- Hashes and index rules ---------------------------------------------------------------------
 
 #[test]
-fn hashes_are_those_of_their_publications() {
+fn hashes_equal_their_publications() {
     let mut rng = Rng::new(1);
     for length in (0..=300).chain([1000, 4096]) {
         let key = rng.bytes(length);
@@ -324,31 +332,34 @@ fn hashes_are_those_of_their_publications() {
             HashSpec::rapid_keyed(SIP_KEY),
             HashSpec::rapid_keyed(random),
         ] {
-            let facts = Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };
-            assert_eq!(spec.hash(&key), naive::hash::hash(&facts, &key), "{spec:?} {length}");
+            let fields =
+                HeaderFields { hash: spec.id(), seed: spec.seed(), ..HeaderFields::none() };
+            assert_eq!(spec.hash(&key), naive::hash::hash(&fields, &key), "{spec:?} {length}");
             assert_eq!(key.hash_with(&spec), spec.hash(&key));
         }
         for spec in [HashSpec::wide(0), HashSpec::wide(seed), HashSpec::wide_keyed(SIP_KEY)] {
-            let facts = Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };
-            let words = naive::hash::hash_wide(&facts, &key);
+            let fields =
+                HeaderFields { hash: spec.id(), seed: spec.seed(), ..HeaderFields::none() };
+            let words = naive::hash::hash_wide(&fields, &key);
             assert_eq!(spec.hash_wide(&key), words, "{spec:?} {length}");
             assert_eq!(spec.hash(&key), words[0]);
         }
     }
 }
 
-/// Hashes at the edges of every field, and many in between.
+/// Returns hashes at the limits of every field, and many others.
 fn hashes() -> Vec<u64> {
     let mut rng = Rng::new(2);
     let edges = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit), u64::MAX << bit]);
     edges.chain((0..300).map(|_| rng.next_u64())).collect()
 }
 
-/// Each hash alone in an empty filter: the very bits that the document names, and no other.
+/// Inserts each hash into an empty filter: exactly the documented bits are set.
 #[test]
-fn every_index_rule_is_that_of_the_document() {
-    fn agrees<G: Geometry>(empty: &Naive) {
-        let (mut filter, _) = Filter::<G>::read_from(&empty.to_file(&Facts::none())[..]).unwrap();
+fn bit_positions_equal_the_document() {
+    fn agrees<L: Layout>(empty: &Naive) {
+        let (mut filter, _) =
+            Filter::<L>::read_from(&empty.to_file(&HeaderFields::none())[..]).unwrap();
         for hash in hashes() {
             filter.clear();
             let mut naive = empty.clone();
@@ -366,12 +377,12 @@ fn every_index_rule_is_that_of_the_document() {
     }
     for (lanes, blocks) in [(8, 1), (8, 3), (8, 70), (16, 1), (16, 2), (16, 33)] {
         for probes in 1..=lanes {
-            agrees::<petal::Shape>(&Naive::blocked(blocks, lanes, probes));
+            agrees::<petal::BlockedLayout>(&Naive::blocked(blocks, lanes, probes));
         }
     }
     for bits in [1, 2, 63, 511, 512, 513, 12_345] {
         for probes in [1, 2, 7, 64] {
-            agrees::<petal::ClassicShape>(&Naive::classic(bits, probes));
+            agrees::<petal::ClassicLayout>(&Naive::classic(bits, probes));
         }
     }
 }

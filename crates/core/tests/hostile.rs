@@ -1,8 +1,7 @@
-//! Bytes from outside are lies until a shape has validated them.
-//!
-//! Every truncation, every flipped bit and every hostile number in a small file: no reader
-//! panics, no reader asks for much memory, and whoever looks at all bytes refuses all damage.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Reads corrupted and hostile files: every truncation, every flipped bit and every hostile number
+//! in a small file. No reader panics or allocates much memory, and readers of all bytes detect all
+//! corruption.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod naive;
 
@@ -10,17 +9,17 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fs::File;
 
-use naive::{Facts, Naive, mend};
+use naive::{HeaderFields, Naive, update_checksums};
 use petal::{
-    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Error, Lent, Mapped,
-    verify_bytes,
+    AnyFilter, BloomFilter, Borrowed, ClassicBloomFilter, CountingBloomFilter, Error, Mapped,
+    Membership as _, Persist as _, verify_bytes,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::scratch::Scratch;
 
-// ---- Memory asked for ---------------------------------------------------------------------------
+// ---- Allocations ---------------------------------------------------------------------------
 
-/// The system's allocator, remembering the largest single request of each thread.
+/// The system allocator, with a record of the largest single allocation of each thread.
 struct Watched;
 
 thread_local! {
@@ -28,16 +27,16 @@ thread_local! {
 }
 
 fn note(size: usize) {
-    // A thread that is ending has no cell any more, and nothing to measure.
+    // A terminating thread has no cell any more.
     let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(size)));
 }
 
 #[expect(unsafe_code, reason = "an allocator that counts is an unsafe trait's implementation")]
-// SAFETY: every call goes to the system's allocator unchanged, under the caller's own promises.
+// SAFETY: every call is forwarded to the system allocator unchanged.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
-        // SAFETY: the caller's promises are those of the system's allocator.
+        // SAFETY: the caller fulfils the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
@@ -62,14 +61,14 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// The largest single request while `work` ran on this thread.
+/// Returns the largest single allocation of `work` on this thread.
 fn largest_request<T>(work: impl FnOnce() -> T) -> (T, usize) {
     LARGEST.with(|largest| largest.set(0));
     let result = work();
     (result, LARGEST.with(Cell::get))
 }
 
-/// What a reader may ask for at once without having seen the bytes: 16,384 lines.
+/// Maximum allocation of a reader before it has read the bytes: 16,384 cache lines.
 const MOST_AHEAD: usize = 1 << 20;
 
 // ---- Small files --------------------------------------------------------------------------------
@@ -77,20 +76,20 @@ const MOST_AHEAD: usize = 1 << 20;
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let blocked = |blocks, lanes, probes| Naive::blocked(blocks, lanes, probes);
     let classic = |bits, probes| Naive::classic(bits, probes);
-    let with = |metadata: &str| Facts {
+    let with = |metadata: &str| HeaderFields {
         planned: 20,
         target: 0.01,
         metadata: metadata.to_owned(),
-        ..Facts::none()
+        ..HeaderFields::none()
     };
-    let keyed = |facts| Facts { hash: 2, seed: [7; 16], ..facts };
+    let keyed = |fields| HeaderFields { hash: 2, seed: [7; 16], ..fields };
     let json = "{\"what\":\"G\u{e4}ste\"}";
-    let file = |mut naive: Naive, mut facts: Facts| {
+    let file = |mut naive: Naive, mut fields: HeaderFields| {
         for key in 0..20u64 {
-            let hash = naive::hash::hash(&facts, &key.to_le_bytes());
-            facts.inserted += u64::from(naive.insert(hash));
+            let hash = naive::hash::hash(&fields, &key.to_le_bytes());
+            fields.inserted += u64::from(naive.insert(hash));
         }
-        let file = naive.to_file(&facts);
+        let file = naive.to_file(&fields);
         verify_bytes(&file).unwrap();
         file
     };
@@ -98,55 +97,58 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("line", file(blocked(1, 8, 5), with(""))),
         ("line with metadata", file(blocked(2, 8, 8), with(json))),
         ("pair", file(blocked(1, 16, 11), keyed(with("")))),
-        ("line of another key", file(blocked(1, 8, 4), Facts { hash: 5, ..keyed(with("")) })),
+        (
+            "line of another key",
+            file(blocked(1, 8, 4), HeaderFields { hash: 5, ..keyed(with("")) }),
+        ),
         ("classic", file(classic(500, 7), with(""))),
         ("classic with metadata", file(classic(1000, 3), keyed(with(json)))),
     ]
 }
 
-/// Bytes in memory that begins at a cache line.
+/// Bytes aligned to a cache line.
 struct Aligned {
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     start: usize,
     length: usize,
 }
 
 impl Aligned {
     fn new(bytes: &[u8]) -> Self {
-        let mut room = vec![0; bytes.len() + 64];
-        let start = room.as_ptr().align_offset(64);
-        room[start..start + bytes.len()].copy_from_slice(bytes);
-        Self { room, start, length: bytes.len() }
+        let mut buffer = vec![0; bytes.len() + 64];
+        let start = buffer.as_ptr().align_offset(64);
+        buffer[start..start + bytes.len()].copy_from_slice(bytes);
+        Self { buffer, start, length: bytes.len() }
     }
 
     fn bytes(&self) -> &[u8] {
-        &self.room[self.start..self.start + self.length]
+        &self.buffer[self.start..self.start + self.length]
     }
 }
 
-/// What every way into the library makes of some bytes.
+/// The results of all ways to read some bytes.
 struct Outcome {
-    /// Ways that look at the header alone, and then answer.
+    /// Ways that read only the header before queries.
     opened: Vec<Result<(), Error>>,
-    /// Ways that look at every byte.
+    /// Ways that read every byte.
     examined: Vec<Result<(), Error>>,
 }
 
 fn try_all(bytes: &[u8]) -> Outcome {
     let file = Aligned::new(bytes);
     let file = file.bytes();
-    let blocked = BloomFilter::<Lent<'_>>::from_bytes(file);
-    let classic = ClassicBloomFilter::<Lent<'_>>::from_bytes(file);
-    // What was opened answers, whatever its bits are.
+    let blocked = BloomFilter::<Borrowed<'_>>::from_bytes(file);
+    let classic = ClassicBloomFilter::<Borrowed<'_>>::from_bytes(file);
+    // Opened filters can be queried, whatever their bits are.
     for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
         let _ = blocked.as_ref().is_ok_and(|filter| filter.contains_mixed_hash(hash));
         let _ = classic.as_ref().is_ok_and(|filter| filter.contains_mixed_hash(hash));
     }
     if let Ok(filter) = &blocked {
-        let _ = (filter.estimated_len(), filter.estimated_rate(), filter.expected_rate(1 << 40));
+        let _ = (filter.estimated_len(), filter.estimated_fpr(), filter.expected_fpr(1 << 40));
     }
     if let Ok(filter) = &classic {
-        let _ = (filter.estimated_len(), filter.estimated_rate(), filter.expected_rate(1 << 40));
+        let _ = (filter.estimated_len(), filter.estimated_fpr(), filter.expected_fpr(1 << 40));
     }
     let opened = vec![blocked.map(drop), classic.map(drop)];
     let examined = vec![
@@ -158,26 +160,26 @@ fn try_all(bytes: &[u8]) -> Outcome {
     Outcome { opened, examined }
 }
 
-/// Opens a file on disk by mapping it, and examines it if it opens.
+/// Maps a file on disk, and verifies it if that succeeds.
 #[expect(unsafe_code, reason = "mapping is the caller's promise")]
 fn map(scratch: &Scratch, bytes: &[u8]) -> (Result<(), Error>, Result<(), Error>) {
     let file = File::open(scratch.write("f.petal", bytes)).unwrap();
-    // SAFETY: nobody else knows this file, and it is written anew only after the map is gone.
+    // SAFETY: no other process uses this file, and it is rewritten only after the map is dropped.
     let mapped = unsafe { Mapped::open(&file) };
     match mapped.and_then(AnyFilter::open_mapped) {
         Err(error) => (Err(error), Ok(())),
         Ok(filter) => {
             let _ = (
                 filter.metadata().len(),
-                filter.face().estimated_rate(),
-                filter.face().estimated_len(),
+                filter.as_dyn().estimated_fpr(),
+                filter.as_dyn().estimated_len(),
             );
             (Ok(()), filter.verify())
         }
     }
 }
 
-/// One line that says something.
+/// Checks that the message is one non-empty line.
 fn check_text(error: &Error) {
     let text = error.to_string();
     assert!(text.len() > 20 && !text.contains('\n') && text.len() < 300, "{text:?}");
@@ -185,7 +187,7 @@ fn check_text(error: &Error) {
 
 fn refused(what: &str, bytes: &[u8]) -> Vec<Error> {
     let (outcome, largest) = largest_request(|| try_all(bytes));
-    assert!(largest <= MOST_AHEAD + bytes.len(), "{what}: asked for {largest} bytes at once");
+    assert!(largest <= MOST_AHEAD + bytes.len(), "{what}: one allocation of {largest} bytes");
     let mut errors: Vec<Error> = outcome.opened.into_iter().filter_map(Result::err).collect();
     for (way, result) in outcome.examined.into_iter().enumerate() {
         match result {
@@ -197,18 +199,18 @@ fn refused(what: &str, bytes: &[u8]) -> Vec<Error> {
     errors
 }
 
-// ---- Damage -------------------------------------------------------------------------------------
+// ---- Corruption -------------------------------------------------------------------------------------
 
 #[test]
-fn every_truncation_is_refused() {
+fn every_truncation_is_an_error() {
     for (name, file) in files() {
         for short in truncations(&file) {
             let what = format!("{name} cut to {} of {}", short.len(), file.len());
             let outcome = try_all(short);
             assert!(outcome.opened.iter().all(Result::is_err), "{what}: opened");
             for error in refused(&what, short) {
-                // Nothing at all is nobody's file; all else begins like one of ours. The wrong
-                // one of two layouts is a matter of what was asked for.
+                // An empty file is foreign; all other prefixes start with the magic bytes. The wrong
+                // layout is an error of its own.
                 let right = if short.is_empty() { error.is_foreign() } else { error.is_corrupt() };
                 assert!(right || error.is_invalid(), "{what}: {error}");
             }
@@ -217,7 +219,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
-fn every_flipped_bit_is_refused() {
+fn every_flipped_bit_is_an_error() {
     for (name, file) in files() {
         for (bit, damaged) in bit_flips(&file) {
             let what = format!("{name} with bit {} of byte {} flipped", bit % 8, bit / 8);
@@ -225,11 +227,11 @@ fn every_flipped_bit_is_refused() {
             match bit / 8 {
                 0..8 => assert!(errors.iter().all(Error::is_foreign), "{what}"),
                 8..10 => assert!(errors.iter().all(Error::is_unsupported_version), "{what}"),
-                // Layout: another, or none that is known.
+                // The layout field: another or an unknown layout.
                 10..12 => {}
                 _ => assert!(errors.iter().any(|e| e.is_corrupt() || e.is_invalid()), "{what}"),
             }
-            // A damaged header or metadata is found on opening already.
+            // Corrupted headers and metadata are detected on opening.
             let metadata = Naive::from_file(&file).1.metadata.len();
             if bit / 8 < 256 + metadata {
                 assert!(try_all(&damaged).opened.iter().all(Result::is_err), "{what}: opened");
@@ -239,7 +241,7 @@ fn every_flipped_bit_is_refused() {
 }
 
 #[test]
-fn anything_added_is_refused() {
+fn trailing_bytes_are_an_error() {
     for (name, file) in files() {
         for longer in extensions(&file) {
             let errors = refused(&format!("{name} with more at the end"), &longer);
@@ -248,9 +250,9 @@ fn anything_added_is_refused() {
     }
 }
 
-/// Mapping goes through the same checks; a sample of the damage shows that it does.
+/// Mapping makes the same checks; tested with a sample of the corruptions.
 #[test]
-fn mapped_files_are_refused_alike() {
+fn corrupted_mapped_files_are_errors() {
     let scratch = Scratch::new();
     for (name, file) in files() {
         let (opened, verified) = map(&scratch, &file);
@@ -259,7 +261,7 @@ fn mapped_files_are_refused_alike() {
             assert!(map(&scratch, short).0.is_err(), "{name} cut to {}", short.len());
         }
         for (bit, damaged) in bit_flips(&file) {
-            // All of the header, and every 64th bit behind it.
+            // All bits of the header, and every 64th bit after it.
             if bit < 2048 || bit % 64 == 5 {
                 let (opened, verified) = map(&scratch, &damaged);
                 assert!(opened.is_err() || verified.is_err(), "{name} with bit {bit} flipped");
@@ -268,12 +270,12 @@ fn mapped_files_are_refused_alike() {
     }
 }
 
-/// Types that have several parts lie in a map as those of one part do.
+/// Types with several parts can be mapped too.
 #[test]
 #[expect(unsafe_code, reason = "mapping is the caller's promise")]
-fn a_mapped_counting_filter_answers_and_is_examined() {
+fn mapped_counting_filter_is_queried_and_verified() {
     let scratch = Scratch::new();
-    let mut filter = CountingBloomFilter::with_rate(100, 0.01).unwrap();
+    let mut filter = CountingBloomFilter::with_fpr(100, 0.01).unwrap();
     (0..150u64).for_each(|key| _ = filter.insert(&(key / 3)));
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes, "{}").unwrap();
@@ -297,7 +299,7 @@ fn a_mapped_counting_filter_answers_and_is_examined() {
 }
 
 #[test]
-fn other_peoples_files_are_foreign() {
+fn files_of_other_programs_are_foreign() {
     let page = vec![b'x'; 5000];
     for bytes in [&b""[..], b"\n", b"PETAL\r\n", b"\x89PNG\r\n\x1a\n and more", &[0; 300], &page] {
         let outcome = try_all(bytes);
@@ -306,15 +308,15 @@ fn other_peoples_files_are_foreign() {
             check_text(&error);
         }
     }
-    // A line end that a transfer changed.
+    // A line ending converted by a transfer.
     let mut file = files().swap_remove(0).1;
     file.remove(6);
     assert!(verify_bytes(&file).unwrap_err().is_foreign());
 }
 
-// ---- Lies with a right checksum -----------------------------------------------------------------
+// ---- Hostile values with valid checksums -----------------------------------------------------------------
 
-/// What refuses a lie.
+/// The check that detects a hostile value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     Corrupt,
@@ -323,12 +325,12 @@ enum By {
 }
 
 #[test]
-fn every_hostile_field_is_refused_though_its_checksum_is_right() {
+fn hostile_fields_with_valid_checksums_are_errors() {
     use By::{Corrupt, Invalid, Version};
     let long = |number: u64| number.to_le_bytes().to_vec();
     let short = |number: u16| number.to_le_bytes().to_vec();
     let nan = f64::NAN.to_bits();
-    // Offset, bytes, who refuses; for every layout.
+    // Offset, bytes and check, for every layout.
     let common: Vec<(usize, Vec<u8>, By)> = vec![
         (8, short(0), Version),
         (8, short(2), Version),
@@ -374,20 +376,20 @@ fn every_hostile_field_is_refused_though_its_checksum_is_right() {
     ];
     for (name, file) in files() {
         let kind = file[10];
-        let mut lies = common.clone();
+        let mut changes = common.clone();
         match (kind, file[40]) {
-            (1, 8) => lies.push((38, short(9), Invalid)),
-            (1, _) => lies.push((38, short(17), Invalid)),
-            _ => lies.extend([(38, short(65), Invalid), (40, short(8), Invalid)]),
+            (1, 8) => changes.push((38, short(9), Invalid)),
+            (1, _) => changes.push((38, short(17), Invalid)),
+            _ => changes.extend([(38, short(65), Invalid), (40, short(8), Invalid)]),
         }
         if file[36] == 1 {
-            lies.push((56, vec![1], Invalid)); // rapidhash has 8 bytes of seed
+            changes.push((56, vec![1], Invalid)); // rapidhash has 8 bytes of seed
         }
-        for (at, lie, by) in lies {
+        for (at, value, by) in changes {
             let mut bytes = file.clone();
-            bytes[at..at + lie.len()].copy_from_slice(&lie);
-            mend(&mut bytes);
-            let what = format!("{name}: {lie:02x?} at byte {at}");
+            bytes[at..at + value.len()].copy_from_slice(&value);
+            update_checksums(&mut bytes);
+            let what = format!("{name}: {value:02x?} at byte {at}");
             refused(&what, &bytes);
             for error in
                 [verify_bytes(&bytes).unwrap_err(), AnyFilter::read_from(&bytes[..]).unwrap_err()]
@@ -403,45 +405,45 @@ fn every_hostile_field_is_refused_though_its_checksum_is_right() {
     }
 }
 
-/// Metadata that is not UTF-8 is refused, its checksum being right.
+/// The checksum is valid.
 #[test]
-fn metadata_must_be_text() {
+fn metadata_that_is_not_utf8_is_an_error() {
     for (name, file) in files().into_iter().filter(|(name, _)| name.contains("metadata")) {
         let mut bytes = file.clone();
         bytes[260] = 0xff;
-        mend(&mut bytes);
+        update_checksums(&mut bytes);
         assert!(refused(name, &bytes).iter().any(|e| e.is_corrupt()), "{name}");
     }
 }
 
-/// Bits behind the last one of a classic filter are nobody's: a sound writer leaves them clear.
+/// Bits after the last bit of a classic filter must be clear.
 #[test]
-fn bits_behind_the_last_one_are_refused() {
+fn set_bits_after_the_last_are_an_error() {
     let (_, file) = files().into_iter().find(|(name, _)| *name == "classic").unwrap();
     let mut bytes = file.clone();
     *bytes.last_mut().unwrap() |= 0x80; // bit 511 of 500
-    mend(&mut bytes);
+    update_checksums(&mut bytes);
     assert!(refused("bit 511 of 500", &bytes).iter().any(Error::is_corrupt));
 }
 
-/// A header that promises a petabyte, and a stream that never ends: memory grows with what came.
+/// The header declares a petabyte, and the stream does not end: memory grows with the data received.
 #[test]
-fn memory_grows_with_what_arrives() {
-    let mut file = Naive::blocked(1, 8, 8).to_file(&Facts::none());
+fn memory_grows_with_the_data_received() {
+    let mut file = Naive::blocked(1, 8, 8).to_file(&HeaderFields::none());
     let blocks = 1u64 << 44;
     file[24..32].copy_from_slice(&(blocks * 64).to_le_bytes());
     file[64..72].copy_from_slice(&blocks.to_le_bytes());
-    mend(&mut file);
-    let came = vec![0; 10 << 20];
-    let stream = std::io::Read::chain(&file[..], &came[..]);
+    update_checksums(&mut file);
+    let received = vec![0; 10 << 20];
+    let stream = std::io::Read::chain(&file[..], &received[..]);
     let (result, largest) = largest_request(|| BloomFilter::read_from(stream));
     assert!(result.unwrap_err().is_corrupt());
-    assert!(largest <= 4 * came.len(), "asked for {largest} bytes at once");
+    assert!(largest <= 4 * received.len(), "one allocation of {largest} bytes");
 }
 
-/// Bytes that begin elsewhere than at a cache line are refused in place, and said so.
+/// Bytes that are not aligned to a cache line cannot be borrowed.
 #[test]
-fn bytes_out_of_line_are_refused_in_place() {
+fn unaligned_bytes_are_an_error() {
     let (_, file) = files().swap_remove(0);
     let shifted = Aligned::new(&[&[0], &file[..]].concat());
     let error = BloomFilter::from_bytes(&shifted.bytes()[1..]).unwrap_err();

@@ -1,8 +1,8 @@
-//! Integers of any pattern, inserted as keys, keep the promised rate in every type.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Integers of any pattern, inserted as keys, keep the target rate in every type.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use petal::{
-    Answers, AtomicBloomFilter, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
+    AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterCascade, QuotientFilter, ScalableBloomFilter, StaticFilter,
     TypedBloomFilter, WideBloomFilter, WindowedBloomFilter,
 };
@@ -34,34 +34,34 @@ fn integers_as_keys_keep_the_rate() {
         let judge = |name: &str, contains: &dyn Fn(&u64) -> bool| {
             assert!(keys.iter().all(contains), "{name}, {pattern}");
             let wrong = others.iter().filter(|key| contains(key)).count() as u64;
-            // A filter of this size strays from its rate by some 2 % itself.
-            let (_, most) = binomial_range(QUERIES, RATE * 1.06, 1.0 - 1e-6);
-            assert!(wrong <= most, "{name}, {pattern}: {wrong} of {QUERIES}");
+            // The rates of filters of this size vary by about 2 %.
+            let (_, max) = binomial_range(QUERIES, RATE * 1.06, 1.0 - 1e-6);
+            assert!(wrong <= max, "{name}, {pattern}: {wrong} of {QUERIES}");
         };
-        let mut new = Answers::new();
+        let mut new = BatchResults::new();
         macro_rules! filled {
             ($($type:ident)*) => {$({
-                let mut filter = $type::with_rate(KEYS, RATE).unwrap();
-                // One by one and in a batch, which hashes words by another way.
+                let mut filter = $type::with_fpr(KEYS, RATE).unwrap();
+                // Single keys and batches, which hash words by other code.
                 for key in &keys[..KEYS as usize / 2] {
                     let _ = filter.insert(key);
                 }
                 let _ = filter.insert_batch(&keys[KEYS as usize / 2..], &mut new);
                 judge(stringify!($type), &|key| filter.contains(key));
-                let mut found = Answers::new();
+                let mut found = BatchResults::new();
                 filter.contains_batch(&keys, &mut found);
                 assert_eq!(found.count_ones(), KEYS, "{pattern}");
             })*};
         }
         filled!(BloomFilter ClassicBloomFilter CountingBloomFilter ClassicCountingBloomFilter);
         filled!(QuotientFilter ScalableBloomFilter WindowedBloomFilter WideBloomFilter);
-        let shared = AtomicBloomFilter::with_rate(KEYS, RATE).unwrap();
+        let shared = AtomicBloomFilter::with_fpr(KEYS, RATE).unwrap();
         shared.insert_batch(&keys, &mut new);
         judge("AtomicBloomFilter", &|key| shared.contains(key));
-        let mut typed = TypedBloomFilter::<u64>::with_rate(KEYS, RATE).unwrap();
+        let mut typed = TypedBloomFilter::<u64>::with_fpr(KEYS, RATE).unwrap();
         keys.iter().for_each(|key| _ = typed.insert(key));
         judge("TypedBloomFilter", &|key| typed.contains(key));
-        let fixed = StaticFilter::builder().rate(RATE).build(&keys).unwrap();
+        let fixed = StaticFilter::builder().fpr(RATE).build(&keys).unwrap();
         judge("StaticFilter", &|key| fixed.contains(key));
         let cascade = FilterCascade::builder(RATE).build(&keys, &others[..1000]).unwrap();
         judge("FilterCascade", &|key| cascade.contains(key));

@@ -2,7 +2,7 @@
 //! serves targets without pages, such as WebAssembly, where this file runs too (`cargo x wasm`).
 
 use petal::{
-    Answers, AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, HashSpec,
+    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, HashSpec,
     QuotientFilter, Result, ScalableBloomFilter, StaticFilter, WideBloomFilter,
     WindowedBloomFilter,
 };
@@ -13,13 +13,13 @@ const SIZES: [u64; 2] = [80_000, 800_000];
 /// An empty filter of every type that takes keys, for this number of them.
 fn filters(keys: u64) -> Result<Vec<AnyFilter>> {
     Ok(vec![
-        AnyFilter::Bloom(BloomFilter::with_rate(keys, 0.01)?),
-        AnyFilter::Classic(ClassicBloomFilter::with_rate(keys, 0.01)?),
-        AnyFilter::Counting(CountingBloomFilter::with_rate(keys, 0.01)?),
-        AnyFilter::Quotient(QuotientFilter::with_rate(keys, 0.01)?),
-        AnyFilter::Scalable(ScalableBloomFilter::with_rate(keys, 0.01)?),
-        AnyFilter::Windowed(WindowedBloomFilter::with_rate(keys, 0.01)?),
-        AnyFilter::Wide(WideBloomFilter::with_rate(keys, 0.01)?),
+        AnyFilter::Bloom(BloomFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::Classic(ClassicBloomFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::Counting(CountingBloomFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::Quotient(QuotientFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::Scalable(ScalableBloomFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::Windowed(WindowedBloomFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::Wide(WideBloomFilter::with_fpr(keys, 0.01)?),
     ])
 }
 
@@ -34,13 +34,13 @@ fn hashes(spec: &HashSpec, first: u64, keys: u64) -> Vec<u64> {
 fn filters_of_every_type_work_below_and_above_a_mapped_size() {
     for keys in SIZES {
         for mut filter in filters(keys).unwrap() {
-            let (spec, name) = (filter.face().hash_spec(), filter.face().filter_type());
+            let (spec, name) = (filter.as_dyn().hash_spec(), filter.as_dyn().filter_type());
             let members = hashes(&spec, 0, keys);
-            let mut found = Answers::new();
-            filter.face_mut().unwrap().insert_mixed_hashes(&members, &mut found).unwrap();
-            filter.face().contains_mixed_hashes(&members, &mut found);
+            let mut found = BatchResults::new();
+            filter.as_dyn_mut().unwrap().insert_mixed_hashes(&members, &mut found).unwrap();
+            filter.as_dyn().contains_mixed_hashes(&members, &mut found);
             assert_eq!(found.count_ones(), keys, "{name:?} for {keys} keys");
-            filter.face().contains_mixed_hashes(&hashes(&spec, keys, keys), &mut found);
+            filter.as_dyn().contains_mixed_hashes(&hashes(&spec, keys, keys), &mut found);
             assert!(found.count_ones() < keys / 50, "{name:?} for {keys} keys");
         }
     }
@@ -51,7 +51,7 @@ fn static_filters_work_below_and_above_a_mapped_size() {
     for keys in SIZES {
         let members: Vec<u64> = (0..keys).collect();
         let filter = StaticFilter::build(&members, 0.01).unwrap();
-        let mut found = Answers::new();
+        let mut found = BatchResults::new();
         filter.contains_batch(&members, &mut found);
         assert_eq!(found.count_ones(), keys);
         filter.contains_batch(&(keys..2 * keys).collect::<Vec<_>>(), &mut found);

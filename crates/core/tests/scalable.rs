@@ -1,5 +1,5 @@
-//! Scalable filters: against a model, against their promise, against damage, and at their limits.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Scalable filters: comparison with a model, measured rates, corrupted files, limits.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "models/layers_kit.rs"]
 mod kit;
@@ -8,14 +8,14 @@ mod model;
 mod naive;
 
 use kit::Aligned;
-use naive::mend;
-use petal::{Answers, HashSpec, Lent, Membership, ScalableBloomFilter};
+use naive::update_checksums;
+use petal::{BatchResults, Borrowed, HashSpec, Membership, Persist as _, ScalableBloomFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
 
 #[test]
-fn any_operations_equal_the_model() {
+fn random_operations_equal_the_model() {
     for seed in 0..400 {
         let mut rng = Rng::new(seed);
         let length = 10 + rng.below(150);
@@ -28,9 +28,9 @@ fn random(count: usize, seed: u64) -> Vec<u64> {
     (0..count).map(|_| rng.next_u64()).collect()
 }
 
-/// How many of so many random hashes are found.
+/// Returns the number of random hashes that are found.
 fn false_positives(filter: &ScalableBloomFilter, queries: usize, seed: u64) -> u64 {
-    let mut found = Answers::new();
+    let mut found = BatchResults::new();
     let mut sum = 0;
     for part in 0..queries / 100_000 {
         filter.contains_mixed_hashes(&random(100_000, seed << 32 | part as u64), &mut found);
@@ -39,29 +39,29 @@ fn false_positives(filter: &ScalableBloomFilter, queries: usize, seed: u64) -> u
     sum
 }
 
-/// The rate at every stage of growth is as predicted, by the bits and by the number of keys, and
-/// never above the promise.
+/// At every stage of growth the rate equals both predictions, from the bits and from the number of
+/// keys, and is at most the target.
 #[test]
-fn the_rate_is_as_predicted_and_as_promised() {
+fn measured_rate_equals_prediction_and_target() {
     const QUERIES: usize = 400_000;
     let usual = [(0.2, 2, 0), (0.05, 4, 0), (0.01, 2, 0), (1e-3, 3, 0)];
     let stated = [(0.05, 3, 2), (0.05, 2, 1 << 16), (0.01, 2, 4), (1e-3, 3, 64)];
     for (rate, growth, share) in usual.into_iter().chain(stated) {
-        let builder = ScalableBloomFilter::builder().keys(2000).rate(rate).growth(growth);
+        let builder = ScalableBloomFilter::builder().capacity(2000).fpr(rate).growth(growth);
         let builder = builder.growth_share(share);
         let mut filter = builder.build().unwrap();
         let mut given = 0;
         for (stage, keys) in [500, 1500, 4000, 40_000, 150_000].into_iter().enumerate() {
             let hashes = random(keys, 100 + stage as u64);
-            filter.insert_mixed_hashes(&hashes, &mut Answers::new()).unwrap();
+            filter.insert_mixed_hashes(&hashes, &mut BatchResults::new()).unwrap();
             given += keys as u64;
-            let (now, expected) = (filter.estimated_rate(), filter.expected_rate(given));
+            let (now, expected) = (filter.estimated_fpr(), filter.expected_fpr(given));
             assert!(now <= rate && expected <= rate, "{rate} {stage}: {now} {expected}");
-            // That of the bits is exact for random queries.
+            // The prediction from the bits is exact for random queries.
             let count = false_positives(&filter, QUERIES, stage as u64 + 1);
             let (low, high) = binomial_range(QUERIES as u64, now, 0.999);
             assert!((low..=high).contains(&count), "{rate} {stage}: {count} {low} {high}");
-            // By the number of keys it is that of an average filter, from which small ones stray.
+            // The prediction from the number of keys is a mean, from which small filters differ.
             let stray = 1.0 + 6.0 / (given as f64).sqrt();
             let low = binomial_range(QUERIES as u64, expected / stray, 0.999).0;
             let high = binomial_range(QUERIES as u64, expected * stray, 0.999).1;
@@ -77,80 +77,80 @@ fn the_rate_is_as_predicted_and_as_promised() {
     }
 }
 
-/// A full layer has its part of the rate and no more, though it was given more keys than it
-/// counted: without that it would be a sixth more for the first of these rates.
+/// A full layer has its share of the rate, although more keys were inserted than it counted: if
+/// sizing ignored these, the rate would be a sixth higher for the first of these targets.
 #[test]
-fn each_layer_keeps_its_part() {
+fn each_layer_keeps_its_share_of_the_fpr() {
     for rate in [0.9, 0.5, 0.1] {
-        let mut filter = ScalableBloomFilter::with_rate(200_000, rate).unwrap();
-        let mut answers = Answers::new();
+        let mut filter = ScalableBloomFilter::with_fpr(200_000, rate).unwrap();
+        let mut results = BatchResults::new();
         let mut seed = 0;
         while filter.layer_capacity_left() > 0 {
             let keys = filter.layer_capacity_left().min(1000) as usize;
-            filter.insert_mixed_hashes(&random(keys, seed), &mut answers).unwrap();
+            filter.insert_mixed_hashes(&random(keys, seed), &mut results).unwrap();
             seed += 1;
         }
         assert_eq!((filter.layers(), filter.inserted()), (1, 200_000));
-        let (part, now) = (rate / 4.0, filter.estimated_rate());
+        let (part, now) = (rate / 4.0, filter.estimated_fpr());
         assert!(now < part * 1.005 && now > part * 0.96, "{rate}: {now}");
     }
 }
 
-/// A stated number of keys gets nearly the whole rate, and so a smaller filter than with the usual
-/// series; after that it grows within the rate.
+/// A capacity gets nearly the whole rate, and so a smaller filter than with the default series; after
+/// that the filter grows within the target.
 #[test]
-fn a_growth_share_makes_the_first_layer_small() {
-    // Bits of a textbook filter of half the rate, which is what servers give a first layer.
+fn growth_share_keeps_the_first_layer_small() {
+    // The bits of a textbook filter at half the rate, as in the first layer of RedisBloom.
     let textbook = |rate: f64| -(rate / 2.0).ln() / std::f64::consts::LN_2.powi(2);
     for (keys, rate, parts) in [(100_000, 0.01, 4), (1_000_000, 0.01, 4), (100_000, 1e-3, 64)] {
-        let builder = ScalableBloomFilter::builder().keys(keys).rate(rate);
+        let builder = ScalableBloomFilter::builder().capacity(keys).fpr(rate);
         let mut filter = builder.growth_share(parts).build().unwrap();
         let bits = |filter: &ScalableBloomFilter| filter.size_bytes() as f64 * 8.0 / keys as f64;
         assert!(bits(&filter) <= textbook(rate), "{rate}: {}", bits(&filter));
         assert!(bits(&filter) < 0.85 * bits(&builder.build().unwrap()));
-        let mut new = Answers::new();
+        let mut new = BatchResults::new();
         while filter.layer_capacity_left() > 0 {
             let some = filter.layer_capacity_left().min(10_000) as usize;
             filter.insert_mixed_hashes(&random(some, filter.inserted()), &mut new).unwrap();
         }
-        let (most, now) = (rate * (1.0 - 1.0 / parts as f64), filter.estimated_rate());
-        assert!(now < most * 1.01 && now > most * 0.95, "{now} {most}");
+        let (max, now) = (rate * (1.0 - 1.0 / parts as f64), filter.estimated_fpr());
+        assert!(now < max * 1.01 && now > max * 0.95, "{now} {max}");
         assert_eq!((filter.layers(), filter.growth_share()), (1, Some(parts)));
         filter.insert_mixed_hashes(&random(100_000, 1), &mut new).unwrap();
-        assert!(filter.layers() > 1 && filter.estimated_rate() < rate);
+        assert!(filter.layers() > 1 && filter.estimated_fpr() < rate);
     }
-    let builder = ScalableBloomFilter::builder().rate(0.1);
+    let builder = ScalableBloomFilter::builder().fpr(0.1);
     for parts in [1, (1 << 16) + 1, u64::MAX] {
         assert!(builder.growth_share(parts).build().unwrap_err().is_invalid());
     }
 }
 
-/// What a head start is for: few layers, and the rate is kept all the same.
+/// With a head start there are few layers, and the rate is kept.
 #[test]
-fn a_head_start_makes_few_layers() {
+fn head_start_needs_few_layers() {
     for (factor, below, layers) in [(0, 0, 13), (4, 1 << 16, 8), (8, 1 << 16, 6), (16, 1 << 16, 5)]
     {
-        let builder = ScalableBloomFilter::builder().keys(100).rate(0.01);
+        let builder = ScalableBloomFilter::builder().capacity(100).fpr(0.01);
         let mut filter = builder.head_start(factor, below).build().unwrap();
-        let mut new = Answers::new();
+        let mut new = BatchResults::new();
         while filter.inserted() < 490_000 {
             filter.insert_mixed_hashes(&random(10_000, filter.inserted()), &mut new).unwrap();
         }
         filter.insert_mixed_hashes(&random(10_000, 1), &mut new).unwrap();
         assert_eq!(filter.layers(), layers, "{factor}");
-        assert!(filter.estimated_rate() < 0.01 && filter.expected_rate(500_000) < 0.01);
-        let left = filter.planned_total() - filter.inserted();
+        assert!(filter.estimated_fpr() < 0.01 && filter.expected_fpr(500_000) < 0.01);
+        let left = filter.total_capacity() - filter.inserted();
         assert_eq!(left, filter.layer_capacity_left());
     }
 }
 
-/// What the next layer takes is known before it is made, and is what it takes.
+/// The predicted size of the next layer equals its size.
 #[test]
-fn the_next_layer_is_announced() {
-    let builder = ScalableBloomFilter::builder().keys(100).rate(0.01).growth(3);
+fn size_of_the_next_layer_is_predicted() {
+    let builder = ScalableBloomFilter::builder().capacity(100).fpr(0.01).growth(3);
     let mut filter = builder.head_start(9, 1000).build().unwrap();
     for hash in random(200_000, 1) {
-        let (layers, total) = (filter.layers(), filter.planned_total());
+        let (layers, total) = (filter.layers(), filter.total_capacity());
         if filter.layer_capacity_left() > 0 {
             filter.insert_mixed_hash(hash).unwrap();
             continue;
@@ -160,34 +160,35 @@ fn the_next_layer_is_announced() {
         filter.insert_mixed_hash(hash).unwrap();
         if filter.layers() > layers {
             let more = filter.size_bytes() + filter.memory_usage() - before;
-            // Once as bits, once as memory; and a row that may have made room for a few.
+            // As bits and as memory, with a vector that may have spare capacity.
             let next = next.unwrap();
             assert!(2 * next <= more + 512 && more <= 2 * next + 4096 + 4 * 256, "{next} {more}");
-            assert!(filter.planned_total() > total);
+            assert!(filter.total_capacity() > total);
         }
     }
     assert_eq!((filter.layers(), filter.growth()), (6, 3));
 }
 
-/// Layers of one size come to an end, which is said and loses nothing.
+/// Without growth of layers the filter has a limit: an error that loses no key.
 #[test]
-fn layers_of_one_size() {
-    let builder = ScalableBloomFilter::builder().keys(50).rate(0.01).growth(1);
+fn equal_layers_end_with_an_error() {
+    let builder = ScalableBloomFilter::builder().capacity(50).fpr(0.01).growth(1);
     let mut filter = builder.build().unwrap();
     let mut hashes = random(50 * 70, 3).into_iter();
     let refused = hashes.find_map(|hash| filter.insert_mixed_hash(hash).err()).unwrap();
     assert!(refused.is_full() && refused.to_string().contains("64 layers"), "{refused}");
-    assert_eq!((filter.layers(), filter.inserted(), filter.planned_total()), (64, 3200, 3200));
+    assert_eq!((filter.layers(), filter.inserted(), filter.total_capacity()), (64, 3200, 3200));
     assert!(filter.next_layer_bytes().unwrap_err().is_full());
     assert!(random(50 * 70, 3)[..3200].iter().all(|&hash| filter.contains_mixed_hash(hash)));
-    assert!(filter.expected_rate(3200) < 0.01 && filter.expected_rate(3300) == 1.0);
+    assert!(filter.expected_fpr(3200) < 0.01 && filter.expected_fpr(3300) == 1.0);
     let mut file = Vec::new();
     filter.write_to(&mut file, "").unwrap();
     assert!(ScalableBloomFilter::read_from(&file[..]).unwrap().0 == filter);
 }
 
 fn small(spec: HashSpec) -> Vec<u8> {
-    let mut filter = ScalableBloomFilter::builder().keys(3).rate(0.1).hash(spec).build().unwrap();
+    let mut filter =
+        ScalableBloomFilter::builder().capacity(3).fpr(0.1).hash(spec).build().unwrap();
     for key in 0..8u64 {
         filter.insert(&key).unwrap();
     }
@@ -197,25 +198,25 @@ fn small(spec: HashSpec) -> Vec<u8> {
     file
 }
 
-/// Refused, or a filter that answers; whether it was refused.
+/// Refused, or a filter that results; whether it was refused.
 fn refused(bytes: &[u8]) -> bool {
     let aligned = Aligned::new(bytes);
-    if let Ok(lent) = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()) {
-        let mut found = Answers::new();
-        lent.contains_mixed_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
-        let _ = (lent.estimated_len(), lent.estimated_rate(), lent.fill_ratio());
-        let _ = (lent.inserted(), lent.layer_capacity_left(), lent.block_fills(4));
+    if let Ok(borrowed) = ScalableBloomFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()) {
+        let mut found = BatchResults::new();
+        borrowed.contains_mixed_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
+        let _ = (borrowed.estimated_len(), borrowed.estimated_fpr(), borrowed.fill_ratio());
+        let _ = (borrowed.inserted(), borrowed.layer_capacity_left(), borrowed.block_fills(4));
     }
     let Ok((mut read, _)) = ScalableBloomFilter::read_from(bytes) else { return true };
     for hash in random(50, 9) {
-        // A layer more may be too large to be had.
+        // Another layer may be too large to allocate.
         assert!(read.insert_mixed_hash(hash).is_err() || read.contains_mixed_hash(hash));
     }
     false
 }
 
 #[test]
-fn damage_is_refused() {
+fn corrupted_files_are_errors() {
     for spec in [HashSpec::default(), HashSpec::keyed([9; 16])] {
         let file = small(spec);
         assert!(!refused(&file));
@@ -226,76 +227,76 @@ fn damage_is_refused() {
 }
 
 #[test]
-fn lies_with_right_checksums_are_refused_or_harmless() {
+fn modified_files_with_valid_checksums_are_errors_or_safe() {
     let file = small(HashSpec::default());
     let directory = 4096..4096 + 2 * 64;
     for (bit, mut flipped) in bit_flips(&file) {
         let at = bit / 8;
-        // Other than the sums themselves and the padding.
+        // Except the checksums and the padding.
         if (8..240).contains(&at) || at >= 4096 {
-            mend(&mut flipped);
+            update_checksums(&mut flipped);
             let refused = refused(&flipped);
-            // Fields that have one right value. A directory may have other probes.
+            // Fields with one valid value. A directory may have other probes.
             let fixed = (42..48).contains(&at) || (64..80).contains(&at) || (88..240).contains(&at);
             let free = directory.contains(&at) && (at - 4096) % 64 / 8 == 2;
             let layer = directory.contains(&at) && !free;
-            // So has a plan of other layers, in which the newest is not full.
+            // So may another plan of layers, in which the newest is not full.
             let plan = (72..80).contains(&at) || (96..98).contains(&at) || (120..123).contains(&at);
             assert!(refused || !(fixed || layer) || plan, "byte {at}");
         }
     }
-    let lie = |at: usize, word: u64| {
+    let assert_refused_with = |at: usize, word: u64| {
         let mut file = file.clone();
         file[at..at + 8].copy_from_slice(&word.to_le_bytes());
-        mend(&mut file);
+        update_checksums(&mut file);
         assert!(refused(&file), "{word} at {at}");
     };
     for word in [0, 1, 3, 65, 1 << 50, u64::MAX] {
-        lie(64, word); // layers
+        assert_refused_with(64, word); // layers
     }
     for word in [0, 1, 32_769, u64::MAX] {
-        lie(96, word); // growth
+        assert_refused_with(96, word); // growth
     }
     for at in [104, 112] {
         for word in [1, 5, u64::MAX] {
-            lie(at, word); // half of a head start
+            assert_refused_with(at, word); // half of a head start
         }
     }
     for word in [1, (1 << 16) + 1, u64::MAX] {
-        lie(120, word); // parts of the rate
+        assert_refused_with(120, word); // parts of the rate
     }
     for word in [0, 1 << 50, u64::MAX, 1 << 63] {
-        lie(4096, word); // blocks
-        lie(4096 + 24, word); // keys
+        assert_refused_with(4096, word); // blocks
+        assert_refused_with(4096 + 24, word); // keys
     }
     for word in [0, 7, 17, 1 << 32, 1 << 32 | 8] {
-        lie(4096 + 8, word); // lanes
+        assert_refused_with(4096 + 8, word); // lanes
     }
 }
 
-/// Sparse memory: pages that nobody touches are not there.
+/// Uses sparse memory: only accessed pages are allocated.
 #[test]
 fn layers_beyond_32_bits() {
     // 2^32 bits are 512 MiB, 2^32 bytes are 4 GiB: first layers just above each.
     for (keys, least) in [(360_000_000u64, 1u64 << 29), (2_900_000_000, 1 << 32)] {
-        let mut filter = ScalableBloomFilter::with_rate(keys, 0.01).unwrap();
+        let mut filter = ScalableBloomFilter::with_fpr(keys, 0.01).unwrap();
         assert!(filter.size_bytes() > least && filter.size_bytes() < least * 3 / 2);
         let ends = [0, 1, 1 << 40, u64::MAX / 2, u64::MAX - 1, u64::MAX];
-        let mut answers = Answers::new();
-        filter.contains_mixed_hashes(&ends, &mut answers);
-        assert_eq!(answers.count_ones(), 0);
-        filter.insert_mixed_hashes(&ends, &mut answers).unwrap();
-        assert!(answers.get(0) && answers.get(5) && !filter.insert_mixed_hash(u64::MAX).unwrap());
+        let mut results = BatchResults::new();
+        filter.contains_mixed_hashes(&ends, &mut results);
+        assert_eq!(results.count_ones(), 0);
+        filter.insert_mixed_hashes(&ends, &mut results).unwrap();
+        assert!(results.get(0) && results.get(5) && !filter.insert_mixed_hash(u64::MAX).unwrap());
         assert!(ends.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     }
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_parameters_are_errors() {
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
-        assert!(ScalableBloomFilter::with_rate(10, rate).unwrap_err().is_invalid());
+        assert!(ScalableBloomFilter::with_fpr(10, rate).unwrap_err().is_invalid());
     }
-    let builder = ScalableBloomFilter::builder().rate(0.1);
+    let builder = ScalableBloomFilter::builder().fpr(0.1);
     for growth in [0, 32_769] {
         assert!(builder.growth(growth).build().unwrap_err().is_invalid());
     }
@@ -303,47 +304,50 @@ fn what_cannot_be_is_refused() {
         assert!(builder.head_start(factor, below).build().unwrap_err().is_invalid());
     }
     assert!(ScalableBloomFilter::builder().build().unwrap_err().is_invalid());
-    assert!(ScalableBloomFilter::with_rate(u64::MAX, 0.01).unwrap_err().is_unattainable());
-    // One layer fits under the hash floor, the next one does not: nothing is lost by asking.
-    let mut filter = ScalableBloomFilter::with_rate(40, 2e-17).unwrap();
+    assert!(ScalableBloomFilter::with_fpr(u64::MAX, 0.01).unwrap_err().is_unattainable());
+    // One layer is above the hash floor, the next one is not: the error loses no key.
+    let mut filter = ScalableBloomFilter::with_fpr(40, 2e-17).unwrap();
     let mut refused = None;
     let hashes = random(100_000, 5);
-    let mut held = 0;
+    let mut inserted = 0;
     for &hash in &hashes {
         match filter.insert_mixed_hash(hash) {
-            Ok(_) => held += 1,
+            Ok(_) => inserted += 1,
             Err(error) => {
                 refused = Some(error);
                 break;
             }
         }
     }
-    assert!(refused.unwrap().is_unattainable() && held > 0);
-    assert!(hashes[..held].iter().all(|&hash| filter.contains_mixed_hash(hash)));
-    let mut new = Answers::new();
+    assert!(refused.unwrap().is_unattainable() && inserted > 0);
+    assert!(hashes[..inserted].iter().all(|&hash| filter.contains_mixed_hash(hash)));
+    let mut new = BatchResults::new();
     assert!(filter.insert_mixed_hashes(&hashes, &mut new).unwrap_err().is_unattainable());
-    assert_eq!((new.len(), new.count_ones(), filter.inserted()), (hashes.len(), 0, held as u64));
+    assert_eq!(
+        (new.len(), new.count_ones(), filter.inserted()),
+        (hashes.len(), 0, inserted as u64)
+    );
 }
 
 #[test]
-fn memory_is_what_is_there() {
-    let mut filter = ScalableBloomFilter::with_rate(1000, 0.01).unwrap();
+fn memory_usage_is_exact() {
+    let mut filter = ScalableBloomFilter::with_fpr(1000, 0.01).unwrap();
     for hash in random(100_000, 1) {
         filter.insert_mixed_hash(hash).unwrap();
     }
     let (used, bits) = (filter.memory_usage(), filter.size_bytes());
     assert!(used >= bits && used < bits + 4096 * u64::from(filter.layers()), "{used} {bits}");
     filter.clear();
-    let fresh = ScalableBloomFilter::with_rate(1000, 0.01).unwrap();
+    let fresh = ScalableBloomFilter::with_fpr(1000, 0.01).unwrap();
     assert!(filter == fresh && filter.memory_usage() == fresh.memory_usage());
 }
 
-/// The bytes of a small filter, by their checksums: the format does not drift.
+/// Compares the checksums of a small file with recorded values.
 #[test]
-fn the_file_stays_what_it_is() {
+fn file_checksums_are_unchanged() {
     let file = small(HashSpec::default());
     let sums = kit::words(&file, 240, 2);
-    let builder = ScalableBloomFilter::builder().keys(3).rate(0.1).growth(1).head_start(5, 10);
+    let builder = ScalableBloomFilter::builder().capacity(3).fpr(0.1).growth(1).head_start(5, 10);
     let mut headed = builder.build().unwrap();
     for key in 0..40u64 {
         headed.insert(&key).unwrap();
@@ -353,7 +357,7 @@ fn the_file_stays_what_it_is() {
     assert_eq!((headed.layers(), kit::words(&file, 96, 4)), (4, vec![1, 5, 10, 0]));
     let headed = kit::words(&file, 240, 2);
     assert_eq!(headed, [0x65d6_d34e_42a9_9391, 0x2aaa_96a1_f6da_8d74], "{headed:x?}");
-    let builder = ScalableBloomFilter::builder().keys(3).rate(0.1).growth_share(4);
+    let builder = ScalableBloomFilter::builder().capacity(3).fpr(0.1).growth_share(4);
     let mut stated = builder.build().unwrap();
     for key in 0..40u64 {
         stated.insert(&key).unwrap();

@@ -1,6 +1,6 @@
-//! Static filters: against their model, their rate, hostile bytes, sizes, memory, and one file
-//! for good.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Static filters: comparison with a model, measured rates, corrupted files, large sizes, memory,
+//! and recorded files.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "models/static_filter.rs"]
 mod model;
@@ -11,8 +11,10 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroUsize;
 
 use model::{Aligned, Naive, file_of};
-use naive::mend;
-use petal::{Answers, HashSpec, Kernel, Lent, Mapped, Membership, StaticFilter};
+use naive::update_checksums;
+use petal::{
+    BatchResults, Borrowed, HashSpec, Kernel, Mapped, Membership, Persist as _, StaticFilter,
+};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -28,10 +30,10 @@ fn threads(threads: usize) -> NonZeroUsize {
     NonZeroUsize::new(threads).unwrap()
 }
 
-// ---- Against the model --------------------------------------------------------------------------
+// ---- Model --------------------------------------------------------------------------
 
 #[test]
-fn random_sets_are_as_the_document_says() {
+fn random_sets_equal_the_model() {
     let mut rng = Rng::new(8);
     model::drive(&[]);
     for _ in 0..150 {
@@ -41,24 +43,24 @@ fn random_sets_are_as_the_document_says() {
 }
 
 #[test]
-fn every_small_set_fits() {
+fn every_small_set_is_built() {
     for keys in (0..200).chain([1000, 1023, 1024, 1025, 1026, 2000, 2047, 5000]) {
         for rate in [0.7, 0.01, 1e-7] {
             let set = hashes(keys as u64, keys);
             let filter = StaticFilter::from_mixed_hashes(set.clone(), rate).unwrap();
             assert_eq!(filter.len(), keys as u64);
             assert!(set.iter().all(|&hash| filter.contains_mixed_hash(hash)), "{keys} {rate}");
-            assert!(filter.rate() <= rate * 1.02, "{keys} {rate}: {}", filter.rate());
+            assert!(filter.fpr() <= rate * 1.02, "{keys} {rate}: {}", filter.fpr());
         }
     }
 }
 
 #[test]
-fn keys_of_every_kind_are_hashed_as_by_other_filters() {
+fn key_types_hash_as_in_other_filters() {
     let keys = ["one", "two", "three"];
     let hash = HashSpec::keyed([3; 16]);
-    let filter = StaticFilter::builder().rate(1e-6).hash(hash).build(&keys).unwrap();
-    let mut found = Answers::new();
+    let filter = StaticFilter::builder().fpr(1e-6).hash(hash).build(&keys).unwrap();
+    let mut found = BatchResults::new();
     filter.contains_batch(&[&b"two"[..], b"four"], &mut found);
     assert_eq!(found.iter().collect::<Vec<_>>(), [0]);
     assert!(
@@ -67,17 +69,17 @@ fn keys_of_every_kind_are_hashed_as_by_other_filters() {
         )
     );
     let many: Vec<u64> = (0..10_000).collect();
-    let filter = StaticFilter::builder().rate(1e-6).threads(threads(3)).build(&many).unwrap();
+    let filter = StaticFilter::builder().fpr(1e-6).threads(threads(3)).build(&many).unwrap();
     filter.contains_batch(&many, &mut found);
     assert_eq!(found.count_ones(), 10_000);
 }
 
 #[test]
-fn sets_larger_than_a_shard_are_the_same_of_any_number_of_threads() {
+fn number_of_threads_does_not_change_the_filter() {
     let set = hashes(1, 300_000);
     for rate in [0.1, 1e-6] {
         let built = |number| {
-            let builder = StaticFilter::builder().rate(rate).threads(threads(number));
+            let builder = StaticFilter::builder().fpr(rate).threads(threads(number));
             builder.from_mixed_hashes(set.clone()).unwrap()
         };
         let one = built(1);
@@ -85,7 +87,7 @@ fn sets_larger_than_a_shard_are_the_same_of_any_number_of_threads() {
         let mut twice = set.clone();
         twice.extend(set.iter().rev());
         assert!(one == StaticFilter::from_mixed_hashes(twice, rate).unwrap());
-        let mut found = Answers::new();
+        let mut found = BatchResults::new();
         one.contains_mixed_hashes(&set, &mut found);
         assert_eq!(found.count_ones(), set.len() as u64);
         let file = file_of(&one, "");
@@ -94,11 +96,11 @@ fn sets_larger_than_a_shard_are_the_same_of_any_number_of_threads() {
     }
 }
 
-/// What the portable kernel answers, all do.
+/// What the portable kernel results, all do.
 #[test]
 fn kernels_agree() {
     let set = hashes(2, 50_000);
-    let asked: Vec<u64> = set.iter().copied().step_by(3).chain(hashes(3, 20_000)).collect();
+    let queries: Vec<u64> = set.iter().copied().step_by(3).chain(hashes(3, 20_000)).collect();
     for rate in [0.9, 0.2, 0.1, 0.01, 0.003, 1e-3, 1e-5, 1e-6, 2.5e-10] {
         let filter = StaticFilter::from_mixed_hashes(set.clone(), rate).unwrap();
         let file = file_of(&filter, "");
@@ -106,22 +108,22 @@ fn kernels_agree() {
         Kernel::Portable.force();
         let portable = StaticFilter::read_from(&file[..]).unwrap().0;
         before.force();
-        let (mut ours, mut theirs) = (Answers::new(), Answers::new());
-        for length in [0, 1, 31, 32, 33, 64, 1023, 1024, 1025, asked.len()] {
-            filter.contains_mixed_hashes(&asked[..length], &mut ours);
-            portable.contains_mixed_hashes(&asked[..length], &mut theirs);
+        let (mut ours, mut theirs) = (BatchResults::new(), BatchResults::new());
+        for length in [0, 1, 31, 32, 33, 64, 1023, 1024, 1025, queries.len()] {
+            filter.contains_mixed_hashes(&queries[..length], &mut ours);
+            portable.contains_mixed_hashes(&queries[..length], &mut theirs);
             assert_eq!(ours, theirs, "{rate} {length}");
         }
         let single =
             |hash: &u64| filter.contains_mixed_hash(*hash) == portable.contains_mixed_hash(*hash);
-        assert!(asked.iter().all(single));
+        assert!(queries.iter().all(single));
     }
 }
 
 // ---- Rates and space ----------------------------------------------------------------------------
 
 #[test]
-fn the_rate_is_the_one_computed_and_the_one_asked_for() {
+fn measured_rate_equals_prediction_and_target() {
     for (keys, rate) in [
         (100_000, 0.6),
         (100_000, 0.3),
@@ -133,25 +135,25 @@ fn the_rate_is_the_one_computed_and_the_one_asked_for() {
         (100_000, 1e-4),
     ] {
         let filter = StaticFilter::from_mixed_hashes(hashes(4, keys), rate).unwrap();
-        let asked = hashes(5, 1_000_000);
-        let mut found = Answers::new();
-        filter.contains_mixed_hashes(&asked, &mut found);
-        let (low, high) = binomial_range(asked.len() as u64, filter.rate(), 0.999);
+        let queries = hashes(5, 1_000_000);
+        let mut found = BatchResults::new();
+        filter.contains_mixed_hashes(&queries, &mut found);
+        let (low, high) = binomial_range(queries.len() as u64, filter.fpr(), 0.999);
         let yes = found.count_ones();
         assert!((low..=high).contains(&yes), "{keys} {rate}: {yes} not in {low}..={high}");
-        assert!(filter.rate() <= rate * 1.001, "{keys} {rate}: {}", filter.rate());
-        assert!(keys < 40_000 || filter.rate() > rate * 0.99, "{keys} {rate}: {}", filter.rate());
-        assert!((filter.expected_rate(keys as u64) / filter.rate() - 1.0).abs() < 0.02);
-        assert!(!filter.is_overfull() && filter.target_rate() == rate);
+        assert!(filter.fpr() <= rate * 1.001, "{keys} {rate}: {}", filter.fpr());
+        assert!(keys < 40_000 || filter.fpr() > rate * 0.99, "{keys} {rate}: {}", filter.fpr());
+        assert!((filter.expected_fpr(keys as u64) / filter.fpr() - 1.0).abs() < 0.02);
+        assert!(!filter.is_overfull() && filter.target_fpr() == rate);
     }
 }
 
-/// At most 1.05 of the least bits, everything in the data counted.
+/// At most 1.05 times the minimum number of bits, including all data of the file.
 #[test]
-fn it_takes_hardly_more_than_the_least_space() {
+fn space_is_within_5_percent_of_the_minimum() {
     let set = hashes(6, 1_000_000);
     for rate in [0.1, 0.09, 0.01, 1e-3, 1e-6] {
-        let builder = StaticFilter::builder().rate(rate).threads(threads(2));
+        let builder = StaticFilter::builder().fpr(rate).threads(threads(2));
         let filter = builder.from_mixed_hashes(set.clone()).unwrap();
         let bits = filter.size_bytes() as f64 * 8.0 / set.len() as f64;
         assert!(bits <= 1.05 * -rate.log2(), "{rate}: {bits}");
@@ -160,16 +162,16 @@ fn it_takes_hardly_more_than_the_least_space() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_parameters_are_errors() {
     for rate in [0.0, -1.0, 1.0, 2.0, f64::NAN, 1e-10] {
         assert!(StaticFilter::from_mixed_hashes(vec![1], rate).unwrap_err().is_invalid(), "{rate}");
     }
     assert!(StaticFilter::builder().build(&["one"]).unwrap_err().is_invalid());
 }
 
-// ---- Hostile bytes ------------------------------------------------------------------------------
+// ---- Corrupted files ------------------------------------------------------------------------------
 
-/// Small files with all parts: one layer, several, none.
+/// Returns small files with one layer, with several and with none.
 fn files() -> Vec<Vec<u8>> {
     [(0, 0.01), (3, 0.01), (60, 0.1), (1100, 0.4)]
         .into_iter()
@@ -179,27 +181,27 @@ fn files() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Opens bytes in place and asks; whether it opened, and whether reading them took them.
+/// Opens and queries borrowed bytes, and reads them. Returns whether each succeeded.
 fn try_all(bytes: &[u8]) -> (bool, bool) {
     let aligned = Aligned::new(bytes);
-    let opened = StaticFilter::<Lent<'_>>::from_bytes(aligned.bytes());
+    let opened = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes());
     if let Ok(filter) = &opened {
-        let mut found = Answers::new();
-        let asked = hashes(9, 40);
-        filter.contains_mixed_hashes(&asked, &mut found);
-        for (at, &hash) in asked.iter().enumerate() {
+        let mut found = BatchResults::new();
+        let queries = hashes(9, 40);
+        filter.contains_mixed_hashes(&queries, &mut found);
+        for (at, &hash) in queries.iter().enumerate() {
             assert_eq!(filter.contains_mixed_hash(hash), found.get(at));
         }
-        let face: &dyn Membership = filter;
-        assert!((0.0..=1.0).contains(&face.estimated_rate()));
-        assert!((0.0..=1.0).contains(&face.fill_ratio()));
-        let _ = (face.describe(), face.geometry(), face.expected_rate(1 << 40));
+        let dynamic: &dyn Membership = filter;
+        assert!((0.0..=1.0).contains(&dynamic.estimated_fpr()));
+        assert!((0.0..=1.0).contains(&dynamic.fill_ratio()));
+        let _ = (dynamic.describe(), dynamic.parameters(), dynamic.expected_fpr(1 << 40));
     }
     (opened.is_ok(), StaticFilter::read_from(bytes).is_ok())
 }
 
 #[test]
-fn damage_is_refused() {
+fn corrupted_files_are_errors() {
     for file in files() {
         assert_eq!(try_all(&file), (true, true));
         assert!(truncations(&file).step_by(7).all(|short| try_all(short) == (false, false)));
@@ -211,9 +213,9 @@ fn damage_is_refused() {
     }
 }
 
-/// Whatever numbers a file has whose checksums are right: an error, or a filter that answers.
+/// Modified files with valid checksums are errors, or filters that can be queried.
 #[test]
-fn lies_with_right_checksums_do_no_harm() {
+fn modified_files_with_valid_checksums_are_safe() {
     let mut rng = Rng::new(10);
     let numbers =
         [0, 1, 2, 3, 31, 32, 255, 1 << 20, (1 << 20) + 1, 1 << 32, 1 << 50, 1 << 63, u64::MAX];
@@ -221,38 +223,38 @@ fn lies_with_right_checksums_do_no_harm() {
         let words = (64..240).step_by(8).chain((4096..file.len()).step_by(8));
         for at in words.chain([24]) {
             for number in numbers.into_iter().chain([rng.next_u64()]) {
-                let mut lie = file.clone();
-                lie[at..at + 8].copy_from_slice(&number.to_le_bytes());
-                mend(&mut lie);
-                try_all(&lie);
+                let mut modified = file.clone();
+                modified[at..at + 8].copy_from_slice(&number.to_le_bytes());
+                update_checksums(&mut modified);
+                try_all(&modified);
             }
         }
         for _ in 0..2000 {
-            let mut lie = file.clone();
+            let mut modified = file.clone();
             for _ in 0..1 + rng.below(3) {
                 let places = [36, 64, 88, 96, 104, 112, 4096, 4104, 4112, 4120, 4128, 4160, 4168];
                 let at = *rng.pick(&places);
-                if at < lie.len() {
-                    lie[at] = rng.next_u64() as u8;
+                if at < modified.len() {
+                    modified[at] = rng.next_u64() as u8;
                 }
             }
-            mend(&mut lie);
-            try_all(&lie);
+            update_checksums(&mut modified);
+            try_all(&modified);
         }
     }
 }
 
-/// However uneven the bumping of a few keys is.
+/// Also if the few keys are bumped unevenly.
 #[test]
-fn no_filter_is_made_that_breaks_its_promise() {
+fn built_filters_keep_their_target_fpr() {
     let (mut above, mut made) = (Vec::new(), 0);
     for keys in [1, 30, 300, 1030, 1500, 3000, 10_000, 30_000] {
         for rate in [0.6, 0.3, 0.07, 0.01, 1e-5] {
             for seed in 0..12 {
                 let filter = StaticFilter::from_mixed_hashes(hashes(seed, keys), rate).unwrap();
                 made += 1;
-                if filter.rate() > rate {
-                    above.push((keys, rate, filter.rate() / rate));
+                if filter.fpr() > rate {
+                    above.push((keys, rate, filter.fpr() / rate));
                 }
             }
         }
@@ -260,9 +262,9 @@ fn no_filter_is_made_that_breaks_its_promise() {
     assert!(above.is_empty(), "{} of {made}: {above:?}", above.len());
 }
 
-/// A last layer has no cuts, and without columns no rows: nothing in a file bounds its segments.
+/// A last layer has no cuts, and without columns no rows: the file size does not bound its segments.
 #[test]
-fn a_long_layer_of_nothing_is_described_at_once() {
+fn long_empty_layer_is_read_in_constant_time() {
     let mut file = files().remove(0);
     file.truncate(256);
     file.resize(4096 + 64, 0);
@@ -275,40 +277,40 @@ fn a_long_layer_of_nothing_is_described_at_once() {
     for (at, word) in [7, 1 << 30, 1 << 20, 0].into_iter().enumerate() {
         put(4096 + 8 * at, word); // seed, shards, segments, wide
     }
-    mend(&mut file);
+    update_checksums(&mut file);
     let (filter, _) = StaticFilter::read_from(&file[..]).unwrap();
-    assert_eq!((filter.rate(), filter.contains_mixed_hash(5)), (1.0, true));
+    assert_eq!((filter.fpr(), filter.contains_mixed_hash(5)), (1.0, true));
 }
 
 #[test]
-fn what_no_writer_writes_is_refused() {
+fn files_that_no_writer_creates_are_errors() {
     let filter = StaticFilter::from_mixed_hashes(hashes(7, 1100), 0.4).unwrap();
     let file = file_of(&filter, "");
-    // The lines of cuts and rows do not end with a line here: the tails are zeros.
-    let layers = filter.geometry().iter().find(|(name, _)| *name == "layers").unwrap().1;
+    // Cuts and rows do not fill their last cache lines: the rest must be zero.
+    let layers = filter.parameters().iter().find(|(name, _)| *name == "layers").unwrap().1;
     let cuts_end = 4096 + 64 * (layers as usize + 1);
     for at in [cuts_end - 1, file.len() - 1, 4096 + 63] {
-        let mut lie = file.clone();
-        assert_eq!(lie[at], 0, "{at}");
-        lie[at] = 1;
-        mend(&mut lie);
-        assert!(StaticFilter::read_from(&lie[..]).is_err(), "{at}");
+        let mut modified = file.clone();
+        assert_eq!(modified[at], 0, "{at}");
+        modified[at] = 1;
+        update_checksums(&mut modified);
+        assert!(StaticFilter::read_from(&modified[..]).is_err(), "{at}");
     }
-    // Columns beyond what fits, probes, lanes, one more parameter.
+    // Too many columns, probes, lanes, an additional parameter.
     for (at, value) in [(96, 32), (38, 1), (40, 8), (112, 1), (104, 17)] {
-        let mut lie = file.clone();
-        lie[at] = value;
-        mend(&mut lie);
-        assert_eq!(try_all(&lie), (false, false), "{at}");
+        let mut modified = file.clone();
+        modified[at] = value;
+        update_checksums(&mut modified);
+        assert_eq!(try_all(&modified), (false, false), "{at}");
     }
 }
 
 // ---- Sizes --------------------------------------------------------------------------------------
 
-/// A file of a filter far larger than 2^32 bytes, nearly all of it a hole, is asked at its ends.
+/// Queries both ends of a sparse file much larger than 2^32 bytes.
 #[test]
 #[expect(unsafe_code, reason = "mapping is the caller's promise")]
-fn rows_beyond_all_borders_are_where_they_should_be() {
+fn rows_beyond_32_bits_are_found() {
     let (columns, segments) = (7u64, 1024u64);
     // 2^32 bits, 2^32 bytes and 2^36 bytes of rows.
     for shards in [1u64 << 29, 1 << 32, 1 << 36].map(|bytes| bytes / (4 * columns * segments) + 1) {
@@ -326,18 +328,18 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
         file[248..256].copy_from_slice(&sum.to_le_bytes());
         file.extend([3, shards, segments, wide].map(u64::to_le_bytes).concat());
         let naive = Naive::new(&file);
-        // Keys all over, the first and the last of many among them.
-        let mut asked = hashes(11, 20_000);
-        asked.sort_by_key(|&hash| naive.first_row(hash));
-        let asked: Vec<u64> = asked.into_iter().rev().step_by(199).collect();
+        // Keys in all shards, including the first and the last.
+        let mut queries = hashes(11, 20_000);
+        queries.sort_by_key(|&hash| naive.first_row(hash));
+        let queries: Vec<u64> = queries.into_iter().rev().step_by(199).collect();
         let scratch = Scratch::new();
         let path = scratch.write("huge.petal", &file);
         let mut sparse = File::options().read(true).write(true).open(&path).unwrap();
         sparse.set_len(4096 + length).unwrap();
-        // All bits are 0, and so are all sums. A bit in the first row of a key's equation makes a
-        // sum 1.
+        // All bits are 0, so all sums are 0. A bit in the first row of a key's equation makes its sum
+        // 1.
         let mut last = 0;
-        for (byte, bit) in asked.iter().flat_map(|&hash| naive.ones_wanted(hash)) {
+        for (byte, bit) in queries.iter().flat_map(|&hash| naive.ones_wanted(hash)) {
             last = last.max(byte);
             let mut old = [0];
             sparse.seek(SeekFrom::Start(byte)).unwrap();
@@ -346,14 +348,14 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
             sparse.write_all(&[old[0] | 1 << bit]).unwrap();
         }
         assert!(last > length - length / 1000);
-        // SAFETY: nobody else knows this file, and it is not written to from here on.
+        // SAFETY: no other process uses this file, and it is not modified from here on.
         let map = unsafe { Mapped::open(&sparse) }.unwrap();
         let filter = StaticFilter::open_mapped(map).unwrap();
         assert_eq!(filter.size_bytes(), length);
-        let mut found = Answers::new();
-        filter.contains_mixed_hashes(&asked, &mut found);
-        assert_eq!(found.count_ones(), asked.len() as u64);
-        assert!(asked.iter().all(|&hash| filter.contains_mixed_hash(hash)));
+        let mut found = BatchResults::new();
+        filter.contains_mixed_hashes(&queries, &mut found);
+        assert_eq!(found.count_ones(), queries.len() as u64);
+        assert!(queries.iter().all(|&hash| filter.contains_mixed_hash(hash)));
         let others = hashes(14, 500);
         filter.contains_mixed_hashes(&others, &mut found);
         assert!(found.count_ones() < 30);
@@ -361,7 +363,7 @@ fn rows_beyond_all_borders_are_where_they_should_be() {
 }
 
 #[test]
-fn memory_is_what_the_parts_take() {
+fn memory_usage_is_the_sum_of_the_parts() {
     for keys in [0, 1, 1000, 100_000] {
         let filter = StaticFilter::from_mixed_hashes(hashes(12, keys), 0.01).unwrap();
         let stores = filter.size_bytes();
@@ -370,16 +372,16 @@ fn memory_is_what_the_parts_take() {
             used >= stores.saturating_sub(64 * 16) && used < stores + 2048 + 4096,
             "{keys}: {used}"
         );
-        let copy = filter.to_owned_filter().unwrap();
+        let copy = filter.try_clone().unwrap();
         assert!(copy == filter);
     }
 }
 
-// ---- For good -----------------------------------------------------------------------------------
+// ---- Recorded files -----------------------------------------------------------------------------------
 
-/// The bytes of filters of every kind of layer are those of the day the layout was written.
+/// Compares filters with every kind of layer with recorded checksums.
 #[test]
-fn files_stay_the_same() {
+fn file_checksums_are_unchanged() {
     let sums: Vec<u64> = [(0, 0.01), (1, 0.01), (100, 0.03), (3000, 0.01), (80_000, 1e-3)]
         .into_iter()
         .map(|(keys, rate)| {

@@ -1,321 +1,411 @@
-//! One error for the whole crate: opaque, with predicates to act on and a text to read.
+//! The error type of the crate: [`Error::kind`] has the values, `Display` has a plain text.
 //!
-//! The text says what is wrong and where, what was expected and found, and what to do.
+//! A text states what is wrong and where, what was expected and found, and what to do.
 
 use std::fmt;
 use std::io;
 
 use crate::format::Format;
 
-/// The result of everything in this crate that can fail.
+/// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a foreign filter could not be made, read, asked or written.
+/// The error of an operation on a foreign filter or its file.
 #[derive(Debug)]
-pub struct Error(Box<Kind>);
+pub struct Error(Box<ErrorKind>);
 
+/// The cause of an [`Error`], with its values.
 #[derive(Debug)]
-enum Kind {
-    Unknown {
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The bytes of the file identify no format.
+    UnknownFormat {
+        /// The first bytes, printable, and the format that the file perhaps had.
         found: String,
+        /// Names of the formats that bytes do not identify, so that they must be specified.
+        unmarked: Vec<&'static str>,
     },
-    Known {
-        what: &'static str,
+    /// The file is recognised, but cannot be read.
+    UnreadableFormat {
+        /// The format, as a predicate.
+        format: &'static str,
     },
-    Ambiguous {
+    /// The file is valid in several formats.
+    AmbiguousFormat {
+        /// These formats.
         formats: Vec<Format>,
     },
-    Cut {
+    /// The file is shorter or longer than its header states.
+    WrongLength {
+        /// Name of the format.
         format: &'static str,
+        /// The length by the header.
         expected: u64,
+        /// The length of the file.
         found: u64,
     },
+    /// The file violates its format.
     Malformed {
+        /// Name of the format.
         format: &'static str,
-        what: &'static str,
+        /// The field or section.
+        field: &'static str,
+        /// The expected value.
         expected: String,
+        /// The value in the file.
         found: String,
     },
+    /// A filter would exceed a limit of the format or its library.
     Limit {
+        /// Name of the format.
         format: &'static str,
-        what: String,
-        do_this: &'static str,
+        /// The limit that would be exceeded.
+        problem: String,
+        /// What to do.
+        advice: &'static str,
     },
+    /// The filter takes no more keys by the rules of its library.
     Full {
+        /// Name of the format.
         format: &'static str,
-        what: String,
-        do_this: &'static str,
+        /// The cause.
+        problem: String,
+        /// What to do.
+        advice: &'static str,
     },
+    /// The format does not support the operation.
     Unsupported {
+        /// Name of the format.
         format: &'static str,
-        what: &'static str,
+        /// The reason, as a predicate.
+        reason: &'static str,
     },
+    /// A parameter is out of range.
     Invalid {
-        what: &'static str,
+        /// Name of the parameter.
+        parameter: &'static str,
+        /// The allowed values.
         expected: &'static str,
+        /// The value that was given.
         found: String,
     },
-    BadFile {
-        what: &'static str,
+    /// A Parquet file is damaged.
+    MalformedParquet {
+        /// The field or section.
+        field: &'static str,
+        /// The expected value.
         expected: String,
+        /// The value in the file.
         found: String,
     },
-    Refused {
-        why: String,
+    /// A Parquet file is valid, but its column cannot be queried.
+    UnqueryableParquet {
+        /// The reason: the whole text.
+        reason: String,
     },
-    Key {
+    /// A key cannot be encoded as the key type of the filter.
+    InvalidKey {
+        /// The keys of that type.
         expected: &'static str,
+        /// The key, printable and truncated.
         found: String,
+        /// The number of the key, counted from 1, if it is one of many.
         number: Option<u64>,
     },
-    Both {
+    /// Keys are both members and known non-members.
+    Contradiction {
+        /// The number of these keys.
         keys: u64,
+        /// One of them, printable and truncated.
         example: String,
     },
-    KeyForm {
+    /// No program writes keys of this type into files of the format.
+    KeyType {
+        /// Name of the format.
         format: &'static str,
+        /// The key types of the format.
         expected: String,
+        /// The key type that was requested.
         found: &'static str,
+        /// A key type of the format that has the same numbers.
         wider: Option<&'static str>,
     },
-    Different {
-        what: &'static str,
+    /// Two filters differ and cannot be combined.
+    Incompatible {
+        /// The property in which they differ.
+        property: &'static str,
+        /// Its value in this filter.
         ours: String,
+        /// Its value in the other filter.
         theirs: String,
     },
+    /// A filter would exceed the memory limit.
     TooLarge {
+        /// The size of the filter, or more.
         bytes: u64,
+        /// The limit.
         limit: u64,
     },
+    /// The system refused to allocate memory.
     Alloc {
+        /// Size of the allocation.
         bytes: u64,
     },
+    /// Reading or writing failed.
     Io(io::Error),
 }
 
 impl Error {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ErrorKind) -> Self {
         Self(Box::new(kind))
     }
 
-    /// No format is recognised; `found` completes "found ...".
-    pub(crate) fn unknown(found: impl Into<String>) -> Self {
-        Self::new(Kind::Unknown { found: found.into() })
+    /// Returns the cause with its values.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
     }
 
-    /// A file that is known and cannot be read; `what` completes "is ...".
-    pub(crate) fn known(what: &'static str) -> Self {
-        Self::new(Kind::Known { what })
+    /// An unknown format; `found` completes "found ...".
+    pub(crate) fn unknown(found: impl Into<String>) -> Self {
+        let unmarked = Format::ALL.into_iter().filter(|format| !format.is_recognizable());
+        let unmarked = unmarked.map(Format::name).collect();
+        Self::new(ErrorKind::UnknownFormat { found: found.into(), unmarked })
+    }
+
+    /// A recognised file that cannot be read; `format` completes "is ...".
+    pub(crate) fn known(format: &'static str) -> Self {
+        Self::new(ErrorKind::UnreadableFormat { format })
     }
 
     pub(crate) fn ambiguous(formats: Vec<Format>) -> Self {
-        Self::new(Kind::Ambiguous { formats })
+        Self::new(ErrorKind::AmbiguousFormat { formats })
     }
 
-    /// A file is not as its format wants it.
+    /// A file that violates its format.
     pub(crate) fn malformed(
         format: &'static str,
-        what: &'static str,
+        field: &'static str,
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Self {
         let (expected, found) = (expected.to_string(), found.to_string());
-        Self::new(Kind::Malformed { format, what, expected, found })
+        Self::new(ErrorKind::Malformed { format, field, expected, found })
     }
 
-    /// A header that is sound, of a file that is too short or too long.
+    /// A valid header of a file that is too short or too long.
     pub(crate) fn cut(format: Format, expected: u64, file: &[u8]) -> Self {
-        Self::new(Kind::Cut { format: format.name(), expected, found: file.len() as u64 })
+        Self::new(ErrorKind::WrongLength {
+            format: format.name(),
+            expected,
+            found: file.len() as u64,
+        })
     }
 
-    /// The length that a sound header asks for, where the file has another.
+    /// Returns the length that a valid header states, if the file has another.
     pub(crate) fn expected_length(&self) -> Option<u64> {
         match &*self.0 {
-            Kind::Cut { expected, .. } => Some(*expected),
+            ErrorKind::WrongLength { expected, .. } => Some(*expected),
             _ => None,
         }
     }
 
-    /// What a file would be if it were not cut, or had less behind it, by half at most.
+    /// Describes a file that is at most half truncated, or at most doubled.
     pub(crate) fn nearly(&self) -> Option<String> {
         match &*self.0 {
-            Kind::Cut { format, expected, found }
+            ErrorKind::WrongLength { format, expected, found }
                 if *found >= expected / 2 && *found <= expected.saturating_mul(2) =>
             {
-                Some(format!("a {format} filter of {expected} bytes that was cut or added to"))
+                Some(format!(
+                    "a {format} filter of {expected} bytes that was truncated or extended"
+                ))
             }
             _ => None,
         }
     }
 
-    /// More than the format, or the library it comes from, allows.
-    pub(crate) fn limit(format: Format, what: impl Into<String>, do_this: &'static str) -> Self {
-        Self::new(Kind::Limit { format: format.name(), what: what.into(), do_this })
+    /// A limit of the format or its library.
+    pub(crate) fn limit(format: Format, problem: impl Into<String>, advice: &'static str) -> Self {
+        Self::new(ErrorKind::Limit { format: format.name(), problem: problem.into(), advice })
     }
 
-    /// A filter takes no more keys, by its library's rules.
-    pub(crate) fn full(format: Format, what: impl Into<String>, do_this: &'static str) -> Self {
-        Self::new(Kind::Full { format: format.name(), what: what.into(), do_this })
+    /// A filter that takes no more keys by the rules of its library.
+    pub(crate) fn full(format: Format, problem: impl Into<String>, advice: &'static str) -> Self {
+        Self::new(ErrorKind::Full { format: format.name(), problem: problem.into(), advice })
     }
 
-    /// The format cannot do that; `what` completes "a ... filter".
-    pub(crate) fn unsupported(format: Format, what: &'static str) -> Self {
-        Self::new(Kind::Unsupported { format: format.name(), what })
+    /// An operation that the format does not support; `reason` completes "a filter of ...".
+    pub(crate) fn unsupported(format: Format, reason: &'static str) -> Self {
+        Self::new(ErrorKind::Unsupported { format: format.name(), reason })
     }
 
     pub(crate) fn invalid(
-        what: &'static str,
+        parameter: &'static str,
         expected: &'static str,
         found: impl fmt::Display,
     ) -> Self {
-        Self::new(Kind::Invalid { what, expected, found: found.to_string() })
+        Self::new(ErrorKind::Invalid { parameter, expected, found: found.to_string() })
     }
 
-    /// A key that cannot be made into what the filter holds.
+    /// A key that cannot be encoded as the key type of the filter.
     pub(crate) fn key(expected: &'static str, key: &[u8]) -> Self {
-        Self::new(Kind::Key { expected, found: shown(key), number: None })
+        Self::new(ErrorKind::InvalidKey { expected, found: shown(key), number: None })
     }
 
-    /// No program writes keys of this form into files of this format; `wider` has the same numbers.
-    pub(crate) fn key_form(
+    /// A key type that no program writes into files of this format; `wider` has the same numbers.
+    pub(crate) fn key_type(
         format: Format,
         expected: String,
         found: &'static str,
         wider: Option<&'static str>,
     ) -> Self {
-        Self::new(Kind::KeyForm { format: format.name(), expected, found, wider })
+        Self::new(ErrorKind::KeyType { format: format.name(), expected, found, wider })
     }
 
-    /// So many keys, of which this is one, are said to be members and to be none.
+    /// Keys that are both members and known non-members; `example` is one of them.
     pub(crate) fn in_both(keys: u64, example: &[u8]) -> Self {
-        Self::new(Kind::Both { keys, example: shown(example) })
+        Self::new(ErrorKind::Contradiction { keys, example: shown(example) })
     }
 
-    /// The same of one key of many, counted from 1.
+    /// Adds the number of the key, counted from 1.
     pub(crate) fn at_key(mut self, which: u64) -> Self {
-        if let Kind::Key { number, .. } = &mut *self.0 {
+        if let ErrorKind::InvalidKey { number, .. } = &mut *self.0 {
             *number = Some(which);
         }
         self
     }
 
-    /// A whole Parquet file is not as it should be.
+    /// A damaged Parquet file.
     pub(crate) fn bad_file(
-        what: &'static str,
+        field: &'static str,
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Self {
         let (expected, found) = (expected.to_string(), found.to_string());
-        Self::new(Kind::BadFile { what, expected, found })
+        Self::new(ErrorKind::MalformedParquet { field, expected, found })
     }
 
-    /// What is wrong in a part of a Parquet file, said of the file.
+    /// Converts the error of a part of a Parquet file to one of the file.
     pub(crate) fn in_file(self, part: &'static str) -> Self {
         match *self.0 {
-            Kind::Malformed { expected, found, .. } => Self::bad_file(part, expected, found),
+            ErrorKind::Malformed { expected, found, .. } => Self::bad_file(part, expected, found),
             _ => self,
         }
     }
 
-    /// A Parquet file that is sound and cannot be asked; `why` is the whole text.
-    pub(crate) fn refused(why: impl Into<String>) -> Self {
-        Self::new(Kind::Refused { why: why.into() })
+    /// A valid Parquet file that cannot be queried; `reason` is the whole text.
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
+        Self::new(ErrorKind::UnqueryableParquet { reason: reason.into() })
     }
 
     pub(crate) fn different(
-        what: &'static str,
+        property: &'static str,
         ours: impl fmt::Display,
         theirs: impl fmt::Display,
     ) -> Self {
-        Self::new(Kind::Different { what, ours: ours.to_string(), theirs: theirs.to_string() })
+        Self::new(ErrorKind::Incompatible {
+            property,
+            ours: ours.to_string(),
+            theirs: theirs.to_string(),
+        })
     }
 
     pub(crate) fn too_large(bytes: u64, limit: u64) -> Self {
-        Self::new(Kind::TooLarge { bytes, limit })
+        Self::new(ErrorKind::TooLarge { bytes, limit })
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {
-        Self::new(Kind::Alloc { bytes })
+        Self::new(ErrorKind::Alloc { bytes })
     }
 
-    /// No format that this crate knows is recognised, or more than one: it must be named.
+    /// Returns true if no format is recognised, or more than one, so that the format must be named.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        matches!(&*self.0, Kind::Unknown { .. } | Kind::Known { .. } | Kind::Ambiguous { .. })
+        matches!(
+            &*self.0,
+            ErrorKind::UnknownFormat { .. }
+                | ErrorKind::UnreadableFormat { .. }
+                | ErrorKind::AmbiguousFormat { .. }
+        )
     }
 
-    /// The bytes are not a filter of the format they are said to be: damaged, cut short, or
-    /// another one.
+    /// Returns true if the bytes violate their format: damaged, truncated, or in another format.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        matches!(&*self.0, Kind::Malformed { .. } | Kind::Cut { .. } | Kind::BadFile { .. })
+        matches!(
+            &*self.0,
+            ErrorKind::Malformed { .. }
+                | ErrorKind::WrongLength { .. }
+                | ErrorKind::MalformedParquet { .. }
+        )
     }
 
-    /// The format has no room for so much.
+    /// Returns true if the filter would exceed a limit of the format.
     #[must_use]
     pub fn is_limit(&self) -> bool {
-        matches!(&*self.0, Kind::Limit { .. })
+        matches!(&*self.0, ErrorKind::Limit { .. })
     }
 
-    /// The filter holds as many keys as its library lets it hold.
+    /// Returns true if the filter takes no more keys.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(&*self.0, Kind::Full { .. })
+        matches!(&*self.0, ErrorKind::Full { .. })
     }
 
-    /// A key does not have the form that the filter's keys have.
+    /// Returns true if a key cannot be encoded as the key type of the filter.
     #[must_use]
     pub fn is_key(&self) -> bool {
-        matches!(&*self.0, Kind::Key { .. })
+        matches!(&*self.0, ErrorKind::InvalidKey { .. })
     }
 
-    /// Keys of the format's programs never have the form that was named.
+    /// Returns true if no program writes keys of this type into files of the format.
     #[must_use]
-    pub fn is_key_form(&self) -> bool {
-        matches!(&*self.0, Kind::KeyForm { .. })
+    pub fn is_key_type(&self) -> bool {
+        matches!(&*self.0, ErrorKind::KeyType { .. })
     }
 
-    /// Keys are said to be members and to be none.
+    /// Returns true if keys are both members and known non-members.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
-        matches!(&*self.0, Kind::Both { .. })
+        matches!(&*self.0, ErrorKind::Contradiction { .. })
     }
 
-    /// Which of many keys it is, counted from 1.
+    /// Returns the number of the key, counted from 1, if it is one of many.
     #[must_use]
     pub fn key_number(&self) -> Option<u64> {
         match &*self.0 {
-            Kind::Key { number, .. } => *number,
+            ErrorKind::InvalidKey { number, .. } => *number,
             _ => None,
         }
     }
 
-    /// A Parquet file is sound, but cannot be asked: encrypted, or without such a column.
+    /// Returns true if a Parquet file is valid, but cannot be queried: encrypted, or without the
+    /// column.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(&*self.0, Kind::Refused { .. })
+        matches!(&*self.0, ErrorKind::UnqueryableParquet { .. })
     }
 
-    /// The filter takes more memory than it may.
+    /// Returns true if the filter needs more memory than its limit, or than the system has.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        matches!(&*self.0, Kind::TooLarge { .. } | Kind::Alloc { .. })
+        matches!(&*self.0, ErrorKind::TooLarge { .. } | ErrorKind::Alloc { .. })
     }
 
-    /// Two filters differ, and cannot be put together.
+    /// Returns true if two filters differ and cannot be combined.
     #[must_use]
     pub fn is_different(&self) -> bool {
-        matches!(&*self.0, Kind::Different { .. })
+        matches!(&*self.0, ErrorKind::Incompatible { .. })
     }
 
-    /// Reading or writing failed.
+    /// Returns true if reading or writing failed.
     #[must_use]
     pub fn is_io(&self) -> bool {
-        matches!(&*self.0, Kind::Io(_))
+        matches!(&*self.0, ErrorKind::Io(_))
     }
 }
 
-/// A key, or how it begins; on one line, and nothing that a terminal would obey.
+/// Returns the start of a key on one line, with control characters escaped.
 fn shown(key: &[u8]) -> String {
     const SHOWN: usize = 40;
     let start = String::from_utf8_lossy(&key[..key.len().min(SHOWN)]);
@@ -329,61 +419,69 @@ fn shown(key: &[u8]) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Unknown { found } => {
-                write!(f, "not a petal file, nor a filter of another known format: found {found}")
-            }
-            Kind::Known { what } => write!(f, "is {what}"),
-            Kind::Ambiguous { formats } => {
-                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
-                write!(f, "may be {}; say which with --format", names.join(" or "))
-            }
-            Kind::Cut { format, expected, found } => write!(
+            ErrorKind::UnknownFormat { found, unmarked } => write!(
                 f,
-                "no whole {format} filter: expected {expected} bytes, found {found}; it was cut or \
-                 added to"
+                "not a petal file, nor a filter of another known format: found {found}; specify \
+                 the format of a damaged file, or of one without a magic number ({})",
+                unmarked.join(", ")
             ),
-            Kind::Malformed { format, what, expected, found } => {
-                write!(f, "no sound {format} filter: {what}: expected {expected}, found {found}")
+            ErrorKind::UnreadableFormat { format } => write!(f, "is {format}"),
+            ErrorKind::AmbiguousFormat { formats } => {
+                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+                write!(f, "may be {}; specify the format", names.join(" or "))
             }
-            Kind::Limit { format, what, do_this } | Kind::Full { format, what, do_this } => {
-                write!(f, "{format}: {what}; {do_this}")
+            ErrorKind::WrongLength { format, expected, found } => write!(
+                f,
+                "not a whole {format} filter: expected {expected} bytes, found {found}; it was \
+                 truncated or extended"
+            ),
+            ErrorKind::Malformed { format, field, expected, found } => {
+                write!(
+                    f,
+                    "not a valid {format} filter: {field}: expected {expected}, found {found}"
+                )
             }
-            Kind::Unsupported { format, what } => write!(f, "a filter of {format} {what}"),
-            Kind::Invalid { what, expected, found } => {
-                write!(f, "{what}: expected {expected}, found {found}")
+            ErrorKind::Limit { format, problem, advice }
+            | ErrorKind::Full { format, problem, advice } => {
+                write!(f, "{format}: {problem}; {advice}")
             }
-            Kind::BadFile { what, expected, found } => {
-                write!(f, "no sound Parquet file: {what}: expected {expected}, found {found}")
+            ErrorKind::Unsupported { format, reason } => write!(f, "a filter of {format} {reason}"),
+            ErrorKind::Invalid { parameter, expected, found } => {
+                write!(f, "{parameter}: expected {expected}, found {found}")
             }
-            Kind::Refused { why } => f.write_str(why),
-            Kind::Key { expected, found, .. } => {
-                write!(f, "'{found}' is no key: expected {expected}")
+            ErrorKind::MalformedParquet { field, expected, found } => {
+                write!(f, "not a valid Parquet file: {field}: expected {expected}, found {found}")
             }
-            Kind::KeyForm { format, expected, found, wider } => {
+            ErrorKind::UnqueryableParquet { reason } => f.write_str(reason),
+            ErrorKind::InvalidKey { expected, found, .. } => {
+                write!(f, "'{found}' is not a key: expected {expected}")
+            }
+            ErrorKind::KeyType { format, expected, found, wider } => {
                 write!(f, "keys of a {format} filter are {expected}, not {found}")?;
                 let Some(wider) = wider else { return Ok(()) };
                 let unsigned = (*found, *wider) == ("uint64", "int64");
                 let size = if unsigned { "below 2^63" } else { "of any size" };
                 write!(f, "; numbers {size} are {wider} there")
             }
-            Kind::Both { keys, example } => write!(
+            ErrorKind::Contradiction { keys, example } => write!(
                 f,
-                "keys that are both members and known non-members: {keys}, '{example}' among them; \
-                 take them out of one of the lists"
+                "keys that are both members and known non-members: {keys}, for example \
+                 '{example}'; remove them from one of the lists"
             ),
-            Kind::Different { what, ours, theirs } => write!(
+            ErrorKind::Incompatible { property, ours, theirs } => write!(
                 f,
-                "the filters differ in their {what} ({ours} and {theirs}) and cannot be put \
-                 together"
+                "the filters differ in their {property} ({ours} and {theirs}) and cannot be \
+                 combined"
             ),
-            Kind::TooLarge { bytes, limit } => write!(
+            ErrorKind::TooLarge { bytes, limit } => write!(
                 f,
-                "the filter takes {bytes} bytes or more, and may take {limit}; allow it more memory"
+                "the filter takes {bytes} bytes or more, and the limit is {limit}; raise the \
+                 memory limit"
             ),
-            Kind::Alloc { bytes } => {
+            ErrorKind::Alloc { bytes } => {
                 write!(f, "the system refused {bytes} bytes of memory; free some")
             }
-            Kind::Io(error) => error.fmt(f),
+            ErrorKind::Io(error) => error.fmt(f),
         }
     }
 }
@@ -391,7 +489,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &*self.0 {
-            Kind::Io(error) => Some(error),
+            ErrorKind::Io(error) => Some(error),
             _ => None,
         }
     }
@@ -399,6 +497,6 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::new(Kind::Io(error))
+        Self::new(ErrorKind::Io(error))
     }
 }

@@ -1,22 +1,22 @@
-//! Which formats there are.
+//! The list of formats.
 
 use std::fmt;
 
-/// A file format of filters, as one program or library writes it.
+/// The file format of a filter, as one program or library writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Parquet's split-block filter, with its Thrift header, as it lies in a Parquet file.
+    /// Parquet's split-block filter with its Thrift header, as stored in a Parquet file.
     Parquet,
-    /// Guava's `BloomFilter.writeTo`, strategy MURMUR128_MITZ_64, which Guava makes today.
+    /// Guava's `BloomFilter.writeTo`, strategy MURMUR128_MITZ_64, the current one.
     Guava,
-    /// The same with strategy MURMUR128_MITZ_32, of Guava before 16.
+    /// Guava's `BloomFilter.writeTo`, strategy MURMUR128_MITZ_32, of Guava before 16.
     Guava32,
     /// Spark's `BloomFilter.writeTo`, version 1.
     SparkV1,
-    /// The same, version 2, the default since Spark 4.1.
+    /// Spark's `BloomFilter.writeTo`, version 2, the default since Spark 4.1.
     SparkV2,
-    /// The chunks of RedisBloom's `BF.SCANDUMP`, one after the other.
+    /// The chunks of RedisBloom's `BF.SCANDUMP`, concatenated.
     RedisBloom,
     /// DCSO's `bloom`, version 1.
     Dcso,
@@ -28,18 +28,18 @@ pub enum Format {
     DataSketches,
     /// `Bloom.save` of the Python package rbloom.
     Rbloom,
-    /// Hadoop's `BloomFilter.write`, with Jenkins' hash.
+    /// Hadoop's `BloomFilter.write` with Jenkins' hash.
     HadoopJenkins,
-    /// The same with Murmur's.
+    /// Hadoop's `BloomFilter.write` with MurmurHash2.
     HadoopMurmur,
     /// `BloomFilter.tofile` of the Python package pybloom-live, version 4.
     Pybloom,
-    /// Mozilla's filter cascade, version 2; version 1 is read, too.
+    /// Mozilla's filter cascade, version 2; version 1 can be read.
     FilterCascade,
 }
 
 impl Format {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 15] = [
         Self::Parquet,
         Self::Guava,
@@ -58,7 +58,7 @@ impl Format {
         Self::FilterCascade,
     ];
 
-    /// Its name, as on the command line.
+    /// Returns the name, as on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -80,13 +80,13 @@ impl Format {
         }
     }
 
-    /// Whether files of this format can be told from all others by their bytes.
+    /// Returns true if the bytes of a file identify this format.
     #[must_use]
-    pub fn is_told_by_its_bytes(self) -> bool {
+    pub fn is_recognizable(self) -> bool {
         self != Self::Rbloom
     }
 
-    /// The format of that name.
+    /// Returns the format with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)

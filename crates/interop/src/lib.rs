@@ -1,54 +1,47 @@
-//! Filters in the files of other programs: read, asked where they lie, filled and written, bit for
-//! bit as those programs do it.
+//! Bloom filters in the file formats of other programs: read, queried in place, filled and written,
+//! bit for bit as those programs do it.
 //!
-//! A filter cannot be converted to another format: its bits depend on the hash that set them, and
-//! the keys are gone. So every format brings its own hash, and [`Foreign`] asks each in its own
-//! way. `docs/interop.md` has the table of formats, with their limits and traps.
+//! A filter cannot be converted to another format: its bits depend on the hash that set them, and a
+//! filter does not contain its keys. So every format has its own hash, and [`ForeignFilter`]
+//! queries each in its own way. `docs/interop.md` has the table of formats, with limits and traps.
 //!
-//! Bytes from outside are lies until validated: a header is believed only as far as the bytes
-//! behind it are there, and nothing is allocated from a length that a file claims.
+//! Bytes from files are validated before use. Nothing is allocated from a length that a file claims
+//! until the bytes exist.
 
 #![forbid(unsafe_code)]
 
-mod bits;
-mod bytes;
-mod cascade;
-mod detect;
+mod cascade_builder;
+mod encoding;
 mod error;
-mod facts;
-mod floor;
-mod foreign;
+mod foreign_filter;
 mod format;
 mod formats;
+mod gzip;
 mod hashes;
-mod keys;
+mod key_type;
 mod parquet;
-mod scheme;
-mod thrift;
-mod unpack;
+mod stats;
 
-pub use cascade::{CascadeOptions, cascade};
-pub use error::{Error, Result};
-pub use facts::Facts;
-pub use foreign::{Foreign, Hasher};
+pub use cascade_builder::{CascadeOptions, cascade};
+pub use error::{Error, ErrorKind, Result};
+pub use foreign_filter::{ForeignFilter, Hasher};
 pub use format::Format;
 pub use formats::CascadeHash;
-pub use keys::KeyForm;
-pub use parquet::{
-    Answer as ParquetAnswer, ParquetFile, Probe as ParquetProbe, RowGroup as ParquetRowGroup,
-};
+pub use key_type::KeyType;
+pub use parquet::{Answer as ParquetAnswer, ParquetFile, ParquetKeys, RowGroup as ParquetRowGroup};
+pub use stats::FilterStats;
 
-pub use unpack::{GZIP, read_unpacked};
+pub use gzip::{GZIP, read_decompressed};
 
-/// RedisBloom's mathematics, for those that keep its filters in memory.
+/// RedisBloom's mathematics, for programs that keep its filters in memory.
 pub mod redisbloom {
     pub use crate::formats::redisbloom::links::{
-        CAPACITY_IS_BITS, FORCE64, Header, LinkFields, LinkPlan, MOST_LINKS, NO_ROUND, NO_SCALING,
+        CAPACITY_IS_BITS, FORCE64, Header, LinkFields, LinkPlan, MAX_LINKS, NO_ROUND, NO_SCALING,
         TIGHTENING, cuckoo_hash, hash,
     };
 }
 
-/// The examples of the page about formats are tests.
+/// Tests the examples of docs/interop.md.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Page;

@@ -1,21 +1,21 @@
-//! Filter cascades: right about every key they were made of, whatever the options, and no file can
-//! make them panic, err on lengths, or work without end.
+//! Filter cascades are exact for every key they were built from, with any options. No file makes
+//! them panic, read out of bounds or work without end.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap names the line")]
 
 mod common;
 
 use common::{bytes, manifest};
-use petal_interop::{CascadeHash, CascadeOptions, Error, Foreign, Format, cascade};
+use petal_interop::{CascadeHash, CascadeOptions, Error, ForeignFilter, Format, cascade};
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 
 fn keys(prefix: &str, range: std::ops::Range<u32>) -> Vec<String> {
     range.map(|number| format!("{prefix}{number}")).collect()
 }
 
-/// The files that the crate rust_cascade 1.5.0 makes: of 60 members and 4,000,000 others with
-/// SHA-256 as a stream, which is longer than a block; and of more members than others, with a first
-/// layer that has no probes, and with a salt that MurmurHash3 does not use.
+/// Files made by the crate rust_cascade 1.5.0: of 60 members and 4,000,000 non-members with a
+/// SHA-256 stream longer than one block; and of more members than non-members, with a first layer
+/// without probes and a salt that MurmurHash3 does not use.
 const STREAM: &str = "\
     0200000473616c74039605000011000000011cda1fa0569798cd6e70a3dd0336fd1fa7073fc58ce3355c18ba709c2c\
     302cb7b6ba1114a8eeb6079fc577849dc1078c1b9cd3b5b9d3dab1c2a2a81c7334fb63a9699d888a7bbe0882bbb416\
@@ -34,7 +34,7 @@ fn unhex(hex: &str) -> Vec<u8> {
 }
 
 fn assert_holds<'a>(
-    filter: &Foreign,
+    filter: &ForeignFilter,
     members: impl Iterator<Item = &'a [u8]>,
     others: impl Iterator<Item = &'a [u8]>,
 ) {
@@ -47,7 +47,7 @@ fn assert_holds<'a>(
 }
 
 #[test]
-fn golden_cascades_err_on_no_key_of_their_universe() {
+fn golden_cascades_are_exact_in_their_universe() {
     let mut files = 0;
     for golden in manifest() {
         if golden.format() == Some(Format::FilterCascade) {
@@ -60,40 +60,41 @@ fn golden_cascades_err_on_no_key_of_their_universe() {
 }
 
 #[test]
-fn files_of_the_other_library_are_read() {
-    let file = Foreign::from_bytes(unhex(STREAM), None).unwrap();
+fn rust_cascade_files_are_read() {
+    let file = ForeignFilter::from_bytes(unhex(STREAM), None).unwrap();
     assert_holds(&file, bytes(&keys("m", 0..60)), bytes(&keys("", 0..400_000)));
     file.verify().unwrap();
-    assert_eq!(file.facts().probes, 17);
-    let file = Foreign::from_bytes(unhex(NO_PROBES), None).unwrap();
+    assert_eq!(file.stats().probes, 17);
+    let file = ForeignFilter::from_bytes(unhex(NO_PROBES), None).unwrap();
     assert_holds(&file, bytes(&keys("", 0..40)), bytes(&common::lines("five.txt")));
-    assert_eq!((file.facts().layers, file.facts().estimated_keys), (2, None));
+    assert_eq!((file.stats().layers, file.stats().estimated_keys), (2, None));
 }
 
 #[test]
-fn the_first_version_is_read() {
+fn version_1_is_read() {
     let golden = manifest().into_iter().find(|golden| golden.file == "filter-cascade-text");
     let golden = golden.unwrap();
     // Version 1 has neither inversion nor salt.
     let file = [&[1, 0], &golden.bytes()[4..]].concat();
-    let filter = Foreign::from_bytes(file, None).unwrap();
+    let filter = ForeignFilter::from_bytes(file, None).unwrap();
     assert_holds(&filter, bytes(&golden.members()), bytes(&golden.others()));
 }
 
 #[test]
-fn every_choice_is_exact_in_its_universe() {
+fn every_option_is_exact_in_its_universe() {
     let (many, few) = (keys("many", 0..20_000), keys("few", 0..1500));
     for hash in CascadeHash::ALL {
-        for (rate, least_keys, inverted) in
+        for (rate, min_capacity, inverted) in
             [(0.02, 1000, false), (0.5, 0, false), (0.9, 1, true), (1e-6, 5000, true)]
         {
             let salt = if hash == CascadeHash::Murmur3 { vec![] } else { vec![0xff; 255] };
-            let options = CascadeOptions { rate, least_keys, hash, salt, inverted, limit: 1 << 20 };
+            let options =
+                CascadeOptions { rate, min_capacity, hash, salt, inverted, limit: 1 << 20 };
             for (members, others) in [(&many, &few), (&few, &many)] {
                 let filter = cascade(bytes(members), bytes(others), &options).unwrap();
                 assert_holds(&filter, bytes(members), bytes(others));
                 filter.verify().unwrap();
-                let found = Foreign::from_bytes(filter.as_bytes(), None).unwrap();
+                let found = ForeignFilter::from_bytes(filter.as_bytes(), None).unwrap();
                 assert_eq!(found.format(), Format::FilterCascade);
             }
         }
@@ -112,19 +113,19 @@ fn order_and_repetitions_do_not_matter() {
 }
 
 #[test]
-fn facts_tell_what_unknown_keys_get() {
+fn estimated_rate_of_unknown_keys_equals_measurement() {
     let (few, many) = (keys("m", 0..2000), keys("o", 0..20_000));
     let unknown = keys("unknown", 0..20_000);
     for inverted in [false, true] {
         let (members, others) = if inverted { (&many, &few) } else { (&few, &many) };
         let options = CascadeOptions { inverted, rate: 0.1, ..CascadeOptions::default() };
         let filter = cascade(bytes(members), bytes(others), &options).unwrap();
-        let facts = filter.facts();
+        let stats = filter.stats();
         let yes = bytes(&unknown).filter(|key| filter.contains(key).unwrap()).count();
         let rate = yes as f64 / unknown.len() as f64;
-        assert!((rate - facts.rate_now).abs() < 0.01, "{rate} {facts:?}");
-        assert_eq!(facts.rate_now > 0.5, inverted);
-        match facts.estimated_keys {
+        assert!((rate - stats.estimated_fpr).abs() < 0.01, "{rate} {stats:?}");
+        assert_eq!(stats.estimated_fpr > 0.5, inverted);
+        match stats.estimated_keys {
             Some(keys) => assert!((1900.0..2100.0).contains(&keys) && !inverted, "{keys}"),
             None => assert!(inverted),
         }
@@ -136,15 +137,15 @@ fn refusal(members: &[String], others: &[String], options: &CascadeOptions) -> E
 }
 
 #[test]
-fn keys_in_both_lists_are_told() {
+fn keys_in_both_lists_are_an_error() {
     let error = refusal(&keys("", 0..100), &keys("", 97..500), &CascadeOptions::default());
     assert!(error.is_contradiction(), "{error}");
     let text = error.to_string();
-    assert!(text.contains(": 3, '97' among them"), "{text}");
+    assert!(text.contains(": 3, for example '97'"), "{text}");
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_errors() {
     let (some, others, none) = (keys("m", 0..10), keys("o", 0..10), vec![]);
     let plain = CascadeOptions::default;
     refusal(&none, &others, &plain());
@@ -158,16 +159,16 @@ fn what_makes_no_sense_is_refused() {
     refusal(&some, &others, &CascadeOptions { salt: vec![1], ..plain() });
     let long = vec![1; 256];
     refusal(&some, &others, &CascadeOptions { salt: long, hash: CascadeHash::Sha256, ..plain() });
-    let vast = CascadeOptions { least_keys: u64::MAX, ..plain() };
+    let vast = CascadeOptions { min_capacity: u64::MAX, ..plain() };
     assert!(refusal(&some, &others, &vast).is_limit());
     let narrow = CascadeOptions { limit: 500, ..plain() };
     assert!(refusal(&some, &others, &narrow).is_too_large());
 }
 
-/// Two keys whose MurmurHash3 of 32 bits are the same with every seed: a difference in the first
-/// four bytes moves to the highest bit, where one in the second four takes it away.
+/// Two keys with equal 32-bit MurmurHash3 for every seed: a difference in the first four bytes
+/// moves to the highest bit, where one in the second four cancels it.
 #[test]
-fn keys_that_no_layer_tells_apart_end_in_an_error() {
+fn colliding_keys_end_in_an_error() {
     let (one, other) = (&b"petal..."[..], &b"\xc8\x06\x95Vl.}\xf2"[..]);
     let error = cascade([one], [other], &CascadeOptions::default()).unwrap_err();
     assert!(error.is_limit(), "{error}");
@@ -177,8 +178,8 @@ fn keys_that_no_layer_tells_apart_end_in_an_error() {
 }
 
 #[test]
-fn a_cascade_is_made_once() {
-    let error = Foreign::with_rate(Format::FilterCascade, 5, 0.01).unwrap_err();
+fn cascade_cannot_be_changed() {
+    let error = ForeignFilter::with_fpr(Format::FilterCascade, 5, 0.01).unwrap_err();
     assert!(error.to_string().contains("function cascade"), "{error}");
     let (members, others) = (keys("m", 0..10), keys("o", 0..10));
     let made = || cascade(bytes(&members), bytes(&others), &CascadeOptions::default()).unwrap();
@@ -189,7 +190,7 @@ fn a_cascade_is_made_once() {
 }
 
 #[test]
-fn damaged_files_are_refused_or_asked_without_harm() {
+fn damaged_cascades_are_errors_or_harmless() {
     let golden = manifest().into_iter().filter(|golden| golden.file.starts_with("filter-cascade"));
     let mut files: Vec<_> = golden.map(|golden| golden.bytes()).collect();
     files.sort_by_key(Vec::len);
@@ -197,23 +198,23 @@ fn damaged_files_are_refused_or_asked_without_harm() {
     files.extend([unhex(STREAM), unhex(NO_PROBES)]);
     for file in files {
         let read = |file: &[u8]| {
-            let filter = Foreign::from_bytes(file.to_vec(), Some(Format::FilterCascade))?;
+            let filter = ForeignFilter::from_bytes(file.to_vec(), Some(Format::FilterCascade))?;
             assert!(filter.words() <= 4096);
             filter.contains(b"key")?;
-            assert!(filter.facts().rate_now <= 1.0);
+            assert!(filter.stats().estimated_fpr <= 1.0);
             filter.verify()
         };
         read(&file).unwrap();
-        // Where a layer ends, a shorter cascade does, too: nothing tells how many there are.
+        // A file truncated between two layers is a valid, shorter cascade.
         let whole = truncations(&file).filter(|part| read(part).is_ok()).count();
-        assert!(whole <= Foreign::from_bytes(&file, None).unwrap().facts().layers as usize);
+        assert!(whole <= ForeignFilter::from_bytes(&file, None).unwrap().stats().layers as usize);
         bit_flips(&file).for_each(|(_, file)| _ = read(&file));
         assert!(extensions(&file).all(|file| read(&file).is_err()));
     }
 }
 
 #[test]
-fn headers_that_lie_are_refused() {
+fn invalid_cascade_headers_are_errors() {
     let layer = |hash: u8, bits: u32, probes: u32, number: u8, bytes: usize| {
         let mut layer = vec![hash];
         layer.extend(bits.to_le_bytes());
@@ -223,11 +224,11 @@ fn headers_that_lie_are_refused() {
         layer
     };
     let good = [&[2, 0, 0, 0], &layer(1, 16, 2, 1, 2)[..]].concat();
-    let parse = |file: &[u8]| Foreign::from_bytes(file.to_vec(), Some(Format::FilterCascade));
+    let parse = |file: &[u8]| ForeignFilter::from_bytes(file.to_vec(), Some(Format::FilterCascade));
     parse(&good).unwrap();
     let more = |layer: Vec<u8>| [&good[..], &layer].concat();
     parse(&more(layer(1, 9, 4094, 2, 2))).unwrap();
-    let lies = [
+    let invalid = [
         more(layer(2, 16, 2, 2, 2)),
         more(layer(1, 16, 2, 1, 2)),
         more(layer(1, 16, 2, 3, 2)),
@@ -249,17 +250,17 @@ fn headers_that_lie_are_refused() {
         vec![1, 0],
         vec![],
     ];
-    for lie in lies {
-        let error = parse(&lie).unwrap_err();
-        assert!(error.is_malformed(), "{lie:?}: {error}");
+    for bytes in invalid {
+        let error = parse(&bytes).unwrap_err();
+        assert!(error.is_malformed(), "{bytes:?}: {error}");
     }
-    // One layer more than numbers can tell.
+    // One layer more than the format can number.
     let mut endless = good.clone();
     (2..=255).for_each(|number| endless.extend(layer(1, 8, 1, number, 1)));
     parse(&endless).unwrap();
     endless.extend(layer(1, 8, 1, 0, 1));
     assert!(parse(&endless).unwrap_err().is_malformed());
-    // Bits behind the last.
+    // Bits after the last one.
     let padded = parse(&more([&layer(1, 9, 1, 2, 1)[..], &[0b10]].concat())).unwrap();
     assert!(padded.verify().unwrap_err().is_malformed());
 }

@@ -1,13 +1,14 @@
-//! The rates that `facts` gives are those measured, where double hashing keeps them above fill^k.
+//! The rates of `stats` equal measured ones where double hashing keeps them above fill^k.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap names the line")]
 #![allow(clippy::print_stdout, reason = "what was measured")]
 
-use petal::Answers;
-use petal_interop::{Foreign, Format};
+use petal::BatchResults;
+use petal_interop::{ForeignFilter, Format};
 use petal_testkit::rng::Rng;
 
-/// Formats with double hashing, and how much larger the rate of 1,000 keys at 1e-8 is than planned.
+/// Formats with double hashing, and the factor between the rate of 1,000 keys at 1e-8 and the
+/// target.
 const FORMATS: [(Format, f64); 6] = [
     (Format::Guava, 300.0),
     (Format::Guava32, 100.0),
@@ -17,34 +18,35 @@ const FORMATS: [(Format, f64); 6] = [
     (Format::DataSketches, 100.0),
 ];
 
-/// A filter of random keys.
-fn filled(format: Format, keys: u64, rate: f64, members: u64, rng: &mut Rng) -> Foreign {
-    let mut filter = Foreign::with_rate(format, keys, rate).unwrap();
+/// Returns a filter of random keys.
+fn filled(format: Format, keys: u64, rate: f64, members: u64, rng: &mut Rng) -> ForeignFilter {
+    let mut filter = ForeignFilter::with_fpr(format, keys, rate).unwrap();
     for _ in 0..members {
         filter.insert(&rng.bytes(16)).unwrap();
     }
     filter
 }
 
-/// Of so many absent keys, how many are found; until there are enough of those.
-fn found(filter: &Foreign, most: u64, enough: u64, rng: &mut Rng) -> (u64, u64) {
+/// Looks up at most `most` absent keys, until `enough` are reported as present. Returns both
+/// numbers.
+fn found(filter: &ForeignFilter, most: u64, enough: u64, rng: &mut Rng) -> (u64, u64) {
     const BATCH: u64 = 1 << 16;
-    let (mut hasher, mut words, mut answers) = (filter.hasher(), Vec::new(), Answers::new());
-    let (mut asked, mut yes) = (0, 0);
-    while asked < most && yes < enough {
+    let (mut hasher, mut words, mut answers) = (filter.hasher(), Vec::new(), BatchResults::new());
+    let (mut queried, mut yes) = (0, 0);
+    while queried < most && yes < enough {
         words.clear();
         for _ in 0..BATCH {
             let key = [rng.next_u64().to_le_bytes(), rng.next_u64().to_le_bytes()].concat();
             hasher.hash(&key, &mut words).unwrap();
         }
         filter.contains_words(&words, &mut answers);
-        (asked, yes) = (asked + BATCH, yes + answers.count_ones());
+        (queried, yes) = (queried + BATCH, yes + answers.count_ones());
     }
-    (asked, yes)
+    (queried, yes)
 }
 
 #[test]
-fn rates_are_those_measured() {
+fn computed_rates_equal_measured_rates() {
     let plans = [
         (100, 1e-6, 100),
         (300, 1e-8, 300),
@@ -58,16 +60,16 @@ fn rates_are_those_measured() {
         for (keys, rate, members) in plans {
             let mut rng = Rng::new(at as u64 * 1000 + keys + members);
             let filter = filled(format, keys, rate, members, &mut rng);
-            let facts = filter.facts();
-            let (asked, yes) = found(&filter, 1 << 22, 300, &mut rng);
-            let expected = facts.rate_now * asked as f64;
-            let naive = (facts.set as f64 / facts.bits as f64).powf(facts.probes.into());
+            let stats = filter.stats();
+            let (queried, yes) = found(&filter, 1 << 22, 300, &mut rng);
+            let expected = stats.estimated_fpr * queried as f64;
+            let naive = (stats.set as f64 / stats.bits as f64).powf(stats.probes.into());
             let row = format!(
                 "{format} {keys} at {rate:e} with {members}: computed {:.3e} (of that {:.3e} floor), \
                  measured {:.3e} ({yes}), fill^k {naive:.3e}",
-                facts.rate_now,
-                facts.rate_floor,
-                yes as f64 / asked as f64,
+                stats.estimated_fpr,
+                stats.fpr_floor,
+                yes as f64 / queried as f64,
             );
             println!("{row}");
             // The formula's own error, and five standard deviations.
@@ -81,18 +83,18 @@ fn rates_are_those_measured() {
 }
 
 #[test]
-fn strict_plans_of_few_keys_are_not_reached() {
+fn low_rates_for_few_keys_are_out_of_reach() {
     for (format, times) in FORMATS {
-        let filter = Foreign::with_rate(format, 1000, 1e-8).unwrap();
-        let (rate, floor) = filter.expected_rate(1000).unwrap();
+        let filter = ForeignFilter::with_fpr(format, 1000, 1e-8).unwrap();
+        let (rate, floor) = filter.expected_fpr(1000).unwrap();
         assert!(rate > times * 1e-8 && floor > 0.9 * rate && rate < 1e-4, "{format}: {rate:e}");
-        let (rate, floor) = filter.expected_rate(0).unwrap();
+        let (rate, floor) = filter.expected_fpr(0).unwrap();
         assert_eq!((rate, floor), (0.0, 0.0), "{format}");
-        // Where it does not matter there is none.
-        let filter = Foreign::with_rate(format, 1_000_000, 0.01).unwrap();
-        let (rate, floor) = filter.expected_rate(1_000_000).unwrap();
+        // With many keys there is no floor.
+        let filter = ForeignFilter::with_fpr(format, 1_000_000, 0.01).unwrap();
+        let (rate, floor) = filter.expected_fpr(1_000_000).unwrap();
         assert!(rate < 0.011 && floor < 1e-5, "{format}: {rate:e} {floor:e}");
     }
-    let dcso = Foreign::with_rate(Format::Dcso, 1000, 1e-8).unwrap();
-    assert!(dcso.expected_rate(1000).is_none());
+    let dcso = ForeignFilter::with_fpr(Format::Dcso, 1000, 1e-8).unwrap();
+    assert!(dcso.expected_fpr(1000).is_none());
 }

@@ -1,14 +1,14 @@
-//! Files written by the programs themselves: what they hold, what they answer, and that petal
-//! writes the same.
+//! Files written by the programs themselves: their members, their answers, and the same bytes from
+//! petal.
 
 mod common;
 
 use common::{answers, manifest};
-use petal_interop::{Foreign, Format, KeyForm};
+use petal_interop::{ForeignFilter, Format, KeyType};
 use sha2::{Digest, Sha256};
 
 #[test]
-fn golden_files_are_what_the_manifest_says() {
+fn golden_files_match_the_manifest() {
     for golden in manifest() {
         let sum = Sha256::digest(golden.bytes());
         let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -25,7 +25,7 @@ fn every_format_has_golden_files() {
 }
 
 #[test]
-fn no_member_of_a_golden_file_is_missed() {
+fn golden_files_contain_their_members() {
     for golden in manifest().iter().filter(|golden| golden.format().is_some()) {
         let filter = golden.filter();
         for member in golden.members() {
@@ -36,22 +36,22 @@ fn no_member_of_a_golden_file_is_missed() {
 }
 
 #[test]
-fn golden_files_are_answered_as_their_producer_answers() {
-    let mut asked = 0;
+fn golden_answers_equal_their_producer() {
+    let mut queried = 0;
     for golden in manifest().iter().filter(|golden| golden.format().is_some()) {
         let Some(expect) = golden.answers() else { continue };
-        assert_eq!(answers(&golden.filter(), &golden.asked()), expect, "{}", golden.file);
-        asked += 1;
+        assert_eq!(answers(&golden.filter(), &golden.queried()), expect, "{}", golden.file);
+        queried += 1;
     }
-    assert!(asked >= 1, "no answers");
+    assert!(queried >= 1, "no answers");
 }
 
 #[test]
-fn golden_files_are_recognised() {
+fn golden_files_are_detected() {
     for golden in manifest() {
         let Some(format) = golden.format() else { continue };
-        let found = Foreign::read_from(&golden.bytes()[..], None, u64::MAX);
-        if format.is_told_by_its_bytes() {
+        let found = ForeignFilter::read_from(&golden.bytes()[..], None, u64::MAX);
+        if format.is_recognizable() {
             assert_eq!(found.unwrap().format(), format, "{}", golden.file);
         } else {
             assert!(found.is_err(), "{}", golden.file);
@@ -59,24 +59,23 @@ fn golden_files_are_recognised() {
     }
 }
 
-/// Programs that hash other bytes than the line: in the plain form their members are not found, which
-/// is what `info` warns of and what the form is for.
+/// Programs that hash other bytes than the line: with key type text their members are not found.
 #[test]
-fn members_are_found_in_the_form_of_their_program_only() {
+fn members_are_found_only_with_their_key_type() {
     let mut seen = Vec::new();
     for golden in manifest().iter().filter(|golden| golden.format().is_some()) {
         let (filter, members) = (golden.filter(), golden.members());
-        let forms = filter.facts().forms;
-        assert!(forms.contains(&golden.form), "{}", golden.file);
-        filter.check_key_form(golden.form).unwrap();
+        let key_types = filter.stats().key_types;
+        assert!(key_types.contains(&golden.form), "{}", golden.file);
+        filter.check_key_type(golden.form).unwrap();
         if !matches!(golden.form.name(), "python-bytes" | "rust-str" | "rust-slice" | "text-crlf") {
             continue;
         }
-        let plain = golden.filter().with_keys(KeyForm::Text);
+        let plain = golden.filter().with_key_type(KeyType::Text);
         let found = members.iter().filter(|key| plain.contains(key.as_bytes()).unwrap()).count();
         assert!(found < members.len() / 3, "{}: {found} of {}", golden.file, members.len());
-        let told = filter.facts().untold.join("; ");
-        assert!(told.contains(golden.form.name()), "{}: {told}", golden.file);
+        let names = filter.stats().not_recorded.join("; ");
+        assert!(names.contains(golden.form.name()), "{}: {names}", golden.file);
         seen.push(golden.form.name());
     }
     seen.sort_unstable();
@@ -85,38 +84,38 @@ fn members_are_found_in_the_form_of_their_program_only() {
 }
 
 #[test]
-fn another_form_is_refused_and_a_wider_one_named() {
+fn wrong_key_type_is_an_error_that_names_a_wider_one() {
     let refused = |format, form| {
-        let filter = Foreign::with_rate(format, 10, 0.01).unwrap();
-        let error = filter.check_key_form(form).unwrap_err();
-        assert!(error.is_key_form());
+        let filter = ForeignFilter::with_fpr(format, 10, 0.01).unwrap();
+        let error = filter.check_key_type(form).unwrap_err();
+        assert!(error.is_key_type());
         error.to_string()
     };
-    let spark = refused(Format::SparkV2, KeyForm::Int32);
+    let spark = refused(Format::SparkV2, KeyType::Int32);
     assert!(spark.ends_with("text or int64, not int32; numbers of any size are int64 there"));
-    let unsigned = refused(Format::SparkV1, KeyForm::Uint64);
+    let unsigned = refused(Format::SparkV1, KeyType::Uint64);
     assert!(unsigned.ends_with("not uint64; numbers below 2^63 are int64 there"), "{unsigned}");
-    assert!(refused(Format::Dcso, KeyForm::Int32).ends_with("text or text-crlf, not int32"));
+    assert!(refused(Format::Dcso, KeyType::Int32).ends_with("text or text-crlf, not int32"));
 }
 
 #[test]
-fn empty_keys_are_keys_where_their_form_is_not_empty() {
+fn empty_keys_with_nonempty_encoding_are_inserted() {
     for (form, held) in
-        [(KeyForm::Text, false), (KeyForm::RustStr, true), (KeyForm::RustSlice, true)]
+        [(KeyType::Text, false), (KeyType::RustStr, true), (KeyType::RustSlice, true)]
     {
-        let filter = Foreign::with_rate(Format::DataSketches, 10, 0.01).unwrap();
-        let mut filter = filter.with_keys(form);
+        let filter = ForeignFilter::with_fpr(Format::DataSketches, 10, 0.01).unwrap();
+        let mut filter = filter.with_key_type(form);
         assert_eq!(filter.insert(b"").is_ok(), held, "{form:?}");
         assert_eq!(filter.contains(b"").unwrap(), held, "{form:?}");
     }
 }
 
-/// Where petal would choose another header, it fills the one that is there as the program did.
+/// Where petal would choose another header, it fills the existing one as the program did.
 #[test]
-fn an_emptied_file_is_filled_alike() {
+fn cleared_file_is_filled_equally() {
     let mut filled = 0;
     for golden in manifest() {
-        // Where the bits begin, and a counter.
+        // Offsets of the bits and of a counter.
         let (bits, counter) = match golden.variant.as_str() {
             "little" => (24, 0..0),
             "url" | "url-wide" => (128, 8..12),
@@ -126,7 +125,7 @@ fn an_emptied_file_is_filled_alike() {
         let mut empty = bytes.clone();
         empty[bits..].fill(0);
         empty[counter].fill(0);
-        let mut filter = Foreign::from_bytes(empty, golden.format()).unwrap();
+        let mut filter = ForeignFilter::from_bytes(empty, golden.format()).unwrap();
         for member in golden.members() {
             filter.insert(member.as_bytes()).unwrap();
         }
@@ -137,7 +136,7 @@ fn an_emptied_file_is_filled_alike() {
 }
 
 #[test]
-fn the_same_keys_give_the_same_file() {
+fn same_keys_give_the_same_file() {
     for golden in manifest() {
         if golden.format().is_none() || golden.is_not_ours() {
             continue;

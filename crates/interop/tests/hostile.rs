@@ -1,8 +1,8 @@
-//! Files that lie: every small damage and every absurd number is refused, or gives a filter that
-//! answers, counts and takes keys without a panic; and none of it takes memory that the file does
-//! not have bytes for.
+//! Invalid files: every small damage and every extreme number is an error, or gives a filter that
+//! can be queried and filled without a panic. Nothing is allocated that the file does not have
+//! bytes for.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap names the line")]
 
 mod common;
 
@@ -12,29 +12,29 @@ use std::io::Read;
 
 use common::{Golden, manifest};
 use flate2::read::GzEncoder;
-use petal_interop::redisbloom::{FORCE64, Header, LinkPlan, MOST_LINKS, NO_ROUND};
-use petal_interop::{Foreign, Format};
+use petal_interop::redisbloom::{FORCE64, Header, LinkPlan, MAX_LINKS, NO_ROUND};
+use petal_interop::{ForeignFilter, Format};
 use petal_testkit::corrupt;
 use petal_testkit::rng::Rng;
 
-/// The system's allocator, which remembers the largest request of this thread.
+/// The system's allocator, which records the largest request of this thread.
 struct Largest;
 
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes on to the system's allocator with the same arguments.
+// SAFETY: every call is forwarded to the system's allocator with the same arguments.
 #[allow(unsafe_code, reason = "an allocator cannot be written without")]
 unsafe impl GlobalAlloc for Largest {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.set(LARGEST.get().max(layout.size()));
-        // SAFETY: the caller keeps the promises that `alloc` asks for.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the promises that `dealloc` asks for.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -42,32 +42,35 @@ unsafe impl GlobalAlloc for Largest {
 #[global_allocator]
 static ALLOCATOR: Largest = Largest;
 
-/// More than any honest work on a small golden file takes.
+/// Upper bound of the memory that a valid small golden file needs.
 const MOST: usize = 4 << 20;
 
-/// Reads a file in the format that it is said to have and in the one that it looks like; asks and
-/// fills whatever comes of it.
+/// Opens a file in its stated format and in the detected one, and queries and fills the result.
 fn survive(golden: &Golden, file: &[u8], what: &str) {
     LARGEST.set(0);
     for format in [golden.format(), None] {
-        let Ok(filter) = Foreign::from_bytes(file, format) else { continue };
-        // The floor of the rate takes a thousand times as long as all else.
+        let Ok(filter) = ForeignFilter::from_bytes(file, format) else { continue };
+        // Computing the floor of the rate takes a thousand times as long as the rest.
         if what.bytes().map(u32::from).sum::<u32>().is_multiple_of(32) {
-            let facts = filter.facts();
-            assert!((0.0..=1.0).contains(&facts.rate_now), "{}: {what}: {facts:?}", golden.file);
+            let stats = filter.stats();
+            assert!(
+                (0.0..=1.0).contains(&stats.estimated_fpr),
+                "{}: {what}: {stats:?}",
+                golden.file
+            );
         }
         let sound = filter.verify().is_ok();
         for key in ["", "a", "7", "a key that is longer than any block of any hash: 0123456789"] {
             let _ = filter.contains(key.as_bytes());
         }
-        let mut filled = Foreign::from_bytes(file.to_vec(), Some(filter.format())).unwrap();
+        let mut filled = ForeignFilter::from_bytes(file.to_vec(), Some(filter.format())).unwrap();
         for key in ["a", "another", "7", "8"] {
             if filled.insert(key.as_bytes()).is_ok() {
                 assert!(filled.contains(key.as_bytes()).unwrap(), "{}: {what}", golden.file);
             }
         }
-        let stays_sound = |written: &Foreign, change: &str| {
-            let read = Foreign::from_bytes(written.as_bytes(), Some(written.format()));
+        let stays_sound = |written: &ForeignFilter, change: &str| {
+            let read = ForeignFilter::from_bytes(written.as_bytes(), Some(written.format()));
             if let Err(error) = read.and_then(|read| read.verify()) {
                 panic!("{}: {what}: unsound after {change}: {error}", golden.file);
             }
@@ -83,20 +86,24 @@ fn survive(golden: &Golden, file: &[u8], what: &str) {
     assert!(largest <= MOST, "{}: {what}: {largest} bytes at once", golden.file);
 }
 
-/// One small file of each format and variant.
+/// Returns one small file per format and variant.
 fn subjects() -> Vec<Golden> {
     let golden = manifest().into_iter();
     golden.filter(|golden| golden.format().is_some() && golden.bytes().len() < 6_000).collect()
 }
 
 #[test]
-fn small_damage_is_refused_or_harmless() {
+fn small_damage_is_an_error_or_harmless() {
     for golden in subjects() {
         let file = golden.filter().into_bytes();
         for cut in corrupt::truncations(&file).step_by(file.len() / 400 + 1) {
             survive(&golden, cut, "cut");
             if golden.format().is_some_and(tells_its_length) {
-                assert!(Foreign::from_bytes(cut, golden.format()).is_err(), "{}", golden.file);
+                assert!(
+                    ForeignFilter::from_bytes(cut, golden.format()).is_err(),
+                    "{}",
+                    golden.file
+                );
             }
         }
         for (bit, damaged) in corrupt::bit_flips(&file).take(8 * 192) {
@@ -108,14 +115,14 @@ fn small_damage_is_refused_or_harmless() {
     }
 }
 
-/// Whether a format says how long its files are: rbloom's bits go to the end, and a cascade that is
-/// cut between two layers is a shorter cascade.
+/// Returns true if a format records the length of its files. rbloom's bits go to the end, and a
+/// cascade truncated between two layers is a shorter cascade.
 fn tells_its_length(format: Format) -> bool {
     !matches!(format, Format::Rbloom | Format::FilterCascade)
 }
 
 #[test]
-fn absurd_numbers_are_refused_or_harmless() {
+fn extreme_numbers_are_errors_or_harmless() {
     let numbers = [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
     let large = [1 << 32, 1 << 61, i64::MAX as u64, 1 << 63, u64::MAX - 63, u64::MAX];
     for golden in subjects() {
@@ -137,7 +144,7 @@ fn absurd_numbers_are_refused_or_harmless() {
 }
 
 #[test]
-fn bytes_of_no_format_are_refused_or_harmless() {
+fn random_bytes_are_errors_or_harmless() {
     let (golden, mut rng) = (subjects(), Rng::new(6));
     for _ in 0..3_000 {
         let subject = rng.pick(&golden).clone();
@@ -151,27 +158,27 @@ fn bytes_of_no_format_are_refused_or_harmless() {
         survive(&subject, &rng.bytes(length), "only random bytes");
     }
     for format in Format::ALL {
-        assert!(Foreign::from_bytes(&[][..], Some(format)).is_err(), "{format}");
+        assert!(ForeignFilter::from_bytes(&[][..], Some(format)).is_err(), "{format}");
     }
-    assert!(Foreign::from_bytes(&[][..], None).unwrap_err().is_unknown());
+    assert!(ForeignFilter::from_bytes(&[][..], None).unwrap_err().is_unknown());
 }
 
 #[test]
-fn a_bomb_stops_at_the_limit() {
-    let mut packed = Vec::new();
+fn gzip_bomb_stops_at_the_limit() {
+    let mut compressed = Vec::new();
     GzEncoder::new(std::io::repeat(0).take(1 << 28), flate2::Compression::fast())
-        .read_to_end(&mut packed)
+        .read_to_end(&mut compressed)
         .unwrap();
     LARGEST.set(0);
-    let error = Foreign::read_from(&packed[..], Some(Format::Dcso), 1 << 20).unwrap_err();
-    // It is judged by its first bytes.
+    let error = ForeignFilter::read_from(&compressed[..], Some(Format::Dcso), 1 << 20).unwrap_err();
+    // The first bytes decide.
     assert!(error.is_malformed(), "{error}");
     assert!(LARGEST.get() <= MOST);
 }
 
 #[test]
-fn a_claimed_growth_takes_no_memory() {
-    let mut filter = Foreign::with_rate(Format::RedisBloom, 1, 0.01).unwrap();
+fn claimed_growth_allocates_nothing() {
+    let mut filter = ForeignFilter::with_fpr(Format::RedisBloom, 1, 0.01).unwrap();
     assert!(filter.insert(b"the one that fits").unwrap());
     let honest = filter.into_bytes();
     for growth in [1 << 20, 1 << 28, u32::MAX] {
@@ -179,8 +186,8 @@ fn a_claimed_growth_takes_no_memory() {
         lying[16..20].copy_from_slice(&growth.to_le_bytes());
         for limit in [None, Some(1 << 20)] {
             let mut filter = match limit {
-                None => Foreign::from_bytes(lying.clone(), None).unwrap(),
-                Some(limit) => Foreign::read_from(&lying[..], None, limit).unwrap(),
+                None => ForeignFilter::from_bytes(lying.clone(), None).unwrap(),
+                Some(limit) => ForeignFilter::read_from(&lying[..], None, limit).unwrap(),
             };
             LARGEST.set(0);
             let error = (0..9).find_map(|n: u8| filter.insert(&[n]).err()).unwrap();
@@ -191,28 +198,31 @@ fn a_claimed_growth_takes_no_memory() {
     }
 }
 
-/// A file with as many links as can be read gets no link more.
+/// petal adds no link to a file that already has the maximum number.
 #[test]
-fn the_last_link_that_can_be_read_is_the_last_one_written() {
+fn writer_adds_no_link_that_readers_refuse() {
     let plan = LinkPlan::new(1, 0.01);
-    let links = vec![(plan, 1); MOST_LINKS];
-    let header = Header { size: MOST_LINKS as u64, options: NO_ROUND | FORCE64, growth: 1, links };
+    let links = vec![(plan, 1); MAX_LINKS];
+    let header = Header { size: MAX_LINKS as u64, options: NO_ROUND | FORCE64, growth: 1, links };
     let mut file = header.to_bytes();
-    file.resize(file.len() + MOST_LINKS * plan.bytes() as usize, 0);
-    let mut filter = Foreign::from_bytes(file, Some(Format::RedisBloom)).unwrap();
+    file.resize(file.len() + MAX_LINKS * plan.bytes() as usize, 0);
+    let mut filter = ForeignFilter::from_bytes(file, Some(Format::RedisBloom)).unwrap();
     filter.verify().unwrap();
     assert!(filter.insert(b"one more").unwrap_err().is_full());
-    Foreign::from_bytes(filter.into_bytes(), Some(Format::RedisBloom)).unwrap().verify().unwrap();
+    ForeignFilter::from_bytes(filter.into_bytes(), Some(Format::RedisBloom))
+        .unwrap()
+        .verify()
+        .unwrap();
 }
 
 #[test]
-fn plans_that_no_format_has_room_for_are_refused() {
+fn plans_beyond_every_format_are_errors() {
     for format in Format::ALL {
         for (keys, rate) in [(0, 0.01), (1, 0.0), (1, 1.0), (1, f64::NAN), (u64::MAX, 1e-300)] {
-            let planned = Foreign::with_limit(format, keys, rate, 1 << 20);
+            let planned = ForeignFilter::with_fpr_within(format, keys, rate, 1 << 20);
             assert!(planned.is_err(), "{format}: {keys} at {rate}");
         }
-        let large = Foreign::with_limit(format, 1 << 40, 1e-9, 1 << 20);
+        let large = ForeignFilter::with_fpr_within(format, 1 << 40, 1e-9, 1 << 20);
         assert!(large.is_err(), "{format}");
     }
 }

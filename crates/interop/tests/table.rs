@@ -1,13 +1,13 @@
-//! The table of docs/interop.md is what the tests hold.
+//! The table of docs/interop.md equals what the tests show.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap names the line")]
 
 mod common;
 
 use common::manifest;
-use petal_interop::{Foreign, Format};
+use petal_interop::{ForeignFilter, Format};
 
-/// The cells of the row that begins with this name.
+/// Returns the cells of the row with this name.
 fn row<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     let begins = format!("| {name} |");
     let rows: Vec<_> = page.lines().filter(|line| line.starts_with(&begins)).collect();
@@ -16,29 +16,30 @@ fn row<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_table_is_what_the_tests_hold() {
+fn table_of_the_page_equals_the_tests() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/interop.md");
     let page = std::fs::read_to_string(page).unwrap();
     let golden = manifest();
     for format in Format::ALL {
         let cells = row(&page, &format!("`{format}`"));
-        let [_, read, write, ask, add, merge, known, forms, tested, _, _] = cells[..] else {
+        let [_, read, write, query, add, merge, known, key_types, tested, _, _] = cells[..] else {
             panic!("{format}: {cells:?}");
         };
         let own: Vec<_> = golden.iter().filter(|file| file.format() == Some(format)).collect();
         assert!(own.iter().any(|file| file.answers().is_some()), "{format}");
-        assert_eq!([read, ask], ["✓"; 2], "{format}");
+        assert_eq!([read, query], ["✓"; 2], "{format}");
         assert_eq!(write, "✓", "{format}");
-        assert_eq!(known.starts_with("yes"), format.is_told_by_its_bytes(), "{format}");
+        assert_eq!(known.starts_with("yes"), format.is_recognizable(), "{format}");
         for file in &own {
             assert!(tested.contains(&file.version), "{format}: {}", file.version);
         }
 
-        // What can be done with a filter, by doing it.
+        // The operations that a filter supports, by trying them.
         let file = own.iter().find(|file| file.answers().is_some()).unwrap();
-        let told: Vec<_> = file.filter().facts().forms.iter().map(|form| form.name()).collect();
-        assert_eq!(forms.trim_end_matches(": URLs"), told.join(", "), "{format}");
-        let fresh = Foreign::with_rate(format, 100, 0.01);
+        let names: Vec<_> =
+            file.filter().stats().key_types.iter().map(|form| form.name()).collect();
+        assert_eq!(key_types.trim_end_matches(": URLs"), names.join(", "), "{format}");
+        let fresh = ForeignFilter::with_fpr(format, 100, 0.01);
         let added = fresh.is_ok_and(|mut fresh| fresh.insert(b"7").is_ok());
         assert_eq!(add, if added { "✓" } else { "-" }, "{format}");
         let (mut ours, theirs) = (file.filter(), file.filter());

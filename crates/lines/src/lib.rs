@@ -1,11 +1,11 @@
-//! The file engine of petal: set operations on line files far larger than memory, and filters
-//! filled from and asked with lines.
+//! The file engine of petal: set operations on files of lines that are far larger than memory, and
+//! filters built from and queried with lines.
 //!
-//! A *line* is the bytes up to a delimiter (LF, or NUL); the delimiter is not part of it, every
-//! other byte is. The last line may lack its delimiter; lines printed always have one.
+//! A *line* is the bytes up to a delimiter (LF or NUL), without the delimiter. The last line of an
+//! input may lack its delimiter; every line of the output has one.
 //!
 //! ```
-//! use petal_lines::{Mode, SetJob, Settings, Sinks, Source, Verb};
+//! use petal_lines::{Mode, Outputs, SetJob, SetOp, Settings, Source};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let (a, b) = (dir.path().join("a"), dir.path().join("b"));
@@ -14,197 +14,71 @@
 //!
 //! let mut out = Vec::new();
 //! let job = SetJob {
-//!     verb: Verb::Common,
+//!     op: SetOp::Common,
 //!     first: vec![Source::from_arg(a)],
 //!     others: vec![Source::from_arg(b)],
 //!     mode: Mode::Exact { strategy: None },
 //! };
-//! let report = job.run(&Settings::new(64 << 20), Sinks::to(&mut out))?;
+//! let report = job.run(&Settings::new(64 << 20), Outputs::to(&mut out))?;
 //! assert_eq!(out, b"cherry\napple\n");
 //! assert_eq!(report.kept, 2);
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Memory is a promise: the process stays under the cap it was given plus [`SLACK`]; what does
-//! not fit goes to a nameless temporary file, or to the work directory of a job that can be
-//! resumed. Output is the same bytes for any number of workers
-//! and any amount of memory. The engine knows of no terminal and no command line: progress
-//! leaves through [`Progress`], results as a [`Report`].
+//! The process uses at most the memory limit plus [`MEMORY_OVERHEAD`]. Data that does not fit is
+//! written to an unnamed temporary file, or to the work directory of a job that can be resumed.
+//! The output is the same bytes for any number of threads and any memory limit.
+//!
+//! The engine does not print: it reports progress through [`Progress`] and returns a [`Report`].
+//!
+//! # Modules
+//! Each module depends only on those above it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `error`, `progress`, `numbers` | errors, progress, numbers as text |
+//! | `io` | inputs, compressed streams, spill files, atomic files, locks, output |
+//! | `memory` | the memory limit and its division |
+//! | `fingerprint` | hashes and fingerprints of lines, the fingerprint table |
+//! | `scan` | parallel passes over the lines of inputs |
+//! | `settings` | settings of all jobs |
+//! | `filters` | specifying, building and querying filters |
+//! | `seen` | lines that no earlier run has printed |
+//! | `setops` | `common`, `diff` and `dedup` |
+//! | [`distributed`] | the set operations as functions over ranges of files |
 
-mod approx;
-pub mod aside;
-mod budget;
-mod cap;
-mod chunks;
+pub mod distributed;
 mod error;
-mod exact;
-mod exceptions;
 mod filters;
 mod fingerprint;
-mod input;
-mod judge;
-mod ledger;
-mod line_filter;
-mod listed;
-mod lock;
-mod marks;
-mod pass;
-mod plan;
-mod print;
+mod io;
+mod memory;
+mod numbers;
 mod progress;
-pub mod ranges;
-mod readable;
-mod recipe;
-mod report;
-mod resolve;
-mod sections;
+mod scan;
 mod seen;
+mod setops;
 mod settings;
-mod spill;
-mod steps;
-mod table;
-#[cfg(test)]
-mod tests;
-mod vector;
 
-pub use budget::{LEAST_MEMORY, SLACK};
-pub use cap::Cap;
-pub use error::{Error, Names, Result};
-pub use exact::{Forecast, Sampled, forget_work};
-pub use exceptions::Exceptions;
-pub use filters::{Check, Checked, Filled, Removed, check, count_lines, fill, hashes, remove};
+pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
+pub use filters::{
+    AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
+    LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, explain_full,
+    fill, hashes, remove,
+};
 pub use fingerprint::fingerprints;
-pub use input::Source;
-pub use judge::Verb;
-pub use ledger::Ledger;
-pub use line_filter::{BadLine, LineFilter, LineFilterMut, LineHash};
-pub use listed::Listed;
-pub use lock::Lock;
-pub use plan::Strategy;
-pub use print::Sinks;
+pub use io::{Lock, Outputs, Source, atomic_file};
+pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
+pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use progress::{Note, Progress};
-pub use readable::{readable_count, readable_keys, readable_number, readable_rate, readable_size};
-pub use recipe::{METADATA, Made, Recipe, explain_full};
-pub use report::{Phase, Report};
-pub use seen::{Memory, Novel, seen};
+pub use scan::BadLine;
+pub use seen::{FingerprintLog, SeenCounts, SeenFilter, seen};
+pub use setops::{
+    InputEstimate, JobEstimate, Mode, Phase, Report, SetJob, SetOp, Strategy, forget_work,
+};
 pub use settings::Settings;
 
-use approx::Approx;
-use exact::{Exact, Journal};
-use fingerprint::Hashes;
-use input::{Input, Temp};
-use print::Printer;
-
-/// Whether the answer must be exact.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mode {
-    /// No false line and none lost.
-    Exact {
-        /// The way to do it; chosen by a cost model if `None`.
-        strategy: Option<Strategy>,
-    },
-    /// One pass over each input; filters decide.
-    Approx {
-        /// Lines to expect of inputs whose size cannot be known.
-        keys: Option<u64>,
-        /// The false-positive rate to plan for; without one, the best that the memory allows.
-        rate: Option<f64>,
-    },
-}
-
-/// A set operation on the lines of files.
-#[derive(Clone, Debug)]
-pub struct SetJob {
-    /// Which operation.
-    pub verb: Verb,
-    /// The input whose lines are printed, in its order; several are taken as one.
-    pub first: Vec<Source>,
-    /// What it is compared with, ignored by [`Verb::Dedup`]; with nothing to compare with, all
-    /// verbs are `Dedup`.
-    pub others: Vec<Source>,
-    /// Exact or approximate.
-    pub mode: Mode,
-}
-
-impl SetJob {
-    /// Does it.
-    ///
-    /// # Errors
-    /// When an input cannot be read, changes meanwhile, or has a line longer than a quarter of
-    /// the memory; when the output or temporary files cannot be written; when the memory is too
-    /// small; when the work directory holds another job. What was written to the sinks by then is
-    /// right, but not all of it.
-    pub fn run(&self, settings: &Settings<'_>, sinks: Sinks<'_>) -> Result<Report> {
-        let sources = self.sources();
-        let (budget, mut inputs) = settings.open(&sources)?;
-        let verb = self.verb.with_others(sources.len() - self.first.len());
-        let mut printer = Printer::new(sinks, settings.delimiter, budget.chunk);
-        let (delimiter, progress) = (settings.delimiter, settings.progress);
-        match self.mode {
-            Mode::Exact { strategy } => {
-                let journal = |dir| {
-                    let (resume, cap, first) = (settings.resume, budget.cap, self.first.len());
-                    let inputs = &mut inputs;
-                    Journal::open(dir, resume, cap, verb, delimiter, inputs, first, progress)
-                };
-                let journal = settings.work_dir.as_deref().map(journal).transpose()?;
-                let begun = journal.as_ref().and_then(Journal::hashes);
-                let job = Exact {
-                    verb,
-                    budget,
-                    delimiter,
-                    temp: Temp::new(&settings.temp_dir),
-                    progress,
-                    strategy,
-                    hashes: begun.map_or_else(Hashes::random, Ok)?,
-                    journal: journal.as_ref(),
-                };
-                let (first, others) = self.split(inputs);
-                job.run(first, others, &mut printer)
-            }
-            Mode::Approx { keys, rate } => {
-                let hashes = Hashes::random()?;
-                let job = Approx { verb, budget, delimiter, progress, hashes, keys, rate };
-                let (first, others) = self.split(inputs);
-                job.run(&first, &others, &mut printer)
-            }
-        }
-    }
-
-    /// Foretells what an exact job would do, from samples of its inputs; `prints` unless lines
-    /// are only to be counted.
-    ///
-    /// # Errors
-    /// When an input cannot be read or is no file; when the memory is too small.
-    pub fn forecast(&self, settings: &Settings<'_>, prints: bool) -> Result<Forecast> {
-        let sources = self.sources();
-        let (budget, inputs) = settings.open(&sources)?;
-        let strategy = match self.mode {
-            Mode::Exact { strategy } => strategy,
-            Mode::Approx { .. } => None,
-        };
-        let job = Exact {
-            verb: self.verb.with_others(sources.len() - self.first.len()),
-            budget,
-            delimiter: settings.delimiter,
-            temp: Temp::new(&settings.temp_dir),
-            progress: settings.progress,
-            strategy,
-            hashes: Hashes::random()?,
-            journal: None,
-        };
-        let (first, others) = self.split(inputs);
-        job.forecast(&first, &others, prints)
-    }
-
-    /// All inputs, the first ones first.
-    fn sources(&self) -> Vec<Source> {
-        let others = if self.verb == Verb::Dedup { &[][..] } else { &self.others };
-        self.first.iter().chain(others).cloned().collect()
-    }
-
-    fn split(&self, mut first: Vec<Input>) -> (Vec<Input>, Vec<Input>) {
-        let others = first.split_off(self.first.len());
-        (first, others)
-    }
-}
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

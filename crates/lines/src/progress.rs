@@ -1,82 +1,81 @@
-//! What a job tells while it runs, and what it says when it is done: values, never text on a
-//! terminal. The engine knows of no terminal.
+//! Progress of a running job, reported to the caller as values.
 
-/// Hears how a job is getting on. All methods do nothing unless implemented.
+/// Receives the progress of a job. Methods do nothing unless implemented.
 pub trait Progress: Sync {
-    /// A pass over lines begins; `bytes` of input are ahead, if that is known.
+    /// Called when a pass over inputs begins; `bytes` is its size, if known.
     fn phase(&self, what: &'static str, bytes: Option<u64>) {
         let _ = (what, bytes);
     }
 
-    /// So many more bytes of the phase are done. Called from many threads.
+    /// Called when `bytes` more of the current pass are done, from many threads.
     fn advance(&self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// Whether nothing more should be read: a pass then ends well with what it has read. For jobs
-    /// that can end anywhere; others must not say so.
+    /// Returns true to stop reading: the pass ends successfully with the lines read so far.
+    /// Return true only if the job may end early.
     fn stopped(&self) -> bool {
         false
     }
 
-    /// Whether the job is to be given up: it then ends with an error at the next chunk.
+    /// Returns true to cancel the job: it ends with an error at the next chunk.
     fn cancelled(&self) -> bool {
         false
     }
 
-    /// Something a person may want to know.
+    /// Called with information for the user.
     fn note(&self, note: Note<'_>) {
         let _ = note;
     }
 }
 
-/// Nobody listens.
+/// Discards all progress.
 impl Progress for () {}
 
-/// Things a person may want to know about a running job.
+/// Information about a running job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note<'a> {
-    /// An input that can be read only once is copied to the directory for temporary files.
+    /// An input that can be read only once is copied to the temporary directory.
     Spooling {
         /// The input.
         input: &'a str,
-        /// Where the copy goes.
+        /// The temporary directory.
         dir: &'a std::path::Path,
     },
-    /// An input begins with a UTF-8 byte order mark, which is part of its first line: that line
-    /// equals none that lacks the mark.
+    /// An input begins with a UTF-8 byte order mark. The mark is part of its first line, which
+    /// therefore differs from the same line without a mark.
     ByteOrderMark {
         /// The input.
         input: &'a str,
-        /// How many other inputs do.
+        /// Number of other inputs with a mark.
         more: u64,
     },
-    /// Lines of one input end in CRLF, lines of another in LF. The CR is part of a line: lines
-    /// that look the same differ.
+    /// One input has CRLF line ends and another one LF. The CR is part of the line, so lines that
+    /// look the same differ.
     MixedLineEnds {
         /// The input with CRLF.
         crlf: &'a str,
-        /// How many other inputs have CRLF.
+        /// Number of other inputs with CRLF.
         more: u64,
         /// An input with LF.
         lf: &'a str,
     },
-    /// Approximate work begins: about so many wrong lines are to be expected.
+    /// An approximate job begins, with this many expected wrong lines.
     Expecting {
-        /// Wrong lines at most, as planned from sampled sizes; unknown of inputs whose size is.
-        wrong: Option<f64>,
-        /// The false-positive rate behind it.
-        rate: f64,
+        /// Upper estimate from sampled sizes; `None` if an input has an unknown size.
+        wrong_lines: Option<f64>,
+        /// The false-positive rate.
+        fpr: f64,
     },
-    /// How much of what came in was new, from time to time.
+    /// Number of new lines so far, reported at intervals.
     Tally {
         /// Lines read.
         lines: u64,
         /// Lines that were new.
         new: u64,
-        /// The share of new lines that the filter takes for known, now; with exact fingerprints
-        /// beside it they are printed all the same.
-        rate: f64,
+        /// The current false-positive rate: the share of new lines that the filter reports as
+        /// seen. With a fingerprint log these lines are printed nevertheless.
+        fpr: f64,
     },
 }

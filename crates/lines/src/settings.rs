@@ -1,47 +1,45 @@
-//! What all jobs need to be told.
+//! Settings of all jobs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::budget::Budget;
 use crate::error::Result;
-use crate::input::{Contents, Input, Source, Temp};
-use crate::pass::Pass;
+use crate::io::{ContentChecks, Input, Source, TempDir};
+use crate::memory::Budget;
 use crate::progress::Progress;
+use crate::scan::Pass;
 
-/// What all jobs need to be told.
+/// The settings of a job.
 #[derive(Clone)]
 pub struct Settings<'a> {
-    /// The cap on the memory of the whole process, in bytes; at least
-    /// [`LEAST_MEMORY`](crate::LEAST_MEMORY).
-    pub memory: u64,
-    /// Threads to work with.
+    /// Memory limit of the whole process in bytes, at least [`MIN_MEMORY`](crate::MIN_MEMORY).
+    pub memory_limit: u64,
+    /// Number of threads.
     pub jobs: usize,
-    /// Where temporary files go.
+    /// Directory for temporary files.
     pub temp_dir: PathBuf,
-    /// Where an exact job keeps what its finished phases have brought, so that it can be resumed
-    /// after a kill; without it nothing is kept. To be removed with
-    /// [`forget_work`](crate::forget_work) when the answer is safe.
+    /// Work directory of an exact job: keeps the results of finished phases, so that the job can
+    /// be resumed. `None` keeps nothing. Call [`forget_work`](crate::forget_work) when the output
+    /// is complete.
     pub work_dir: Option<PathBuf>,
-    /// Whether to go on from what is in `work_dir`; otherwise an unfinished job there is an error.
+    /// Resume the job in `work_dir`. If false, an unfinished job there is an error.
     pub resume: bool,
-    /// What ends a line.
+    /// Line delimiter.
     pub delimiter: u8,
-    /// Whether inputs that look like compressed or binary files, or like text in UTF-16, are read
-    /// as lines all the same. Otherwise they are errors. Inputs in gzip and zstd are always
-    /// decompressed.
+    /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
+    /// which otherwise are errors. Gzip and zstd inputs are always decompressed.
     pub text: bool,
-    /// Who hears how it is getting on.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
 impl Settings<'_> {
-    /// A cap of so many bytes; all processors, the system's directory for temporary files,
-    /// lines that end in LF, and nobody listening.
+    /// Settings with a memory limit in bytes and defaults: all processors, the temporary directory
+    /// of the system, lines that end in LF, no progress.
     #[must_use]
-    pub fn new(memory: u64) -> Self {
+    pub fn new(memory_limit: u64) -> Self {
         Self {
-            memory,
+            memory_limit,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             temp_dir: std::env::temp_dir(),
             work_dir: None,
@@ -52,30 +50,30 @@ impl Settings<'_> {
         }
     }
 
-    /// Checks that the directory for temporary files is there and can be written to.
+    /// Checks that files can be created in the temporary directory.
     ///
     /// # Errors
-    /// If it is not, or cannot.
+    /// If they cannot.
     pub fn check_temp_dir(&self) -> Result<()> {
-        Temp::new(&self.temp_dir).file().map(drop)
+        TempDir::new(&self.temp_dir).file().map(drop)
     }
 
-    /// Looks at inputs, and divides the memory for them.
+    /// Opens inputs and divides the memory limit.
     pub(crate) fn open(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
-        let budget = Budget::new(self.memory, self.jobs)?;
-        let contents = self.contents();
-        let inputs = Input::open_all(sources, budget.decoder, &contents)?;
-        contents.note(self.progress);
-        let packed = inputs.iter().any(Input::may_be_packed);
-        Ok((if packed { budget.with_decoder() } else { budget }, inputs))
+        let budget = Budget::new(self.memory_limit, self.jobs)?;
+        let checks = self.content_checks();
+        let inputs = Input::open_all(sources, budget.decoder, &checks)?;
+        checks.note(self.progress);
+        let compressed = inputs.iter().any(Input::may_be_compressed);
+        Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
     }
 
-    /// What inputs may contain.
-    pub(crate) fn contents(&self) -> Arc<Contents> {
-        Arc::new(Contents::new(self.delimiter, self.text))
+    /// Returns the checks of the inputs' first bytes.
+    pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
+        Arc::new(ContentChecks::new(self.delimiter, self.text))
     }
 
-    /// A way to go through inputs.
+    /// Returns a pass over inputs with these settings.
     pub(crate) fn pass(&self, budget: Budget) -> Pass<'_> {
         Pass { budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
     }

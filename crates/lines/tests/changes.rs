@@ -1,4 +1,4 @@
-//! Inputs that change while a job reads them: they are the bytes that they were at the opening.
+//! Inputs that change while a job reads them: the job reads the bytes of the time it opened them.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use petal_lines::{Error, Mode, Progress, SetJob, Settings, Sinks, Source, Strategy, Verb};
+use petal_lines::{Error, Mode, Outputs, Progress, SetJob, SetOp, Settings, Source, Strategy};
 use petal_testkit::model;
 use petal_testkit::scratch::Scratch;
 
@@ -29,7 +29,7 @@ impl Progress for AtPhase<'_> {
     }
 }
 
-/// Lines, the last of which is not finished.
+/// Returns lines, the last of which is incomplete.
 fn text(from: u32, to: u32) -> Vec<u8> {
     let lines: Vec<_> = (from..to).map(|line| format!("{}", line * 7919 % 60_000)).collect();
     lines.join("\n").into_bytes()
@@ -41,28 +41,29 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-const JOBS: [(Verb, Option<Strategy>); 8] = [
-    (Verb::Common, Some(Strategy::Memory)),
-    (Verb::Common, Some(Strategy::Narrow)),
-    (Verb::Common, Some(Strategy::Partition)),
-    (Verb::Diff, Some(Strategy::Narrow)),
-    (Verb::Diff, Some(Strategy::Partition)),
-    (Verb::Dedup, Some(Strategy::Memory)),
-    (Verb::Dedup, Some(Strategy::Narrow)),
-    (Verb::Dedup, Some(Strategy::Partition)),
+const JOBS: [(SetOp, Option<Strategy>); 8] = [
+    (SetOp::Common, Some(Strategy::Memory)),
+    (SetOp::Common, Some(Strategy::Narrow)),
+    (SetOp::Common, Some(Strategy::Partition)),
+    (SetOp::Diff, Some(Strategy::Narrow)),
+    (SetOp::Diff, Some(Strategy::Partition)),
+    (SetOp::Dedup, Some(Strategy::Memory)),
+    (SetOp::Dedup, Some(Strategy::Narrow)),
+    (SetOp::Dedup, Some(Strategy::Partition)),
 ];
 
-fn expected(verb: Verb, a: &[u8], b: &[u8]) -> Vec<u8> {
-    match verb {
-        Verb::Common => model::common(a, &[b], b'\n'),
-        Verb::Diff => model::diff(a, &[b], b'\n'),
-        Verb::Dedup => model::dedup(&[a], b'\n'),
+fn expected(op: SetOp, a: &[u8], b: &[u8]) -> Vec<u8> {
+    match op {
+        SetOp::Common => model::common(a, &[b], b'\n'),
+        SetOp::Diff => model::diff(a, &[b], b'\n'),
+        SetOp::Dedup => model::dedup(&[a], b'\n'),
     }
 }
 
-/// Runs a job whose input `changed` changes when phase `phase` begins; also the number of phases.
+/// Runs a job whose input `changed` changes at the start of phase `phase`. Returns the result and
+/// the number of phases.
 fn run(
-    (verb, strategy): (Verb, Option<Strategy>),
+    (op, strategy): (SetOp, Option<Strategy>),
     [a, b]: [&Path; 2],
     changed: &Path,
     phase: usize,
@@ -72,21 +73,21 @@ fn run(
     let settings = Settings { jobs: 2, progress: &progress, ..Settings::new(8 << 20) };
     let (first, others) = (vec![Source::from_arg(a)], vec![Source::from_arg(b)]);
     let mut out = Vec::new();
-    let job = SetJob { verb, first, others, mode: Mode::Exact { strategy } };
-    let done = job.run(&settings, Sinks::to(&mut out)).map(|_| out);
+    let job = SetJob { op, first, others, mode: Mode::Exact { strategy } };
+    let done = job.run(&settings, Outputs::to(&mut out)).map(|_| out);
     (done, progress.begun.into_inner())
 }
 
-/// Does a change at each phase of each job, to each of its inputs, plain and compressed.
+/// Makes a change at each phase of each job, to each of its inputs, plain and compressed.
 fn at_each_phase(
     change: &(dyn Fn(&Path) + Sync),
-    check: impl Fn(&str, Verb, usize, Result<Vec<u8>, Error>, [&[u8]; 2], &Path),
+    check: impl Fn(&str, SetOp, usize, Result<Vec<u8>, Error>, [&[u8]; 2], &Path),
 ) {
     let (a, b) = (text(0, 25_000), text(20_000, 45_000));
     for packed in [false, true] {
         for job in JOBS {
             for side in 0..2 {
-                if job.0 == Verb::Dedup && side == 1 {
+                if job.0 == SetOp::Dedup && side == 1 {
                     continue;
                 }
                 let scratch = Scratch::new();
@@ -111,20 +112,20 @@ fn at_each_phase(
 }
 
 fn same_answer(change: &(dyn Fn(&Path) + Sync)) {
-    at_each_phase(change, |case, verb, _, done, [a, b], _| {
-        assert!(done.expect(case) == expected(verb, a, b), "{case}");
+    at_each_phase(change, |case, op, _, done, [a, b], _| {
+        assert!(done.expect(case) == expected(op, a, b), "{case}");
     });
 }
 
 #[test]
-fn a_file_that_grows_is_read_as_it_was() {
+fn growing_file_is_read_up_to_its_first_length() {
     same_answer(&|path| {
         File::options().append(true).open(path).unwrap().write_all(b"9\nmore\n").unwrap();
     });
 }
 
 #[test]
-fn other_permissions_and_times_are_no_change() {
+fn permissions_and_times_may_change() {
     same_answer(&|path| {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     });
@@ -135,7 +136,7 @@ fn other_permissions_and_times_are_no_change() {
 }
 
 #[test]
-fn a_file_may_be_renamed_replaced_or_removed() {
+fn file_may_be_renamed_replaced_or_removed() {
     same_answer(&|path| fs::rename(path, path.with_extension("1")).unwrap());
     same_answer(&|path| {
         let new = path.with_extension("new");
@@ -145,11 +146,11 @@ fn a_file_may_be_renamed_replaced_or_removed() {
     same_answer(&|path| fs::remove_file(path).unwrap());
 }
 
-/// Runs all jobs: the answer is that of the bytes at the opening, or of the bytes now if they were
-/// not read before, or there is none. How many there were none.
+/// Runs all jobs. The answer must be that of the bytes at the opening, or of the current bytes if
+/// they were not read before, or an error. Returns the number of errors.
 fn errors(change: &(dyn Fn(&Path) + Sync)) -> usize {
     let errors = AtomicUsize::new(0);
-    at_each_phase(change, |case, verb, side, done, texts, path| match done {
+    at_each_phase(change, |case, op, side, done, texts, path| match done {
         Err(error) => {
             errors.fetch_add(1, Ordering::Relaxed);
             let error = error.to_string();
@@ -159,24 +160,23 @@ fn errors(change: &(dyn Fn(&Path) + Sync)) -> usize {
         Ok(out) => {
             let now = fs::read(path).unwrap();
             let [a, b] = texts;
-            let rewritten =
-                if side == 0 { expected(verb, &now, b) } else { expected(verb, a, &now) };
-            assert!(out == expected(verb, a, b) || out == rewritten, "{case}");
+            let rewritten = if side == 0 { expected(op, &now, b) } else { expected(op, a, &now) };
+            assert!(out == expected(op, a, b) || out == rewritten, "{case}");
         }
     });
     errors.into_inner()
 }
 
 #[test]
-fn a_file_that_is_cut_is_an_error_if_it_is_read_again() {
+fn truncated_file_is_an_error_if_read_again() {
     let cut = |path: &Path| File::options().write(true).open(path).unwrap().set_len(100).unwrap();
     let errors = errors(&cut);
     assert!(errors > 40, "{errors}");
 }
 
-/// The byte is beyond those that are compared before the first pass.
+/// The byte is after those that are compared before the first pass.
 #[test]
-fn a_line_that_is_rewritten_is_an_error_once_it_was_read() {
+fn rewritten_line_is_an_error_if_read_before() {
     let rewrite = |path: &Path| {
         let file = File::options().read(true).write(true).open(path).unwrap();
         let (mut byte, at) = ([0], file.metadata().unwrap().len() - 10);

@@ -1,8 +1,8 @@
-"""What jobs past one machine would take: the tables of docs/spark.md.
+"""Calculates the cost of distributed jobs, for the table of docs/spark.md: `plan.py TERMS.csv`.
 
-`python plan.py TERMS.csv` with rows of `terms.py`. A model, not a measurement: processor time is
-lines times measured nanoseconds, bytes follow from what the functions read and write. It knows
-nothing of disks, networks, or stragglers.
+TERMS.csv has the rows of `terms.py`. This is a model, not a measurement: CPU time is the number of
+lines times measured nanoseconds, and bytes follow from what the functions read and write. Disks,
+networks and stragglers are not part of it.
 """
 
 import csv
@@ -10,30 +10,30 @@ import sys
 from dataclasses import dataclass
 
 LINE = 65
-"""Bytes of a line: a URL of 64, and LF."""
+"""Bytes of a line: a URL of 64 bytes, and LF."""
 BITS = 14
-"""Bits a line of a filter that has room."""
-RATE = 0.0019
-"""False-positive rate of that."""
+"""Bits per line of a filter that fits in memory."""
+FPR = 0.0019
+"""False-positive rate of such a filter."""
 SPARK_ROW = 34.3
-"""Bytes a row that Spark's own semi join shuffles, compressed, of such lines (measured)."""
+"""Compressed bytes per row that Spark's own semi-join shuffles for these lines (measured)."""
 
 
 @dataclass
 class Job:
-    """A job: `lines` on each side, a share of them in common, and what runs it."""
+    """A job with `lines` on each side, a share of them in common, and its cluster."""
 
     lines: float
     common: float
     workers: int
     slots: int
-    """Tasks at a time, in all."""
+    """Tasks at a time on all workers."""
     memory: float
-    """Bytes of a task."""
+    """Memory of a task in bytes."""
 
 
 def terms(path: str) -> dict[str, float]:
-    """Nanoseconds by term; of a term that is there twice, the mean."""
+    """Returns nanoseconds by term; the mean if a term has several rows."""
     found: dict[str, list[float]] = {}
     with open(path, newline="") as rows:
         for row in csv.DictReader(rows):
@@ -42,21 +42,21 @@ def terms(path: str) -> dict[str, float]:
 
 
 def plan(job: Job, ns: dict[str, float]) -> list[str]:
-    """A row of the table."""
+    """Returns a row of the table."""
     text = job.lines * LINE
     whole = job.lines * BITS / 8
-    # As petal._jobs decides: two filters are held where partials are united, in what the cap
-    # leaves beside buffers, long lines and records; and there are 256 shards at most.
-    room = job.memory * 0.7
-    sharded = whole * 6 / BITS > room / 2
-    survivors = job.lines * (2 * job.common + RATE)
-    records = survivors * ns["survivors"]
+    # As in petal._distributed.jobs: a union holds two filters, in the memory that buffers, long
+    # lines and records leave; and there are at most 256 shards.
+    available = job.memory * 0.7
+    sharded = whole * 6 / BITS > available / 2
+    candidates = job.lines * (2 * job.common + FPR)
+    records = candidates * ns["survivors"]
     answer = 8 * job.lines * job.common
-    seconds = job.lines * (ns["build"] + 2 * ns["filter"]) + survivors * ns["exact"]
+    seconds = job.lines * (ns["build"] + 2 * ns["filter"]) + candidates * ns["exact"]
     seconds += text * ns["take"]
     read = 4 * text
     if sharded:
-        shards = min(max(job.slots, -(-whole // room)), 256)
+        shards = min(max(job.slots, -(-whole // available)), 256)
         read += text
         seconds += job.lines * ns["filter"]
         through = 2 * 8 * job.lines + job.lines / 8 + whole + records + answer
@@ -67,10 +67,10 @@ def plan(job: Job, ns: dict[str, float]) -> list[str]:
         through += job.workers * whole
         filter = f"{size(whole)}, whole"
     ranges = round(text / max(128 << 20, text / (1 << 24)))
-    # Each partition opens all survivors of both sides, for what they say of themselves and for what
-    # they have for it; each task that takes lines opens all answers.
+    # Each partition opens all files of candidates of both sides, for their headers and for its
+    # records; each task that writes lines opens all answers.
     tasks = 4 * job.slots
-    records = -(-job.lines * 19 // (room * 3 / 4 * 0.9))
+    records = -(-job.lines * 19 // (available * 3 / 4 * 0.9))
     partitions = max(job.slots, min(records, tasks, 1024))
     opened = 5 * partitions * min(tasks, ranges)
     return [
@@ -88,7 +88,7 @@ def plan(job: Job, ns: dict[str, float]) -> list[str]:
 
 
 def size(bytes: float) -> str:
-    """Like 3.2 TB."""
+    """Formats a size, such as 3.2 TB."""
     units = ["B", "KB", "MB", "GB", "TB", "PB"]
     while bytes >= 999.5 and len(units) > 1:
         bytes /= 1000
@@ -99,9 +99,9 @@ def size(bytes: float) -> str:
 def main(path: str) -> None:
     ns = terms(path)
     head = [
-        "lines a side", "in common", "cluster", "ranges a side", "filter of B", "read of inputs",
-        "through the work folder", "files opened there", "processor time",
-        "Spark's own semi join shuffles",
+        "lines per side", "in common", "cluster", "ranges per side", "filter of B", "input read",
+        "through the work folder", "files opened there", "CPU time",
+        "shuffled by Spark's semi-join",
     ]
     print("| " + " | ".join(head) + " |")
     print("|" + "---|" * len(head))

@@ -1,17 +1,15 @@
-"""`common` on Spark, beside Spark's own joins: processor seconds and shuffled bytes.
+"""Compares `common` on Spark with Spark's own joins: CPU seconds and shuffled bytes.
 
-`python crates/python/bench/spark.py [--keys N] [--shared PERCENT] [--rounds N] [--local] [WAY ...]`
-makes two text files of so many URLs of 64 bytes, starts a standalone master and two workers of one
-core each (`--local`: `local[2]`), lets the ways take turns in one session, and prints rows of CSV.
-Round 0 warms the JVM up and is printed like the others.
+`python crates/python/bench/spark.py [--keys N] [--shared PERCENT] [--rounds N] [--local]
+[METHOD ...]` writes two text files of N URLs of 64 bytes, starts a standalone master and two
+workers with one core each (`--local`: `local[2]`), runs the methods in turns in one session, and
+prints rows of CSV. Round 0 warms up the JVM and is printed like the others.
 
-It runs in `target/python/spark` (`cargo x python --engines` makes it) with psutil installed there.
+It runs in the environment `target/python/spark` (installed by `cargo x python --engines`), with
+psutil installed in addition. CPU seconds are of all processes. Every result is counted and checked.
 
-Processor seconds are of the whole tree of processes. Every answer is counted and compared.
-
-Four more ways are run where they are named: `scan` and `scan-python`, which add up the lengths of A's
-lines, the second after taking them to Python and back; `dropDuplicates` and `frames-dedup`, of both
-files as one.
+Four other methods run if they are named: `scan` and `scan-python` add the lengths of A's lines, the
+second after sending them to Python and back; `dropDuplicates` and `frames-dedup` read both files.
 """
 
 import argparse
@@ -44,7 +42,7 @@ AT_ONCE = 1 << 19
 
 
 def write_urls(path: Path, start: int, number: int) -> None:
-    """Lines of 64 bytes, a function of their number each."""
+    """Writes lines of 64 bytes, each a function of its number."""
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     with path.open("wb") as out:
         for at in range(start, start + number, AT_ONCE):
@@ -60,8 +58,8 @@ def write_urls(path: Path, start: int, number: int) -> None:
             out.write(lines.tobytes())
 
 
-def processor_seconds() -> float:
-    """Of this process and all below it, living or ended."""
+def cpu_seconds() -> float:
+    """Returns the CPU seconds of this process and all its descendants, running or ended."""
     total = 0.0
     own = psutil.Process()
     for process in [own, *own.children(recursive=True)]:
@@ -79,7 +77,7 @@ def shuffled_bytes(context: SparkContext) -> int:
         return sum(stage["shuffleWriteBytes"] for stage in json.load(stages))
 
 
-def ways(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Callable[[], int]]:
+def methods(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Callable[[], int]]:
     def frame(path: Path) -> DataFrame:
         return spark.read.text(str(path))
 
@@ -114,11 +112,11 @@ def ways(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Calla
     }
 
 
-def expected(way: str, keys: int, shared: int) -> int:
-    """What a way must come to."""
-    if way.startswith("scan"):
+def expected(method: str, keys: int, shared: int) -> int:
+    """Returns the expected result of a method."""
+    if method.startswith("scan"):
         return 64 * keys
-    return 2 * keys - shared if way in ("dropDuplicates", "frames-dedup") else shared
+    return 2 * keys - shared if method in ("dropDuplicates", "frames-dedup") else shared
 
 
 def main() -> None:
@@ -127,15 +125,15 @@ def main() -> None:
     parser.add_argument("--shared", type=float, default=1, help="percent in common")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--local", action="store_true")
-    parser.add_argument("--memory", default="3g", help="of each worker, or of local[2]")
-    parser.add_argument("ways", nargs="*", default=["sort-merge", "shuffle-hash", "frames", "files"])
-    asked = parser.parse_args()
+    parser.add_argument("--memory", default="3g", help="memory of each worker, or of local[2]")
+    parser.add_argument("methods", nargs="*", default=["sort-merge", "shuffle-hash", "frames", "files"])
+    args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="petal-bench-"))
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    shared = int(asked.keys * asked.shared / 100)
+    shared = int(args.keys * args.shared / 100)
     a, b = folder / "a.txt", folder / "b.txt"
-    write_urls(a, 0, asked.keys)
-    write_urls(b, asked.keys - shared, asked.keys)
+    write_urls(a, 0, args.keys)
+    write_urls(b, args.keys - shared, args.keys)
     names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
     machine = names[0].split(": ")[1] if names else platform.machine()
     out = csv.writer(sys.stdout, lineterminator="\n")
@@ -143,15 +141,15 @@ def main() -> None:
         ["work", "way", "keys", "percent", "cluster", "round"]
         + ["processor_s", "wall_s", "shuffled_bytes", "answer", "machine"]
     )
-    cluster = nullcontext("local[2]") if asked.local else standalone(folder, asked.memory)
+    cluster = nullcontext("local[2]") if args.local else standalone(folder, args.memory)
     try:
         with cluster as master:
-            builder = SparkSession.builder.master(master).appName("petal's bench")
+            builder = SparkSession.builder.master(master).appName("petal's benchmark")
             settings = {
                 "spark.driver.bindAddress": "127.0.0.1",
                 "spark.driver.host": "127.0.0.1",
-                "spark.driver.memory": asked.memory,
-                "spark.executor.memory": asked.memory,
+                "spark.driver.memory": args.memory,
+                "spark.executor.memory": args.memory,
                 "spark.local.dir": folder / "local",
                 "spark.ui.port": free_port(),
                 "spark.ui.showConsoleProgress": "false",
@@ -160,16 +158,16 @@ def main() -> None:
                 builder = builder.config(name, str(value))
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel("OFF")
-            todo = ways(spark, a, b, folder)
-            for number in range(asked.rounds):
-                for way in asked.ways:
-                    before = processor_seconds(), time.time(), shuffled_bytes(spark.sparkContext)
-                    answer = todo[way]()
-                    after = processor_seconds(), time.time(), shuffled_bytes(spark.sparkContext)
-                    wanted = expected(way, asked.keys, shared)
-                    assert answer == wanted, f"{way}: {answer}, expected {wanted}"
+            todo = methods(spark, a, b, folder)
+            for number in range(args.rounds):
+                for method in args.methods:
+                    before = cpu_seconds(), time.time(), shuffled_bytes(spark.sparkContext)
+                    answer = todo[method]()
+                    after = cpu_seconds(), time.time(), shuffled_bytes(spark.sparkContext)
+                    wanted = expected(method, args.keys, shared)
+                    assert answer == wanted, f"{method}: {answer}, expected {wanted}"
                     spent = [new - old for new, old in zip(after, before, strict=True)]
-                    row = ["common", way, asked.keys, asked.shared, master.split(":")[0], number]
+                    row = ["common", method, args.keys, args.shared, master.split(":")[0], number]
                     figures = [f"{spent[0]:.1f}", f"{spent[1]:.1f}", spent[2], answer]
                     out.writerow([*row, *figures, f"{machine}, {os.cpu_count()} cores"])
                     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""The terms of the cost model in docs/spark.md, measured: `python terms.py A B`.
+"""Measures the terms of the cost model in docs/spark.md: `python terms.py A B`.
 
-A and B are line files; the functions over ranges run one after the other in this process, on one
-thread, as the tasks of a job do. Prints CSV rows: the term, its value and unit, of how much.
+A and B are line files. The functions on byte ranges run one after the other in this process, on one
+thread, like the tasks of a job. Prints CSV rows: the term, its value and unit, and the amount.
 """
 
 import csv
@@ -19,7 +19,7 @@ SETTINGS = (1 << 30, 1, None, ord("\n"))
 
 
 def cpu(work: Callable[[], dict[str, int]]) -> tuple[float, dict[str, int]]:
-    """Seconds of processor time, user and system, and what the work came to."""
+    """Returns seconds of CPU time, user and system, and the result."""
     before = resource.getrusage(resource.RUSAGE_SELF)
     done = work()
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -37,8 +37,8 @@ def main(a: str, b: str) -> None:
 def rows(a: str, b: str, folder: str) -> None:
     out = csv.writer(sys.stdout)
     out.writerow(["term", "value", "unit", "of", "machine"])
-    with open("/proc/cpuinfo") as told:
-        names = [line.split(": ")[1].strip() for line in told if line.startswith("model name")]
+    with open("/proc/cpuinfo") as info:
+        names = [line.split(": ")[1].strip() for line in info if line.startswith("model name")]
     machine = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
     def row(term: str, value: float, unit: str, of: object) -> None:
@@ -60,26 +60,26 @@ def rows(a: str, b: str, folder: str) -> None:
             )
         )
         seconds, lines = seconds + spent, lines + done["lines"]
-    row("build", seconds / lines * 1e9, "ns a line", int(lines))
+    row("build", seconds / lines * 1e9, "ns per line", int(lines))
     partials = [(file(f"half-{at}"), None) for at in range(2)]
     spent, _ = cpu(lambda: ranges.union(SETTINGS, keys, partials, (file("b"), None)))
-    row("union", spent / size[0] / 2 * 1e9, "ns a byte of a partial", size[0])
+    row("union", spent / size[0] / 2 * 1e9, "ns per byte of a partial filter", size[0])
     spent, done = cpu(
         lambda: ranges.filter(SETTINGS, keys, first, True, 2, file("first"), [file("b")])
     )
-    row("filter", spent / done["lines"] * 1e9, "ns a line", done["lines"])
-    candidates, written = done["survivors"], done["written"]
+    row("filter", spent / done["lines"] * 1e9, "ns per line", done["lines"])
+    candidates, written = done["candidates"], done["written"]
     back = (max(candidates * 14 // 8, 128), candidates, None)
     spent, _ = cpu(
-        lambda: ranges.build_back(SETTINGS, keys, [file("first")], back, file("back"))
+        lambda: ranges.build_from_candidates(SETTINGS, keys, [file("first")], back, file("back"))
     )
-    row("filter back", spent / candidates * 1e9, "ns a survivor", candidates)
+    row("filter back", spent / candidates * 1e9, "ns per candidate", candidates)
     spent, done = cpu(
         lambda: ranges.filter(SETTINGS, keys, other, False, 2, file("other"), [file("back")])
     )
-    records = candidates + done["survivors"]
-    row("survivors", (written + done["written"]) / records, "bytes a survivor", records)
-    row("filter", spent / done["lines"] * 1e9, "ns a line", done["lines"])
+    records = candidates + done["candidates"]
+    row("survivors", (written + done["written"]) / records, "bytes per candidate", records)
+    row("filter", spent / done["lines"] * 1e9, "ns per line", done["lines"])
     seconds, kept = 0.0, 0
     for part in range(2):
         spent, done = cpu(
@@ -89,14 +89,16 @@ def rows(a: str, b: str, folder: str) -> None:
             )
         )
         seconds, kept = seconds + spent, kept + done["listed"]
-    row("exact", seconds / records * 1e9, "ns a survivor", records)
+    row("exact", seconds / records * 1e9, "ns per candidate", records)
     answers = [file(f"answer-{part}") for part in range(2)]
     seconds = 0.0
     for one in first:
         seconds += cpu(
-            lambda one=one: ranges.take(SETTINGS, keys, [(one, file("part"))], answers, folder)
+            lambda one=one: ranges.write_lines(
+                SETTINGS, keys, [(one, file("part"))], answers, folder
+            )
         )[0]
-    row("take", seconds / first[-1][3] * 1e9, "ns a byte", f"{kept} lines kept")
+    row("take", seconds / first[-1][3] * 1e9, "ns per byte", f"{kept} lines kept")
 
 
 if __name__ == "__main__":

@@ -1,24 +1,25 @@
-//! Exceptions: a small tree that follows the libraries' own errors.
+//! Exceptions: a small hierarchy that follows the errors of the libraries.
 //!
-//! | exception | also a | when |
+//! | exception | also a | raised if |
 //! |---|---|---|
-//! | `PetalError` | | the root of them all |
-//! | `FormatError` | `ValueError` | bytes are no filter, of a newer version, or damaged |
-//! | `IncompatibleError` | `ValueError` | two filters differ in type, shape or hash |
+//! | `PetalError` | | base class of the others |
+//! | `FormatError` | `ValueError` | bytes are not a filter, are damaged, or of a newer version |
+//! | `IncompatibleError` | `ValueError` | two filters differ in type, layout or hash |
 //! | `FullError` | | a filter takes no more keys |
-//! | `UnsupportedError` | `TypeError` | that type of filter cannot do that |
-//! | `MemoryCapError` | `MemoryError` | what was asked for does not fit the memory there is, or that was allowed |
-//! | `InputError` | `OSError` | a file cannot be read or written, or holds what it must not |
-//! | `MissingFileError` | `InputError`, `FileNotFoundError` | a file or folder is not there |
+//! | `UnsupportedError` | `TypeError` | the type of filter does not support the operation |
+//! | `MemoryLimitError` | `MemoryError` | the memory limit or the memory of the system is too small |
+//! | `InputError` | `OSError` | a file cannot be read or written, or has invalid content |
+//! | `MissingFileError` | `InputError`, `FileNotFoundError` | a file or directory does not exist |
 //!
-//! Where the system said it, an `InputError` has `errno`, and `filename` if it is known; the words
-//! are petal's in either case.
+//! After a system error, an `InputError` has `errno`, and `filename` if it is known. Its text is
+//! petal's in either case.
 //!
-//! Arguments out of range are a plain `ValueError`, keys of a wrong type a `TypeError`.
+//! An argument out of range is a plain `ValueError`, a key of a wrong type a `TypeError`.
 
 use std::io;
 use std::path::Path;
 
+use petal_lines::{Advice, Setting, format_rate};
 use pyo3::exceptions::{
     PyException, PyFileNotFoundError, PyMemoryError, PyOSError, PyTypeError, PyValueError,
 };
@@ -26,71 +27,73 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-/// The exceptions, in the order of [`TYPES`].
+/// The exceptions, in the order of [`CLASSES`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Exception {
     Petal,
     Format,
     Incompatible,
     Full,
     Unsupported,
-    MemoryCap,
+    MemoryLimit,
     Input,
     MissingFile,
 }
 
-static TYPES: [PyOnceLock<Py<PyType>>; Kind::ALL.len()] =
-    [const { PyOnceLock::new() }; Kind::ALL.len()];
+static CLASSES: [PyOnceLock<Py<PyType>>; Exception::ALL.len()] =
+    [const { PyOnceLock::new() }; Exception::ALL.len()];
 
-impl Kind {
+impl Exception {
     const ALL: [Self; 8] = [
         Self::Petal,
         Self::Format,
         Self::Incompatible,
         Self::Full,
         Self::Unsupported,
-        Self::MemoryCap,
+        Self::MemoryLimit,
         Self::Input,
         Self::MissingFile,
     ];
 
     fn name_and_doc(self) -> (&'static str, &'static str) {
         match self {
-            Self::Petal => ("PetalError", "The root of petal's exceptions."),
+            Self::Petal => ("PetalError", "The base class of petal's exceptions."),
             Self::Format => {
-                ("FormatError", "Bytes that are no filter, of a newer version, or damaged.")
+                ("FormatError", "Bytes are not a filter, are damaged, or of a newer version.")
             }
             Self::Incompatible => {
-                ("IncompatibleError", "Two filters that differ in type, shape or hash.")
+                ("IncompatibleError", "Two filters differ in type, layout or hash.")
             }
-            Self::Full => ("FullError", "A filter that takes no more keys."),
-            Self::Unsupported => ("UnsupportedError", "What this type of filter cannot do."),
-            Self::MemoryCap => {
-                ("MemoryCapError", "What does not fit the memory there is, or that was allowed.")
+            Self::Full => ("FullError", "The filter takes no more keys."),
+            Self::Unsupported => {
+                ("UnsupportedError", "The type of filter does not support the operation.")
+            }
+            Self::MemoryLimit => {
+                ("MemoryLimitError", "The memory limit or the memory of the system is too small.")
             }
             Self::Input => {
-                ("InputError", "A file that cannot be read or written, or holds what it must not.")
+                ("InputError", "A file cannot be read or written, or has invalid content.")
             }
-            Self::MissingFile => ("MissingFileError", "A file or folder that is not there."),
+            Self::MissingFile => ("MissingFileError", "A file or directory does not exist."),
         }
     }
 
-    /// The exception, a class of Python.
+    /// Returns the Python class.
     fn class(self, py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-        let class = TYPES[self as usize].get_or_try_init(py, || self.make(py))?;
+        let class = CLASSES[self as usize].get_or_try_init(py, || self.make_class(py))?;
         Ok(class.bind(py))
     }
 
-    fn make(self, py: Python<'_>) -> PyResult<Py<PyType>> {
+    fn make_class(self, py: Python<'_>) -> PyResult<Py<PyType>> {
         let root = || Self::Petal.class(py).cloned();
         let bases = match self {
             Self::Petal => vec![py.get_type::<PyException>()],
             Self::Full => vec![root()?],
             Self::Format | Self::Incompatible => vec![root()?, py.get_type::<PyValueError>()],
             Self::Unsupported => vec![root()?, py.get_type::<PyTypeError>()],
-            // In this order: else it is made as its first base is, and found by the other's
-            // `__new__`, which refuses. Dask unpickles by that.
-            Self::MemoryCap => vec![py.get_type::<PyMemoryError>(), root()?],
+            // `MemoryError` first: otherwise the class has the layout of one base and the `__new__`
+            // of the other, and Dask cannot unpickle it.
+            Self::MemoryLimit => vec![py.get_type::<PyMemoryError>(), root()?],
             Self::Input => vec![root()?, py.get_type::<PyOSError>()],
             Self::MissingFile => {
                 vec![Self::Input.class(py)?.clone(), py.get_type::<PyFileNotFoundError>()]
@@ -101,193 +104,243 @@ impl Kind {
         dict.set_item("__module__", "petal")?;
         dict.set_item("__doc__", doc)?;
         if matches!(self, Self::Input) {
-            // Else Python would put number and name around words that tell of them already.
-            let words = c"lambda self: self.strerror or super(OSError, self).__str__()";
-            dict.set_item("__str__", py.eval(words, Some(&PyDict::new(py)), None)?)?;
+            // `OSError` would add number and path, which the text has already.
+            let text = c"lambda self: self.strerror or super(OSError, self).__str__()";
+            dict.set_item("__str__", py.eval(text, Some(&PyDict::new(py)), None)?)?;
         }
         let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, dict))?;
         Ok(class.cast_into::<PyType>()?.unbind())
     }
 
-    /// That of what the system said.
-    fn of_system(error: &io::Error) -> Self {
+    fn from_io_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::MissingFile,
             _ => Self::Input,
         }
     }
 
-    /// An exception with these words.
-    pub(crate) fn with(self, words: impl ToString) -> PyErr {
-        let words = words.to_string();
+    /// Returns an exception with this text.
+    pub(crate) fn new_err(self, text: impl ToString) -> PyErr {
+        let text = text.to_string();
         Python::attach(|py| match self.class(py) {
-            Ok(class) => PyErr::from_type(class.clone(), words),
+            Ok(class) => PyErr::from_type(class.clone(), text),
             Err(error) => error,
         })
     }
 }
 
-/// The exception of what the system said of a file, in petal's words.
-pub(crate) fn of_system(error: &io::Error, path: Option<&Path>, words: String) -> PyErr {
-    let kind = Kind::of_system(error);
-    let Some(number) = error.raw_os_error() else { return kind.with(words) };
-    Python::attach(|py| match kind.class(py) {
+/// Returns the exception for a system error, with this text and the path of the file.
+pub(crate) fn io_error(error: &io::Error, path: Option<&Path>, text: String) -> PyErr {
+    let exception = Exception::from_io_error(error);
+    let Some(number) = error.raw_os_error() else { return exception.new_err(text) };
+    Python::attach(|py| match exception.class(py) {
         Ok(class) => {
             let name = path.map(|path| path.as_os_str().to_owned());
-            PyErr::from_type(class.clone(), (number, words, name))
+            PyErr::from_type(class.clone(), (number, text, name))
         }
         Err(error) => error,
     })
 }
 
-/// What an error of petal's libraries is in Python.
-pub(crate) trait Raise: std::error::Error + Sized {
-    /// The exception for it; `None` if an argument was wrong, for which Python has one.
-    fn kind(&self) -> Option<Kind>;
-
-    fn raise(self) -> PyErr {
-        raised(&self, self.kind(), None, self.text())
-    }
-
-    /// The text of the error, in which arguments have the names that they have in Python.
-    fn text(&self) -> String {
-        in_python(&self.to_string())
-    }
-
-    /// The same with the name of the file in front.
-    fn raise_of(self, path: &Path) -> PyErr {
-        raised(&self, self.kind(), Some(path), format!("{}: {}", path.display(), self.text()))
-    }
-}
-
-/// A text of the libraries for filters and formats, in which arguments have the names that they have
-/// in Python: the libraries name the program's, and their own.
-pub(crate) fn in_python(text: &str) -> String {
-    const NAMES: [(&str, &str); 5] = [
-        (" (petal build --type wide)", ""),
-        (" (--type wide)", ""),
-        ("--format", "format="),
-        ("--as", "keys="),
-        ("max_keys", "max_capacity="),
-    ];
-    NAMES.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
-}
-
-fn raised(
-    error: &dyn std::error::Error,
-    kind: Option<Kind>,
-    path: Option<&Path>,
-    words: String,
-) -> PyErr {
-    let system = error.source().and_then(|source| source.downcast_ref());
-    match (kind, system) {
-        (Some(Kind::Input), Some(system)) => of_system(system, path, words),
-        (Some(kind), _) => kind.with(words),
-        (None, _) => PyValueError::new_err(words),
-    }
-}
-
-impl Raise for petal::Error {
-    fn kind(&self) -> Option<Kind> {
-        Some(match self {
-            e if e.is_invalid() || e.is_unattainable() => return None,
-            e if !e.contradictions().is_empty() => return None,
-            e if e.is_alloc() => Kind::MemoryCap,
-            e if e.is_full() => Kind::Full,
-            e if e.is_incompatible() => Kind::Incompatible,
-            e if e.is_unsupported() => Kind::Unsupported,
-            e if e.is_io() => Kind::Input,
-            e if e.is_foreign() || e.is_unsupported_version() || e.is_corrupt() => Kind::Format,
-            _ => Kind::Petal,
-        })
-    }
-}
-
-impl Raise for petal_interop::Error {
-    fn kind(&self) -> Option<Kind> {
-        Some(match self {
-            e if e.is_key() || e.is_key_form() => return None,
-            e if e.is_limit() || e.is_too_large() => Kind::MemoryCap,
-            e if e.is_full() => Kind::Full,
-            e if e.is_refused() => Kind::Unsupported,
-            e if e.is_different() => Kind::Incompatible,
-            e if e.is_io() => Kind::Input,
-            e if e.is_unknown() || e.is_malformed() || e.is_contradiction() => Kind::Format,
-            _ => Kind::Petal,
-        })
-    }
-}
-
-impl Raise for petal_lines::Error {
-    fn kind(&self) -> Option<Kind> {
-        let of_filter = std::error::Error::source(self).and_then(|e| e.downcast_ref());
-        Some(match self {
-            e if e.is_setting() => return None,
-            e if e.is_memory() => Kind::MemoryCap,
-            e if e.is_full() => Kind::Full,
-            e if e.is_of_filter() || e.is_cancelled() => Kind::Petal,
-            _ => return of_filter.map_or(Some(Kind::Input), petal::Error::kind),
-        })
-    }
-
-    fn text(&self) -> String {
-        let text = self.told(&NAMES).to_string();
-        // Its own texts have Python's names, and may have the path of a file with any.
-        let source = std::error::Error::source(self);
-        let of_filter = source.is_some_and(|e| e.is::<petal::Error>());
-        if of_filter || self.is_of_filter() { in_python(&text) } else { text }
-    }
-
-    fn raise(self) -> PyErr {
-        let path = self.input().map(Path::new);
-        raised(&self, self.kind(), path, self.text())
-    }
-}
-
-/// What the engine's settings are called in Python.
-const NAMES: petal_lines::Names = petal_lines::Names {
-    memory: "memory=",
-    rate: "rate=",
-    keys: "capacity=",
-    output: "out=",
-    temp_dir: "temp_dir=",
-    work_dir: "work_dir=",
-    resume: "resume=True",
-    null: r#"delimiter=b"\0""#,
-    text: "text=True",
-    kind: "type=",
-    width: "width=",
-    growing: r#"type="scalable""#,
-    max_keys: "max_capacity=",
-    window: "window=",
-    last: "last=",
-    forgetting: "window=604_800 or last=1_000_000",
-    not_in: "not_in=",
-    common: "petal.common",
-};
-
-/// The error of a file that cannot be written.
+/// Returns the exception for a file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
-    let words = format!("{}: cannot write: {}", path.display(), plain(error));
-    of_system(error, Some(path), words)
+    let text = format!("{}: cannot write: {}", path.display(), io_message(error));
+    io_error(error, Some(path), text)
 }
 
-/// The error of a file that cannot be read.
+/// Returns the exception for a file that cannot be read.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> PyErr {
-    let words = format!("{}: cannot read: {}", path.display(), plain(error));
-    of_system(error, Some(path), words)
+    let text = format!("{}: cannot read: {}", path.display(), io_message(error));
+    io_error(error, Some(path), text)
 }
 
-/// An error of the system in its own words: without Rust's `(os error N)`.
-pub(crate) fn plain(error: &io::Error) -> String {
+/// Returns the text of a system error without Rust's `(os error N)`, in lower case.
+pub(crate) fn io_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
+/// The conversion of a library's error to a Python exception.
+pub(crate) trait IntoPyErr: std::error::Error + Sized {
+    /// Returns the exception; `None` for a wrong argument, which is a `ValueError`.
+    fn exception(&self) -> Option<Exception>;
+
+    /// Returns the text of the error, with the names of Python's arguments.
+    fn message(&self) -> String {
+        self.to_string()
+    }
+
+    fn into_py_err(self) -> PyErr {
+        convert(&self, self.exception(), None, self.message())
+    }
+
+    /// Like [`into_py_err`](Self::into_py_err), with the path before the text.
+    fn into_py_err_at(self, path: &Path) -> PyErr {
+        let text = format!("{}: {}", path.display(), self.message());
+        convert(&self, self.exception(), Some(path), text)
+    }
+}
+
+fn convert(
+    error: &dyn std::error::Error,
+    exception: Option<Exception>,
+    path: Option<&Path>,
+    text: String,
+) -> PyErr {
+    let system = error.source().and_then(|source| source.downcast_ref());
+    match (exception, system) {
+        (Some(Exception::Input), Some(system)) => io_error(system, path, text),
+        (Some(exception), _) => exception.new_err(text),
+        (None, _) => PyValueError::new_err(text),
+    }
+}
+
+impl IntoPyErr for petal::Error {
+    fn exception(&self) -> Option<Exception> {
+        Some(match self {
+            e if e.is_invalid() || e.is_unattainable() => return None,
+            e if !e.contradictions().is_empty() => return None,
+            e if e.is_alloc() => Exception::MemoryLimit,
+            e if e.is_full() => Exception::Full,
+            e if e.is_incompatible() => Exception::Incompatible,
+            e if e.is_unsupported() => Exception::Unsupported,
+            e if e.is_io() => Exception::Input,
+            e if e.is_foreign() || e.is_unsupported_version() || e.is_corrupt() => {
+                Exception::Format
+            }
+            _ => Exception::Petal,
+        })
+    }
+
+    fn message(&self) -> String {
+        match self.kind() {
+            petal::ErrorKind::UnattainableFpr { hash_bits: 64, .. } => {
+                format!("{self} (a wide filter)")
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl IntoPyErr for petal_interop::Error {
+    fn exception(&self) -> Option<Exception> {
+        Some(match self {
+            e if e.is_key() || e.is_key_type() => return None,
+            e if e.is_limit() || e.is_too_large() => Exception::MemoryLimit,
+            e if e.is_full() => Exception::Full,
+            e if e.is_refused() => Exception::Unsupported,
+            e if e.is_different() => Exception::Incompatible,
+            e if e.is_io() => Exception::Input,
+            e if e.is_unknown() || e.is_malformed() || e.is_contradiction() => Exception::Format,
+            _ => Exception::Petal,
+        })
+    }
+
+    fn message(&self) -> String {
+        match self.kind() {
+            petal_interop::ErrorKind::AmbiguousFormat { formats } => {
+                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+                format!("may be {}; specify format=", names.join(" or "))
+            }
+            petal_interop::ErrorKind::UnknownFormat { .. } => format!("{self} with format="),
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl IntoPyErr for petal_lines::Error {
+    fn exception(&self) -> Option<Exception> {
+        let of_filter = std::error::Error::source(self).and_then(|e| e.downcast_ref());
+        Some(match self {
+            e if e.is_setting() => return None,
+            e if e.is_memory() => Exception::MemoryLimit,
+            e if e.is_full() => Exception::Full,
+            e if e.is_of_filter() || e.is_cancelled() => Exception::Petal,
+            _ => return of_filter.map_or(Some(Exception::Input), petal::Error::exception),
+        })
+    }
+
+    fn message(&self) -> String {
+        if let petal_lines::ErrorKind::Filter(error) = self.kind() {
+            return error.message();
+        }
+        let subject = match self.setting() {
+            // The problem begins with the path of the directory.
+            Some(Setting::WorkDir) | None => String::new(),
+            Some(setting) => format!("{}: ", argument(setting)),
+        };
+        let advice: Vec<_> = self.advice().iter().map(advice_text).collect();
+        let separator = if advice.is_empty() { "" } else { "; " };
+        format!("{subject}{}{separator}{}", self.problem(), advice.join(", or "))
+    }
+
+    fn into_py_err(self) -> PyErr {
+        let path = self.input().map(Path::new);
+        convert(&self, self.exception(), path, self.message())
+    }
+}
+
+/// Returns the name of the argument that sets `setting`.
+fn argument(setting: Setting) -> &'static str {
+    match setting {
+        Setting::MemoryLimit => "memory_limit=",
+        Setting::Fpr => "fpr=",
+        Setting::Capacity => "capacity=",
+        Setting::MaxCapacity => "max_capacity=",
+        Setting::FilterType => "type=",
+        Setting::CounterWidth => "width=",
+        Setting::Growing => r#"type="scalable""#,
+        Setting::Window => "window=",
+        Setting::Last => "last=",
+        Setting::NotIn => "not_in=",
+        Setting::Output => "out=",
+        Setting::TempDir => "temp_dir=",
+        Setting::WorkDir => "work_dir=",
+        Setting::Resume => "resume=True",
+        Setting::NullDelimiter => r#"delimiter=b"\0""#,
+        Setting::Text => "text=True",
+        _ => "an argument",
+    }
+}
+
+/// Words advice with the names of Python's arguments.
+fn advice_text(advice: &Advice) -> String {
+    match advice {
+        Advice::Raise(setting) => format!("raise {}", argument(*setting)),
+        Advice::RaiseMemoryLimitTo(bytes) => {
+            format!("raise {} to {bytes}", argument(Setting::MemoryLimit))
+        }
+        Advice::Lower(setting) => format!("lower {}", argument(*setting)),
+        Advice::Specify(setting) => format!("specify {}", argument(*setting)),
+        Advice::Change(setting) => format!("change {}", argument(*setting)),
+        Advice::Omit(setting) => format!("leave out {}", argument(*setting)),
+        Advice::Enable(setting) => format!("pass {}", argument(*setting)),
+        Advice::AcceptFpr(fpr) => {
+            format!("accept {} as {}", format_rate(*fpr), argument(Setting::Fpr))
+        }
+        Advice::OmitFpr(fpr) => {
+            format!("leave out {} to get {}", argument(Setting::Fpr), format_rate(*fpr))
+        }
+        Advice::UseType(types) => {
+            let names: Vec<_> = types.iter().map(|name| format!("type=\"{name}\"")).collect();
+            format!("use {}", names.join(" or "))
+        }
+        Advice::RebuildWithHigher(setting) => {
+            format!("build it again with a higher {}", argument(*setting))
+        }
+        Advice::RebuildWith(setting) => format!("build it again with {}", argument(*setting)),
+        Advice::CheckDelimiter => {
+            format!("pass {} if lines end in NUL", argument(Setting::NullDelimiter))
+        }
+        Advice::FindCommonLines => "find them with petal.common".to_owned(),
+        other => other.to_string(),
+    }
+}
+
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for kind in Kind::ALL {
-        module.add(kind.name_and_doc().0, kind.class(module.py())?)?;
+    for exception in Exception::ALL {
+        module.add(exception.name_and_doc().0, exception.class(module.py())?)?;
     }
     Ok(())
 }

@@ -1,41 +1,40 @@
-//! The extension module of the Python package `petal`: filters of every type, batches of keys
-//! where they lie, and the file engine.
+//! The extension module of the Python package `petal`: filters of every type, batches of keys, set
+//! operations on files, and the tasks of distributed jobs.
 //!
-//! Rooms: `error` (exceptions), `key` (what can be a key), `held` (a filter of any type,
-//! in memory, in a mapped file, or another program's), `shared` (it behind a lock), `arrow`,
-//! `pandas`, `mask` and `batch` (many keys at once, and the answers to them), `filter` (the classes), `open` (filter files), `engine` (files of
-//! lines), `ranges` and `prints` (what the workers of a cluster do, with files and with
-//! tables). `python/petal` has what is written in Python.
+//! Layers, each of which uses only those above it:
 //!
-//! **Threads.** Whatever takes long is done without the interpreter's lock, under a lock of the
-//! filter's own. Nobody waits for that lock while holding the interpreter's, and no Python code
-//! runs under it; so the two cannot wait for each other.
+//! - `error`: exceptions.
+//! - `keys`: the bytes of a key, and its hash.
+//! - `state`: a filter of any type in memory or in a mapped file, and the lock around it.
+//! - `batch`: many keys in one call, from Arrow, NumPy, pandas or any iterable, and its results.
+//! - `classes`: the methods of `Filter` and its subclasses.
+//! - `files`: set operations on files of lines, and filters of lines.
+//! - `distributed`: tasks for the workers of a cluster.
+//!
+//! Everything that is written in Python is in `python/petal`.
+//!
+//! **Threads.** Work that takes long runs without the interpreter's lock and under the lock of the
+//! filter. No thread waits for a filter's lock while it holds the interpreter's, and no Python code
+//! runs under a filter's lock. So the two locks cannot deadlock.
 
-mod arrow;
 mod batch;
-mod engine;
+mod classes;
+mod distributed;
 mod error;
-mod filter;
-mod held;
-mod key;
-mod mask;
-mod open;
-mod pandas;
-mod prints;
-mod ranges;
-mod shared;
+mod files;
+mod keys;
+mod state;
 
 use pyo3::prelude::*;
 
-/// Filters of every type, and set operations on files. Imported by the package `petal`; alone it
-/// is all that the executors of a cluster need.
+/// Filters of every type, and set operations on files. The package `petal` imports this module;
+/// the executors of a cluster need this module alone.
 #[pymodule]
 fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    engine::register(module)?;
     error::register(module)?;
-    filter::register(module)?;
-    module.add_class::<mask::Mask>()?;
-    prints::register(module)?;
-    ranges::register(module)
+    batch::register(module)?;
+    classes::register(module)?;
+    files::register(module)?;
+    distributed::register(module)
 }

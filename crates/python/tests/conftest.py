@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures of several tests."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# Whoever runs the tests in the background may ignore Ctrl-C, and so would all that they start.
+# A background job may ignore Ctrl-C, and so would all processes that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -16,6 +16,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    """The program `petal`, as the tests of the workspace build it."""
+    """The program `petal`, built by cargo."""
     subprocess.run(["cargo", "build", "--quiet", "--package", "petal-cli"], cwd=ROOT, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "petal"

@@ -1,4 +1,4 @@
-"""Virtual environments with chosen packages beside petal, kept in `target/` between runs."""
+"""Virtual environments with petal and other packages, kept in `target/` between runs."""
 
 import fcntl
 import hashlib
@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def python_with(*packages: str, extra: str | None = None) -> Path:
-    """The Python of an environment with petal, these packages and what they need, and no others.
+    """Returns the Python of an environment with petal, these packages and their dependencies.
 
-    With `extra` pip installs petal's wheel as `petal[extra]`, which adds what that names.
+    With `extra`, pip installs `petal[extra]` from petal's wheel.
     """
     name = hashlib.sha256("\n".join([sys.version, extra or "", *packages]).encode()).hexdigest()[:16]
     home = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "python-environments" / name
@@ -30,7 +30,7 @@ def python_with(*packages: str, extra: str | None = None) -> Path:
             if extra:
                 _pip(python, f"{wheel()}[{extra}]")
             (home / "done").touch()
-        # Petal itself changes from run to run.
+        # petal changes between runs, so it is replaced.
         (site,) = home.glob("lib/python3*/site-packages")
         if extra:
             _pip(python, "--no-deps", "--force-reinstall", wheel())
@@ -42,15 +42,15 @@ def python_with(*packages: str, extra: str | None = None) -> Path:
 
 
 def wheel() -> Path:
-    """The wheel that is tested."""
+    """Returns the wheel under test."""
     (made,) = (Path(sys.prefix) / "wheels").glob("petal-*.whl")
     return made
 
 
-def _pip(python: Path, *words: str | Path) -> None:
-    _run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *words)
+def _pip(python: Path, *packages: str | Path) -> None:
+    _run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *packages)
 
 
-def _run(*words: str | Path) -> None:
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"

@@ -1,17 +1,19 @@
-"""Filter files compared byte by byte."""
+"""Compares filter files byte by byte."""
 
 from pathlib import Path
 
 import petal
 
-#: docs/format.md: the number of inserts that were new, and the checksum of the header.
+#: Fields of the header in docs/format.md: the number of inserted keys, and the checksum.
 INSERTED = slice(88, 96)
 HEADER_CHECKSUM = slice(248, 256)
 
 
-def assert_same_but_inserted(one: Path, many: Path) -> None:
-    """`many`, made by a cluster, has the bytes of `one`, made by `petal build`, but for the count
-    of inserts, which is the estimate that its bits give, and the checksum over it."""
+def assert_equal_except_inserted(one: Path, many: Path) -> None:
+    """Asserts that `many`, built by a cluster, equals `one`, built on one machine.
+
+    Except for the number of inserted keys, which is the estimate from its bits, and the checksum.
+    """
     of_one, of_many = (bytearray(path.read_bytes()) for path in (one, many))
     inserted = int.from_bytes(of_many[INSERTED], "little")
     for field in INSERTED, HEADER_CHECKSUM:

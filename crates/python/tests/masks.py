@@ -1,12 +1,14 @@
-"""Checks the answers to batches of NumPy, pandas, polars and pyarrow in the environment that runs
-this, which needs nothing but petal and the libraries named as arguments: `python masks.py numpy`."""
+"""Checks the results of batches of NumPy, pandas, polars and pyarrow: `python masks.py numpy ...`.
+
+The environment needs petal and the libraries that are named as arguments.
+"""
 
 import sys
 
 import petal
 
-WORDS = ["a", None, "b", "x", "a longer key than a pointer has room for"]
-MEMBERS = ["a", "a longer key than a pointer has room for", "y"]
+WORDS = ["a", None, "b", "x", "a key that is longer than a pointer"]
+MEMBERS = ["a", "a key that is longer than a pointer", "y"]
 FOUND = [True, False, False, False, True]
 
 
@@ -20,14 +22,14 @@ SEEN = filter_of(MEMBERS)
 NUMBERS = filter_of([1, 2, 2**63])
 
 
-def raises(kind, words, keys):
-    for ask in SEEN.contains_batch, petal.BloomFilter(10).update:
+def assert_raises(kind, message, keys):
+    for method in SEEN.contains_batch, petal.BloomFilter(10).update:
         try:
-            ask(keys)
+            method(keys)
         except kind as error:
-            assert words in str(error), error
+            assert message in str(error), error
         else:
-            raise AssertionError(f"{keys!r} was taken")
+            raise AssertionError(f"{keys!r} was accepted")
 
 
 def numpy():
@@ -36,7 +38,7 @@ def numpy():
     def is_array(mask, expected):
         assert type(mask) is np.ndarray and mask.dtype == np.dtype(bool), mask
         assert mask.tolist() == expected
-        assert (~mask).tolist() == [not answer for answer in expected]
+        assert (~mask).tolist() == [not found for found in expected]
         mask[:] = False
 
     words = [word or "" for word in WORDS]
@@ -55,9 +57,9 @@ def numpy():
     is_array(SEEN.contains_batch(np.array(words).view(Own)), FOUND)
     is_array(NUMBERS.contains_batch(np.arange(4)), [False, True, True, False])
     is_array(NUMBERS.contains_batch(np.array(["", ""], "U0")), [False, False])
-    raises(TypeError, "bool holds no keys", np.array([True]))
-    raises(TypeError, "float64 holds no keys", np.array([1.5]))
-    raises(TypeError, "masked array", np.ma.array([1]))
+    assert_raises(TypeError, "bool holds no keys", np.array([True]))
+    assert_raises(TypeError, "float64 holds no keys", np.array([1.5]))
+    assert_raises(TypeError, "masked array", np.ma.array([1]))
 
 
 def pandas():
@@ -87,13 +89,13 @@ def pandas():
         seen = df.assign(seen=mask)["seen"]
         assert seen.dtype == bool and seen.tolist() == FOUND
         pd.testing.assert_series_equal(SEEN.contains_batch(df[["url"]]), expected)
-        # A part of it keeps its part of the index.
+        # A slice keeps its part of the index.
         some = SEEN.contains_batch(keys[1:])
         assert some.index.tolist() == index[1:] and some.tolist() == FOUND[1:]
         for plain in pd.Index(keys), keys.array:
             mask = SEEN.contains_batch(plain)
             assert type(mask) is np.ndarray and mask.dtype == bool and mask.tolist() == FOUND
-        # A null is no key.
+        # A null is not a key.
         assert petal.BloomFilter(100).update(keys) == 4
         assert filter_of(keys) == filter_of(word for word in WORDS if word is not None)
     many = pd.Series([None if n % 3 == 0 else str(n) for n in range(5000)], dtype=object)
@@ -111,13 +113,13 @@ def pandas():
         pass
 
     assert isinstance(SEEN.contains_batch(Own(WORDS)), pd.Series)
-    raises(TypeError, "float64 holds no keys", pd.Series([1, None]))
-    raises(TypeError, "bool holds no keys", pd.Series([True]))
-    raises(TypeError, "datetime64", pd.Series(pd.to_datetime(["2020-01-01"])))
-    raises(TypeError, "found 2 (a, b); choose one", pd.DataFrame({"a": ["x"], "b": ["y"]}))
-    raises(TypeError, "MultiIndex", pd.MultiIndex.from_tuples([("a", "b")]))
-    raises(OverflowError, "from 0 to 2", pd.Series([-1]))
-    raises(OverflowError, "from 0 to 2", pd.Series([-1], dtype="Int64"))
+    assert_raises(TypeError, "float64 holds no keys", pd.Series([1, None]))
+    assert_raises(TypeError, "bool holds no keys", pd.Series([True]))
+    assert_raises(TypeError, "datetime64", pd.Series(pd.to_datetime(["2020-01-01"])))
+    assert_raises(TypeError, "found 2 (a, b); choose one", pd.DataFrame({"a": ["x"], "b": ["y"]}))
+    assert_raises(TypeError, "MultiIndex", pd.MultiIndex.from_tuples([("a", "b")]))
+    assert_raises(OverflowError, "from 0 to 2", pd.Series([-1]))
+    assert_raises(OverflowError, "from 0 to 2", pd.Series([-1], dtype="Int64"))
     assert petal.StaticFilter(pd.Series(MEMBERS, dtype="string")).contains_batch(MEMBERS) == [True] * 3
 
 
@@ -141,17 +143,17 @@ def polars():
         assert df.filter(mask)["n"].to_list() == [0, 4]
         assert df.filter(~mask)["n"].to_list() == [1, 2, 3]
         assert df.with_columns(seen=mask)["seen"].to_list() == FOUND
-    ask = pl.col("url").map_batches(SEEN.contains_batch, return_dtype=pl.Boolean)
-    assert df.lazy().filter(ask).collect()["n"].to_list() == [0, 4]
-    raises(TypeError, "one column, found 2", df)
+    found = pl.col("url").map_batches(SEEN.contains_batch, return_dtype=pl.Boolean)
+    assert df.lazy().filter(found).collect()["n"].to_list() == [0, 4]
+    assert_raises(TypeError, "one column, found 2", df)
 
 
 def none():
-    """Without any library."""
+    """Checks keys without any library."""
     for name in "numpy", "pandas", "polars", "pyarrow":
         assert name not in sys.modules
     keys = [word for word in WORDS if word is not None]
-    found = [answer for answer, word in zip(FOUND, WORDS) if word is not None]
+    found = [found for found, word in zip(FOUND, WORDS) if word is not None]
     for some in keys, tuple(keys), iter(keys), dict.fromkeys(keys):
         assert SEEN.contains_batch(some) == found
 

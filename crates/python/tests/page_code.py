@@ -1,7 +1,8 @@
-"""Runs the Python that a page shows, as a reader does: `python page_code.py docs/page.md`.
+"""Runs the Python code of a page: `python page_code.py docs/page.md NUMBER [SKIP ...]`.
 
-All blocks run in one process, but those from a block on that begins with NEW_PROCESS, which run in
-the next one. Further arguments are words: blocks that have one of them are left out."""
+A block that begins with NEW_PROCESS starts another process; NUMBER selects one of these processes.
+Blocks that contain one of the strings SKIP are left out.
+"""
 
 import os
 import re
@@ -13,7 +14,7 @@ NEW_PROCESS = "# In a new Python process:"
 
 
 def processes(page: Path) -> list[list[tuple[int, str]]]:
-    """The blocks of a page and the lines where they begin, by process."""
+    """Returns the blocks of a page with their line numbers, grouped by process."""
     text, found = page.read_text(), [[]]
     for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
         if block.group(1).startswith(NEW_PROCESS):
@@ -22,38 +23,38 @@ def processes(page: Path) -> list[list[tuple[int, str]]]:
     return found
 
 
-def run(page: Path, number: int, left_out: list[str]) -> None:
-    """Runs the blocks of one process, of which there are some."""
+def run(page: Path, number: int, skip: list[str]) -> None:
+    """Runs the blocks of one process in this interpreter; there must be at least one."""
     names, ran = {"__name__": "page"}, 0
     for line, code in processes(page)[number]:
-        if not any(word in code for word in left_out):
+        if not any(text in code for text in skip):
             exec(compile("\n" * line + code, str(page), "exec"), names)
             ran += 1
-    assert ran, f"{page} shows no Python"
+    assert ran, f"{page} has no Python code"
 
 
-def run_all(python: str | Path, page: Path, folder: Path, *left_out: str, **variables: str) -> None:
-    """Runs all blocks with a Python, in a folder."""
+def run_all(python: str | Path, page: Path, folder: Path, *skip: str, **variables: str) -> None:
+    """Runs all blocks with an interpreter, in a folder."""
     for number in range(len(processes(page))):
-        run_one(python, page, number, folder, *left_out, **variables)
+        run_one(python, page, number, folder, *skip, **variables)
 
 
 def run_one(
-    python: str | Path, page: Path, number: int, folder: Path, *left_out: str, **variables: str
+    python: str | Path, page: Path, number: int, folder: Path, *skip: str, **variables: str
 ) -> None:
-    """Runs the blocks of one process with a Python, in a folder."""
+    """Runs the blocks of one process with an interpreter, in a folder."""
     done = subprocess.run(
-        [str(python), __file__, str(page), str(number), *left_out],
+        [str(python), __file__, str(page), str(number), *skip],
         cwd=folder, env=environment(variables), capture_output=True, text=True, check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def environment(variables: dict[str, str]) -> dict[str, str]:
-    """That of a reader: nothing of Spark's or of these tests', but what is said."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
-    ours.pop("PYTHONPATH", None)
-    return ours | variables
+    """Returns the environment without variables of Spark and of these tests, plus `variables`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    kept.pop("PYTHONPATH", None)
+    return kept | variables
 
 
 if __name__ == "__main__":

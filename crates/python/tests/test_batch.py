@@ -1,4 +1,4 @@
-"""Many keys at once, whatever they lie in, are the keys one by one."""
+"""Batches in arrays of any library equal their keys one by one."""
 
 import struct
 import threading
@@ -8,25 +8,25 @@ import petal
 import pyarrow as pa
 import pytest
 
-WORDS = ["a", "", "Gäste", "🌸", "a longer key than a pointer has room for", "nul\0inside"]
+WORDS = ["a", "", "Gäste", "🌸", "a key that is longer than a pointer", "nul\0inside"]
 NUMBERS = [0, 1, 255, 127, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1]
 
 
-def held(keys):
+def filter_of(keys):
     one = petal.BloomFilter(10_000, 1e-6)
     for key in keys:
         one.add(key)
     return one
 
 
-def both_ways(array, keys, seen=None):
-    """A filter of the array is the filter of its keys, and answers like it."""
+def check_batch(array, keys):
+    """Asserts that a filter of the array equals one of its keys; returns look-ups in two filters."""
     empty = petal.BloomFilter(10_000, 1e-6)
-    assert empty.update(array if seen is None else seen()) == len(set(keys))
-    assert empty == held(keys)
-    mask = empty.contains_batch(array if seen is None else seen())
-    half = held(keys[::2])
-    return mask, half.contains_batch(array if seen is None else seen())
+    assert empty.update(array) == len(set(keys))
+    assert empty == filter_of(keys)
+    mask = empty.contains_batch(array)
+    half = filter_of(keys[::2])
+    return mask, half.contains_batch(array)
 
 
 ARROW = [
@@ -44,12 +44,12 @@ ARROW = [
 
 
 @pytest.mark.parametrize("kind,keys", ARROW, ids=[str(kind) for kind, _ in ARROW])
-def test_arrow_arrays_are_their_keys(kind, keys):
+def test_arrow_arrays_equal_their_keys(kind, keys):
     array = pa.array(keys, kind)
-    mask, half = both_ways(array, keys)
+    mask, half = check_batch(array, keys)
     assert isinstance(mask, pa.BooleanArray) and mask.to_pylist() == [True] * len(keys)
     assert half.to_pylist() == [at % 2 == 0 for at in range(len(keys))]
-    # A slice, nulls in between, and several chunks.
+    # A slice, nulls, and several chunks.
     nulls = pa.array([None, keys[0], None, keys[-1], None], kind)
     one = petal.BloomFilter(100, 1e-6)
     assert one.update(nulls) == 2
@@ -61,7 +61,7 @@ def test_arrow_arrays_are_their_keys(kind, keys):
     assert one.contains_batch(chunks) == pa.array([False, True, False, True, False])
 
 
-def test_long_arrays_are_their_keys():
+def test_long_arrays_equal_their_keys():
     keys = [f"key-{number}" for number in range(50_001)]
     some = [None if at % 7 == 3 else key for at, key in enumerate(keys)]
     one, whole = petal.BloomFilter(60_000, 1e-6), petal.BloomFilter(60_000, 1e-6)
@@ -75,7 +75,7 @@ def test_long_arrays_are_their_keys():
     assert one.contains_batch(pa.array(keys).dictionary_encode()).to_pylist() == expect
 
 
-def test_nothing_is_nothing():
+def test_empty_batches_are_accepted():
     one = petal.BloomFilter(100)
     for empty in [pa.array([], pa.string()), np.array([], "S3"), [], iter([]), pa.nulls(0)]:
         assert one.update(empty) == 0 and len(one.contains_batch(empty)) == 0
@@ -100,15 +100,15 @@ NUMPY = [
 
 
 @pytest.mark.parametrize("array,keys", NUMPY, ids=[str(array.dtype) for array, _ in NUMPY])
-def test_numpy_arrays_are_their_keys(array, keys):
-    mask, half = both_ways(array, keys)
+def test_numpy_arrays_equal_their_keys(array, keys):
+    mask, half = check_batch(array, keys)
     assert mask.dtype == bool and mask.all() and len(mask) == len(keys)
     assert half.tolist() == [at % 2 == 0 for at in range(len(keys))]
     mask[0] = False
 
 
 class OnlyArrow:
-    """What a library without pyarrow shows."""
+    """An object with only the interface of an Arrow array."""
 
     def __init__(self, array):
         self.array = array
@@ -118,7 +118,7 @@ class OnlyArrow:
 
 
 class OnlyStream:
-    """Likewise, of many arrays."""
+    """An object with only the interface of an Arrow stream."""
 
     def __init__(self, arrays):
         self.arrays = arrays
@@ -127,8 +127,8 @@ class OnlyStream:
         return self.arrays.__arrow_c_stream__(requested_schema)
 
 
-def test_any_arrow_producer_gets_an_arrow_mask():
-    one = held(WORDS)
+def test_other_arrow_producers_get_a_mask():
+    one = filter_of(WORDS)
     mask = one.contains_batch(OnlyArrow(pa.array([*WORDS, "no", None])))
     assert isinstance(mask, petal.Mask) and len(mask) == len(WORDS) + 2
     assert pa.array(mask).to_pylist() == [True] * len(WORDS) + [False, False]
@@ -143,16 +143,16 @@ def test_any_arrow_producer_gets_an_arrow_mask():
             one.update(OnlyStream(wrong))
 
 
-def test_a_table_of_one_column_is_that_column():
+def test_one_column_table_is_accepted():
     table = pa.table({"url": WORDS})
     for keys in [table, table.to_batches()[0], table.to_reader()]:
         one = petal.BloomFilter(100)
         assert one.update(keys) == len(WORDS)
     with pytest.raises(TypeError, match="one column, found 2"):
-        held([]).update(pa.table({"a": [1], "b": [2]}))
+        filter_of([]).update(pa.table({"a": [1], "b": [2]}))
 
 
-def test_a_stream_may_be_made_in_python():
+def test_stream_may_be_a_python_generator():
     schema = pa.schema([("key", pa.string())])
     one = petal.BloomFilter(1000)
 
@@ -164,7 +164,7 @@ def test_a_stream_may_be_made_in_python():
     assert one.update(pa.RecordBatchReader.from_batches(schema, batches())) == 10
 
 
-def test_a_stream_that_fails_is_an_error():
+def test_failing_stream_is_an_error():
     def batches():
         yield pa.record_batch({"key": ["a"]})
         raise RuntimeError("no more")
@@ -174,7 +174,7 @@ def test_a_stream_that_fails_is_an_error():
     with pytest.raises(RuntimeError, match="no more"):
         one.update(reader)
     assert "a" in one
-    # Of others' streams it is a number, and the words.
+    # A stream of another library returns an error number and a message.
     reader = pa.RecordBatchReader.from_batches(pa.schema([("key", pa.string())]), batches())
     with pytest.raises(ValueError, match="no more"):
         one.update(OnlyStream(reader))
@@ -185,7 +185,7 @@ def test_a_stream_that_fails_is_an_error():
     pa.table({"a": ["a"], "b": ["b"]}), np.array([("a",)], [("k", "O")]), np.array([(1,)], [("k", "i4")]), np.array([1.5]), np.array([True]),
     [1.5], [None], [["a"]], "abc", b"abc", bytearray(b"abc"), memoryview(b"abc"), 5, None,
 ], ids=repr)
-def test_what_is_no_key_is_refused(keys):
+def test_invalid_keys_are_refused(keys):
     one = petal.BloomFilter(100)
     with pytest.raises(TypeError):
         one.update(keys)
@@ -196,14 +196,14 @@ def test_what_is_no_key_is_refused(keys):
 @pytest.mark.parametrize("keys", [
     pa.array([-1]), pa.array([-1], pa.int8()), np.array([-1]), np.array([-1], "i1"), [-1], [2**64],
 ], ids=repr)
-def test_numbers_out_of_range_are_refused(keys):
+def test_integers_out_of_range_are_refused(keys):
     with pytest.raises(OverflowError, match="from 0 to 2"):
         petal.BloomFilter(100).update(keys)
-    # A null hides whatever number lies below it.
+    # The value below a null is ignored.
     assert petal.BloomFilter(100).update(pa.array([None], pa.int8())) == 0
 
 
-def test_what_came_before_the_wrong_key_stays():
+def test_keys_before_an_invalid_key_stay():
     one = petal.BloomFilter(5000)
     keys = [str(number) for number in range(3000)]
     with pytest.raises(TypeError):
@@ -211,7 +211,7 @@ def test_what_came_before_the_wrong_key_stays():
     assert all(one.contains_batch(keys)) and "after" not in one
 
 
-def test_arrays_that_share_a_dictionary_are_their_keys():
+def test_dictionary_arrays_equal_their_keys():
     values = pa.array(["a", None, "b"])
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None, 0]), values)
     one = petal.BloomFilter(100)
@@ -219,13 +219,13 @@ def test_arrays_that_share_a_dictionary_are_their_keys():
     assert one.contains_batch(array).to_pylist() == [True, False, True, False, True]
 
 
-def test_iterables_may_use_the_filter_they_fill():
+def test_iterable_may_use_the_filter_that_it_fills():
     one = petal.BloomFilter(1000)
     one.add("first")
     assert one.update(key for key in ["first", "second"] if key not in one) == 1
 
 
-def test_other_threads_go_on_while_a_filter_is_filled():
+def test_other_threads_run_during_update():
     keys = pa.array(np.arange(4_000_000, dtype="u8"))
     one, stop, turns = petal.BloomFilter(4_000_000), threading.Event(), [0]
 
@@ -243,34 +243,36 @@ def test_other_threads_go_on_while_a_filter_is_filled():
     done = fill()
     stop.set()
     other.join()
-    # With the interpreter's lock held all the while it would be none.
+    # It would be 0 if the interpreter's lock was held.
     assert done > 1000
 
 
 def text(offsets, kind=pa.utf8(), shift=0):
-    packed = b"x" * shift + struct.pack(f"<{len(offsets)}i", *offsets)
-    buffers = [None, pa.py_buffer(packed).slice(shift), pa.py_buffer(b"abb")]
+    data = b"x" * shift + struct.pack(f"<{len(offsets)}i", *offsets)
+    buffers = [None, pa.py_buffer(data).slice(shift), pa.py_buffer(b"abb")]
     return pa.Array.from_buffers(kind, len(offsets) - 1, buffers)
 
 
 def index(*indexes):
-    return pa.DictionaryArray.from_arrays(pa.array(indexes, pa.int32()), pa.array(["a"]), safe=False)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indexes, pa.int32()), pa.array(["a"]), safe=False
+    )
 
 
 def view(*views, nulls=None):
-    """Strings of which each lies where its view says: (length, buffer, offset)."""
-    packed = b"".join(struct.pack("<i4sii", length, b"aaaa", *at) for length, *at in views)
-    buffers = [nulls, pa.py_buffer(packed), pa.py_buffer(b"a" * 20)]
+    """Returns an array of string views: (length, buffer, offset)."""
+    data = b"".join(struct.pack("<i4sii", length, b"aaaa", *at) for length, *at in views)
+    buffers = [nulls, pa.py_buffer(data), pa.py_buffer(b"a" * 20)]
     return pa.Array.from_buffers(pa.string_view(), len(views), buffers)
 
 
 def blob(offsets):
-    """As many keys as no piece has, with offsets as they are."""
-    place = np.zeros(len(offsets), "i4")
-    buffers = [None, pa.py_buffer(place), pa.py_buffer(b"abb")]
+    """Returns an array with these offsets, which pyarrow has not checked."""
+    data = np.zeros(len(offsets), "i4")
+    buffers = [None, pa.py_buffer(data), pa.py_buffer(b"abb")]
     array = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
-    # pyarrow has looked at it by now.
-    place[:] = offsets
+    # pyarrow has checked the zeros.
+    data[:] = offsets
     return array
 
 
@@ -283,7 +285,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("array", BAD, ids=range(len(BAD)))
-def test_arrays_that_lead_out_of_their_memory_are_refused(array):
+def test_arrays_with_invalid_offsets_are_refused(array):
     one = petal.BloomFilter(100)
     chunked = pa.chunked_array([array])
     table = pa.table({"key": chunked})
@@ -302,7 +304,7 @@ def test_arrays_that_lead_out_of_their_memory_are_refused(array):
 @pytest.mark.parametrize("offsets", [
     [0] * 3000 + [-1], [0] + [1 << 30] * 3000 + [-1], [-5] + [0] * 3000, [0] * 3000 + [3, 1], [0, -1],
 ], ids=range(5))
-def test_the_last_offset_of_many_is_how_long_all_is(offsets):
+def test_invalid_offsets_in_large_arrays_are_refused(offsets):
     one = petal.BloomFilter(100)
     with pytest.raises(ValueError):
         one.update(OnlyArrow(blob(offsets)))
@@ -310,16 +312,16 @@ def test_the_last_offset_of_many_is_how_long_all_is(offsets):
         petal.BloomFilter(100).update(OnlyArrow(pa.StructArray.from_arrays([blob(offsets)], ["k"])))
 
 
-def test_nobody_follows_the_view_of_a_null():
+def test_view_of_a_null_is_not_read():
     one = petal.BloomFilter(100, 1e-6)
     one.add("a" * 20)
     array = view((20, 0, 0), (20, 7, 7), (20, 0, 1), nulls=pa.py_buffer(b"\x01"))
     assert pa.array(one.contains_batch(OnlyArrow(array))).to_pylist() == [True, False, False]
-    with pytest.raises(ValueError, match="a view of the Arrow array leads out of its memory"):
+    with pytest.raises(ValueError, match="a view of the Arrow array points outside its buffers"):
         one.update(OnlyArrow(view((20, 0, 0), (20, 7, 7))))
 
 
-def test_an_array_is_taken_once():
+def test_arrow_array_can_be_consumed_once():
     schema, taken = pa.array(["a"]).__arrow_c_array__()
 
     class Again:
@@ -328,11 +330,11 @@ def test_an_array_is_taken_once():
 
     one = petal.BloomFilter(100)
     assert one.update(Again()) == 1
-    with pytest.raises(ValueError, match="taken already"):
+    with pytest.raises(ValueError, match="already released or consumed"):
         one.update(Again())
 
 
-def test_a_mask_is_a_sequence():
+def test_mask_is_a_sequence():
     one = petal.BloomFilter(100, 1e-6)
     one.add("a")
     mask = one.contains_batch(OnlyArrow(pa.array(["a", "b", "c"])))
@@ -345,18 +347,18 @@ def test_a_mask_is_a_sequence():
     assert mask == one.contains_batch(OnlyArrow(pa.array(["a", "c", "b"])))
 
 
-def test_text_need_not_be_utf8():
+def test_arrow_strings_may_be_invalid_utf8():
     one = petal.BloomFilter(100, 1e-6)
     one.add(b"\xff")
     packed = pa.py_buffer(struct.pack("<3i", 0, 1, 2))
     array = pa.Array.from_buffers(pa.utf8(), 2, [None, packed, pa.py_buffer(b"\xff\xfe")])
     assert one.contains_batch(array).to_pylist() == [True, False]
-    # In a table with a null row, too.
+    # Also in a table with a null row.
     rows = pa.StructArray.from_arrays([array], ["key"], mask=pa.array([False, True]))
     assert one.contains_batch(rows).to_pylist() == [True, False]
 
 
-def test_what_is_null_or_masked_is_no_key():
+def test_null_and_masked_values_are_not_keys():
     one = petal.BloomFilter(100, 1e-6)
     one.add("a")
     nothing = pa.array([None, None], pa.string()).dictionary_encode()
@@ -364,5 +366,5 @@ def test_what_is_null_or_masked_is_no_key():
     table = pa.array([{"k": "a"}, None, {"k": None}, {"k": "a"}])
     assert one.contains_batch(table).to_pylist() == [True, False, False, True]
     assert one.contains_batch(table[1:]).to_pylist() == [False, False, True]
-    with pytest.raises(TypeError, match=r"masked array; give keys.compressed\(\)"):
+    with pytest.raises(TypeError, match=r"masked array; use keys.compressed\(\)"):
         one.contains_batch(np.ma.array([1, 2], mask=[0, 1]))

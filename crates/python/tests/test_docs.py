@@ -1,4 +1,4 @@
-"""Every block of Python in the pages runs, in a folder of its own, one after the other."""
+"""The Python code of the pages runs, block after block, in a temporary folder."""
 
 import doctest
 import re
@@ -8,16 +8,16 @@ import petal
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-# docs/python-files.md has a test of its own, which knows what else it wants.
+# docs/python-files.md is tested in test_engine.py, because it needs tqdm.
 PAGES = ["README.md", "docs/python.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_pages_show_runs(page, tmp_path, monkeypatch):
+def test_code_of_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / page).read_text()
     blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S))
-    assert blocks, f"{page} shows no Python"
+    assert blocks, f"{page} has no Python code"
     names = {"__name__": "page"}
     for block in blocks:
         line = text.count("\n", 0, block.start(1))
@@ -25,5 +25,5 @@ def test_what_pages_show_runs(page, tmp_path, monkeypatch):
         exec(code, names)
 
 
-def test_the_packages_example_is_true():
+def test_example_of_the_package_docstring_runs():
     assert doctest.testmod(petal).attempted and not doctest.testmod(petal).failed

@@ -1,4 +1,4 @@
-"""Set operations on files: the same answers as sets of Python, and the same bytes as the program."""
+"""Set operations on files: same results as Python's sets, same bytes as the program."""
 
 import copy
 import dataclasses
@@ -23,68 +23,69 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def lines(random_: random.Random, count: int, kinds: int) -> list[bytes]:
-    """Lines of which many come again: some empty, some not UTF-8."""
-    return [b"\xff" * (n % 5) + b"%d" % n if n else b"" for n in random_.choices(range(kinds), k=count)]
+    """Returns lines with many repeats, some of them empty or not UTF-8."""
+    numbers = random_.choices(range(kinds), k=count)
+    return [b"\xff" * (n % 5) + b"%d" % n if n else b"" for n in numbers]
 
 
-def write(path: Path, what: list[bytes], delimiter: bytes = b"\n", ended: bool = True) -> Path:
-    path.write_bytes(delimiter.join(what) + (delimiter if ended and what else b""))
+def write(path: Path, lines: list[bytes], delimiter: bytes = b"\n", ended: bool = True) -> Path:
+    path.write_bytes(delimiter.join(lines) + (delimiter if ended and lines else b""))
     return path
 
 
-def distinct(what: list[bytes]) -> list[bytes]:
-    return list(dict.fromkeys(what))
+def distinct(lines: list[bytes]) -> list[bytes]:
+    return list(dict.fromkeys(lines))
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_verbs_equal_sets_of_python(tmp_path: Path, seed: int):
+def test_operations_equal_pythons_sets(tmp_path: Path, seed: int):
     random_ = random.Random(seed)
     delimiter = b"\n" if seed % 2 else b"\0"
     texts = [lines(random_, random_.choice([0, 1, 50, 5000]), 3000) for _ in range(3)]
-    # An empty last line without its end is no line.
+    # An empty last line without a delimiter is not a line.
     texts = [text + [b"last"] if text else text for text in texts]
     a, b, c = (
         write(tmp_path / name, text, delimiter, ended=seed % 3 > 0)
         for name, text in zip("abc", texts, strict=True)
     )
-    told = {"delimiter": delimiter, "memory": "8M"}
+    options = {"delimiter": delimiter, "memory_limit": "8M"}
     in_b, in_c = set(texts[1]), set(texts[2])
     both = [line for line in distinct(texts[0]) if line in in_b and line in in_c]
     neither = [line for line in distinct(texts[0]) if line not in in_b and line not in in_c]
-    assert list(petal.common(a, b, c, **told)) == both
-    assert list(petal.diff(a, b, c, **told)) == neither
-    assert list(petal.diff(a, [b, c], **told)) == neither
-    assert list(petal.dedup(a, [b, c], **told)) == distinct(sum(texts, []))
-    assert list(petal.common([a, b], c, **told)) == [
+    assert list(petal.common(a, b, c, **options)) == both
+    assert list(petal.diff(a, b, c, **options)) == neither
+    assert list(petal.diff(a, [b, c], **options)) == neither
+    assert list(petal.dedup(a, [b, c], **options)) == distinct(sum(texts, []))
+    assert list(petal.common([a, b], c, **options)) == [
         line for line in distinct(texts[0] + texts[1]) if line in in_c
     ]
 
 
-def test_a_report_has_lines_and_numbers(tmp_path: Path):
+def test_report_has_lines_and_figures(tmp_path: Path):
     a = write(tmp_path / "a", [b"cherry", b"apple", b"plum", b"apple"])
     b = write(tmp_path / "b", [b"apple", b"fig", b"cherry"])
     report = petal.common(str(a), b)
     assert len(report) == report.kept == 2 and report.first_lines == 4
     assert list(report) == list(report) == [b"cherry", b"apple"]
-    # Two loops at a time.
+    # Two loops at once.
     assert list(zip(report, report, strict=True)) == [(b"cherry",) * 2, (b"apple",) * 2]
     assert report.wrong == 0 and report.seconds > 0 and report.phases[-1].lines == 4
     assert "kept=2" in repr(report)
     assert json.loads(json.dumps(report.as_dict()))["kept"] == 2
     counted = petal.common(a, b, count=True)
     assert len(counted) == 2
-    with pytest.raises(petal.UnsupportedError, match="were counted"):
+    with pytest.raises(petal.UnsupportedError, match="because of count="):
         iter(counted)
-    # An empty answer is a report all the same.
+    # A report of no lines is still true.
     assert petal.diff(b, b) and list(petal.diff(b, b)) == []
 
 
-def test_long_lines_come_whole(tmp_path: Path):
+def test_long_lines_are_complete(tmp_path: Path):
     long = [b"x" * 3_000_000, b"", b"y" * 700_000, b"z"]
     assert list(petal.dedup(write(tmp_path / "a", long))) == long
 
 
-def test_the_file_of_a_report_goes_with_it(tmp_path: Path):
+def test_file_of_a_report_is_closed_with_it(tmp_path: Path):
     a = write(tmp_path / "a", [b"1"])
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
@@ -92,62 +93,64 @@ def test_the_file_of_a_report_goes_with_it(tmp_path: Path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_outputs_are_the_programs_bytes(tmp_path: Path, program: Path):
+def test_outputs_equal_those_of_the_program(tmp_path: Path, program: Path):
     random_ = random.Random(7)
     a = write(tmp_path / "a", lines(random_, 30_000, 20_000), ended=False)
     b = write(tmp_path / "b", lines(random_, 30_000, 20_000))
-    for verb in ["common", "diff"]:
-        subprocess.run([program, verb, a, b, "-o", tmp_path / "told"], check=True)
-        getattr(petal, verb)(a, b, out=tmp_path / "out", memory="8M")
-        assert (tmp_path / "out").read_bytes() == (tmp_path / "told").read_bytes(), verb
-    dupes = ["--dupes-output", tmp_path / "told.rest"]
-    subprocess.run([program, "dedup", a, b, "-o", tmp_path / "told", *dupes], check=True)
+    for operation in ["common", "diff"]:
+        subprocess.run([program, operation, a, b, "-o", tmp_path / "expected"], check=True)
+        getattr(petal, operation)(a, b, out=tmp_path / "out", memory_limit="8M")
+        assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes(), operation
+    dupes = ["--dupes-output", tmp_path / "expected.rest"]
+    subprocess.run([program, "dedup", a, b, "-o", tmp_path / "expected", *dupes], check=True)
     with open(tmp_path / "out", "wb") as out:
         petal.dedup(a, b, out=out, rest=tmp_path / "rest")
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "told").read_bytes()
-    assert (tmp_path / "rest").read_bytes() == (tmp_path / "told.rest").read_bytes()
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+    assert (tmp_path / "rest").read_bytes() == (tmp_path / "expected.rest").read_bytes()
 
 
 BUILDS = [
     ({}, []),
-    ({"capacity": 50_000, "rate": 1e-4, "seed": 5}, ["-n5e4", "-p1e-4", "--seed=5"]),
-    ({"memory": "64K"}, ["-m64K"]),
-    ({"memory": "100M"}, ["-m100M"]),
+    ({"capacity": 50_000, "fpr": 1e-4, "seed": 5}, ["-n5e4", "-p1e-4", "--seed=5"]),
+    ({"memory_limit": "64K"}, ["-m64K"]),
+    ({"memory_limit": "100M"}, ["-m100M"]),
     ({"type": "classic"}, ["--type=classic"]),
     ({"type": "counting", "width": 3}, ["--type=counting", "--width=3"]),
     ({"type": "counting-classic"}, ["--type=counting-classic"]),
     ({"type": "quotient"}, ["--type=quotient"]),
-    ({"type": "quotient", "max_capacity": 10**6}, ["--up-to=1e6"]),
+    ({"type": "quotient", "max_capacity": 10**6}, ["--max-capacity=1e6"]),
     ({"type": "scalable"}, ["--growing"]),
     ({"type": "scalable", "capacity": 1000}, ["--growing", "-n1000"]),
     ({"type": "windowed", "last": 4000}, ["--last=4000"]),
-    ({"type": "static", "rate": 1e-3}, ["--type=static", "-p1e-3"]),
-    ({"type": "wide", "rate": 1e-25}, ["--type=wide", "-p1e-25"]),
-    ({"type": "wide", "memory": "1M"}, ["--type=wide", "-m1M"]),
+    ({"type": "static", "fpr": 1e-3}, ["--type=static", "-p1e-3"]),
+    ({"type": "wide", "fpr": 1e-25}, ["--type=wide", "-p1e-25"]),
+    ({"type": "wide", "memory_limit": "1M"}, ["--type=wide", "-m1M"]),
 ]
 
 
-@pytest.mark.parametrize(("told", "words"), BUILDS, ids=lambda part: "".join(map(str, part)))
-def test_filters_are_the_programs_bytes(tmp_path: Path, program: Path, told: dict, words: list):
+@pytest.mark.parametrize(("options", "flags"), BUILDS, ids=lambda part: "".join(map(str, part)))
+def test_filter_files_equal_those_of_the_program(
+    tmp_path: Path, program: Path, options: dict, flags: list
+):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(20_000)])
-    subprocess.run([program, "build", a, "-q", "-o", tmp_path / "told", *words], check=True)
-    report = petal.build(a, tmp_path / "out", **told)
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "told").read_bytes()
+    subprocess.run([program, "build", a, "-q", "-o", tmp_path / "expected", *flags], check=True)
+    report = petal.build(a, tmp_path / "out", **options)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
     assert report.first_lines == 20_000 and report.kept <= 20_000
 
 
-def test_a_cascade_is_never_wrong(tmp_path: Path, program: Path):
+def test_cascade_has_no_errors_for_both_inputs(tmp_path: Path, program: Path):
     a = write(tmp_path / "a", [b"in %d" % n for n in range(5000)])
     b = write(tmp_path / "b", [b"out %d" % n for n in range(20_000)])
     petal.build(a, tmp_path / "f", type="cascade", not_in=b)
-    subprocess.run([program, "build", a, "--not-in", b, "-o", tmp_path / "told"], check=True)
-    assert (tmp_path / "f").read_bytes() == (tmp_path / "told").read_bytes()
+    subprocess.run([program, "build", a, "--not-in", b, "-o", tmp_path / "expected"], check=True)
+    assert (tmp_path / "f").read_bytes() == (tmp_path / "expected").read_bytes()
     assert petal.check(tmp_path / "f", [a, b], count=True).kept == 5000
     with pytest.raises(ValueError, match="a: 5,000 of its lines .*petal.common"):
         petal.build(a, tmp_path / "g", type="cascade", not_in=a)
 
 
-def test_a_window_of_time_is_the_programs(tmp_path: Path, program: Path):
+def test_windowed_filter_is_read_by_the_program(tmp_path: Path, program: Path):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(1000)])
     petal.build(a, tmp_path / "f", type="windowed", window=3600)
     run = [program, "check", "-c", tmp_path / "f", a]
@@ -157,50 +160,52 @@ def test_a_window_of_time_is_the_programs(tmp_path: Path, program: Path):
     assert late.stdout == b"0\n"
 
 
-def test_check_asks_files_and_objects(tmp_path: Path, program: Path):
+def test_check_accepts_files_and_filter_objects(tmp_path: Path, program: Path):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(3000)])
     b = write(tmp_path / "b", [b"line %d" % n for n in range(2000, 6000)])
     allow = write(tmp_path / "allow", [b"line 2001", b"line 9"])
-    petal.build(a, tmp_path / "f", rate=1e-6)
-    for invert, words in [(False, []), (True, ["-v"])]:
-        run = [program, "check", tmp_path / "f", b, "--allow", allow, *words]
-        told = subprocess.run(run, check=True, capture_output=True).stdout
-        for asked in [tmp_path / "f", petal.open(tmp_path / "f"), petal.load(tmp_path / "f")]:
-            report = petal.check(asked, b, invert=invert, allow=allow)
-            assert b"".join(line + b"\n" for line in report) == told
-            assert report.first_lines == 4000 and report.kept == told.count(b"\n")
+    petal.build(a, tmp_path / "f", fpr=1e-6)
+    for invert, flags in [(False, []), (True, ["-v"])]:
+        run = [program, "check", tmp_path / "f", b, "--allow", allow, *flags]
+        expected = subprocess.run(run, check=True, capture_output=True).stdout
+        for filter in [tmp_path / "f", petal.open(tmp_path / "f"), petal.load(tmp_path / "f")]:
+            report = petal.check(filter, b, invert=invert, allow=allow)
+            assert b"".join(line + b"\n" for line in report) == expected
+            assert report.first_lines == 4000 and report.kept == expected.count(b"\n")
 
 
-def test_check_asks_filters_of_other_programs(tmp_path: Path, program: Path):
+def test_check_accepts_filters_of_other_programs(tmp_path: Path, program: Path):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(3000)])
     b = write(tmp_path / "b", [b"line %d" % n for n in range(2000, 9000)])
     subprocess.run([program, "build", "--format", "guava", a, "-o", tmp_path / "f"], check=True)
-    told = subprocess.run([program, "check", tmp_path / "f", b], check=True, capture_output=True)
-    assert b"".join(line + b"\n" for line in petal.check(tmp_path / "f", b)) == told.stdout
-    assert 1000 <= told.stdout.count(b"\n") < 2000
+    expected = subprocess.run(
+        [program, "check", tmp_path / "f", b], check=True, capture_output=True
+    )
+    assert b"".join(line + b"\n" for line in petal.check(tmp_path / "f", b)) == expected.stdout
+    assert 1000 <= expected.stdout.count(b"\n") < 2000
 
 
-def test_a_filter_may_be_changed_while_it_is_asked(tmp_path: Path):
+def test_filter_may_change_during_check(tmp_path: Path):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(200_000)])
     seen = petal.BloomFilter(300_000)
-    # Called in this thread, while the job has the filter: neither may wait for the other.
+    # Called in this thread during the job: they must not deadlock.
     report = petal.check(seen, a, count=True, progress=lambda *_: seen.add("more"))
     assert report.first_lines == 200_000 and "more" in seen
 
 
-def test_packed_inputs(tmp_path: Path):
+def test_compressed_inputs_are_read(tmp_path: Path):
     text = [b"line %d" % n for n in range(50_000)]
     a, b = write(tmp_path / "a", text), write(tmp_path / "b", text[::3])
-    packed = tmp_path / "a.gz"
-    packed.write_bytes(gzip.compress(a.read_bytes()))
-    assert list(petal.common(packed, b)) == text[::3]
-    assert list(petal.diff(a, packed)) == []
+    compressed = tmp_path / "a.gz"
+    compressed.write_bytes(gzip.compress(a.read_bytes()))
+    assert list(petal.common(compressed, b)) == text[::3]
+    assert list(petal.diff(a, compressed)) == []
     if zstd := shutil.which("zstd"):
         subprocess.run([zstd, "-q", b], check=True)
-        assert list(petal.common(packed, tmp_path / "b.zst")) == text[::3]
+        assert list(petal.common(compressed, tmp_path / "b.zst")) == text[::3]
 
 
-def test_a_pipe_is_an_input(tmp_path: Path):
+def test_pipe_is_an_input(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(b"b\na\nb\n",))
@@ -212,7 +217,7 @@ def test_a_pipe_is_an_input(tmp_path: Path):
         with suppress(BrokenPipeError):
             pipe.write_bytes(b"b\n")
 
-    with pytest.raises(ValueError, match="read only once .* plan for with capacity="):
+    with pytest.raises(ValueError, match="read only once .* specify capacity="):
         writer = threading.Thread(target=refused)
         writer.start()
         try:
@@ -222,53 +227,53 @@ def test_a_pipe_is_an_input(tmp_path: Path):
             writer.join(timeout=1)
 
 
-def test_approximate_answers(tmp_path: Path):
+def test_approximate_result_has_the_estimated_errors(tmp_path: Path):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(50_000)])
     b = write(tmp_path / "b", [b"line %d" % n for n in range(0, 100_000, 2)])
     exact = set(petal.common(a, b))
-    report = petal.common(a, b, approx=True, rate=0.01)
+    report = petal.common(a, b, approx=True, fpr=0.01)
     found = set(report)
-    # Never a line lost; 25,000 others are asked at 1 %: six times the deviation of 16 at most.
+    # No line is lost; of 25,000 others 1 % are false positives, plus six standard deviations of 16.
     assert exact < found and len(found - exact) < 250 + 100
     assert 100 < report.wrong < 400 and report.strategy == "approximate"
 
 
-def test_two_jobs_at_once(tmp_path: Path):
+def test_two_jobs_run_at_once(tmp_path: Path):
     texts = [[b"%d %d" % (job, n) for n in range(100_000)] for job in range(2)]
     files = [write(tmp_path / str(job), text + text) for job, text in enumerate(texts)]
-    answers: dict[int, list[bytes]] = {}
+    results: dict[int, list[bytes]] = {}
 
     def job(number: int) -> None:
-        answers[number] = list(petal.dedup(files[number], memory="8M"))
+        results[number] = list(petal.dedup(files[number], memory_limit="8M"))
 
     threads = [threading.Thread(target=job, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers[0] == texts[0] and answers[1] == texts[1]
+    assert results[0] == texts[0] and results[1] == texts[1]
 
 
-def test_work_goes_on_where_it_was_left(tmp_path: Path):
+def test_interrupted_job_is_resumed(tmp_path: Path):
     a = write(tmp_path / "a", [b"line %d" % n for n in range(600_000)])
     b = write(tmp_path / "b", [b"line %d" % n for n in range(0, 1_200_000, 2)])
     work = tmp_path / "work"
-    told = {"memory": "8M", "work_dir": work}
+    options = {"memory_limit": "8M", "work_dir": work}
 
     def stop(phase: str, done: int, total: int | None) -> None:
         if phase == "deciding":
             raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
-        petal.common(a, b, progress=stop, **told)
-    with pytest.raises(ValueError, match="work_dir= .*resume=True"):
-        petal.common(a, b, **told)
-    report = petal.common(a, b, resume=True, **told)
+        petal.common(a, b, progress=stop, **options)
+    with pytest.raises(ValueError, match="unfinished job; pass resume=True"):
+        petal.common(a, b, **options)
+    report = petal.common(a, b, resume=True, **options)
     assert report.resumed > 0 and report.kept == 300_000
     assert not work.exists()
 
 
-def test_what_the_docs_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "docs" / "python-files.md").read_text()
     blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
     assert len(blocks) == 3
@@ -288,14 +293,14 @@ def test_copies_share_the_lines_and_pickles_have_none(tmp_path: Path):
     del report
     assert [list(one) for one in copies] == [[b"x", b"y"]] * 3
     assert pickled == copies[0]
-    with pytest.raises(petal.UnsupportedError, match="stayed in the process that made it"):
+    with pytest.raises(petal.UnsupportedError, match="only in the process that ran the job"):
         list(pickled)
     assert "_lines" not in copies[0].as_dict()
     del copies[0]
     assert list(copies[0]) == [b"x", b"y"]
 
 
-def test_reports_of_filters_tell_what_was_read(tmp_path: Path):
+def test_reports_of_filter_jobs_have_passes_and_bytes(tmp_path: Path):
     (tmp_path / "a").write_bytes(b"x\ny\n")
     built = petal.build(tmp_path / "a", tmp_path / "f")
     assert (built.passes, built.bytes_read, len(built.phases)) == (2, 8, 2)
@@ -305,14 +310,14 @@ def test_reports_of_filters_tell_what_was_read(tmp_path: Path):
     assert petal.build(tmp_path / "a", tmp_path / "f", capacity=9).passes == 1
 
 
-def test_paths_are_of_the_time_of_the_call(tmp_path: Path, monkeypatch):
+def test_relative_paths_are_resolved_at_the_call(tmp_path: Path, monkeypatch):
     (tmp_path / "a").write_bytes(b"x\n")
     monkeypatch.chdir(tmp_path)
-    petal.dedup("a", out="out", progress=lambda *words: os.chdir("/"))
+    petal.dedup("a", out="out", progress=lambda *_: os.chdir("/"))
     assert (tmp_path / "out").read_bytes() == b"x\n"
 
 
-def test_a_file_that_is_not_lines_raises_unless_read_as_text(tmp_path: Path) -> None:
+def test_utf16_file_is_an_error_unless_text_is_set(tmp_path: Path) -> None:
     lines = write(tmp_path / "lines", [b"one", b"two"])
     wide = tmp_path / "wide"
     wide.write_bytes("one\ntwo\n".encode("utf-16"))
@@ -321,7 +326,7 @@ def test_a_file_that_is_not_lines_raises_unless_read_as_text(tmp_path: Path) -> 
     assert len(petal.dedup(wide, text=True)) == 3
 
 
-def test_a_mark_and_mixed_line_ends_warn(tmp_path: Path) -> None:
+def test_byte_order_mark_and_mixed_line_ends_are_warnings(tmp_path: Path) -> None:
     lines = write(tmp_path / "lines", [b"one", b"two"])
     crlf = write(tmp_path / "crlf", [b"one\r", b"two\r"])
     mark = write(tmp_path / "mark", [b"\xef\xbb\xbfone", b"two"])

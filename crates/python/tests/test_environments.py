@@ -1,4 +1,4 @@
-"""What pages and extras promise holds where nothing else is installed."""
+"""Pages and extras work in environments with no other packages."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ from environments import python_with
 from page_code import environment, run_all
 
 ROOT = Path(__file__).resolve().parents[3]
-#: Blocks that show the use of a library beside petal.
+#: Blocks of code with these lines need another library.
 LIBRARIES = ["import numpy", "import pyarrow", "import pandas", "import tqdm", "from tqdm"]
 
 DASK = """
@@ -27,12 +27,12 @@ if __name__ == "__main__":
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/python-files.md"])
-def test_pages_run_without_any_other_package(page, tmp_path):
+def test_code_of_pages_runs_without_other_packages(page, tmp_path):
     run_all(python_with(), ROOT / page, tmp_path, *LIBRARIES)
 
 
 @pytest.mark.timeout(900)
-def test_the_extra_dask_is_all_that_a_cluster_of_dask_needs(tmp_path):
+def test_dask_needs_only_the_extra_dask(tmp_path):
     (tmp_path / "job.py").write_text(DASK)
     done = subprocess.run(
         [python_with(extra="dask"), "job.py"],

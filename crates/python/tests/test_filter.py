@@ -1,4 +1,4 @@
-"""Filters against Python's sets, against each other, and against all that is wrong."""
+"""Filters compared with Python's sets and with each other; invalid input; threads."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ KEYS = st.lists(KEY, max_size=200)
 
 
 def as_bytes(key):
-    """What the documentation says that a key is."""
+    """Returns the bytes of a key as documented."""
     if isinstance(key, int):
         return key.to_bytes(8, "little")
     return key.encode() if isinstance(key, str) else key
@@ -30,18 +30,18 @@ def as_bytes(key):
 # ---- Keys ---------------------------------------------------------------------------------------
 
 
-def test_a_key_that_was_added_is_in_it():
-    seen = petal.BloomFilter(1000, rate=0.001)
+def test_added_key_is_contained():
+    seen = petal.BloomFilter(1000, fpr=0.001)
     assert seen.add("one")
     assert not seen.add(b"one")
     assert "one" in seen and "two" not in seen
     assert round(seen.estimated_len) == 1
 
 
-def test_one_key_has_many_types():
+def test_equal_keys_of_different_types():
     import numpy as np
 
-    seen = petal.BloomFilter(1000, rate=1e-6)
+    seen = petal.BloomFilter(1000, fpr=1e-6)
     seen.update(["a", 5])
     for key in ["a", b"a", bytearray(b"a"), memoryview(b"xax")[1:2], np.str_("a"), np.bytes_("a")]:
         assert key in seen
@@ -54,18 +54,18 @@ def test_one_key_has_many_types():
     (None, TypeError), (1.5, TypeError), (["a"], TypeError), (("a",), TypeError),
     (-1, OverflowError), (2**64, OverflowError), ("\ud800", UnicodeEncodeError),
 ], ids=repr)
-def test_what_is_no_key_is_refused(key, kind):
+def test_invalid_keys_are_refused(key, kind):
     seen = petal.CountingBloomFilter(100)
-    for act in [seen.add, seen.__contains__, seen.remove, seen.discard, seen.count]:
+    for method in [seen.add, seen.__contains__, seen.remove, seen.discard, seen.count]:
         with pytest.raises(kind):
-            act(key)
+            method(key)
     with pytest.raises(kind):
         seen.update([key])
 
 
 @given(KEYS, KEYS)
 @settings(max_examples=60, deadline=None)
-def test_no_false_negatives_and_a_union_is_built_from_both(ours, theirs):
+def test_union_equals_filter_built_from_both(ours, theirs):
     for make in [petal.BloomFilter, petal.ClassicBloomFilter, petal.WideBloomFilter]:
         a, b, both = make(400, 0.01), make(400, 0.01), make(400, 0.01)
         a.update(ours)
@@ -78,13 +78,13 @@ def test_no_false_negatives_and_a_union_is_built_from_both(ours, theirs):
         assert a == both
     seen = petal.QuotientFilter(500, 1e-6, max_capacity=10_000)
     new = [seen.add(key) for key in ours]
-    # Not equal where two of 200 keys collide: a chance of 2e-2 * 1e-6.
+    # Fails if two of 200 keys collide, with probability 2e-8.
     assert sum(new) == len({as_bytes(key) for key in ours})
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=300))
 @settings(max_examples=40, deadline=None)
-def test_what_deletes_counts_like_a_bag(steps):
+def test_counting_filters_behave_like_a_multiset(steps):
     makes = [
         lambda: petal.CountingBloomFilter(100, 1e-6, width=8),
         lambda: petal.ClassicCountingBloomFilter(100, 1e-6, width=8),
@@ -106,10 +106,10 @@ def test_what_deletes_counts_like_a_bag(steps):
         assert {key: seen.count(key) for key in range(21)} == {key: bag.get(key, 0) for key in range(21)}
 
 
-# ---- What types alone can do --------------------------------------------------------------------
+# ---- Operations of single types ----------------------------------------------------------------
 
 
-def test_filters_are_compared_folded_and_frozen(tmp_path):
+def test_compare_fold_and_freeze(tmp_path):
     a, b = petal.BloomFilter(1_000_000), petal.BloomFilter(1_000_000)
     a.update(range(6000))
     b.update(range(3000, 9000))
@@ -118,7 +118,7 @@ def test_filters_are_compared_folded_and_frozen(tmp_path):
         keys, error = one.compare(b)["intersection"]
         assert abs(keys - 3000) < 5 * error
         assert abs(one.jaccard(b) - 1 / 3) < 0.05
-        small = one.shrink_to_rate(0.01)
+        small = one.shrink_to_fpr(0.01)
         assert small.size_bytes < a.size_bytes / 4 and all(small.contains_batch(range(6000)))
     assert a.fold(2).size_bytes == a.size_bytes // 2
     with pytest.raises(ValueError):
@@ -138,7 +138,7 @@ def test_filters_are_compared_folded_and_frozen(tmp_path):
         a | {"a"}
 
 
-def test_a_window_forgets():
+def test_windowed_filter_drops_old_keys():
     seen = petal.WindowedBloomFilter(1000, 0.001, window=60)
     assert seen.window == 60 and seen.generations == 4
     seen.advance_to(1_000_000)
@@ -167,8 +167,8 @@ def test_a_window_forgets():
         lambda: petal.WideBloomFilter(300, 1e-6),
     ],
 )
-def test_many_keys_at_once_are_as_one_by_one(make, size):
-    # Keys that repeat within a batch, more than a window holds.
+def test_batch_insertion_equals_single_insertions(make, size):
+    # Keys that repeat within a batch, and more than the window's capacity.
     keys = [str(at * at % 211) for at in range(2000)]
     single, batched = make(), make()
     for at in range(0, len(keys), size):
@@ -177,7 +177,7 @@ def test_many_keys_at_once_are_as_one_by_one(make, size):
         assert batched == single
 
 
-def test_a_window_goes_by_the_systems_clock(tmp_path):
+def test_windowed_filter_uses_the_systems_clock(tmp_path):
     seen = petal.WindowedBloomFilter(1000, window=3600)
     before = int(time.time())
     seen.add("a")
@@ -185,7 +185,7 @@ def test_a_window_goes_by_the_systems_clock(tmp_path):
     seen.save(tmp_path / "seen")
     mapped = petal.open(tmp_path / "seen")
     assert "a" in mapped
-    # Another time changes what a mapped file answers, not the file.
+    # Another time changes look-ups in a mapped file, not the file.
     mapped.advance_to(int(time.time()) + 10_000)
     assert "a" not in mapped and mapped.contains_batch(["a"]) == [False]
     assert "a" in petal.load(tmp_path / "seen")
@@ -205,18 +205,18 @@ def test_growing_filters_grow():
     assert all(growing.contains_batch(range(9000)))
 
 
-def test_sizes_are_as_asked_for():
-    assert petal.BloomFilter(1000, memory="64K").size_bytes == 64 << 10
-    assert petal.BloomFilter(1000, memory=1 << 16).rate < 1e-6
-    assert petal.BloomFilter(1000).rate == 0.01
-    assert petal.BloomFilter(10, 0.01, memory="25%").rate == 0.01
-    with pytest.raises(petal.MemoryCapError, match="raise it"):
-        petal.BloomFilter(1_000_000, 0.01, memory="64K")
+def test_sizes_follow_memory_limit_and_fpr():
+    assert petal.BloomFilter(1000, memory_limit="64K").size_bytes == 64 << 10
+    assert petal.BloomFilter(1000, memory_limit=1 << 16).target_fpr < 1e-6
+    assert petal.BloomFilter(1000).target_fpr == 0.01
+    assert petal.BloomFilter(10, 0.01, memory_limit="25%").target_fpr == 0.01
+    with pytest.raises(petal.MemoryLimitError, match="raise it"):
+        petal.BloomFilter(1_000_000, 0.01, memory_limit="64K")
     with pytest.raises(MemoryError):
-        petal.CountingBloomFilter(10**6, 0.01, memory="3M")
+        petal.CountingBloomFilter(10**6, 0.01, memory_limit="3M")
     for memory in ["64X", "", "-1", "inf", "4", True, -1, 1.5]:
         with pytest.raises(ValueError, match="memory"):
-            petal.BloomFilter(1000, memory=memory)
+            petal.BloomFilter(1000, memory_limit=memory)
     assert petal.BloomFilter(10).info()["hash"] != petal.BloomFilter(10, secret=bytes(16)).info()["hash"]
 
 
@@ -228,33 +228,33 @@ def test_sizes_are_as_asked_for():
     lambda: petal.WindowedBloomFilter(10, window=0), lambda: petal.ScalableBloomFilter(10, growth=0),
     lambda: petal.CountingBloomFilter(10, width=99),
     lambda: petal.FilterCascade(["a"], ["a"]),
-    lambda: petal.ForeignFilter("nothing", 10), lambda: petal.ForeignFilter("guava", 10, keys="x"),
+    lambda: petal.ForeignFilter("nothing", 10), lambda: petal.ForeignFilter("guava", 10, key_type="x"),
 ])
-def test_what_cannot_be_is_a_value_error(make):
+def test_invalid_arguments_are_value_errors(make):
     with pytest.raises(ValueError) as raised:
         make()
     assert not isinstance(raised.value, petal.PetalError) and "\n" not in str(raised.value)
 
 
-def test_memory_that_is_not_there_is_an_error():
-    with pytest.raises((petal.MemoryCapError, ValueError)):
+def test_unavailable_memory_is_an_error():
+    with pytest.raises((petal.MemoryLimitError, ValueError)):
         petal.BloomFilter(2**60, 0.01)
 
 
-def test_exceptions_are_a_tree():
+def test_exceptions_have_a_common_base_class():
     tree = {
         petal.FormatError: ValueError, petal.IncompatibleError: ValueError,
         petal.FullError: Exception, petal.UnsupportedError: TypeError,
-        petal.MemoryCapError: MemoryError, petal.InputError: OSError,
+        petal.MemoryLimitError: MemoryError, petal.InputError: OSError,
         petal.MissingFileError: FileNotFoundError,
     }
-    for ours, pythons in tree.items():
-        assert issubclass(ours, petal.PetalError) and issubclass(ours, pythons)
-        assert ours.__module__ == "petal" and ours.__doc__
-        assert isinstance(pickle.loads(pickle.dumps(ours("words"))), ours)
+    for exception, base in tree.items():
+        assert issubclass(exception, petal.PetalError) and issubclass(exception, base)
+        assert exception.__module__ == "petal" and exception.__doc__
+        assert isinstance(pickle.loads(pickle.dumps(exception("message"))), exception)
 
 
-def test_what_the_system_said_of_a_file_is_told(tmp_path):
+def test_system_errors_have_errno_and_filename(tmp_path):
     missing = tmp_path / "no"
     for tried in (
         lambda: petal.open(missing), lambda: petal.common(missing, missing),
@@ -275,7 +275,7 @@ def test_what_the_system_said_of_a_file_is_told(tmp_path):
         assert raised.value.errno is None and not isinstance(raised.value, FileNotFoundError)
 
 
-def test_an_array_is_a_key_by_its_bytes():
+def test_array_as_a_key_is_its_bytes():
     one = petal.BloomFilter(100, 1e-6)
     one.add(b"\1\2")
     assert np.array([1, 2], "u1") in one and np.uint8(1) not in one
@@ -288,19 +288,19 @@ def test_an_array_is_a_key_by_its_bytes():
         one.add(Wrong())
 
 
-def test_other_forms_of_keys_are_other_filters(tmp_path):
+def test_filters_with_different_key_types_differ(tmp_path):
     text = petal.ForeignFilter("guava", 1000)
-    wide = petal.ForeignFilter("guava", 1000, keys="utf16")
+    wide = petal.ForeignFilter("guava", 1000, key_type="utf16")
     assert text != wide and text == petal.ForeignFilter("guava", 1000)
     wide.add("a")
     with pytest.raises(petal.IncompatibleError, match="form of keys"):
         text | wide
     (tmp_path / "lines").write_text("a\n")
-    with pytest.raises(ValueError, match="the filter knows them"):
-        petal.check(text, tmp_path / "lines", keys="utf16")
+    with pytest.raises(ValueError, match="not with a filter object"):
+        petal.check(text, tmp_path / "lines", key_type="utf16")
 
 
-def test_a_filter_is_no_container_that_lies():
+def test_filter_has_no_len_iteration_or_hash():
     one = petal.BloomFilter(10)
     assert bool(one) and not hasattr(one, "__len__") and not hasattr(one, "__iter__")
     with pytest.raises(TypeError):
@@ -310,7 +310,7 @@ def test_a_filter_is_no_container_that_lies():
     assert one != {"a"} and one != petal.ClassicBloomFilter(10)
 
 
-# ---- Bytes from outside -------------------------------------------------------------------------
+# ---- Damaged bytes and files ---------------------------------------------------------------------
 
 SMALL = {
     "bloom": lambda: petal.BloomFilter(20),
@@ -347,7 +347,7 @@ def test_damaged_bytes_are_refused(kind, tmp_path):
         for read in [petal.open, petal.load]:
             with pytest.raises(petal.FormatError, match="damaged"):
                 read(path)
-    # A mapped file is examined when it is asked for.
+    # A mapped file is verified on request.
     flipped = bytearray(whole)
     flipped[-100] ^= 0x10
     path.write_bytes(flipped)
@@ -361,7 +361,7 @@ def test_damaged_bytes_are_refused(kind, tmp_path):
 
 @given(st.binary(max_size=300))
 @settings(max_examples=200, deadline=None)
-def test_any_bytes_are_a_filter_or_an_error(data):
+def test_random_bytes_are_a_filter_or_an_error(data):
     for start in [b"", b"\x89PETAL\r\n"]:
         try:
             petal.from_bytes(start + data)
@@ -369,7 +369,7 @@ def test_any_bytes_are_a_filter_or_an_error(data):
             assert "\n" not in str(error)
 
 
-def test_files_that_cannot_be_read_or_written_are_input_errors(tmp_path):
+def test_unreadable_and_unwritable_files_are_input_errors(tmp_path):
     for read in [petal.open, petal.load]:
         for path in [tmp_path / "nothing", tmp_path]:
             with pytest.raises(petal.InputError, match=str(path)):
@@ -381,7 +381,7 @@ def test_files_that_cannot_be_read_or_written_are_input_errors(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path):
+def test_save_replaces_a_file_atomically(tmp_path):
     path, link = tmp_path / "one", tmp_path / "link"
     link.symlink_to("one")
     old, new = petal.BloomFilter(10), petal.BloomFilter(100_000)
@@ -391,13 +391,13 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     new.save(link)
     assert link.is_symlink() and petal.load(path) == new
     assert path.stat().st_mode & 0o777 == 0o640
-    assert mapped == old, "the old file lives as long as it is mapped"
+    assert mapped == old, "the old file exists as long as it is mapped"
 
 
 # ---- Threads and processes ----------------------------------------------------------------------
 
 
-def test_threads_change_and_ask_one_filter():
+def test_threads_share_one_filter():
     one, threads, wrong = petal.BloomFilter(100_000, 1e-6), [], []
 
     def fill(part):
@@ -407,13 +407,13 @@ def test_threads_change_and_ask_one_filter():
         if not all(one.contains_batch(keys)):
             wrong.append(part)
 
-    def look():
+    def read():
         while any(thread.is_alive() for thread in threads[:4]):
             one.add("0-0")
             _ = one.estimated_len, one == one, one.copy(), one.to_bytes(), repr(one)
 
     threads += [threading.Thread(target=fill, args=(part,)) for part in range(4)]
-    threads += [threading.Thread(target=look) for _ in range(2)]
+    threads += [threading.Thread(target=read) for _ in range(2)]
     for thread in threads[:4] + threads[4:]:
         thread.start()
     for thread in threads:
@@ -422,16 +422,16 @@ def test_threads_change_and_ask_one_filter():
     assert all(f"{part}-{number}" in one for part in range(4) for number in range(5000))
 
 
-def test_two_filters_at_once_never_wait_for_each_other():
+def test_concurrent_operations_on_two_filters_do_not_deadlock():
     a, b = petal.BloomFilter(10_000), petal.BloomFilter(10_000)
 
-    def unite(ours, theirs):
+    def union(ours, theirs):
         for number in range(300):
             ours |= theirs
             _ = ours == theirs, ours | theirs, ours.jaccard(theirs)
             ours.add(number)
 
-    threads = [threading.Thread(target=unite, args=pair) for pair in [(a, b), (b, a), (a, a)] * 2]
+    threads = [threading.Thread(target=union, args=pair) for pair in [(a, b), (b, a), (a, a)] * 2]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -463,8 +463,8 @@ except KeyboardInterrupt:
     assert done.stdout == "interrupted\n", done.stderr
 
 
-def test_the_extension_module_works_alone(tmp_path):
-    """As on the executors of a cluster, to which only the one file was sent."""
+def test_extension_module_works_without_the_package(tmp_path):
+    """As on executors of a cluster, which get only the file of the extension."""
     library = petal._petal.__file__
     (tmp_path / os.path.basename(library)).symlink_to(library)
     code = """
@@ -479,7 +479,7 @@ assert pickle.loads(pickle.dumps(one)) == one and "petal" not in sys.modules
     subprocess.run(run, check=True, timeout=60)
 
 
-def test_filters_can_be_referenced_weakly():
+def test_filters_support_weak_references():
     one = petal.BloomFilter(10)
     seen = weakref.ref(one)
     assert seen() is one
@@ -487,11 +487,11 @@ def test_filters_can_be_referenced_weakly():
     assert seen() is None
 
 
-# ---- Keys that an adversary prepares ------------------------------------------------------------
+# ---- Keys chosen by an adversary --------------------------------------------------------
 
 
-def prepared(kind, at):
-    """Keys that collide under the published hash, whatever its seed is."""
+def colliding_key(kind, at):
+    """Returns a key that collides with the others under the unkeyed hash, with any seed."""
     if kind == "first word":
         return (0x4B33A62ED433D4A3).to_bytes(8, "little") + b"%08x" % at + b"x" * 16
     return b"%08x" % at + (0x8BB84B93962EACC9 ^ 24).to_bytes(8, "little") + b"%08x" % at
@@ -508,8 +508,8 @@ def prepared(kind, at):
         petal.WindowedBloomFilter,
     ],
 )
-def test_a_secret_tells_prepared_keys_apart_and_a_seed_does_not(make, kind):
-    keys = [prepared(kind, at) for at in range(1000)]
+def test_secret_prevents_prepared_collisions_and_seed_does_not(make, kind):
+    keys = [colliding_key(kind, at) for at in range(1000)]
     for seed in [0, 7]:
         filter = make(1000, 1e-6, seed=seed)
         filter.add(keys[0])

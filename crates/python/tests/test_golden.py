@@ -1,4 +1,4 @@
-"""Golden files answer as their manifests say; one filter is one for all who made it."""
+"""Golden files give the results in their manifests; filters equal those of the command line."""
 
 import csv
 import random
@@ -11,53 +11,53 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FOREIGN = ROOT / "testdata" / "foreign"
-# Whole Parquet files and JSON hold filters, and are none.
-NO_FILTERS = {"parquet-file", "go-bloom-json"}
+# Parquet files and JSON contain filters and are not filter files.
+NOT_FILTERS = {"parquet-file", "go-bloom-json"}
 
 
 def golden():
     with (FOREIGN / "manifest.tsv").open() as manifest:
         rows = csv.DictReader(manifest, delimiter="\t")
-        return [row for row in rows if row["format"] not in NO_FILTERS]
+        return [row for row in rows if row["format"] not in NOT_FILTERS]
 
 
 def lines(name):
     path = FOREIGN / "keys" / name
-    # Not as text: a CR is part of a line.
+    # Read as bytes, because a CR is part of a line.
     return path.read_bytes().decode().split("\n")[:-1] if path.exists() else []
 
 
 @pytest.mark.parametrize("row", golden(), ids=lambda row: row["file"])
-def test_files_of_other_programs_answer_as_those_do(row, tmp_path):
-    path, words = FOREIGN / row["file"], {"keys": row["keys"]}
+def test_files_of_other_programs_give_their_results(row, tmp_path):
+    path, options = FOREIGN / row["file"], {"key_type": row["keys"]}
     if row["format"] == "rbloom":
         with pytest.raises(petal.FormatError):
             petal.load(path)
-        words["format"] = "rbloom"
-    packed = row["file"].endswith(".gz")
-    made = [petal.load(path, **words), petal.from_bytes(path.read_bytes(), **words)]
-    if packed:
+        options["format"] = "rbloom"
+    compressed = row["file"].endswith(".gz")
+    made = [petal.load(path, **options), petal.from_bytes(path.read_bytes(), **options)]
+    if compressed:
         with pytest.raises(petal.UnsupportedError, match="petal.load"):
-            petal.open(path, **words)
+            petal.open(path, **options)
     else:
-        made.append(petal.open(path, **words))
-    asked, answers = lines(row["members"] + ".asked"), path.with_name(path.name + ".answers")
+        made.append(petal.open(path, **options))
+    keys, results = lines(row["members"] + ".asked"), path.with_name(path.name + ".answers")
     for one in made:
         assert isinstance(one, petal.ForeignFilter) and one.type == "foreign"
-        assert one.format == row["format"] and one.keys == row["keys"]
+        assert one.format == row["format"] and one.key_type == row["keys"]
         one.verify()
-        # A cascade may be one of what it holds not.
+        # An inverted cascade contains the absent keys.
         if "inverted" not in row["file"]:
             assert all(one.contains_batch(lines(row["members"] + ".txt")))
-        if answers.exists():
-            expect = [answer == "1" for answer in answers.read_text().strip()]
-            assert one.contains_batch(asked) == expect
-            assert [key in one for key in asked] == expect
+        if results.exists():
+            expect = [result == "1" for result in results.read_text().strip()]
+            assert one.contains_batch(keys) == expect
+            assert [key in one for key in keys] == expect
             if row["keys"] in ("int64", "int32"):
-                numbers = [int(key) for key in asked if int(key) >= 0]
-                some = [answer for key, answer in zip(asked, expect) if int(key) >= 0]
+                numbers = [int(key) for key in keys if int(key) >= 0]
+                some = [result for key, result in zip(keys, expect) if int(key) >= 0]
                 assert one.contains_batch(numbers) == some
-    if not packed:
+    if not compressed:
         assert made[0].to_bytes() == path.read_bytes()
 
 
@@ -70,7 +70,7 @@ def test_files_of_version_1_are_read(name):
         assert one.to_bytes() == path.read_bytes()
 
 
-# ---- One filter for all -------------------------------------------------------------------------
+# ---- Command line and Python ---------------------------------------------------------------------
 
 TYPES = {
     "bloom": ([], lambda: petal.BloomFilter(5000, 0.001)),
@@ -91,8 +91,8 @@ def random_lines(seed, count):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_the_command_lines_filter_is_pythons(kind, program, tmp_path):
-    words, make = TYPES[kind]
+def test_filters_equal_those_of_the_command_line(kind, program, tmp_path):
+    flags, make = TYPES[kind]
     keys, others = random_lines(1, 3000), random_lines(2, 3000)
     numbers = [number for number in (random.Random(3).randrange(2**64) for _ in range(1000))
                if b"\n" not in number.to_bytes(8, "little")]
@@ -100,13 +100,13 @@ def test_the_command_lines_filter_is_pythons(kind, program, tmp_path):
     file += b"".join(number.to_bytes(8, "little") + b"\n" for number in numbers)
     (tmp_path / "keys").write_bytes(file)
     built = tmp_path / "built.petal"
-    build = [program, "build", "--type", kind, "-n", "5000", "-p", "0.001", *words]
+    build = [program, "build", "--type", kind, "-n", "5000", "-p", "0.001", *flags]
     subprocess.run([*build, tmp_path / "keys", "-o", built], check=True, capture_output=True)
     ours = make()
     ours.update(keys, numbers)
     theirs = petal.load(built)
     assert type(theirs) is type(ours)
-    if kind != "windowed":  # The clock is part of a window.
+    if kind != "windowed":  # The time is part of a windowed filter.
         assert theirs == ours
     for one in [ours, theirs, petal.open(built)]:
         assert all(one.contains_batch(keys)) and all(one.contains_batch(numbers))

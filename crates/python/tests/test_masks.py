@@ -1,4 +1,4 @@
-"""The answers to a batch are what the library of the keys uses, in the versions that people have."""
+"""Results of a batch have the type of the keys' library, in several versions of the libraries."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from environments import python_with
 
 SCRIPT = Path(__file__).with_name("masks.py")
 
-#: Beside the newest of all, which this environment has.
+#: Versions beside the newest ones, which this environment has.
 OTHERS = {
     "pandas 2, NumPy 1": (["pandas==2.2.3", "numpy==1.26.4", "pyarrow==17.0.0"], "pyarrow"),
     "pandas 3, NumPy 2, no pyarrow": (["pandas==3.0.0", "numpy==2.0.2"], None),
@@ -20,24 +20,24 @@ OTHERS = {
 
 
 def check(python, *libraries):
-    words = [python, SCRIPT, *libraries]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    command = [python, SCRIPT, *libraries]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("library", ["numpy", "pandas", "polars", "pyarrow"])
-def test_masks_are_those_of_the_library(library):
+def test_results_have_the_librarys_type(library):
     check(sys.executable, library)
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("versions", OTHERS)
-def test_masks_with_other_versions(versions):
+def test_results_with_other_library_versions(versions):
     packages, arrow = OTHERS[versions]
     check(python_with(*packages), "numpy", "pandas", *filter(None, [arrow]))
 
 
-def test_masks_of_other_producers_invert_and_convert():
+def test_mask_inverts_and_converts():
     class OnlyArrow:
         def __arrow_c_array__(self, requested_schema=None):
             return pa.array(["a", "b", None]).__arrow_c_array__(requested_schema)

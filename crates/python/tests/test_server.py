@@ -1,7 +1,7 @@
-"""A filter of Python's in a real server with petal's module, and back: one filter for all.
+"""Filters move between Python and a real Redis server with petal's module.
 
-Needs `PETAL_PEERS`, the folder that `cargo x peers` fills, and the module, which is `PETAL_MODULE`
-or what `cargo build -p petal-redis` made.
+`PETAL_PEERS` names the folder that `cargo x peers` fills. The module is `PETAL_MODULE`, or the one
+that `cargo build -p petal-redis` builds.
 """
 
 import os
@@ -26,8 +26,8 @@ def server(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(tmp_path)]
-    run = [f"{PEERS}/bin/redis-server", *words, "--loadmodule", str(MODULE)]
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(tmp_path)]
+    run = [f"{PEERS}/bin/redis-server", *options, "--loadmodule", str(MODULE)]
     process = subprocess.Popen(run, stdout=subprocess.DEVNULL)
     client = redis.Redis(port=port)
     for _ in range(1000):
@@ -41,20 +41,20 @@ def server(tmp_path):
     process.wait()
 
 
-def test_the_servers_filter_is_pythons(server):
+def test_server_and_python_filters_are_equal(server):
     ours = petal.BloomFilter(10_000, 0.01)
     ours.update([f"key-{number}" for number in range(5000)], range(5000), [b"\xff\n\0"])
     server.execute_command("PETAL.IMPORT", "seen", 0, ours.to_bytes())
-    asked = [f"other-{number}" for number in range(5000)] + ["key-1", b"\xff\n\0"]
-    asked += [number.to_bytes(8, "little") for number in range(4000, 9000)]
-    answers = server.execute_command("BF.MEXISTS", "seen", *asked)
-    assert [bool(answer) for answer in answers] == ours.contains_batch(asked)
+    keys = [f"other-{number}" for number in range(5000)] + ["key-1", b"\xff\n\0"]
+    keys += [number.to_bytes(8, "little") for number in range(4000, 9000)]
+    replies = server.execute_command("BF.MEXISTS", "seen", *keys)
+    assert [bool(reply) for reply in replies] == ours.contains_batch(keys)
 
     server.execute_command("BF.ADD", "seen", "from the server")
-    at, file = 0, b""
-    while not file or at:
-        at, piece = server.execute_command("PETAL.EXPORT", "seen", at)
-        file += piece
+    offset, file = 0, b""
+    while not file or offset:
+        offset, chunk = server.execute_command("PETAL.EXPORT", "seen", offset)
+        file += chunk
     theirs = petal.from_bytes(file)
     assert theirs != ours and "from the server" in theirs
     ours.add("from the server")

@@ -1,4 +1,4 @@
-"""The stubs say what the extension module has, and type checkers accept its use."""
+"""The stubs match the extension module, and mypy accepts code that uses the package."""
 
 import subprocess
 import sys
@@ -6,26 +6,26 @@ import sys
 USE = """
 import petal
 
-one = petal.BloomFilter(1000, memory="1M")
+one = petal.BloomFilter(1000, memory_limit="1M")
 new: bool = one.add("a")
 one |= petal.BloomFilter(1000)
 found: bool = 5 in one and b"a" in one
 both: petal.BloomFilter = one | one.copy()
 frozen: petal.BloomFilter = petal.CountingBloomFilter(10).freeze()
-any_type: petal.Filter = petal.load("one.petal", format="guava", keys="int64")
+any_type: petal.Filter = petal.load("one.petal", format="guava", key_type="int64")
 """
 
 
-def mypy(tmp_path, *words):
-    run = [sys.executable, "-m", *words]
+def run_module(tmp_path, *args):
+    run = [sys.executable, "-m", *args]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_stubs_are_what_is_there(tmp_path):
-    mypy(tmp_path, "mypy.stubtest", "petal._petal")
+def test_stubs_match_the_extension(tmp_path):
+    run_module(tmp_path, "mypy.stubtest", "petal._petal")
 
 
-def test_code_that_uses_the_package_passes_strictly(tmp_path):
+def test_code_using_the_package_passes_strict_mypy(tmp_path):
     (tmp_path / "use.py").write_text(USE)
-    mypy(tmp_path, "mypy", "--strict", "use.py")
+    run_module(tmp_path, "mypy", "--strict", "use.py")

@@ -1,4 +1,4 @@
-"""Every type: what was added is in it, in memory, in a file and in a copy."""
+"""Every type of filter contains its keys: in memory, in a file and in a copy."""
 
 import copy
 import math
@@ -39,7 +39,7 @@ CLASS = {
 
 
 def filled(kind):
-    """A filter of a type with KEYS in it."""
+    """Returns a filter of a type that contains KEYS."""
     made = MAKE[kind]()
     if kind not in FIXED:
         made.update(KEYS)
@@ -51,20 +51,20 @@ def kind(request):
     return request.param
 
 
-def holds(one):
+def assert_contains_keys(one):
     assert all(key in one for key in KEYS)
     assert one.contains_batch(KEYS) == [True] * len(KEYS)
     others = sum(f"absent-{number}" in one for number in range(2000))
-    assert others <= 20, f"{others} of 2000 absent keys pass at 0.001"
+    assert others <= 20, f"{others} of 2000 absent keys found at a rate of 0.001"
 
 
-def test_what_was_added_is_in_it(kind):
+def test_added_keys_are_contained(kind):
     one = filled(kind)
-    holds(one)
+    assert_contains_keys(one)
     assert type(one) is CLASS[kind] and isinstance(one, petal.Filter)
     assert one.type == kind
     assert math.isclose(one.estimated_len, len(KEYS), rel_tol=0.1)
-    assert 0 < one.estimated_rate < 0.01
+    assert 0 < one.estimated_fpr < 0.01
     assert 0 < one.fill_ratio <= 1
     assert one.size_bytes > 0 and one.memory_bytes > 0
     assert not one.is_mapped and not one.is_overfull
@@ -72,7 +72,7 @@ def test_what_was_added_is_in_it(kind):
     assert CLASS[kind].__name__ in repr(one)
 
 
-def test_a_file_is_the_same_filter(kind, tmp_path):
+def test_saved_filter_equals_the_original(kind, tmp_path):
     one, path = filled(kind), tmp_path / "one.petal"
     if kind != "foreign":
         one.metadata = '{"what":"keys"}'
@@ -82,13 +82,13 @@ def test_a_file_is_the_same_filter(kind, tmp_path):
         assert again == one and not again != one
         assert again.metadata == one.metadata
         again.verify()
-        holds(again)
+        assert_contains_keys(again)
     assert petal.open(path).is_mapped and petal.open(str(path)).is_mapped
     assert path.read_bytes() == one.to_bytes() == petal.open(path).to_bytes()
     assert [file.name for file in tmp_path.iterdir()] == ["one.petal"]
 
 
-def test_a_copy_is_another_filter(kind, tmp_path):
+def test_copies_and_pickles_are_independent(kind, tmp_path):
     one = filled(kind)
     one.save(tmp_path / "one")
     mapped = petal.open(tmp_path / "one")
@@ -98,14 +98,14 @@ def test_a_copy_is_another_filter(kind, tmp_path):
     ]
     for again in made:
         assert type(again) is CLASS[kind] and again == one and not again.is_mapped
-        holds(again)
+        assert_contains_keys(again)
         if kind not in FIXED:
             again.add("another")
             assert "another" in again and again != one
     assert "another" not in one
 
 
-def test_what_does_not_change_says_so(kind, tmp_path):
+def test_changing_a_read_only_filter_is_an_error(kind, tmp_path):
     one = filled(kind)
     one.save(tmp_path / "one")
     mapped = petal.open(tmp_path / "one")
@@ -120,7 +120,7 @@ def test_what_does_not_change_says_so(kind, tmp_path):
         mapped.metadata = "{}"
 
 
-def test_clear_forgets_all(kind):
+def test_clear_removes_all_keys(kind):
     if kind in FIXED | {"foreign"}:
         return
     one = filled(kind)
@@ -129,11 +129,11 @@ def test_clear_forgets_all(kind):
     assert one.add(KEYS[0]) and KEYS[0] in one
 
 
-def test_update_tells_how_many_were_new(kind):
+def test_update_returns_the_number_of_new_keys(kind):
     if kind in FIXED:
         return
     one = MAKE[kind]()
     new = one.update(KEYS[:300], iter(KEYS[200:400]), set(KEYS[300:]))
     assert 490 <= new <= 500
     assert one.update() == 0
-    holds(one)
+    assert_contains_keys(one)

@@ -1,12 +1,13 @@
-//! How far a count or a mean may stray before a test may say "wrong".
+//! Confidence bounds of counts and means.
 //!
-//! A test that measures a rate states its confidence; the bounds follow from it. No tolerance is made up.
+//! A test that measures a rate states its confidence, and the bounds follow from it, not from a guessed tolerance.
 
-/// The range in which a count of successes lies with probability of at least `confidence`: `trials` independent
-/// tries, each a success with probability `rate`. Both ends are inclusive; each tail holds at most half of the rest.
+/// Returns the range that contains the number of successes with probability of at least `confidence`: `trials`
+/// independent trials, each a success with probability `rate`. Both ends are inclusive; each tail has at most half of
+/// the remaining probability.
 ///
-/// Exact up to floating-point error: the binomial weights are summed outward from the mode. Work grows with the
-/// standard deviation, not with `trials`.
+/// Exact up to floating-point error: sums the binomial weights outward from the mode. The cost is proportional to the
+/// standard deviation, not to `trials`.
 ///
 /// # Panics
 /// If `rate` or `confidence` is not within 0..=1.
@@ -19,7 +20,7 @@ pub fn binomial_range(trials: u64, rate: f64, confidence: f64) -> (u64, u64) {
         let only = if rate == 0.0 { 0 } else { trials };
         return (only, only);
     }
-    // Weights relative to the mode's; beyond the ends they are below 1e-40 of it and cannot matter.
+    // Weights relative to that of the mode; those below 1e-40 are negligible.
     let odds = rate / (1.0 - rate);
     let mode = (((trials + 1) as f64 * rate) as u64).min(trials);
     let mut below = Vec::new();
@@ -44,7 +45,7 @@ pub fn binomial_range(trials: u64, rate: f64, confidence: f64) -> (u64, u64) {
     (first + skipped, first + weights.len() as u64 - 1 - dropped)
 }
 
-/// How many of the outermost weights fit together into `tail`.
+/// Returns how many of the outermost weights have a sum of at most `tail`.
 fn outer_within<'a>(weights: impl Iterator<Item = &'a f64>, tail: f64) -> u64 {
     let mut sum = 0.0;
     weights
@@ -55,13 +56,13 @@ fn outer_within<'a>(weights: impl Iterator<Item = &'a f64>, tail: f64) -> u64 {
         .count() as u64
 }
 
-/// The range in which the true mean lies with about `confidence`, from independent samples (two or more), by the
-/// normal approximation: for many samples (say 30) of a measured rate, not for a handful.
+/// Returns the range that contains the true mean with a probability of about `confidence`, from independent samples,
+/// by the normal approximation: for many samples (about 30) of a measured rate, not for a few.
 ///
 /// # Panics
 /// If there are fewer than two samples or `confidence` is not within 0..1.
 pub fn mean_range(samples: &[f64], confidence: f64) -> (f64, f64) {
-    assert!(samples.len() >= 2, "a spread needs two samples");
+    assert!(samples.len() >= 2, "needs at least two samples");
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
     let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
@@ -69,7 +70,7 @@ pub fn mean_range(samples: &[f64], confidence: f64) -> (f64, f64) {
     (mean - reach, mean + reach)
 }
 
-/// The point below which a standard normal variable lies with this probability.
+/// Returns the quantile of the standard normal distribution.
 ///
 /// # Panics
 /// If `probability` is not strictly between 0 and 1.
@@ -83,7 +84,7 @@ pub fn normal_quantile(probability: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The probability that a standard normal variable is below `x`: the series of Marsaglia ("Evaluating the normal
+/// Returns the probability that a standard normal variable is below `x`, by the series of Marsaglia ("Evaluating the normal
 /// distribution", J. Stat. Software 11, 2004). Absolute error around 1e-15.
 pub fn normal_cdf(x: f64) -> f64 {
     if x.abs() > 9.0 {
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_normal_table() {
+    fn normal_quantiles_equal_published_table() {
         for (probability, x) in [
             (0.5, 0.0),
             (0.975, 1.959_964),
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_binomial_by_hand() {
+    fn small_binomial_equals_manual_calculation() {
         // 10 fair coins: P(X <= 1) = 11/1024 = 0.0107, P(X <= 2) = 56/1024 = 0.0547.
         assert_eq!(binomial_range(10, 0.5, 0.95), (2, 8));
         assert_eq!(binomial_range(10, 0.5, 0.85), (3, 7));
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_binomial_is_nearly_normal() {
+    fn large_binomial_is_nearly_normal() {
         let (trials, rate) = (1_000_000_000_u64, 0.01_f64);
         let (low, high) = binomial_range(trials, rate, 0.999);
         let (mean, sd) = (trials as f64 * rate, (trials as f64 * rate * (1.0 - rate)).sqrt());
@@ -137,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_event_is_nearly_poisson() {
+    fn rare_event_is_nearly_poisson() {
         // Poisson with mean 1: P(X >= 5) = 0.00366, P(X >= 6) = 0.00059.
         assert_eq!(binomial_range(100_000_000, 1e-8, 0.992), (0, 4));
         assert_eq!(binomial_range(100_000_000, 1e-8, 0.998), (0, 5));
     }
 
     #[test]
-    fn the_range_of_a_mean() {
+    fn mean_range_equals_manual_calculation() {
         let (low, high) = mean_range(&[1.0, 2.0, 3.0], 0.95);
         assert!(
             (low - (2.0 - 1.959_964 / 3f64.sqrt())).abs() < 1e-6

@@ -1,15 +1,14 @@
-//! Keys that an adversary prepares: distinct, and equal under public hashes.
+//! Distinct keys with equal hashes, as an adversary would generate them.
 //!
-//! rapidhash multiplies words of the key, each xored with a secret or a state. A word that equals its secret makes the
-//! product zero, and what was multiplied with it no longer counts. The secrets are public and do not depend on the
-//! seed, so these keys collide **under every seed**. Each [`Family`] uses another place of the algorithm, one at least
-//! for each class of lengths that it treats apart. Keys of up to 7 bytes have no such family: their words are shorter
-//! than a secret.
+//! rapidhash multiplies words of the key, each XORed with a secret or a state. A word that equals its secret makes the
+//! product zero, so the other factor has no effect. The secrets are public and do not depend on the seed, so these
+//! keys collide **under every seed**. Each [`Family`] exploits another step of the algorithm, with at least one family
+//! for each class of lengths. There is no family of keys of up to 7 bytes: their words are shorter than a secret.
 //!
-//! XXH3-128 adds products of halves of words, and the words. Two words whose low halves equal the secret's add no
-//! product, and their sum can stay the same. That needs the seed, which is 0 unless one is chosen.
+//! XXH3-128 adds products of halves of words, and the words. Two words whose low halves equal the secret add no
+//! product, and their sum can stay the same. This needs the seed, which is 0 by default.
 //!
-//! No key contains a line end, a zero byte or a carriage return.
+//! No key contains a line feed, a zero byte or a carriage return.
 
 /// The published secrets of rapidhash v3.
 const SECRETS: [u64; 7] = [
@@ -22,16 +21,16 @@ const SECRETS: [u64; 7] = [
     0x90ed_1765_281c_388c,
 ];
 
-/// Distinct keys of one hash.
+/// A set of distinct keys with the same hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// Where it takes hold.
+    /// The length class and the step of the algorithm.
     pub name: &'static str,
     make: fn([u8; 8]) -> Vec<u8>,
 }
 
 impl Family {
-    /// One of its keys: another for each number below 26^8.
+    /// Returns a key; different for each number below 26^8.
     #[must_use]
     pub fn key(&self, number: u64) -> Vec<u8> {
         let mut rest = number;
@@ -43,12 +42,12 @@ impl Family {
         (self.make)(letters)
     }
 
-    /// The first of its keys.
+    /// Returns the first `count` keys.
     pub fn keys(self, count: u64) -> impl Iterator<Item = Vec<u8>> {
         (0..count).map(move |number| self.key(number))
     }
 
-    /// A file of them.
+    /// Returns a file with the first `count` keys as lines.
     #[must_use]
     pub fn lines(self, count: u64) -> Vec<u8> {
         self.keys(count)
@@ -60,7 +59,7 @@ impl Family {
     }
 }
 
-/// Keys that have one hash under rapidhash v3 with any seed.
+/// Keys with the same hash under rapidhash v3 with any seed.
 pub const RAPID: [Family; 12] = [
     family("8 to 16 bytes: the first word", |free| key(16, [(0, word(1))], [8], free)),
     family("17 to 48: the first word", |free| key(32, [(0, word(2))], [8], free)),
@@ -84,7 +83,7 @@ pub const RAPID: [Family; 12] = [
     }),
 ];
 
-/// Keys that have one hash of 128 bits under XXH3-128 with seed 0.
+/// Keys with the same 128-bit hash under XXH3-128 with seed 0.
 pub const WIDE: Family = family("above 240: two words of one lane", |free| {
     // Bytes 0 to 3 and 8 to 11 of its secret, for lane 0 of the first two stripes.
     let halves = [[0xb8, 0xfe, 0x6c, 0x39], [0x7c, 0x01, 0x81, 0x2c]];
@@ -95,7 +94,7 @@ pub const WIDE: Family = family("above 240: two words of one lane", |free| {
         for (stripe, secret) in secrets.iter().enumerate() {
             let at = 64 * stripe + 8 * lane;
             key[at..at + 4].copy_from_slice(secret);
-            // Both add up to the same in each byte, without a carry.
+            // The sum of both is constant in each byte, without a carry.
             let high = four.map(|byte| if stripe == 0 { byte } else { b'a' + b'z' - byte });
             key[at + 4..at + 8].copy_from_slice(&high);
         }
@@ -107,22 +106,22 @@ const fn family(name: &'static str, make: fn([u8; 8]) -> Vec<u8>) -> Family {
     Family { name, make }
 }
 
-/// The word that makes a product with this secret zero.
+/// Returns the word whose product with this secret is zero.
 fn word(secret: usize) -> [u8; 8] {
     SECRETS[secret].to_le_bytes()
 }
 
-/// The word 16 bytes before the end that makes the last product zero, when `left` bytes are not read in loops.
+/// Returns the word 16 bytes before the end that makes the last product zero, if `left` bytes follow the loops.
 fn last(left: u64) -> [u8; 8] {
     (SECRETS[1] ^ left).to_le_bytes()
 }
 
-/// The word of lane 1 that makes it equal to lane 0 with this word.
+/// Returns the word of lane 1 that makes its state equal to that of lane 0 with this word.
 fn cancelling(lane_0: [u8; 8]) -> [u8; 8] {
     (u64::from_le_bytes(lane_0) ^ SECRETS[0] ^ SECRETS[1]).to_le_bytes()
 }
 
-/// A key of this length with words at places, and the free letters at places.
+/// Returns a key of this length with words and free letters at the given offsets.
 fn key<const W: usize, const F: usize>(
     length: usize,
     words: [(usize, [u8; 8]); W],

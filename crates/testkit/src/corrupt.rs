@@ -1,11 +1,11 @@
-//! Every small damage a file can take.
+//! Corrupted copies of a file.
 
-/// Every proper prefix of the bytes, the empty one first.
+/// Returns every proper prefix of the bytes, starting with the empty one.
 pub fn truncations(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     (0..bytes.len()).map(move |len| &bytes[..len])
 }
 
-/// Every copy of the bytes with one bit flipped, with the number of that bit (bit 0 is the lowest of byte 0).
+/// Returns every copy of the bytes with one bit flipped, and the number of that bit (bit 0 is the lowest of byte 0).
 pub fn bit_flips(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     (0..bytes.len() * 8).map(move |bit| {
         let mut copy = bytes.to_vec();
@@ -14,7 +14,7 @@ pub fn bit_flips(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     })
 }
 
-/// Copies with bytes added at the end: one zero, one 0xFF, and the whole content once more.
+/// Returns copies with bytes appended: one zero, one 0xFF, and the whole content again.
 pub fn extensions(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     [vec![0], vec![0xff], bytes.to_vec()].into_iter().map(move |tail| [bytes, &tail].concat())
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts() {
+    fn number_and_content_of_corrupted_copies() {
         assert_eq!(truncations(b"abc").collect::<Vec<_>>(), [&b""[..], b"a", b"ab"]);
         let flips: Vec<_> = bit_flips(&[0, 0xff]).collect();
         assert_eq!(flips.len(), 16);

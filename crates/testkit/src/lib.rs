@@ -1,27 +1,27 @@
-//! What tests of every crate share: reference models, nasty inputs, confidence bounds, corrupters, measurement.
+//! Shared test utilities: reference models, difficult inputs, confidence bounds, corruption, measurement.
 //!
-//! The kit depends on no crate of ours, so that nothing here can be wrong in the same way as the code it judges.
-//! Models are naive on purpose: they hold everything in memory and are short enough to be checked by eye.
+//! This crate depends on no other crate of the workspace, so it cannot share a bug with the code under test. Models
+//! are deliberately simple: they keep everything in memory and are short enough to verify by reading.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`model`] | the three set verbs over byte lines, done the obvious way |
-//! | [`nasty`] | line files that break careless readers: empties, CRLF, NUL, 0xFF, long lines, no last newline |
-//! | [`keys`] | keys that are members by construction, and keys that are not |
-//! | [`bounds`] | how far a count or a mean may stray before a test may say "wrong" |
-//! | [`collide`] | distinct keys that an adversary prepares to have one hash |
+//! | [`model`] | the three set operations over lines, by the simplest algorithm |
+//! | [`line_files`] | files with difficult lines: empty, CRLF, NUL, 0xFF, long, without a final newline |
+//! | [`keys`] | distinct members and non-members |
+//! | [`bounds`] | confidence bounds of counts and means |
+//! | [`collide`] | distinct keys with equal hashes |
 //! | [`corrupt`] | every truncation and every bit flip of a small file |
-//! | [`measure`] | a child process with its peak memory |
-//! | [`scratch`] | a folder that vanishes |
-//! | [`rng`] | SplitMix64: the same numbers on every machine, from one seed |
+//! | [`measure`] | a child process with its time and peak memory |
+//! | [`scratch`] | a temporary directory |
+//! | [`rng`] | SplitMix64: the same numbers on every machine for one seed |
 
 pub mod bounds;
 pub mod collide;
 pub mod corrupt;
 pub mod keys;
+pub mod line_files;
 #[cfg(unix)]
 pub mod measure;
 pub mod model;
-pub mod nasty;
 pub mod rng;
 pub mod scratch;

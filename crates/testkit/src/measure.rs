@@ -1,9 +1,9 @@
-//! A child process with its time and its peak memory.
+//! Runs a child process and measures its time and peak memory.
 //!
-//! `wait4` gives a child's peak resident memory (`ru_maxrss`), mapped pages of files included: the figure that
-//! `/usr/bin/time -v` shows. There is one trap. On Linux a process keeps that maximum across `exec`, so a child
-//! starts with the peak of the process that started it. A test program that once held 200 MiB would find 200 MiB in
-//! every small child. So the child's own `VmHWM`, which starts again at `exec`, is sampled too: see [`Measured`].
+//! `wait4` returns a child's peak resident memory (`ru_maxrss`), including mapped pages of files, as shown by
+//! `/usr/bin/time -v`. On Linux a process keeps this maximum across `exec`, so a child starts with the peak of its
+//! parent: after a test program used 200 MiB, every small child would report 200 MiB. The child's own `VmHWM`, which
+//! is reset at `exec`, is therefore sampled too: see [`Measured`].
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,47 +12,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a child did and what it took.
+/// The output and the resource usage of a child process.
 #[derive(Debug)]
 pub struct Measured {
     /// Exit status, standard output and standard error.
     pub output: Output,
-    /// Peak resident memory in bytes. Exact if [`Measured::peak_is_exact`], else the largest sample (every
-    /// millisecond at first) of the child's own high-water mark.
+    /// Peak resident memory in bytes. Exact if [`Measured::peak_is_exact`], otherwise the largest sample of the
+    /// child's high-water mark (every millisecond at first).
     pub peak_rss: u64,
-    /// Whether `peak_rss` is the kernel's own final figure.
+    /// Whether `peak_rss` is the final value of the operating system.
     pub peak_is_exact: bool,
-    /// From start to end.
+    /// Elapsed time.
     pub wall: Duration,
-    /// Processor time in user mode, all threads and waited-for children.
+    /// Processor time in user mode, including all threads and waited-for children.
     pub user: Duration,
-    /// Processor time in the kernel, likewise.
+    /// Processor time in the kernel, including all threads and waited-for children.
     pub system: Duration,
 }
 
-/// Runs a command to its end with nothing on standard input, and measures it.
+/// Runs a command with empty standard input and measures it.
 ///
 /// # Errors
-/// If it cannot be started or waited for.
+/// If the command cannot be started or waited for.
 pub fn run_measured(command: Command) -> io::Result<Measured> {
     run_measured_with(command, Vec::new())
 }
 
-/// Runs a command to its end with these bytes on standard input, and measures it. A child that stops reading early
-/// is no error.
+/// Runs a command with these bytes on standard input and measures it. It is no error if the child stops reading
+/// early.
 ///
 /// # Errors
-/// If it cannot be started or waited for.
+/// If the command cannot be started or waited for.
 pub fn run_measured_with(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     run(command, input)
 }
 
-/// Runs a command to its end with the standard input and output that it has been given, and measures it: nothing
-/// stands between the child and its files or pipes. Of its output only standard error comes back.
+/// Runs a command with the given standard input and output and measures it. The child accesses its files or pipes
+/// directly; only standard error is captured.
 ///
 /// # Errors
-/// If it cannot be started or waited for.
+/// If the command cannot be started or waited for.
 pub fn run_measured_redirected(
     mut command: Command,
     input: impl Into<Stdio>,
@@ -65,22 +65,22 @@ pub fn run_measured_redirected(
 fn run(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
     let start = Instant::now();
     let mut child = command.stderr(Stdio::piped()).spawn()?;
-    // The command holds its own copies of files and pipes: a reader that ends must be seen by who writes to it.
+    // The command has its own copies of files and pipes: close them, so that a writer notices when its reader ends.
     drop(command);
     let pid = child.id();
-    // After the start, so that it is no less than what the child took over at `exec`.
+    // After the start, so that it is not less than the value that the child inherited at `exec`.
     let inherited = high_water(std::process::id()).unwrap_or(u64::MAX);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let over = AtomicBool::new(false);
+    let finished = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| stdin.map(|mut pipe| pipe.write_all(&input)));
         let stdout = scope.spawn(|| drain(stdout));
         let stderr = scope.spawn(|| drain(stderr));
         let samples = scope.spawn(|| {
             let mut peak = 0;
-            while !over.load(Ordering::Relaxed) {
+            while !finished.load(Ordering::Relaxed) {
                 peak = peak.max(high_water(pid).unwrap_or(0));
-                // A long run can do with fewer samples, and shall not be slowed by them.
+                // Long runs need fewer samples and should not be slowed by them.
                 let pause = start.elapsed() / 50;
                 thread::sleep(pause.clamp(Duration::from_millis(1), Duration::from_millis(50)));
             }
@@ -88,7 +88,7 @@ fn run(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
         });
         let waited = wait4(pid);
         let wall = start.elapsed();
-        over.store(true, Ordering::Relaxed);
+        finished.store(true, Ordering::Relaxed);
         let sampled = samples.join().unwrap_or(0);
         let (status, usage) = waited?;
         let (stdout, stderr) =
@@ -109,13 +109,13 @@ fn run(mut command: Command, input: Vec<u8>) -> io::Result<Measured> {
 fn drain(pipe: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // What was read before an error is what the test gets to see.
+        // After an error the test sees the bytes read before.
         let _ = pipe.read_to_end(&mut bytes);
     }
     bytes
 }
 
-/// The largest resident memory a running process has had since `exec`, in bytes.
+/// Returns the peak resident memory of a running process since `exec`, in bytes.
 fn high_water(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -128,8 +128,8 @@ fn duration(time: libc::timeval) -> Duration {
         + Duration::from_micros(time.tv_usec.unsigned_abs())
 }
 
-/// Waits for a child that nobody else waits for.
-#[expect(unsafe_code, reason = "std has no way to a child's resource usage")]
+/// Waits for a child. No other code may wait for it.
+#[expect(unsafe_code, reason = "std has no API for the resource usage of a child")]
 fn wait4(pid: u32) -> io::Result<(ExitStatus, libc::rusage)> {
     use std::os::unix::process::ExitStatusExt;
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
@@ -137,8 +137,8 @@ fn wait4(pid: u32) -> io::Result<(ExitStatus, libc::rusage)> {
         let mut status = 0;
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: both pointers are valid for writes for the whole call, and a zeroed rusage is a valid one (it is
-        // plain integers), so assume_init holds even when wait4 fails and writes nothing. The pid is that of a child
-        // of ours that is dropped, never waited for, by its owner.
+        // plain integers), so assume_init is valid even if wait4 fails and writes nothing. The pid is that of our
+        // child, whose owner drops it without waiting.
         let (result, usage) =
             unsafe { (libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()), usage.assume_init()) };
         if result == pid {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn output_status_and_input() {
+    fn output_and_status_are_captured() {
         let ran = run_measured_with(sh("cat; echo no >&2; exit 3"), b"yes".to_vec()).unwrap();
         assert_eq!((ran.output.stdout, ran.output.stderr), (b"yes".to_vec(), b"no\n".to_vec()));
         assert_eq!(ran.output.status.code(), Some(3));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn files_for_input_and_output() {
+    fn input_and_output_can_be_files() {
         let scratch = crate::scratch::Scratch::new();
         let input = fs::File::open(scratch.write("in", b"yes")).unwrap();
         let output = fs::File::create(scratch.file("out")).unwrap();
@@ -180,15 +180,15 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_does_not_read_is_no_error() {
+    fn child_that_does_not_read_is_no_error() {
         assert!(
             run_measured_with(sh("exit 0"), vec![b'x'; 1 << 20]).unwrap().output.status.success()
         );
     }
 
     #[test]
-    fn the_peak_is_the_childs_own() {
-        // dd fills a block of 64 MiB; a small child must not inherit what this process holds.
+    fn peak_is_that_of_the_child() {
+        // dd fills a block of 64 MiB; a small child must not inherit the peak of this process.
         let big =
             run_measured(sh("dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null")).unwrap();
         assert!((64 << 20..80 << 20).contains(&big.peak_rss), "{}", big.peak_rss);

@@ -1,17 +1,17 @@
-//! The set verbs over byte lines, done the obvious way.
+//! Reference implementations of the set operations over lines of bytes.
 //!
-//! A line ends at the delimiter (LF, or NUL with `-z`), which is not part of it. The last line may lack it; an input
-//! that ends in the delimiter has no extra empty line after it. Every other byte, CR included, belongs to the line.
-//! The output ends every line with the delimiter.
+//! A line ends at the delimiter (LF or NUL), which is not part of it. The last line may have no delimiter; an input
+//! that ends in the delimiter has no empty line after it. All other bytes, including CR, belong to the line. In the
+//! output every line ends with the delimiter.
 
 use std::collections::HashSet;
 
 /// The usual delimiter.
 pub const LF: u8 = b'\n';
-/// The delimiter of `-z`.
+/// The alternative delimiter.
 pub const NUL: u8 = 0;
 
-/// The lines of an input, without their delimiters.
+/// Returns the lines of an input without their delimiters.
 pub fn lines(input: &[u8], delimiter: u8) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = input.split(|&byte| byte == delimiter).collect();
     if lines.last().is_some_and(|line| line.is_empty()) {
@@ -20,7 +20,7 @@ pub fn lines(input: &[u8], delimiter: u8) -> Vec<&[u8]> {
     lines
 }
 
-/// The lines as a file: each with the delimiter after it.
+/// Returns the lines as a file, each followed by the delimiter.
 pub fn join<'a>(lines: impl IntoIterator<Item = &'a [u8]>, delimiter: u8) -> Vec<u8> {
     let mut out = Vec::new();
     for line in lines {
@@ -30,7 +30,7 @@ pub fn join<'a>(lines: impl IntoIterator<Item = &'a [u8]>, delimiter: u8) -> Vec
     out
 }
 
-/// The distinct lines of `first` that occur in every one of `others`, in order of first appearance.
+/// Returns the distinct lines of `first` that occur in all of `others`, in order of first appearance.
 pub fn common(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     let others = sets(others, delimiter);
     let keep = distinct(lines(first, delimiter))
@@ -39,7 +39,7 @@ pub fn common(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(keep, delimiter)
 }
 
-/// The distinct lines of `first` that occur in none of `others`, in order of first appearance.
+/// Returns the distinct lines of `first` that occur in none of `others`, in order of first appearance.
 pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     let others = sets(others, delimiter);
     let keep = distinct(lines(first, delimiter))
@@ -48,7 +48,7 @@ pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(keep, delimiter)
 }
 
-/// The distinct lines of all inputs, in order of first appearance.
+/// Returns the distinct lines of all inputs, in order of first appearance.
 pub fn dedup(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(distinct(inputs.iter().flat_map(|input| lines(input, delimiter))), delimiter)
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_lines_end() {
+    fn lines_are_split_at_delimiters() {
         let none: [&[u8]; 0] = [];
         assert_eq!(lines(b"", LF), none);
         assert_eq!(lines(b"\n", LF), [b""]);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_verbs() {
+    fn set_operations_on_small_inputs() {
         let (a, b, c): (&[u8], &[u8], &[u8]) = (b"z\ny\nz\n\nx\r\nx", b"x\ny\n\nq", b"y\n\nz");
         assert_eq!(common(a, &[b], LF), b"y\n\nx\n");
         assert_eq!(common(a, &[b, c], LF), b"y\n\n");

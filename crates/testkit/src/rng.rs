@@ -2,17 +2,17 @@
 //!
 //! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014). Not for secrets.
 
-/// A stream of numbers that depends on the seed alone.
+/// A sequence of numbers that depends only on the seed.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The stream of this seed.
+    /// Creates the sequence of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -21,28 +21,28 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when `end` is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let wide = u128::from(self.next_u64()) * end as u128;
         (wide >> 64) as usize
     }
 
-    /// True once in `n` on average.
+    /// Returns true with probability 1/n.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// `len` random bytes.
+    /// Returns `len` random bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         (0..len).map(|_| self.next_u64() as u8).collect()
     }
 
-    /// One element of a slice that is not empty.
+    /// Returns a random element of a slice, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// Puts the elements in random order (Fisher-Yates).
+    /// Shuffles the elements (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.below(at + 1));
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_vectors() {
-        // First outputs for seed 1234567, as listed with the reference implementations of SplitMix64.
+    fn numbers_equal_published_vectors() {
+        // The first outputs for seed 1234567 of the reference implementations of SplitMix64.
         let mut rng = Rng::new(1_234_567);
         assert_eq!(rng.next_u64(), 6_457_827_717_110_365_317);
         assert_eq!(rng.next_u64(), 3_203_168_211_198_807_973);

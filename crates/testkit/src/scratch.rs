@@ -1,47 +1,47 @@
-//! A folder of its own for one test.
+//! A temporary directory for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A new, empty folder that is removed with all it holds when this is dropped.
+/// A new temporary directory, which is removed with its contents on drop.
 #[derive(Debug)]
 pub struct Scratch {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Scratch {
-    /// Makes the folder, below the system's folder for temporary files.
+    /// Creates a directory in the system's temporary directory.
     ///
     /// # Panics
-    /// If it cannot be made: the test cannot go on.
-    #[expect(clippy::new_without_default, reason = "it makes a folder")]
+    /// If it cannot be created.
+    #[expect(clippy::new_without_default, reason = "it creates a directory")]
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder =
+        let directory =
             std::env::temp_dir().join(format!("petal-test-{}-{number}", std::process::id()));
-        // Left over from a killed run whose process id has come round again.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder)
-            .unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
-        Self { folder }
+        // Left by a killed run with the same process id.
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory)
+            .unwrap_or_else(|e| panic!("cannot create {}: {e}", directory.display()));
+        Self { directory }
     }
 
-    /// The folder.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
-        &self.folder
+        &self.directory
     }
 
-    /// The path of a file in the folder, whether it exists or not.
+    /// Returns the path of a file in the directory, which need not exist.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     /// Writes a file and returns its path.
     ///
     /// # Panics
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.file(name);
         fs::write(&path, content)
@@ -49,22 +49,22 @@ impl Scratch {
         path
     }
 
-    /// Reads a file of the folder.
+    /// Reads a file in the directory.
     ///
     /// # Panics
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn read(&self, name: &str) -> Vec<u8> {
         let path = self.file(name);
         fs::read(&path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
     }
 
-    /// The names in the folder, sorted: what a program left behind.
+    /// Returns the sorted names of all files in the directory.
     ///
     /// # Panics
-    /// If the folder cannot be read.
+    /// If the directory cannot be read.
     pub fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.folder)
-            .unwrap_or_else(|e| panic!("cannot list {}: {e}", self.folder.display()));
+        let entries = fs::read_dir(&self.directory)
+            .unwrap_or_else(|e| panic!("cannot list {}: {e}", self.directory.display()));
         let mut names: Vec<_> = entries
             .filter_map(|entry| entry.ok())
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -76,7 +76,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::Scratch;
 
     #[test]
-    fn made_used_gone() {
+    fn directory_is_removed_on_drop() {
         let scratch = Scratch::new();
         let other = Scratch::new();
         assert_ne!(scratch.path(), other.path());

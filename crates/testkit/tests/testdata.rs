@@ -1,4 +1,4 @@
-//! The lists in `testdata/` are what `testdata/MANIFEST.md` says they are, by the reference models.
+//! Checks the lists in `testdata/` against `testdata/MANIFEST.md`, with the reference models.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ fn read(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_known_answers_of_the_manifest() {
+fn counts_equal_the_manifest() {
     let (a, b) = (read("a.txt"), read("b.txt"));
     let count = |bytes: &[u8]| lines(bytes, LF).len();
     assert_eq!((count(&a), count(&b)), (8_352, 6_236));
@@ -21,7 +21,7 @@ fn the_known_answers_of_the_manifest() {
 }
 
 #[test]
-fn the_answer_is_not_sorted_so_that_order_shows() {
-    let answer = common(&read("a.txt"), &[&read("b.txt")], LF);
-    assert!(!lines(&answer, LF).is_sorted());
+fn common_lines_are_not_sorted() {
+    let common_lines = common(&read("a.txt"), &[&read("b.txt")], LF);
+    assert!(!lines(&common_lines, LF).is_sorted());
 }

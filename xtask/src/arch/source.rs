@@ -1,204 +1,240 @@
-//! A Rust file as `arch` reads it: only the code, without comments, text in quotes, and unit tests.
+//! One Rust file: its first sentence, its length, its unsafe code, and the paths in it.
 
-/// One file, ready to be asked.
+use std::collections::HashMap;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::step::Result;
+
+/// A module path or item path from the root of the crate.
+pub(super) type ItemPath = Vec<String>;
+
+/// What `arch` needs of a file.
 pub(super) struct SourceFile {
     /// Path from the root of the repository, with `/`.
     pub(super) path: String,
-    /// The code: as many lines as the file, but comments, strings and `#[cfg(test)] mod` blocks are blank.
-    pub(super) code: String,
-    /// Lines of the file outside `#[cfg(test)] mod` blocks, comments included.
+    /// The first sentence of the module's documentation.
+    pub(super) summary: String,
+    /// Lines, unit tests excluded.
     pub(super) lines: usize,
+    /// Lines with the keyword `unsafe`, unit tests excluded.
+    pub(super) unsafe_lines: Vec<usize>,
+    /// Paths into the same crate, with their lines.
+    pub(super) uses: Vec<(usize, ItemPath)>,
+    /// Imported names and what they stand for, re-exports included.
+    pub(super) imports: HashMap<String, ItemPath>,
+    /// Modules that exist only for unit tests.
+    pub(super) test_modules: Vec<ItemPath>,
+    /// Child modules that have files of their own.
+    children: Vec<String>,
 }
 
 impl SourceFile {
-    pub(super) fn new(path: String, text: &str) -> Self {
-        let code = blank_quiet(text);
-        let (code, lines) = blank_tests(&code);
-        Self { path, code, lines }
+    pub(super) fn parse(path: String, text: &str) -> Result<Self> {
+        let tokens: TokenStream =
+            text.parse().map_err(|e| format!("{path}: not valid Rust: {e}"))?;
+        let module = module_path(&path);
+        let top: Vec<TokenTree> = tokens.clone().into_iter().collect();
+        let children = top.windows(3).filter_map(|tokens| match tokens {
+            [TokenTree::Ident(word), TokenTree::Ident(name), end] => {
+                (word == "mod" && is_semicolon(end)).then(|| name.to_string())
+            }
+            _ => None,
+        });
+        let mut file = Self {
+            path,
+            summary: first_sentence(text),
+            lines: text.lines().count(),
+            unsafe_lines: Vec::new(),
+            uses: Vec::new(),
+            imports: HashMap::new(),
+            test_modules: Vec::new(),
+            children: children.collect(),
+        };
+        file.read(tokens, &module);
+        Ok(file)
     }
 
-    /// Tests, benches and examples are free of the arrows that bind `src`.
-    pub(super) fn is_src(&self) -> bool {
+    /// Whether this is code of a crate, not one of its tests, benches or examples.
+    pub(super) fn in_src(&self) -> bool {
         self.path.contains("/src/")
             && !self.path.ends_with("/tests.rs")
             && !self.path.contains("/tests/")
     }
 
-    /// The code with line numbers from 1.
-    pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.code.lines().enumerate().map(|(at, line)| (at + 1, line))
-    }
-
-    /// The line (from 1) of a byte offset into the code.
-    pub(super) fn line_of(&self, offset: usize) -> usize {
-        self.code[..offset].matches('\n').count() + 1
-    }
-}
-
-/// Letters that can be part of a name.
-pub(super) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// Replaces comments, strings and character literals by spaces; newlines stay.
-fn blank_quiet(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = match bytes[at] {
-            b'/' if bytes[at..].starts_with(b"//") => find(bytes, at, b"\n").unwrap_or(bytes.len()),
-            b'/' if bytes[at..].starts_with(b"/*") => block_comment_end(bytes, at),
-            b'"' => quote_end(bytes, at + 1),
-            b'r' if at == 0 || !is_word(bytes[at - 1]) || bytes[at - 1] == b'b' => {
-                match raw_string_end(bytes, at) {
-                    Some(end) => end,
-                    None => at,
+    fn read(&mut self, tokens: TokenStream, module: &[String]) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut at = 0;
+        while let Some(token) = tokens.get(at) {
+            let rest = &tokens[at + 1..];
+            match token {
+                TokenTree::Punct(hash) if hash.as_char() == '#' && is_cfg_test(rest) => {
+                    at += 2 + self.skip_item(&rest[1..], token, module);
+                    continue;
                 }
+                TokenTree::Group(group) => self.read(group.stream(), module),
+                TokenTree::Ident(word) if word == "unsafe" => {
+                    self.unsafe_lines.push(line_of(token));
+                }
+                TokenTree::Ident(word) if word == "mod" => {
+                    if let [TokenTree::Ident(name), TokenTree::Group(body), ..] = rest {
+                        let inner = [module, &[name.to_string()]].concat();
+                        self.read(body.stream(), &inner);
+                        at += 3;
+                        continue;
+                    }
+                }
+                TokenTree::Ident(word) if word == "use" => {
+                    let end = rest.iter().position(is_semicolon).unwrap_or(0);
+                    let public = matches!(tokens[..at].last(), Some(TokenTree::Group(_)))
+                        || matches!(tokens[..at].last(), Some(TokenTree::Ident(word)) if word == "pub");
+                    self.read_use(&rest[..end], &[], module, public);
+                    at += 1 + end;
+                    continue;
+                }
+                TokenTree::Ident(_) => {
+                    let (path, length) = path_at(&tokens[at..]);
+                    if path.len() > 1 {
+                        self.uses.extend(
+                            self.absolute(&path, module).map(|path| (line_of(token), path)),
+                        );
+                    }
+                    at += length;
+                    continue;
+                }
+                _ => {}
             }
-            b'\'' => char_end(bytes, at),
-            _ => at,
-        };
-        for byte in &mut out[at..end] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
-        at = end.max(at + 1);
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn find(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
-    bytes[from..].windows(what.len()).position(|window| window == what).map(|at| from + at)
-}
-
-fn block_comment_end(bytes: &[u8], mut at: usize) -> usize {
-    let mut depth = 0;
-    while at < bytes.len() {
-        if bytes[at..].starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if bytes[at..].starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
-            }
-        } else {
             at += 1;
         }
     }
-    bytes.len()
-}
 
-fn quote_end(bytes: &[u8], mut at: usize) -> usize {
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// The end of `r"..."`, `r#"..."#` and so on; `None` if no raw string starts here.
-fn raw_string_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let hashes = bytes[at + 1..].iter().take_while(|&&byte| byte == b'#').count();
-    if bytes.get(at + 1 + hashes) != Some(&b'"') {
-        return None;
-    }
-    let mut close = vec![b'"'];
-    close.resize(1 + hashes, b'#');
-    find(bytes, at + 2 + hashes, &close).map(|end| end + close.len())
-}
-
-/// The end of a character literal; a lifetime is left alone.
-fn char_end(bytes: &[u8], at: usize) -> usize {
-    if bytes.get(at + 1) == Some(&b'\\') {
-        return find(bytes, at + 3, b"'").map_or(bytes.len(), |end| end + 1);
-    }
-    let rest = String::from_utf8_lossy(&bytes[at + 1..bytes.len().min(at + 6)]).into_owned();
-    match rest.chars().next().map(char::len_utf8) {
-        Some(width) if bytes.get(at + 1 + width) == Some(&b'\'') => at + 2 + width,
-        _ => at,
-    }
-}
-
-/// Blanks every `#[cfg(test)] mod x { ... }`; returns the code and the number of lines that are left.
-fn blank_tests(code: &str) -> (String, usize) {
-    let mut out = String::with_capacity(code.len());
-    let mut lines = 0;
-    let mut all = code.lines().peekable();
-    while let Some(line) = all.next() {
-        let opens_tests =
-            line.trim() == "#[cfg(test)]" && all.peek().is_some_and(|next| opens_module(next));
-        if !opens_tests {
-            out.push_str(line);
-            out.push('\n');
-            lines += 1;
-            continue;
-        }
-        out.push('\n');
-        let mut depth = 0;
-        for line in all.by_ref() {
-            out.push('\n');
-            depth += line.matches('{').count();
-            depth -= line.matches('}').count().min(depth);
-            if depth == 0 {
-                break;
+    /// Reads one tree of a `use` item. A re-export is not a use: the file only gives another file's item a name.
+    fn read_use(&mut self, tree: &[TokenTree], prefix: &[String], module: &[String], public: bool) {
+        let (mut path, length) = path_at(tree);
+        path.splice(0..0, prefix.iter().cloned());
+        let rest = &tree[length..];
+        if let Some(TokenTree::Group(group)) =
+            rest.iter().find(|t| matches!(t, TokenTree::Group(_)))
+        {
+            let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+            for tree in inner.split(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == ',')) {
+                self.read_use(tree, &path, module, public);
             }
+            return;
+        }
+        let Some(token) = tree.first() else { return };
+        if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+            path.pop();
+        }
+        let alias = match rest {
+            [TokenTree::Ident(word), TokenTree::Ident(alias)] if word == "as" => {
+                Some(alias.to_string())
+            }
+            _ => path.last().cloned(),
+        };
+        let Some(full) = self.absolute(&path, module) else { return };
+        if !public {
+            self.uses.push((line_of(token), full.clone()));
+        }
+        self.imports.extend(alias.map(|alias| (alias, full)));
+    }
+
+    /// A path as it is from the root of the crate; `None` if it starts in another crate.
+    fn absolute(&self, path: &[String], module: &[String]) -> Option<ItemPath> {
+        let (base, skip) = match path.first()?.as_str() {
+            "crate" => (0, 1),
+            "self" => (module.len(), 1),
+            "super" => {
+                let up = path.iter().take_while(|part| *part == "super").count();
+                (module.len().checked_sub(up)?, up)
+            }
+            name if self.children.iter().any(|child| child == name) => (module.len(), 0),
+            _ => return None,
+        };
+        Some([&module[..base], &path[skip..]].concat())
+    }
+
+    /// Skips the item after `#[cfg(test)]`, subtracts its lines, and returns its number of tokens.
+    fn skip_item(&mut self, item: &[TokenTree], start: &TokenTree, module: &[String]) -> usize {
+        let is_end = |token: &TokenTree| {
+            is_semicolon(token)
+                || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+        };
+        let Some(end) = item.iter().position(is_end) else { return 0 };
+        if let [.., TokenTree::Ident(word), TokenTree::Ident(name), TokenTree::Punct(_)] =
+            &item[..=end]
+            && word == "mod"
+        {
+            self.test_modules.push([module, &[name.to_string()]].concat());
+        }
+        self.lines -= item[end].span().end().line - line_of(start) + 1;
+        end + 1
+    }
+}
+
+/// `crates/x/src/a/b.rs` is `[a, b]`; a crate's root is empty, and so is anything outside `src`.
+pub(super) fn module_path(path: &str) -> ItemPath {
+    let inside = path.split_once("/src/").map_or("", |(_, inside)| inside);
+    let parts = inside
+        .trim_end_matches(".rs")
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "mod" | "lib" | "main"));
+    parts.map(str::to_owned).collect()
+}
+
+/// The path `a::b::c` that starts here, and its number of tokens, a trailing `::` included; at least 1.
+fn path_at(tokens: &[TokenTree]) -> (ItemPath, usize) {
+    let mut path = Vec::new();
+    let mut at = 0;
+    while let Some(TokenTree::Ident(name)) = tokens.get(at) {
+        path.push(name.to_string());
+        at += 1;
+        match &tokens[at..] {
+            [TokenTree::Punct(a), TokenTree::Punct(b), ..]
+                if a.as_char() == ':' && b.as_char() == ':' =>
+            {
+                at += 2
+            }
+            _ => break,
         }
     }
-    (out, lines)
+    (path, at)
 }
 
-fn opens_module(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with("mod ") || line.starts_with("pub(crate) mod ") || line.starts_with("pub mod ")
+fn is_semicolon(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';')
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn is_cfg_test(after_hash: &[TokenTree]) -> bool {
+    matches!(after_hash.first(), Some(TokenTree::Group(group)) if {
+        let text = group.stream().to_string().replace(' ', "");
+        text == "cfg(test)" || text.starts_with("cfg(all(test,")
+    })
+}
 
-    #[test]
-    fn comments_and_text_are_not_code() {
-        let code = blank_quiet(
-            "let a = \"crate::x \\\" y\"; // crate::y\n/* a /* b */ crate::z */ let c = 'x';",
-        );
-        assert!(!code.contains("crate"));
-        assert!(code.contains("let a =") && code.contains("let c ="));
-        assert_eq!(code.lines().count(), 2);
-    }
+fn line_of(token: &TokenTree) -> usize {
+    token.span().start().line
+}
 
-    #[test]
-    fn raw_strings_and_lifetimes() {
-        let code = blank_quiet(
-            "fn f<'a>(x: &'a str) { let r = r#\"unsafe \" x\"#; g('\\'', '\"', '\\n', b'\\''); unsafe {} }",
-        );
-        assert!(code.contains("'a>(x: &'a str)"));
-        assert_eq!(code.matches("unsafe").count(), 1);
-    }
+/// The first sentence of a Rust module's or a Python module's documentation, in one line.
+pub(super) fn first_sentence(text: &str) -> String {
+    let lines = text.lines().take_while(|line| line.starts_with("//!") && line.len() > 3);
+    let text = lines.map(|line| line[3..].trim()).collect::<Vec<_>>().join(" ");
+    cut_sentence(&text)
+}
 
-    #[test]
-    fn tests_are_not_counted() {
-        let file = SourceFile::new(
-            "crates/core/src/rate.rs".into(),
-            "//! Rate.\nfn a() {}\n#[cfg(test)]\nmod tests {\n    use crate::any;\n    fn b() {}\n}\nfn c() {}\n",
-        );
-        assert_eq!(file.lines, 3);
-        assert!(!file.code.contains("any") && file.code.contains("fn c"));
-        assert_eq!(file.code.lines().count(), 8);
+/// `text` up to the end of its first sentence, the full stop excluded.
+pub(super) fn cut_sentence(text: &str) -> String {
+    let end = text.find(". ").unwrap_or(text.len());
+    // rustdoc resolves links, a page does not: only their text remains.
+    let mut out = String::new();
+    let mut rest = text[..end].trim_end_matches('.');
+    while let Some((before, after)) = rest.split_once("[`") {
+        let (name, after) = after.split_once("`]").unwrap_or((after, ""));
+        out.extend([before, "`", name, "`"]);
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after);
     }
-
-    #[test]
-    fn a_test_module_in_its_own_file_hides_nothing() {
-        let file = SourceFile::new(
-            "crates/x/src/a.rs".into(),
-            "#[cfg(test)]\nmod tests;\nfn c() { unsafe {} }\n",
-        );
-        assert!(file.code.contains("unsafe"));
-    }
+    out.push_str(rest);
+    out.replace('|', "\\|")
 }

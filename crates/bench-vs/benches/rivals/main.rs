@@ -1,72 +1,62 @@
-//! `cargo x bench rivals`: petal beside other filters, and beside the machine's own limit.
+//! `cargo x bench rivals`: petal, other Bloom filters, and random reads of memory as the limit of the machine.
 //!
-//! ns per key, one thread. What turns and rounds are, and how answers are judged: `petal_bench::contest`. Rivals are asked
-//! key by key, since they have no batches; petal is asked in both ways. Petal asks the system for huge pages from 8 MiB
-//! on; a rival gets what its allocator gives.
+//! ns per key, on one thread. See `petal_bench::harness` for how it is measured. Rivals have no batches and are used key
+//! by key, petal in both ways. Petal requests huge pages from 8 MiB on; a rival gets what its allocator provides.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 use std::process::ExitCode;
 
-use petal::{Kernel, Shape};
-use petal_bench::contest::petal::{Model, kernels};
-use petal_bench::contest::program::Program;
-use petal_bench::contest::{Contestant, Form, Kind};
-use petal_bench_vs::{line_reads, rivals};
+use clap::Parser;
+use petal::{BlockedLayout, Kernel};
+use petal_bench::args;
+use petal_bench::harness::library::{Model, kernels};
+use petal_bench::harness::program::{FilterArgs, Program};
+use petal_bench::harness::{Case, Form, KeyKind};
+use petal_bench_vs::{random_reads, rivals};
 
-const USAGE: &str = "\
-usage: cargo x bench rivals [--quick] [N ...]
+/// Times petal and other Bloom filters. Default: 100000, 1000000, 50000000 and 400000000 keys, 2.5 GB
+#[derive(Parser)]
+#[command(name = "cargo x bench rivals", bin_name = "cargo x bench rivals")]
+struct Args {
+    #[command(flatten)]
+    args: FilterArgs,
+}
 
-  N         numbers of keys (default: 100000 1000000 50000000 400000000; all filters of one number are in memory at once,
-            2.5 GB at most)
-  --quick   few rounds, and 100000 keys unless numbers are given (seconds)
-";
-/// From so many keys on petal's default filter is alone with the limit.
-const ALONE_FROM: u64 = 200_000_000;
-/// From so many keys on the limit takes part: a filter in cache is bound by other things.
-const LIMIT_FROM: u64 = 10_000_000;
-const RATE: f64 = 0.01;
+/// The number of keys from which only petal's default filter and random reads are measured.
+const DEFAULT_ONLY_FROM: u64 = 200_000_000;
+/// The number of keys from which random reads are measured; smaller filters are in cache.
+const RANDOM_READS_FROM: u64 = 10_000_000;
+const FPR: f64 = 0.01;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|arg| arg == "--help") {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
     let program = Program {
         suite: "rivals",
         command: "cargo x bench rivals",
         numbers: &[100_000, 1_000_000, 50_000_000, 400_000_000],
-        contestants,
+        cases,
     };
-    match program.run(&args, &|what| eprintln!("{what}")) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("rivals: {problem}");
-            ExitCode::from(1)
-        }
-    }
+    args::main(|Args { args }| {
+        print!("{}", program.run(&args, &|line| eprintln!("{line}"))?);
+        Ok(())
+    })
 }
 
-/// Who takes part: a new filter of petal's is a line here, a new rival one in `rivals::all`.
-fn contestants(keys: u64) -> Result<Vec<Contestant>, String> {
+fn cases(keys: u64) -> Result<Vec<Case>, String> {
     let best = kernels().last().copied().unwrap_or(Kernel::Portable);
-    let petal = |model: Model, kind, form| model.contestant(keys, kind, form, best);
-    let mut all = vec![petal(Model::Rate(RATE), Kind::Hash, Form::Batch)?];
-    if keys < ALONE_FROM {
-        all.push(petal(Model::Rate(RATE), Kind::Hash, Form::Single)?);
+    let petal = |model: Model, kind, form| model.case(keys, kind, form, best);
+    let mut all = vec![petal(Model::Rate(FPR), KeyKind::Hash, Form::Batch)?];
+    if keys < DEFAULT_ONLY_FROM {
+        all.push(petal(Model::Rate(FPR), KeyKind::Hash, Form::Single)?);
         for form in [Form::Batch, Form::Single] {
-            all.push(petal(Model::Rate(RATE), Kind::Number, form)?);
-            all.push(petal(Model::Classic(RATE), Kind::Number, form)?);
+            all.push(petal(Model::Rate(FPR), KeyKind::Number, form)?);
+            all.push(petal(Model::Classic(FPR), KeyKind::Number, form)?);
         }
         all.extend(rivals::all(keys)?);
     }
-    if keys >= LIMIT_FROM {
-        let shape = Shape::for_rate(keys, RATE).map_err(|problem| problem.to_string())?;
-        for distance in line_reads::DISTANCES {
-            all.push(line_reads::contestant(shape.size_bytes(), keys, distance)?);
+    if keys >= RANDOM_READS_FROM {
+        let layout = BlockedLayout::for_fpr(keys, FPR).map_err(|problem| problem.to_string())?;
+        for distance in random_reads::DISTANCES {
+            all.push(random_reads::case(layout.size_bytes(), keys, distance)?);
         }
     }
     Ok(all)

@@ -1,28 +1,28 @@
-//! What was measured: raw rows for the file, medians for the table.
+//! The results: rows for the file, medians for the table.
 
 use std::fmt::Write;
 
 use petal_bench::machine::Machine;
-use petal_bench::summary::median;
+use petal_bench::stats::median;
 
 pub(crate) const HEADER: [&str; 13] = [
     "date", "row", "module", "version", "server", "round", "value", "unit", "get_ns", "command",
     "machine", "rustc", "commit",
 ];
 
-/// What a row is about.
+/// What is measured.
 #[derive(Clone)]
-pub(crate) struct Subject {
-    /// The same for every module and round; no two subjects have the same.
+pub(crate) struct Figure {
+    /// Unique; the same for every module and round.
     pub(crate) name: String,
     pub(crate) unit: &'static str,
-    /// Most that petal's median may be: as a ratio to GET, where there is one.
+    /// Maximum of petal's median: of its ratio to GET, if there is one.
     pub(crate) target: Option<f64>,
     pub(crate) command: String,
 }
 
 struct Row {
-    subject: Subject,
+    figure: Figure,
     module: &'static str,
     version: String,
     server: String,
@@ -31,34 +31,34 @@ struct Row {
     get: Option<f64>,
 }
 
-/// Who was measured.
-pub(crate) struct Who<'a> {
+/// The measured module and server.
+pub(crate) struct Source<'a> {
     pub(crate) module: &'static str,
     pub(crate) version: &'a str,
     pub(crate) server: &'a str,
 }
 
-/// All rows, in the order in which they were measured.
+/// All rows, in the order of their measurement.
 #[derive(Default)]
 pub(crate) struct Rows {
     rows: Vec<Row>,
 }
 
 impl Rows {
-    /// Adds a figure; `get` is that of GET beside it.
+    /// Adds a value; `get` is that of the GET before it.
     pub(crate) fn add(
         &mut self,
-        subject: &Subject,
-        who: &Who<'_>,
+        figure: &Figure,
+        source: &Source<'_>,
         round: usize,
         value: f64,
         get: Option<f64>,
     ) {
         self.rows.push(Row {
-            subject: subject.clone(),
-            module: who.module,
-            version: who.version.to_owned(),
-            server: who.server.to_owned(),
+            figure: figure.clone(),
+            module: source.module,
+            version: source.version.to_owned(),
+            server: source.server.to_owned(),
             round,
             value,
             get,
@@ -70,15 +70,15 @@ impl Rows {
         let raw = self.rows.iter().map(|row| {
             [
                 machine.date.clone(),
-                row.subject.name.clone(),
+                row.figure.name.clone(),
                 row.module.to_owned(),
                 row.version.clone(),
                 row.server.clone(),
                 row.round.to_string(),
                 shown(row.value),
-                row.subject.unit.to_owned(),
+                row.figure.unit.to_owned(),
                 row.get.map(shown).unwrap_or_default(),
-                row.subject.command.clone(),
+                row.figure.command.clone(),
                 machine.description.clone(),
                 machine.rustc.clone(),
                 machine.commit.clone(),
@@ -87,40 +87,40 @@ impl Rows {
         raw.collect()
     }
 
-    /// A line for each subject: medians, and ratios to GET (medians of those of the rounds), with petal's target.
+    /// Returns a line for each figure: medians, and ratios to GET (paired by round), with petal's target.
     pub(crate) fn table(&self) -> String {
-        let mut names: Vec<&Subject> = Vec::new();
+        let mut names: Vec<&Figure> = Vec::new();
         for row in &self.rows {
-            if !names.iter().any(|subject| subject.name == row.subject.name) {
-                names.push(&row.subject);
+            if !names.iter().any(|figure| figure.name == row.figure.name) {
+                names.push(&row.figure);
             }
         }
         let mut table = format!(
             "{:<58} {:>20} {:>20} {:>8}\n",
             "median (ratio to GET)", "petal", "RedisBloom", "at most"
         );
-        for subject in names {
-            let (ours, cell) = self.cell(subject, "petal");
-            let (_, theirs) = self.cell(subject, "RedisBloom");
-            let target = subject.target.map(shown).unwrap_or_default();
-            let met = match (subject.target, ours) {
+        for figure in names {
+            let (ours, cell) = self.cell(figure, "petal");
+            let (_, theirs) = self.cell(figure, "RedisBloom");
+            let target = figure.target.map(shown).unwrap_or_default();
+            let met = match (figure.target, ours) {
                 (Some(target), Some(ours)) if ours <= target => " met",
                 (Some(_), Some(_)) => " MISSED",
                 _ => "",
             };
-            let name = format!("{}, {}", subject.name, subject.unit);
+            let name = format!("{}, {}", figure.name, figure.unit);
             // Writing to a string cannot fail.
             let _ = writeln!(table, "{name:<58} {cell:>20} {theirs:>20} {target:>8}{met}");
         }
         table
     }
 
-    /// What is compared with the target, and what is shown.
-    fn cell(&self, subject: &Subject, module: &str) -> (Option<f64>, String) {
+    /// The value to compare with the target, and the text.
+    fn cell(&self, figure: &Figure, module: &str) -> (Option<f64>, String) {
         let rows = || {
             self.rows
                 .iter()
-                .filter(move |row| row.subject.name == subject.name && row.module == module)
+                .filter(move |row| row.figure.name == figure.name && row.module == module)
         };
         let Some(value) = median(&rows().map(|row| row.value).collect::<Vec<_>>()) else {
             return (None, String::new());
@@ -133,7 +133,7 @@ impl Rows {
     }
 }
 
-/// Four digits or more.
+/// At least four digits.
 fn shown(value: f64) -> String {
     match value.abs() {
         small if small > 0.0 && small < 0.1 => format!("{value:.6}"),

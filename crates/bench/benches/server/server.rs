@@ -1,4 +1,4 @@
-//! Servers: started on the first core, each with a module, asked and filled, gone when dropped.
+//! Servers on the first core, each with a module. A server is stopped when it is dropped.
 
 use std::net::TcpListener;
 use std::ops::Range;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use petal_bench::place::root;
+use petal_bench::paths::root;
 use redis::{Connection, FromRedisValue, Value};
 
-use crate::rows::Who;
+use crate::rows::Source;
 
-/// Keys in a command that fills or asks, and such commands on their way at once.
+/// Keys in a command that inserts or looks up, and commands in a pipeline.
 const KEYS: u64 = 100;
 const COMMANDS: u64 = 50;
-/// How long a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time to start a server.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A module that a server can load.
 pub(crate) struct Module {
@@ -23,7 +23,7 @@ pub(crate) struct Module {
     pub(crate) file: PathBuf,
 }
 
-/// The programs of a Redis.
+/// The programs of Redis.
 pub(crate) struct Programs {
     folder: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ impl Programs {
         Self { folder: Some(folder).filter(|folder| folder.join("redis-server").exists()) }
     }
 
-    /// A program, bound to a core.
+    /// Returns a command that is bound to a core.
     pub(crate) fn on_core(&self, core: u32, name: &str) -> Command {
         let mut command = Command::new("taskset");
         command.args(["-c", &core.to_string()]);
@@ -58,7 +58,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it; nothing is saved.
+    /// Starts a server without persistence.
     pub(crate) fn start(programs: &Programs, module: &Module) -> Result<Self, String> {
         let port = free_port()?;
         let mut command = programs.on_core(0, "redis-server");
@@ -72,7 +72,7 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|e| format!("cannot start redis-server under taskset: {e}"))?;
-        // From here on it is stopped if anything fails.
+        // It is stopped if a later step fails.
         let mut process = Started(Some(process));
         let connection = connect(port)
             .map_err(|e| format!("no redis-server with {}: {e}", module.file.display()))?;
@@ -95,46 +95,46 @@ impl Server {
         Ok(server)
     }
 
-    pub(crate) fn who(&self) -> Who<'_> {
-        Who { module: self.name, version: &self.module_version, server: &self.version }
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source { module: self.name, version: &self.module_version, server: &self.version }
     }
 
-    /// Asks a command whose words have no blanks.
-    pub(crate) fn ask<T: FromRedisValue>(&mut self, line: &str) -> Result<T, String> {
-        let answer = words(line).query(&mut self.connection);
-        answer.map_err(|e| format!("{}: {line}: {e}", self.name))
+    /// Runs a command whose arguments have no spaces.
+    pub(crate) fn query<T: FromRedisValue>(&mut self, line: &str) -> Result<T, String> {
+        let reply = command_of(line).query(&mut self.connection);
+        reply.map_err(|e| format!("{}: {line}: {e}", self.name))
     }
 
-    /// Asks a command that ends with bytes.
-    pub(crate) fn give<T: FromRedisValue>(
+    /// Runs a command whose last argument is `bytes`.
+    pub(crate) fn query_with<T: FromRedisValue>(
         &mut self,
         line: &str,
         bytes: &[u8],
     ) -> Result<T, String> {
-        let answer = words(line).arg(bytes).query(&mut self.connection);
-        answer.map_err(|e| format!("{}: {line}: {e}", self.name))
+        let reply = command_of(line).arg(bytes).query(&mut self.connection);
+        reply.map_err(|e| format!("{}: {line}: {e}", self.name))
     }
 
-    /// A field of `INFO`; empty if it is not there.
+    /// Returns a field of `INFO`; empty if it does not exist.
     pub(crate) fn info(&mut self, section: &str, field: &str) -> Result<String, String> {
-        let text: String = self.ask(&format!("INFO {section}"))?;
+        let text: String = self.query(&format!("INFO {section}"))?;
         let field = format!("{}:", field.to_ascii_lowercase());
         let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with(&field));
         Ok(line.map(|line| line[field.len()..].trim().to_owned()).unwrap_or_default())
     }
 
-    /// A field of `INFO memory`.
+    /// Returns `used_memory` of `INFO memory`.
     pub(crate) fn used_memory(&mut self) -> Result<f64, String> {
         self.info("memory", "used_memory")?.parse().map_err(|e| format!("used_memory: {e}"))
     }
 
-    /// Whether it has a command.
-    pub(crate) fn knows(&mut self, command: &str) -> Result<bool, String> {
-        let told: Vec<Value> = self.ask(&format!("COMMAND INFO {command}"))?;
-        Ok(matches!(told.first(), Some(Value::Array(_))))
+    /// Returns whether it has a command.
+    pub(crate) fn has(&mut self, command: &str) -> Result<bool, String> {
+        let info: Vec<Value> = self.query(&format!("COMMAND INFO {command}"))?;
+        Ok(matches!(info.first(), Some(Value::Array(_))))
     }
 
-    /// What its main thread has run so far, in ns.
+    /// Returns the CPU time of its main thread, in ns.
     pub(crate) fn cpu(&self) -> Result<f64, String> {
         let file = format!("/proc/{}/schedstat", self.process.id());
         let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
@@ -142,24 +142,19 @@ impl Server {
         first.ok_or_else(|| format!("{file}: {text}"))
     }
 
-    /// Puts in keys `key:000000000000` onwards: `command` is all that comes before them.
+    /// Inserts keys `key:000000000000` onwards with `command`.
     pub(crate) fn fill(&mut self, command: &str, keys: Range<u64>) -> Result<(), String> {
-        self.many(command, keys).map(|_| ())
+        self.count(command, keys).map(|_| ())
     }
 
-    /// Of how many keys the answer is 1.
-    pub(crate) fn count(&mut self, command: &str, keys: Range<u64>) -> Result<u64, String> {
-        self.many(command, keys)
-    }
-
-    /// Asks a command for each of so many keys.
+    /// Runs a command for each of `keys` keys.
     pub(crate) fn each(&mut self, keys: u64, line: impl Fn(&str) -> String) -> Result<(), String> {
         let mut from = 0;
         while from < keys {
             let to = keys.min(from + COMMANDS);
             let mut pipe = redis::pipe();
             for key in from..to {
-                pipe.add_command(words(&line(&format!("user:{key:07}"))));
+                pipe.add_command(command_of(&line(&format!("user:{key:07}"))));
             }
             pipe.query::<Value>(&mut self.connection).map_err(|e| format!("{}: {e}", self.name))?;
             from = to;
@@ -167,7 +162,8 @@ impl Server {
         Ok(())
     }
 
-    fn many(&mut self, command: &str, keys: Range<u64>) -> Result<u64, String> {
+    /// Runs a command on keys and returns how many results are 1.
+    pub(crate) fn count(&mut self, command: &str, keys: Range<u64>) -> Result<u64, String> {
         let mut ones = 0;
         let mut from = keys.start;
         while from < keys.end {
@@ -177,17 +173,17 @@ impl Server {
                 if from == to {
                     break;
                 }
-                let mut words = words(command);
+                let mut with_keys = command_of(command);
                 (from..to).for_each(|key| {
-                    words.arg(format!("key:{key:012}"));
+                    with_keys.arg(format!("key:{key:012}"));
                 });
-                pipe.add_command(words);
+                pipe.add_command(with_keys);
                 from = to;
             }
-            let answers: Vec<Vec<u64>> = pipe
+            let replies: Vec<Vec<u64>> = pipe
                 .query(&mut self.connection)
                 .map_err(|e| format!("{}: {command}: {e}", self.name))?;
-            ones += answers.iter().flatten().filter(|&&answer| answer == 1).count() as u64;
+            ones += replies.iter().flatten().filter(|&&reply| reply == 1).count() as u64;
         }
         Ok(ones)
     }
@@ -199,10 +195,11 @@ impl Drop for Server {
     }
 }
 
-fn words(line: &str) -> redis::Cmd {
+/// Splits a command line at spaces.
+fn command_of(line: &str) -> redis::Cmd {
     let mut command = redis::Cmd::new();
-    line.split_whitespace().for_each(|word| {
-        command.arg(word);
+    line.split_whitespace().for_each(|argument| {
+        command.arg(argument);
     });
     command
 }
@@ -215,7 +212,7 @@ impl Drop for Started {
     }
 }
 
-/// Nothing of it is kept, so it need not be asked. One that is gone already is well, too.
+/// Kills a process; it has nothing to save.
 fn stop(process: &mut Child) {
     let _ = process.kill();
     let _ = process.wait();
@@ -226,15 +223,15 @@ fn free_port() -> Result<u16, String> {
     listener.map(|address| address.port()).map_err(|e| format!("no free port: {e}"))
 }
 
-/// A connection, as soon as the server takes one.
+/// Connects as soon as the server accepts connections.
 pub(crate) fn connect(port: u16) -> Result<Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
     let client = client.map_err(|e| e.to_string())?;
-    let begun = Instant::now();
+    let start = Instant::now();
     loop {
         match client.get_connection() {
             Ok(connection) => return Ok(connection),
-            Err(problem) if begun.elapsed() > PATIENCE => return Err(problem.to_string()),
+            Err(problem) if start.elapsed() > START_TIMEOUT => return Err(problem.to_string()),
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
     }

@@ -1,34 +1,33 @@
-//! Very many small windowed filters: what each costs.
+//! Memory of a million small windowed filters.
 
-use petal::rate;
+use petal::math;
 
-use crate::Options;
-use crate::rows::{Rows, Subject};
+use crate::Args;
+use crate::rows::{Figure, Rows};
 use crate::server::{Module, Programs, Server};
 
 const USERS: u64 = 1_000_000;
 const ITEMS: u64 = 200;
 const RATE: f64 = 0.01;
-/// What is reserved where nobody says how many: three parts of the window, and the newest.
+/// The default number of generations.
 const GENERATIONS: u32 = 4;
-/// Beyond an empty module key.
+/// Allowed bytes above an empty module key.
 const SLACK: f64 = 100.0;
-/// Of a key of a module beyond one whose value takes no memory of its own: the server's object, and what ties a module's
-/// value to its type.
+/// Memory of a module value without data: the server's object and the link to the module's type.
 const EMPTY_VALUE: f64 = 32.0;
 
 pub(crate) fn measure(
-    options: &Options,
+    args: &Args,
     programs: &Programs,
     module: &Module,
     rows: &mut Rows,
 ) -> Result<(), String> {
-    let users = options.scaled(USERS);
+    let users = args.scaled(USERS);
     let per_key = |server: &mut Server, before| {
         server.used_memory().map(|after| (after - before) / users as f64)
     };
 
-    // A small number as a value is shared by all keys that have it.
+    // The server shares small integers between keys, so this is the memory of the key alone.
     let mut server = Server::start(programs, module)?;
     let before = server.used_memory()?;
     server.each(users, |key| format!("SET {key} 1"))?;
@@ -43,18 +42,18 @@ pub(crate) fn measure(
     let filled = per_key(&mut server, before)?;
 
     let parts = f64::from(GENERATIONS - 1);
-    let log = (1.0 / rate::generation(RATE, GENERATIONS)).log2() / std::f64::consts::LN_2;
+    let log = (1.0 / math::generation_fpr(RATE, GENERATIONS)).log2() / std::f64::consts::LN_2;
     let needed = ITEMS as f64 * f64::from(GENERATIONS) / parts * log / 8.0;
     let most = (1.3 * needed + SLACK + empty).round();
     println!("  an empty key of a module: {empty:.0} B; the bits that are needed: {needed:.0} B");
     for (what, value) in [("reserved", reserved), ("full", filled)] {
-        let subject = Subject {
+        let figure = Figure {
             name: format!("{users} windows of {ITEMS} items, {what}"),
             unit: "bytes/key",
             target: Some(most),
             command: format!("PETAL.RESERVE user {RATE} {ITEMS} TYPE window LAST"),
         };
-        rows.add(&subject, &server.who(), 1, value, None);
+        rows.add(&figure, &server.source(), 1, value, None);
     }
     Ok(())
 }

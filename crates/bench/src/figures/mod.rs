@@ -1,63 +1,58 @@
-//! `cargo x figures`: the tables of docs/performance.md and docs/filters.md and the plots beside them, from the CSV of the
-//! filter benches.
+//! `cargo x figures`: tables of docs/performance.md and docs/filters.md, and their plots, from the CSV of the filter
+//! benchmarks.
 //!
-//! Invariants: nothing but what stands between the markers of the pages and the plots is changed; nothing is written
-//! unless all of it can be made; the same CSV gives the same bytes.
+//! Only the plots and the text between the markers of the pages are changed. Files are written after all of them have
+//! been generated. The same CSV gives the same bytes.
 
-mod axis;
-pub mod beside;
+mod chart;
 mod family;
-mod labels;
+mod format;
 pub mod page;
-mod plot_family;
-mod plot_kernels;
-mod plot_space;
-mod plot_time;
-pub mod sheet;
-mod svg;
+mod plots;
+pub mod results;
+pub mod rival_ratios;
 mod tables;
 pub mod targets;
-mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sheet::Sheet;
+use results::Results;
 
 const PAGE: &str = "docs/performance.md";
 const FAMILY_PAGE: &str = "docs/filters.md";
 const PLOTS: &str = "docs/plots";
-/// Behind the date in the name of a file with rows of the family; the suite of those rows.
+/// The suite of the rows of the family benchmark, and the suffix of its result files.
 const FAMILY: &str = "family";
 
-/// What was done.
+/// The result of an update.
 #[derive(Debug)]
 pub struct Report {
-    /// The CSVs that were read.
+    /// The CSV files that were read.
     pub sources: Vec<PathBuf>,
-    /// The targets, each with what was measured.
+    /// The targets with their measurements.
     pub targets: Vec<targets::Target>,
-    /// Files below the root that are not as they were.
+    /// The files that have changed, as paths from the root.
     pub changed: Vec<PathBuf>,
 }
 
-/// A file below the root, and what is to be in it.
-type Made = (PathBuf, String);
+/// A path from the root and the new content of the file.
+type NewFile = (PathBuf, String);
 
-/// Brings pages and plots below `root` up to date with a CSV, or with the newest ones in `results/`: that of the filters,
-/// and that of the family if there is one.
+/// Updates the pages and plots below `root` from a CSV file, or from the newest ones in `results/`: that of the filter
+/// benchmarks, and that of the family benchmark if there is one.
 ///
 /// # Errors
-/// One line: what cannot be read or written, what is not understood, which marker is missing.
+/// A line about the file that cannot be read, parsed or written, or the missing marker.
 pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
-    let results = root.join("results");
+    let folder = root.join("results");
     let sources = match from {
         Some(file) => vec![root.join(file)],
         None => {
-            let filters = newest(&results, "")?;
+            let filters = newest(&folder, "")?;
             let missing = "no results/<machine>/<date>.csv; `cargo x bench` makes one";
             let mut sources = vec![filters.ok_or(missing)?];
-            sources.extend(newest(&results, &format!("-{FAMILY}"))?);
+            sources.extend(newest(&folder, &format!("-{FAMILY}"))?);
             sources
         }
     };
@@ -65,13 +60,13 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
     let mut files = Vec::new();
     for source in &report.sources {
         let text = read(source)?;
-        let sheet = Sheet::read(&text).map_err(|e| format!("{}: {e}", source.display()))?;
-        let short = told(root, source);
-        if sheet.rows.iter().any(|row| row.suite == FAMILY) {
-            files.extend(family_files(root, &sheet, &short)?);
+        let results = Results::parse(&text).map_err(|e| format!("{}: {e}", source.display()))?;
+        let short = shown(root, source);
+        if results.rows.iter().any(|row| row.suite == FAMILY) {
+            files.extend(family_files(root, &results, &short)?);
         } else {
-            report.targets = targets::targets(&sheet);
-            files.extend(filter_files(root, &sheet, &report.targets, &short)?);
+            report.targets = targets::targets(&results);
+            files.extend(filter_files(root, &results, &report.targets, &short)?);
         }
     }
     for (file, text) in files {
@@ -88,49 +83,49 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
     Ok(report)
 }
 
-/// A source as pages tell it: they name no paths of this machine.
-fn told(root: &Path, source: &Path) -> String {
+/// The path of a source in a page: from the root, or the name alone if it is elsewhere.
+fn shown(root: &Path, source: &Path) -> String {
     let alone = || source.file_name().map(Path::new).unwrap_or(source);
     let short = source.strip_prefix(root).unwrap_or_else(|_| alone());
     short.to_string_lossy().replace('\\', "/")
 }
 
-/// The page of the Bloom filters, and its plots.
+/// The page of the filter benchmarks and its plots.
 fn filter_files(
     root: &Path,
-    sheet: &Sheet,
+    results: &Results,
     targets: &[targets::Target],
     source: &str,
-) -> Result<Vec<Made>, String> {
+) -> Result<Vec<NewFile>, String> {
     let bodies = [
-        ("targets", tables::targets(targets, source, sheet)),
-        ("rivals", tables::suite(sheet, "rivals")),
-        ("own", tables::suite(sheet, "own")),
+        ("targets", tables::targets(targets, source, results)),
+        ("rivals", tables::suite(results, "rivals")),
+        ("own", tables::suite(results, "own")),
     ];
     let plots = [
-        ("filters-absent.svg", plot_time::plot(sheet, "absent")),
-        ("filters-insert.svg", plot_time::plot(sheet, "insert")),
-        ("filters-space.svg", plot_space::plot(sheet)),
-        ("filters-kernels.svg", plot_kernels::plot(sheet)),
+        ("filters-absent.svg", plots::time(results, "absent")?),
+        ("filters-insert.svg", plots::time(results, "insert")?),
+        ("filters-space.svg", plots::space(results)?),
+        ("filters-kernels.svg", plots::kernels(results)?),
     ];
     let plots = plots.map(|(name, svg)| (Path::new(PLOTS).join(name), svg));
     Ok([filled(root, PAGE, &bodies)?].into_iter().chain(plots).collect())
 }
 
-/// The page of the family, and its plot.
-fn family_files(root: &Path, sheet: &Sheet, source: &str) -> Result<Vec<Made>, String> {
+/// The page of the family benchmark and its plot.
+fn family_files(root: &Path, results: &Results, source: &str) -> Result<Vec<NewFile>, String> {
     let bodies = [
-        ("space", family::space(sheet)),
-        ("speed", family::speed(sheet)),
-        ("rivals", beside::rivals(sheet)),
-        ("source", tables::source(source, sheet)),
+        ("space", family::space(results)),
+        ("speed", family::speed(results)),
+        ("rivals", rival_ratios::table(results)),
+        ("source", tables::source(source, results)),
     ];
-    let plot = (Path::new(PLOTS).join("family-space.svg"), plot_family::plot(sheet));
+    let plot = (Path::new(PLOTS).join("family-space.svg"), plots::family(results)?);
     Ok(vec![filled(root, FAMILY_PAGE, &bodies)?, plot])
 }
 
-/// A page with new bodies between its markers.
-fn filled(root: &Path, page: &str, bodies: &[(&str, String)]) -> Result<Made, String> {
+/// A page with new text between its markers.
+fn filled(root: &Path, page: &str, bodies: &[(&str, String)]) -> Result<NewFile, String> {
     let mut text = read(&root.join(page))?;
     for (name, body) in bodies {
         text = page::replace(&text, name, body).map_err(|e| format!("{page}: {e}"))?;
@@ -142,13 +137,13 @@ fn read(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", file.display()))
 }
 
-/// The newest `<machine>/<date><suffix>.csv`; files of other benches have other names behind the date.
-fn newest(results: &Path, suffix: &str) -> Result<Option<PathBuf>, String> {
-    let entries = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten();
+/// Returns the newest `<machine>/<date><suffix>.csv`.
+fn newest(folder: &Path, suffix: &str) -> Result<Option<PathBuf>, String> {
+    let entries = |path: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten();
         entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
     };
-    let mut found: Vec<(String, PathBuf)> = entries(results)
+    let mut found: Vec<(String, PathBuf)> = entries(folder)
         .iter()
         .flat_map(|machine| entries(machine))
         .filter_map(|file| Some((date(&file, suffix)?, file)))
@@ -157,7 +152,7 @@ fn newest(results: &Path, suffix: &str) -> Result<Option<PathBuf>, String> {
     let Some((newest, file)) = found.pop() else { return Ok(None) };
     match found.pop() {
         Some((same, other)) if same == newest => Err(format!(
-            "two files are of {newest}: {} and {}; choose one by --from",
+            "two files of {newest}: {} and {}; select one with --from",
             other.display(),
             file.display()
         )),
@@ -165,7 +160,7 @@ fn newest(results: &Path, suffix: &str) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// The date that is all of a file's name but for the suffix.
+/// Returns the date in the name `<date><suffix>.csv`.
 fn date(file: &Path, suffix: &str) -> Option<String> {
     let name = file.file_name()?.to_str()?.strip_suffix(".csv")?.strip_suffix(suffix)?;
     let like_a_date = name.len() == 10

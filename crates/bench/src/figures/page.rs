@@ -1,9 +1,9 @@
-//! Replaces what stands between two markers of a page and nothing else.
+//! Replaces the text between two markers of a page.
 
-/// The page with a new body between `<!-- figures: NAME -->` and the next `<!-- /figures -->`.
+/// Returns the page with a new body between `<!-- figures: NAME -->` and the next `<!-- /figures -->`.
 ///
 /// # Errors
-/// One line, if a marker is missing.
+/// A line, if a marker is missing.
 pub fn replace(page: &str, name: &str, body: &str) -> Result<String, String> {
     let open = format!("<!-- figures: {name} -->");
     let close = "<!-- /figures -->";
@@ -14,7 +14,7 @@ pub fn replace(page: &str, name: &str, body: &str) -> Result<String, String> {
     if old.contains("<!-- figures:") {
         return Err(format!("`{close}` is missing after `{open}`"));
     }
-    // Blank lines keep Markdown from taking the markers for a part of a table.
+    // Without blank lines Markdown would take the markers as part of a table.
     let body = body.trim();
     let body = if body.is_empty() { "\n".to_owned() } else { format!("\n\n{body}\n\n") };
     Ok(format!("{before}{open}{body}{close}{after}"))

@@ -1,14 +1,14 @@
-//! The Markdown tables: targets, and for each suite and size every contestant beside petal.
+//! The tables of docs/performance.md: targets, and all cases of each suite and size.
 
-use super::sheet::{BUILD, Pick, Row, Sheet};
+use super::format::{figure, kernel, ns, percent, size};
+use super::results::{BUILD, Query, Results};
 use super::targets::{PETAL, Target, hashed};
-use super::words::{figure, kernel, ns, percent, size};
-use crate::contest::rows::paired;
+use crate::harness::rows::{Row, paired};
 
 const OPERATIONS: [&str; 4] = ["insert", "absent", "present", "mixed"];
 
-/// The table of targets, and where its figures are from.
-pub(super) fn targets(targets: &[Target], source: &str, sheet: &Sheet) -> String {
+/// The table of targets, and the source of its figures.
+pub(super) fn targets(targets: &[Target], source: &str, results: &Results) -> String {
     let mut text = String::from("| work | target | measured | |\n|---|---|---|---|\n");
     for target in targets {
         text += &format!(
@@ -19,37 +19,37 @@ pub(super) fn targets(targets: &[Target], source: &str, sheet: &Sheet) -> String
             target.verdict_in_words()
         );
     }
-    text + "\n" + &self::source(source, sheet)
+    text + "\n" + &self::source(source, results)
 }
 
-/// Where figures are from.
-pub(super) fn source(source: &str, sheet: &Sheet) -> String {
-    // Indented: shown as it is, whatever signs are in it.
-    let notes: String = sheet.notes.iter().map(|note| format!("    {note}\n")).collect();
+/// The source of figures.
+pub(super) fn source(source: &str, results: &Results) -> String {
+    // Indented lines are code blocks, in which no character is special.
+    let notes: String = results.notes.iter().map(|note| format!("    {note}\n")).collect();
     format!("Rows: `{source}`\n\n{notes}")
 }
 
-/// A table for each size, of what was measured in turns in this suite; then the builds.
-pub(super) fn suite(sheet: &Sheet, suite: &str) -> String {
+/// A table for each size of a suite, then the builds.
+pub(super) fn suite(results: &Results, suite: &str) -> String {
     let mut text = String::new();
-    for n in sheet.sizes() {
-        let entries = entries(sheet, suite, n);
+    for n in results.sizes() {
+        let entries = entries(results, suite, n);
         if !entries.is_empty() {
-            text += &table(sheet, suite, n, &entries);
+            text += &table(results, suite, n, &entries);
         }
     }
-    text + &builds(sheet, suite)
+    text + &builds(results, suite)
 }
 
-/// The rows of one contestant at one size: one for each operation.
+/// The rows of a case: one for each operation.
 type Entry<'a> = Vec<&'a Row>;
 
-/// The contestants, in the order in which they stand in the CSV.
-fn entries<'a>(sheet: &'a Sheet, suite: &str, n: u64) -> Vec<Entry<'a>> {
+/// Returns the cases in the order of the CSV.
+fn entries<'a>(results: &'a Results, suite: &str, n: u64) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry> = Vec::new();
-    let meant = |row: &&Row| row.suite == suite && row.n == n && row.operation != BUILD;
-    for row in sheet.rows.iter().filter(meant) {
-        let same = |entry: &&mut Entry| same_contestant(entry[0], row);
+    let is_shown = |row: &&Row| row.suite == suite && row.n == n && row.operation != BUILD;
+    for row in results.rows.iter().filter(is_shown) {
+        let same = |entry: &&mut Entry| entry[0].same_case(row);
         match entries.iter_mut().find(same) {
             Some(entry) => entry.push(row),
             None => entries.push(vec![row]),
@@ -58,13 +58,7 @@ fn entries<'a>(sheet: &'a Sheet, suite: &str, n: u64) -> Vec<Entry<'a>> {
     entries
 }
 
-fn same_contestant(a: &Row, b: &Row) -> bool {
-    let who = |row: &Row| (row.target_rate, row.threads);
-    let how = |row: &Row| [&row.filter, &row.keys, &row.form, &row.kernel].map(String::clone);
-    who(a) == who(b) && how(a) == how(b)
-}
-
-fn table(sheet: &Sheet, suite: &str, n: u64, entries: &[Entry]) -> String {
+fn table(results: &Results, suite: &str, n: u64, entries: &[Entry]) -> String {
     let mut text = format!(
         "**n = {}**\n\n\
          | filter | how | bits a key | rate | insert | absent | present | mixed | × petal |\n\
@@ -72,13 +66,14 @@ fn table(sheet: &Sheet, suite: &str, n: u64, entries: &[Entry]) -> String {
         size(n)
     );
     for entry in entries {
-        // Space and rate may stand in one row of the contestant only.
+        // Some files have space and rate only in one row of a case.
         let bits = entry.iter().find_map(|row| row.bits_per_key);
         let rate = entry.iter().find_map(|row| row.measured_rate);
         let row_of = |name: &str| entry.iter().find(|row| row.operation == name);
         let times =
             OPERATIONS.map(|name| row_of(name).map_or(String::new(), |row| ns(row.ns_median)));
-        let times_petal = row_of("absent").and_then(|row| beside_petal(sheet, suite, n, row));
+        let times_petal =
+            row_of("absent").and_then(|row| relative_to_petal(results, suite, n, row));
         text += &format!(
             "| {} | {} | {} | {} | {} | {} |\n",
             entry[0].filter,
@@ -92,14 +87,14 @@ fn table(sheet: &Sheet, suite: &str, n: u64, entries: &[Entry]) -> String {
     text + "\n"
 }
 
-/// How many times as long as petal's batch of the same kind of keys; queries of absent keys, paired.
-fn beside_petal(sheet: &Sheet, suite: &str, n: u64, row: &Row) -> Option<f64> {
+/// Returns the time relative to petal's batches with the same kind of keys, for absent keys, paired by round.
+fn relative_to_petal(results: &Results, suite: &str, n: u64, row: &Row) -> Option<f64> {
     let keys = if row.keys == "-" { "hash" } else { &row.keys };
-    let petal = sheet.pick(suite, &Pick { keys, operation: "absent", ..hashed(PETAL, n) })?;
+    let petal = results.find(suite, &Query { keys, operation: "absent", ..hashed(PETAL, n) })?;
     paired(&petal.ns_by_round, &row.ns_by_round)
 }
 
-/// Kind of keys, calls, kernel; what does not apply is left out.
+/// Kind of keys, form, kernel; those that do not apply are left out.
 fn how(row: &Row) -> String {
     let keys = match row.keys.as_str() {
         "hash" => "hashes",
@@ -110,9 +105,9 @@ fn how(row: &Row) -> String {
     words.into_iter().filter(|word| !matches!(*word, "" | "-")).collect::<Vec<_>>().join(", ")
 }
 
-/// The builds on several threads.
-fn builds(sheet: &Sheet, suite: &str) -> String {
-    let rows = sheet.rows.iter().filter(|row| row.suite == suite && row.operation == BUILD);
+/// The parallel builds.
+fn builds(results: &Results, suite: &str) -> String {
+    let rows = results.rows.iter().filter(|row| row.suite == suite && row.operation == BUILD);
     let lines: Vec<String> = rows
         .map(|row| {
             let (n, time) = (size(row.n), ns(row.ns_median));

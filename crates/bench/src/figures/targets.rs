@@ -1,13 +1,14 @@
-//! The targets of the filters: what was promised, what was measured, and whether it is met.
+//! Performance targets of the filters, and whether they are met.
 //!
-//! A target has parts (operations, sizes, builds); it is met if every part is. What the CSV does not hold is neither
-//! met nor missed. Ratios are paired, see [`super::sheet`].
+//! A target has parts (operations, sizes, builds) and is met if every part is. A part without rows in the CSV is neither
+//! met nor missed. Ratios of times are paired by round.
 
-use super::sheet::{BUILD, Pick, Row, Sheet};
-use super::words::{figure_beside, percent, percent_beside, size};
-use crate::contest::LIMIT;
+use super::format::{figure_near, percent, percent_near, size};
+use super::results::{BUILD, Query, Results};
+use crate::harness::RANDOM_READS;
+use crate::harness::rows::Row;
 
-/// A contestant as the CSV names it: by its name and the rate asked for.
+/// A filter in the CSV: its name and target rate.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     filter: &'static str,
@@ -20,7 +21,7 @@ impl Name {
     }
 }
 
-/// The contestants that targets speak of.
+/// The filters with targets.
 pub(super) const PETAL: Name = Name { filter: "petal 1 %", rate: 0.01 };
 const FINE: Name = Name { filter: "petal 0.1 %", rate: 0.001 };
 const PAIRS: Name = Name { filter: "petal 0.1 % pairs", rate: 0.001 };
@@ -28,15 +29,14 @@ const CLASSIC: Name = Name { filter: "petal classic 1 %", rate: 0.01 };
 const SPLIT_BLOCKS: Name = Name { filter: "sbbf-rs-safe", rate: 0.01 };
 const FASTBLOOM: Name = Name { filter: "fastbloom foldhash", rate: 0.01 };
 
-const ASKED: [&str; 2] = ["absent", "present"];
+const LOOKUPS: [&str; 2] = ["absent", "present"];
 const ALL: [&str; 3] = ["insert", "absent", "present"];
-/// So many standard deviations above its mean 99.9 % of a normal distribution have been passed.
-const REACH: f64 = 3.0902;
-/// A build on several threads is promised from a filter of so many bytes on: into a smaller one a single thread inserts
-/// hashes and numbers.
-const BUILT_FROM: f64 = (4 << 20) as f64;
+/// 99.9 % of a normal distribution is below this number of standard deviations above the mean.
+const SIGMAS: f64 = 3.0902;
+/// The smallest size in bytes for which parallel builds have a target; one thread builds smaller filters.
+const PARALLEL_FROM: f64 = (4 << 20) as f64;
 
-/// What a figure must be.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// This or less.
@@ -50,33 +50,33 @@ use Bound::{AtLeast, AtMost};
 /// Whether a target is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every part is.
+    /// All parts are within the bound.
     Met,
-    /// A part is not.
+    /// A part is not within the bound.
     NotMet,
-    /// No part is missed, and of one there is no figure.
+    /// No part is missed, and one has no rows.
     NotInTheCsv,
 }
 
 /// One target.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// What was measured.
+    /// The measured work.
     pub work: String,
-    /// The promise in words.
+    /// The target as text.
     pub wanted: String,
-    /// The promise.
+    /// The target.
     pub bound: Bound,
-    /// What was measured, by name of the part.
+    /// Names of the parts and their figures.
     pub parts: Vec<(String, Option<f64>)>,
-    /// How a figure is written beside its bound.
+    /// Formats a figure, given its bound.
     write: fn(f64, f64) -> String,
 }
 
 impl Target {
-    /// Met, if all of it is.
+    /// Returns whether all parts are met.
     pub fn verdict(&self) -> Verdict {
-        let verdicts = || self.parts.iter().map(|(_, value)| self.judge(*value));
+        let verdicts = || self.parts.iter().map(|(_, value)| self.verdict_of(*value));
         if verdicts().any(|it| it == Verdict::NotMet) {
             Verdict::NotMet
         } else if self.parts.is_empty() || verdicts().any(|it| it == Verdict::NotInTheCsv) {
@@ -86,7 +86,7 @@ impl Target {
         }
     }
 
-    fn judge(&self, value: Option<f64>) -> Verdict {
+    fn verdict_of(&self, value: Option<f64>) -> Verdict {
         let met = value.map(|value| match self.bound {
             AtMost(most) => value <= most,
             AtLeast(least) => value >= least,
@@ -98,7 +98,7 @@ impl Target {
         }
     }
 
-    /// What was measured, in words; nothing, if nothing was.
+    /// Returns the figures as text; empty if there are none.
     pub fn measured(&self) -> String {
         let (AtMost(bound) | AtLeast(bound)) = self.bound;
         let figures = self.parts.iter().filter_map(|(name, value)| {
@@ -108,7 +108,7 @@ impl Target {
         figures.collect::<Vec<_>>().join(", ")
     }
 
-    /// The verdict in words; names the parts, if it is not one for all.
+    /// Returns the verdict as text, with the parts it applies to unless it applies to all.
     pub fn verdict_in_words(&self) -> String {
         let verdict = self.verdict();
         let word = match verdict {
@@ -116,7 +116,7 @@ impl Target {
             Verdict::NotMet => "not met",
             Verdict::NotInTheCsv => "not in the CSV",
         };
-        let of = |(_, value): &&(String, Option<f64>)| self.judge(*value) == verdict;
+        let of = |(_, value): &&(String, Option<f64>)| self.verdict_of(*value) == verdict;
         let parts: Vec<&str> = self.parts.iter().filter(of).map(|part| part.0.as_str()).collect();
         if parts.len() == self.parts.len() {
             word.to_owned()
@@ -126,43 +126,43 @@ impl Target {
     }
 }
 
-/// All targets, in the order of the issue that set them.
-pub fn targets(sheet: &Sheet) -> Vec<Target> {
+/// Returns all targets.
+pub fn targets(results: &Results) -> Vec<Target> {
     let mut targets = Vec::new();
     for n in [100_000, 1_000_000] {
-        let rival = Pick { form: "single", ..hashed(SPLIT_BLOCKS, n) };
+        let rival = Query { form: "single", ..hashed(SPLIT_BLOCKS, n) };
         for (form, most) in [("batch", 0.75), ("single", 1.0)] {
-            let ours = Pick { form, ..hashed(PETAL, n) };
-            let work = format!("1 %, {}, hashes given, {form}", of(n));
+            let ours = Query { form, ..hashed(PETAL, n) };
+            let work = format!("1 %, {}, mixed hashes, {form}", of(n));
             let wanted = format!("at most {most} × the time of sbbf-rs-safe");
-            targets.push(times(sheet, &work, &wanted, AtMost(most), &ALL, &ours, &rival));
+            targets.push(times(results, &work, &wanted, AtMost(most), &ALL, &ours, &rival));
         }
     }
-    targets.push(bits(sheet, PETAL, "1 %", 10.1, &[100_000, 1_000_000]));
-    targets.extend([100_000, 1_000_000].map(|n| rate(sheet, n)));
+    targets.push(bits(results, PETAL, "1 %", 10.1, &[100_000, 1_000_000]));
+    targets.extend([100_000, 1_000_000].map(|n| rate(results, n)));
     for n in [1_000_000, 50_000_000] {
-        for (operations, least) in [(&ASKED[..], 4.5), (&["insert"][..], 6.0)] {
+        for (operations, least) in [(&LOOKUPS[..], 4.5), (&["insert"][..], 6.0)] {
             let work = format!("1 %, {}, 64-bit keys, batch", of(n));
-            let (ours, rival) = (Pick { keys: "u64", ..hashed(PETAL, n) }, fastbloom(n));
+            let (ours, rival) = (Query { keys: "u64", ..hashed(PETAL, n) }, fastbloom(n));
             let wanted = format!("at least {least} × faster than fastbloom with foldhash");
-            targets.push(times(sheet, &work, &wanted, AtLeast(least), operations, &rival, &ours));
+            targets.push(times(results, &work, &wanted, AtLeast(least), operations, &rival, &ours));
         }
     }
     for n in [50_000_000, 400_000_000] {
         let ours = hashed(PETAL, n);
-        // Without a limit its bare name stands for a row that is not there.
-        let limit = any(sheet.limit(n).unwrap_or(LIMIT), n);
-        let work = format!("1 %, {}, hashes given, batch", of(n));
-        let wanted = format!("at most 1.05 × the time of {LIMIT}");
-        targets.push(times(sheet, &work, &wanted, AtMost(1.05), &ASKED, &ours, &limit));
+        // If there are no random reads this name matches no row.
+        let limit = any(results.best_random_reads(n).unwrap_or(RANDOM_READS), n);
+        let work = format!("1 %, {}, mixed hashes, batch", of(n));
+        let wanted = format!("at most 1.05 × the time of {RANDOM_READS}");
+        targets.push(times(results, &work, &wanted, AtMost(1.05), &LOOKUPS, &ours, &limit));
     }
-    targets.extend(fine(sheet));
+    targets.extend(fine(results));
     let n = 50_000_000;
-    let ours = Pick { keys: "u64", ..hashed(CLASSIC, n) };
+    let ours = Query { keys: "u64", ..hashed(CLASSIC, n) };
     let work = format!("classic 1 %, {}, 64-bit keys, batch", of(n));
     let wanted = "at least 2 × faster than fastbloom with foldhash";
-    targets.push(times(sheet, &work, wanted, AtLeast(2.0), &ALL, &fastbloom(n), &ours));
-    targets.push(parallel(sheet));
+    targets.push(times(results, &work, wanted, AtLeast(2.0), &ALL, &fastbloom(n), &ours));
+    targets.push(parallel(results));
     targets
 }
 
@@ -170,43 +170,43 @@ fn of(n: u64) -> String {
     format!("n = {}", size(n))
 }
 
-fn any(filter: &str, n: u64) -> Pick<'_> {
+fn any(filter: &str, n: u64) -> Query<'_> {
     let any = "";
-    Pick { filter, n, rate: None, keys: any, form: any, kernel: any, operation: any, threads: 1 }
+    Query { filter, n, rate: None, keys: any, form: any, kernel: any, operation: any, threads: 1 }
 }
 
-/// Batches of hashes: what petal is compared by, if not said otherwise.
-pub(super) fn hashed(Name { filter, rate }: Name, n: u64) -> Pick<'static> {
-    Pick { rate: Some(rate), keys: "hash", form: "batch", ..any(filter, n) }
+/// Batches of mixed hashes: the default for comparisons.
+pub(super) fn hashed(Name { filter, rate }: Name, n: u64) -> Query<'static> {
+    Query { rate: Some(rate), keys: "hash", form: "batch", ..any(filter, n) }
 }
 
-/// It has no batches.
-fn fastbloom(n: u64) -> Pick<'static> {
-    Pick { keys: "u64", form: "", ..hashed(FASTBLOOM, n) }
+/// fastbloom, which has no batches.
+fn fastbloom(n: u64) -> Query<'static> {
+    Query { keys: "u64", form: "", ..hashed(FASTBLOOM, n) }
 }
 
-/// A target whose parts are operations: how many times as long the first takes as the second.
+/// A target whose parts are operations: the time of the first query divided by that of the second.
 fn times(
-    sheet: &Sheet,
+    results: &Results,
     work: &str,
     wanted: &str,
     bound: Bound,
     operations: &[&str],
-    over: &Pick,
-    under: &Pick,
+    over: &Query,
+    under: &Query,
 ) -> Target {
     let part = |operation: &&str| {
-        let (over, under) = (Pick { operation, ..*over }, Pick { operation, ..*under });
-        ((*operation).to_owned(), sheet.ratio(&over, &under))
+        let (over, under) = (Query { operation, ..*over }, Query { operation, ..*under });
+        ((*operation).to_owned(), results.ratio(&over, &under))
     };
     let parts = operations.iter().map(part).collect();
     let (work, wanted) = (work.to_owned(), wanted.to_owned());
-    Target { work, wanted, bound, parts, write: figure_beside }
+    Target { work, wanted, bound, parts, write: figure_near }
 }
 
-fn bits(sheet: &Sheet, name: Name, work: &str, most: f64, sizes: &[u64]) -> Target {
+fn bits(results: &Results, name: Name, work: &str, most: f64, sizes: &[u64]) -> Target {
     let parts = sizes.iter().map(|&n| {
-        let row = sheet.rows.iter().find(|row| {
+        let row = results.rows.iter().find(|row| {
             name.is_of(row) && row.n == n && row.bits_per_key.is_some() && row.threads == 1
         });
         (of(n), row.and_then(|row| row.bits_per_key))
@@ -216,18 +216,18 @@ fn bits(sheet: &Sheet, name: Name, work: &str, most: f64, sizes: &[u64]) -> Targ
         wanted: format!("at most {most} bits a key"),
         bound: AtMost(most),
         parts: parts.collect(),
-        write: figure_beside,
+        write: figure_near,
     }
 }
 
-/// The measured rate of the 1 % filter: no more than what 1 % gives by chance.
-fn rate(sheet: &Sheet, n: u64) -> Target {
-    let rows = sheet.rows.iter().filter(|row| PETAL.is_of(row) && row.n == n);
+/// The measured rate of the 1 % filter, which must be within the statistical bound of 1 %.
+fn rate(results: &Results, n: u64) -> Target {
+    let rows = results.rows.iter().filter(|row| PETAL.is_of(row) && row.n == n);
     let measured = rows.filter_map(|row| row.measured_rate.zip(row.absent_keys)).next();
     let promise = "the upper 99.9 % bound of 1 %";
     let (wanted, bound) = match measured {
         Some((_, tries)) => {
-            // Judged as it is written: up to a thousandth of a percent.
+            // Rounded as it is written: up to a thousandth of a percent.
             let most = (upper_bound(PETAL.rate, tries) * 1e5).ceil() / 1e5;
             let wanted =
                 format!("at most {}, {promise} for {} absent keys", percent(most), size(tries));
@@ -240,54 +240,53 @@ fn rate(sheet: &Sheet, n: u64) -> Target {
         wanted,
         bound: AtMost(bound),
         parts: vec![(String::new(), measured.map(|(rate, _)| rate))],
-        write: percent_beside,
+        write: percent_near,
     }
 }
 
-/// What a measured rate does not exceed 999 times of 1000, if each of so many tries succeeds by this chance alone. The
-/// normal approximation: for thousands of successes.
+/// Returns the upper 99.9 % bound of a measured rate, for `tries` independent lookups with this probability of success.
+/// Normal approximation, valid for thousands of successes.
 ///
-/// It leaves out that a filter has a rate of its own, by the luck of its keys: at 1 % and 10⁵ keys that strays by 0.006
-/// points (one standard deviation), twice as far as the 0.003 of 10⁷ questions; at 10⁶ keys by 0.002. So the mean of
-/// several filters is what this bound is fair to.
+/// The rate of a filter also depends on its keys: at 1 % and 10⁵ keys it varies by 0.006 points (one standard
+/// deviation), twice the 0.003 of 10⁷ lookups; at 10⁶ keys by 0.002. So this bound is for the mean of several filters.
 pub fn upper_bound(rate: f64, tries: u64) -> f64 {
-    rate + REACH * (rate * (1.0 - rate) / tries as f64).sqrt()
+    rate + SIGMAS * (rate * (1.0 - rate) / tries as f64).sqrt()
 }
 
-/// The 0.1 % filter beside the 1 % filter, at every size that has both; and the space that it and line pairs take.
-fn fine(sheet: &Sheet) -> Vec<Target> {
+/// The 0.1 % filter relative to the 1 % filter, at every size that has both; and its space, in lines and line pairs.
+fn fine(results: &Results) -> Vec<Target> {
     let sizes_of = |name: Name| -> Vec<u64> {
-        let there = |n: &u64| sheet.rows.iter().any(|row| name.is_of(row) && row.n == *n);
-        sheet.sizes().into_iter().filter(there).collect()
+        let there = |n: &u64| results.rows.iter().any(|row| name.is_of(row) && row.n == *n);
+        results.sizes().into_iter().filter(there).collect()
     };
     let mut targets = Vec::new();
     let wanted = "at most 1.3 × the time of 1 %";
     for n in sizes_of(FINE) {
-        let work = format!("0.1 %, {}, hashes given, batch", of(n));
+        let work = format!("0.1 %, {}, mixed hashes, batch", of(n));
         let (ours, other) = (hashed(FINE, n), hashed(PETAL, n));
-        targets.push(times(sheet, &work, wanted, AtMost(1.3), &ALL, &ours, &other));
+        targets.push(times(results, &work, wanted, AtMost(1.3), &ALL, &ours, &other));
     }
     if targets.is_empty() {
-        let (work, none) = ("0.1 %, hashes given, batch".to_owned(), Vec::new());
+        let (work, none) = ("0.1 %, mixed hashes, batch".to_owned(), Vec::new());
         let wanted = wanted.to_owned();
         let bound = AtMost(1.3);
-        targets.push(Target { work, wanted, bound, parts: none, write: figure_beside });
+        targets.push(Target { work, wanted, bound, parts: none, write: figure_near });
     }
-    targets.push(bits(sheet, FINE, "0.1 %", 15.8, &sizes_of(FINE)));
-    targets.push(bits(sheet, PAIRS, "0.1 % in line pairs", 15.1, &sizes_of(PAIRS)));
+    targets.push(bits(results, FINE, "0.1 %", 15.8, &sizes_of(FINE)));
+    targets.push(bits(results, PAIRS, "0.1 % in line pairs", 15.1, &sizes_of(PAIRS)));
     targets
 }
 
-/// Every build of ours on two threads, of a filter large enough, over the same on one.
-fn parallel(sheet: &Sheet) -> Target {
+/// Every build of petal on two threads relative to the same on one, for large filters.
+fn parallel(results: &Results) -> Target {
     let large =
-        |row: &Row| row.bits_per_key.is_some_and(|it| it * row.n as f64 / 8.0 >= BUILT_FROM);
+        |row: &Row| row.bits_per_key.is_some_and(|it| it * row.n as f64 / 8.0 >= PARALLEL_FROM);
     let two = |row: &&Row| {
         let ours = row.filter.starts_with("petal");
         ours && row.operation == BUILD && row.threads == 2 && large(row)
     };
-    let parts = sheet.rows.iter().filter(two).map(|row| {
-        let pick = |threads| Pick {
+    let parts = results.rows.iter().filter(two).map(|row| {
+        let find = |threads| Query {
             rate: row.target_rate,
             keys: &row.keys,
             form: &row.form,
@@ -296,13 +295,13 @@ fn parallel(sheet: &Sheet) -> Target {
             threads,
             ..any(&row.filter, row.n)
         };
-        (format!("{}, {}", row.keys, of(row.n)), sheet.ratio(&pick(1), &pick(2)))
+        (format!("{}, {}", row.keys, of(row.n)), results.ratio(&find(1), &find(2)))
     });
     Target {
         work: "build on two threads, filters of 4 MiB and more".to_owned(),
         wanted: "at least 1.85 × faster than on one".to_owned(),
         bound: AtLeast(1.85),
         parts: parts.collect(),
-        write: figure_beside,
+        write: figure_near,
     }
 }

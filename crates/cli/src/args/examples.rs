@@ -1,103 +1,106 @@
-//! Examples for each verb, as `--help` shows them; a test has them all parsed.
+//! The examples in the help of each command; a test parses all of them.
 
 pub(super) const COMMON_EXAMPLES: &str = "\
 Examples:
-  petal common a.txt b.txt                 exact, in a.txt's order
-  petal common -m 4G -T /big a.txt b.txt   within 4 GiB; temporary data goes to /big
-  petal common -c a.txt b.txt c.txt        how many lines are in all three
-  petal common a.gz b.zst                  gzip and zstd are read as they are
-  sort -u x | petal common - b.txt         a pipe as input
-  petal common --work-dir w --resume a b   keeps its work in w; killed, the same words go on
-  petal common --approx a.txt b.txt        one pass; a few wrong lines, none missing";
+  petal common a.txt b.txt                 exact, in the order of a.txt
+  petal common -m 4G -T /big a.txt b.txt   4 GiB of memory, spill to /big
+  petal common -c a.txt b.txt c.txt        count the lines that are in all three
+  petal common a.gz b.zst                  gzip and zstd inputs are decompressed
+  sort -u x | petal common - b.txt         read a pipe
+  petal common --work-dir w --resume a b   if interrupted, run it again
+  petal common --approx a.txt b.txt        one pass; may print extra lines";
 pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
-  petal diff today.txt yesterday.txt       what is new today
-  petal diff all.txt done-*.txt -o todo    what none of the others has";
+  petal diff today.txt yesterday.txt       lines that are new today
+  petal diff all.txt done-*.txt -o todo    lines that no other file contains";
 pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
-  petal dedup urls.txt                     each line once, first appearances, no sorting
-  cat *.log | petal dedup -c               how many distinct lines
-  petal dedup -m 512M big.txt -o once.txt  within 512 MiB
-  petal dedup a --dupes-output again       what comes again goes to a file of its own";
+  petal dedup urls.txt                     each line once, in input order
+  cat *.log | petal dedup -c               count distinct lines
+  petal dedup -m 512M big.txt -o once.txt  with 512 MiB of memory
+  petal dedup a --dupes-output again       also write the repeated lines";
 pub(super) const BUILD_EXAMPLES: &str = "\
 Examples:
-  petal build -o seen.petal urls.txt            1 % false positives; lines are counted first
-  petal build -o seen.petal -p 0.1% urls.txt    another rate
-  petal build -o seen.petal -m 64M urls.txt     the best rate that fits 64 MiB
-  fetch | petal build -o seen.petal -n 5e6 -    a pipe cannot be counted: say how many
-  petal build -o live.petal --type counting a   lines can be removed again
-  fetch | petal build -o all.petal --growing -  keeps its rate for any number of lines
+  petal build -o seen.petal urls.txt            1 % false positives
+  petal build -o seen.petal -p 0.1% urls.txt    0.1 % false positives
+  petal build -o seen.petal -m 64M urls.txt     the lowest rate that fits 64 MiB
+  fetch | petal build -o seen.petal -n 5e6 -    a pipe needs a capacity
+  petal build -o live.petal --type counting a   supports `petal remove`
+  fetch | petal build -o all.petal --growing -  for any number of lines
   petal build -o week.petal --window 7d -n 1e6 a
-                                                forgets what has not come for a week
-  petal build -o least.petal --type static a    never changed again: the least space
+                                                forgets lines after a week
+  petal build -o small.petal --type static a    immutable, the smallest
   petal build -o bad.petal --not-in good.txt bad.txt
-                                                certain about every line of both
-  petal build -o users.bf --format guava --as int64 ids.txt
-                                                another program's: Guava's BloomFilter.readFrom
+                                                exact for lines of both files
+  petal build -o users.bf --format guava --key-type int64 ids.txt
+                                                for Guava's BloomFilter.readFrom
 
-Formats: parquet, guava, guava-32, spark-v1, spark-v2, redisbloom, dcso, go-bloom, squid-digest,
-datasketches, rbloom, hadoop-jenkins, hadoop-murmur, pybloom, filter-cascade (with --not-in).
-docs/interop.md tells what each can hold.";
+Formats: parquet, guava, guava-32, spark-v1, spark-v2, redisbloom, dcso,
+go-bloom, squid-digest, datasketches, rbloom, hadoop-jenkins, hadoop-murmur,
+pybloom, filter-cascade (with --not-in).
+See docs/interop.md for the limits of each format.";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt
   tail -n 1000 log | petal add seen.petal -
-  petal add --as int64 --probe-known old.txt users.bf new.txt
-                                           another program's filter, whose keys are numbers";
+  petal add --key-type int64 --assert-members old.txt users.bf new.txt
+                                           for another program, integer keys";
 pub(super) const REMOVE_EXAMPLES: &str = "\
 Examples:
   petal remove live.petal closed.txt
   petal remove live.petal closed.txt --missing unknown.txt
 
-Take out only lines that were put in: a line that the filter merely seems to hold is taken out as
-well, and others with it.";
+Remove only lines that were added. Removing a false positive also removes other
+lines.";
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
-  petal check blocked.petal hosts.txt      lines that are blocked (with p false alarms)
+  petal check blocked.petal hosts.txt      lines that may be in the filter
   petal check -v seen.petal urls.txt       lines that are certainly new
-  petal check -c seen.petal urls.txt       just how many hit
+  petal check -c seen.petal urls.txt       count the lines that match
   petal check --allow fine.txt blocked.petal hosts.txt
-                                           but none of the false alarms listed in fine.txt
-  petal check hashlookup.bloom sums.txt    another program's filter: most are recognised
-  petal check --as int64 --probe-known some.txt users.bf ids.txt
-                                           keys are numbers; those of some.txt must all be found
+                                           except known false positives
+  petal check hashlookup.bloom sums.txt    a filter of another program
+  petal check --key-type int64 --assert-members some.txt users.bf ids.txt
+                                           integer keys; some.txt must match
   petal check --format squid-digest digest urls.txt
-                                           what a Squid cache tells its siblings";
+                                           the cache digest of a Squid proxy";
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
-  petal probe --column url --keys bad.txt lake/day-01.parquet lake/day-02.parquet
-                                           files that may hold any of these URLs
-  find lake -name *.parquet | petal probe --column url --keys bad.txt --files-from -
-                                           any number of files
+  petal probe --column url --keys bad.txt lake/day-1.parquet lake/day-2.parquet
+                                           files that may contain these URLs
+  find lake -name *.parquet | petal probe --column url --keys bad --files-from -
+                                           file names from a pipe
   petal probe --column user.id --keys ids.txt --row-groups part.parquet
-                                           just the row groups that must be read
-  petal probe --column url --keys bad.txt -v lake/day-01.parquet
-                                           files that certainly hold none
+                                           row groups that must be read
+  petal probe --column url --keys bad.txt -v lake/day-1.parquet
+                                           files that certainly contain none
 
-Only Bloom filters are read. Files without one for the column count as holding anything.";
+Only Bloom filters are read. A file without one for the column may contain any
+key.";
 pub(super) const SEEN_EXAMPLES: &str = "\
 Examples:
-  petal seen -n 1e6 urls.petal today.txt          the first run says how many lines in all
-  petal seen urls.petal tomorrow.txt >> new.txt   what no run has printed yet
-  tail -f log | petal seen -n 1e8 log.petal       prints and remembers as lines come
-  petal seen --window 7d -n 1e6 due.petal urls    what was not printed within a week
-  petal seen --exact -n 1e6 ids.petal ids.txt     withholds no line, at 16 bytes a line on disk
+  petal seen -n 1e6 urls.petal today.txt          the first run needs a capacity
+  petal seen urls.petal tomorrow.txt >> new.txt   lines that are new
+  tail -f log | petal seen -n 1e8 log.petal       new lines as they arrive
+  petal seen --window 7d -n 1e6 due.petal urls    lines not printed for a week
+  petal seen --exact -n 1e6 ids.petal ids.txt     exact; 16 bytes per line
 
-A new line is withheld with the filter's false-positive rate (-p) unless --exact. After a crash a
-line may be printed again; none is lost.
+Without --exact, a new line is dropped with the false-positive rate of the
+filter (-p). After a crash a line may be printed again, but none is lost.
 
-Exit codes: 0 done, 2 trouble, 130 ended by Ctrl-C or SIGTERM, with what was printed saved.";
+Exit codes: 0 done, 2 error, 130 ended by Ctrl-C or SIGTERM (printed lines are
+saved).";
 pub(super) const MERGE_EXAMPLES: &str = "\
 Examples:
   petal merge -o week.petal mon.petal tue.petal wed.petal";
 pub(super) const SHRINK_EXAMPLES: &str = "\
 Examples:
-  petal shrink big.petal -o small.petal            what the planned rate does not need goes
-  petal shrink big.petal -o small.petal -p 2%      as small as 2 % false positives allow
-  petal shrink big.petal -o small.petal --by 4     a quarter of the size";
+  petal shrink big.petal -o small.petal             keep the target rate
+  petal shrink big.petal -o small.petal -p 2%       allow 2 % false positives
+  petal shrink big.petal -o small.petal --factor 4  a quarter of the size";
 pub(super) const FREEZE_EXAMPLES: &str = "\
 Examples:
-  petal freeze live.petal -o copy.petal            a quarter of the size, to be asked elsewhere";
+  petal freeze live.petal -o copy.petal   a quarter of the size, for lookups";
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:
   petal compare mon.petal tue.petal
@@ -105,19 +108,19 @@ Examples:
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal
-  petal info users.bf                      of another program: and what its format does not tell
-  petal info --json seen.petal | jq .rate_now";
+  petal info users.bf                      a filter of another program
+  petal info --json seen.petal | jq .estimated_fpr";
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:
-  petal verify seen.petal && echo sound";
+  petal verify seen.petal && echo valid";
 pub(super) const PLAN_EXAMPLES: &str = "\
 Examples:
-  petal plan -n 5e9 -m 4G        the rate that 4 GiB give for 5 billion keys
-  petal plan -n 1e6 -p 0.1%      the memory that 0.1 % takes
-  petal plan -m 64M -p 1%        how many keys fit
+  petal plan -n 5e9 -m 4G        false-positive rate of 5 billion keys in 4 GiB
+  petal plan -n 1e6 -p 0.1%      memory for 1 million keys at 0.1 %
+  petal plan -m 64M -p 1%        number of keys that fit 64 MiB at 1 %
   petal plan -n 1e6 -p 1% -k 4   with 4 probes
   petal plan common a.txt b.txt -m 4G
-                                 passes, bytes, candidates and time of that job";
+                                 passes, bytes and time of that job";
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   petal completions bash > ~/.local/share/bash-completion/completions/petal

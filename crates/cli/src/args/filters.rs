@@ -1,42 +1,43 @@
-//! What the verbs of filter files take.
+//! Arguments of the commands on filter files.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use petal::FilterType;
-use petal_interop::{Format, KeyForm};
+use petal_interop::{Format, KeyType};
+use petal_lines::MemoryLimit;
 
-use super::foreign::{Foreign, Known, Written, formats, forms};
-use super::{Engine, Inputs, Memory, Read};
+use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
+use super::{EngineArgs, Inputs, ReadArgs};
 use crate::text::{parse_count, parse_duration, parse_rate};
 
-/// Which filter to make; each has the name that files and messages give it.
+/// The type of a filter, with the names of files and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Blocked: one cache line a key
+pub(crate) enum FilterTypeArg {
+    /// Blocked Bloom filter: one cache line per key
     Bloom,
-    /// The textbook's: a little smaller, several cache lines a key
+    /// Textbook Bloom filter: slightly smaller, several cache lines per key
     Classic,
-    /// As bloom, with a counter for each bit: lines can be removed again
+    /// bloom with a counter for each bit: supports removal
     Counting,
-    /// As classic, with a counter for each bit
+    /// classic with a counter for each bit: supports removal
     CountingClassic,
-    /// A table without keys: lines can be removed again, and it can grow
+    /// Quotient filter: supports removal and growth
     Quotient,
     /// Layers that keep the rate for any number of lines
     Scalable,
-    /// What came last: forgets lines after --window or --last
+    /// Sliding window: forgets lines after --window or --last
     Windowed,
-    /// Made once of all lines, never changed: the least space
+    /// Ribbon filter: immutable, the smallest
     Static,
-    /// As static, and never wrong about the lines of --not-in
+    /// static without false positives among the lines of --not-in
     Cascade,
-    /// On 128-bit hashes, for rates that 64 bits cannot keep
+    /// 128-bit hashes, for rates that 64 bits cannot reach
     Wide,
 }
 
-impl Kind {
+impl FilterTypeArg {
     pub(crate) fn filter_type(self) -> FilterType {
         match self {
             Self::Bloom => FilterType::Bloom,
@@ -55,72 +56,75 @@ impl Kind {
 
 #[derive(Args, Debug)]
 pub(crate) struct BuildArgs {
-    /// The filter file to make
+    /// Filter file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Keys to plan for [default: the number of lines, counted first]
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
-    pub(crate) expected: Option<u64>,
-    /// False-positive rate to plan for [default: 1%, or with -m and no --format the best that fits]
+    /// Number of keys to plan for [default: the number of lines, counted first]
+    #[arg(short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count)]
+    pub(crate) capacity: Option<u64>,
+    /// Target false-positive rate [default: 1%, or the lowest that fits -m]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
-    /// Cap on the filter's size: 4G, 512M, 50%; static and cascade take up to 24 bytes a line
-    /// more while they are made
-    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
-    pub(crate) memory: Option<Memory>,
-    /// The type of filter [default: bloom, or what the words below ask for]
+    /// Maximum size of the filter, e.g. 4G, 512M or 50% of RAM; building static and
+    /// cascade needs up to 24 bytes per line more [default: 50%]
+    #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: Option<MemoryLimit>,
+    /// Type of the filter [default: bloom, or the type that the options below need]
     #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) kind: Option<Kind>,
-    /// Make a filter that grows: scalable, or with --type quotient one of that type
+    pub(crate) filter_type: Option<FilterTypeArg>,
+    /// Build a filter that grows: scalable, or quotient with --type quotient
     #[arg(long)]
     pub(crate) growing: bool,
-    /// Make a quotient filter that grows, to so many lines [default of one: 16 times -n]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
-    pub(crate) up_to: Option<u64>,
-    /// Make a filter of the lines of the last TIME: 30s, 15m, 12h, 7d, 2w; -n is how many come in it
+    /// Build a quotient filter that grows to N lines [default: 16 times -n]
+    #[arg(long, alias = "up-to", value_name = "N", value_parser = parse_count)]
+    pub(crate) max_capacity: Option<u64>,
+    /// Build a filter that forgets lines after TIME, e.g. 30s, 15m, 12h, 7d or 2w;
+    /// -n is the number of lines in TIME
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) window: Option<u64>,
-    /// Make a filter of the last N lines
+    /// Build a filter of the last N lines
     #[arg(
         long, value_name = "N", value_parser = parse_count,
-        conflicts_with_all = ["window", "expected"],
+        conflicts_with_all = ["window", "capacity"],
     )]
     pub(crate) last: Option<u64>,
     #[command(flatten)]
     pub(crate) clock: Clock,
-    /// Make a cascade, which is never wrong about the lines of FILE either: it holds none of them
+    /// Build a cascade, which never reports a line of FILE as present
     #[arg(long, value_name = "FILE")]
     pub(crate) not_in: Option<PathBuf>,
-    /// Of counting types: bits of a counter, 2 to 8 [default: 4]
+    /// Bits per counter of counting types, 2 to 8 [default: 4]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) width: Option<u32>,
-    /// Seed of the hash, no secret: other seeds err on other lines [default: 0]
+    /// Seed of the hash; not a secret [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "keyed", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// Hash with a secret random key: for lines that an adversary may choose
+    /// Use a keyed hash with a random secret, for lines chosen by an adversary
     #[arg(long)]
     pub(crate) keyed: bool,
-    /// Make another program's filter, sized as that program would
+    /// Build a filter of another program, with the size that the program would choose
     #[arg(
         long, value_name = "FORMAT", value_parser = formats(),
         conflicts_with_all = [
-            "kind", "growing", "up_to", "window", "last", "width", "seed", "keyed",
+            "filter_type", "growing", "max_capacity", "window", "last", "width", "seed", "keyed",
         ],
     )]
     pub(crate) format: Option<Format>,
-    /// What lines are as keys of the other program [default: text]
-    #[arg(long = "as", value_name = "FORM", value_parser = forms(), requires = "format")]
-    pub(crate) form: Option<KeyForm>,
-    /// Pack the other program's file with gzip
+    /// How the other program encodes a line as a key [default: text]
+    #[arg(
+        long, alias = "as", value_name = "TYPE", value_parser = key_types(), requires = "format",
+    )]
+    pub(crate) key_type: Option<KeyType>,
+    /// Compress the file of the other program with gzip
     #[arg(long, requires = "format")]
     pub(crate) gzip: bool,
     #[command(flatten)]
-    pub(crate) read: Read,
+    pub(crate) read: ReadArgs,
 }
 
-/// What time it is.
+/// The clock of windowed filters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Clock {
     #[arg(long, hide = true, value_name = "SECONDS")]
@@ -128,100 +132,100 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Seconds since the epoch of Unix; a clock that is before it stands still.
+    /// Returns the seconds since the Unix epoch; 0 if the clock is before it.
     pub(crate) fn now(&self) -> u64 {
-        let told = || SystemTime::now().duration_since(UNIX_EPOCH);
-        self.now.unwrap_or_else(|| told().map_or(0, |since| since.as_secs()))
+        let system = || SystemTime::now().duration_since(UNIX_EPOCH);
+        self.now.unwrap_or_else(|| system().map_or(0, |since| since.as_secs()))
     }
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct AddArgs {
-    /// The filter file
+    /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
     #[command(flatten)]
-    pub(crate) foreign: Foreign,
+    pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
-    pub(crate) known: Known,
+    pub(crate) assert_members: AssertMembers,
     #[command(flatten)]
     pub(crate) clock: Clock,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineArgs,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct RemoveArgs {
-    /// The filter file
+    /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Write the lines that were certainly not in the filter to a file, - for standard output
+    /// Write the lines that were not in the filter to FILE; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) missing: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineArgs,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// The filter file
+    /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Print the lines the filter certainly does not hold
+    /// Print the lines that are certainly not in the filter
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
-    /// Count the lines of LIST as not held, whatever the filter says: known false positives
+    /// Treat the lines of LIST as not in the filter: known false positives
     #[arg(long, value_name = "LIST")]
     pub(crate) allow: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) foreign: Foreign,
+    pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
-    pub(crate) known: Known,
+    pub(crate) assert_members: AssertMembers,
     /// Print only the number of lines
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,
-    /// Write to a file, which appears whole or not at all
+    /// Write to FILE, which is replaced atomically [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) clock: Clock,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineArgs,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct SeenArgs {
-    /// The filter file that remembers; made by the first run
+    /// Filter file of the lines seen; the first run creates it
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Lines to plan for, of all runs together; the first run needs it
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
-    pub(crate) expected: Option<u64>,
-    /// Share of new lines that may be withheld when so many are in [default: 1%]
+    /// Number of lines to plan for in all runs together; the first run needs it
+    #[arg(short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count)]
+    pub(crate) capacity: Option<u64>,
+    /// False-positive rate at that number: the share of new lines dropped [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
-    /// Remember what was printed within the last TIME: 30s, 15m, 12h, 7d, 2w; -n is how many lines
-    /// are printed in it
+    /// Forget lines after TIME, e.g. 30s, 15m, 12h, 7d or 2w; -n is the number of
+    /// lines in TIME
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) window: Option<u64>,
     /// Remember the last N lines that were printed
     #[arg(
         long, value_name = "N", value_parser = parse_count,
-        conflicts_with_all = ["window", "expected"],
+        conflicts_with_all = ["window", "capacity"],
     )]
     pub(crate) last: Option<u64>,
     #[command(flatten)]
     pub(crate) clock: Clock,
-    /// Withhold no line: keep exact fingerprints in FILTER.exact, 16 bytes for each line
-    /// [default: as the first run did]
+    /// Drop no new line: keep fingerprints in FILTER.exact, 16 bytes per line
+    /// [default: as in the first run]
     #[arg(long, conflicts_with_all = ["window", "last"])]
     pub(crate) exact: bool,
     /// Print only the number of new lines
@@ -230,78 +234,79 @@ pub(crate) struct SeenArgs {
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) save_every: f64,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineArgs,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("'{text}' is no number of seconds")),
+        _ => Err(format!("'{text}' is not a number of seconds")),
     }
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct MergeArgs {
-    /// The filter file to make
+    /// Filter file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The filters to unite; one whose size is a multiple of another's is folded to that
+    /// Filters to merge; a larger filter is folded to the size of a smaller one if its
+    /// size is a multiple
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) written: Written,
-    /// Fold to whatever all sizes have in common, be it next to nothing
+    pub(crate) format: FormatArg,
+    /// Fold to the largest size that divides all sizes, even if it is very small
     #[arg(long)]
     pub(crate) fold: bool,
-    /// Cap on memory: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
-    pub(crate) memory: Memory,
-    /// Say nothing on stderr but errors
+    /// Maximum memory, e.g. 4G, 512M or 50% of RAM
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: MemoryLimit,
+    /// Print only errors on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ShrinkArgs {
-    /// The filter file
+    /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
-    /// The filter file to make
+    /// Filter file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// As small as this false-positive rate allows [default: the rate it was planned for]
+    /// False-positive rate to allow [default: the target rate of the filter]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
-    /// So many times smaller
+    /// Divide the size by N
     #[arg(
-        long, value_name = "N", conflicts_with = "fpr",
+        long, alias = "by", value_name = "N", conflicts_with = "fpr",
         value_parser = clap::value_parser!(u64).range(2..),
     )]
-    pub(crate) by: Option<u64>,
-    /// Cap on memory: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
-    pub(crate) memory: Memory,
-    /// Say nothing on stderr but errors
+    pub(crate) factor: Option<u64>,
+    /// Maximum memory, e.g. 4G, 512M or 50% of RAM
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: MemoryLimit,
+    /// Print only errors on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct FreezeArgs {
-    /// The filter file
+    /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
-    /// The filter file to make
+    /// Filter file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// A filter file
+    /// First filter file
     #[arg(value_name = "A")]
     pub(crate) left: PathBuf,
-    /// Another one
+    /// Second filter file
     #[arg(value_name = "B")]
     pub(crate) right: PathBuf,
     /// Print JSON
@@ -311,14 +316,14 @@ pub(crate) struct CompareArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
-    /// The filter file
+    /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
-    pub(crate) written: Written,
-    /// Cap on memory, for what is packed: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
-    pub(crate) memory: Memory,
+    pub(crate) format: FormatArg,
+    /// Maximum memory for a compressed file, e.g. 4G, 512M or 50% of RAM
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: MemoryLimit,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -326,15 +331,15 @@ pub(crate) struct InfoArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
-    /// The filter files
+    /// Filter files
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) written: Written,
-    /// Cap on memory, for what is packed: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
-    pub(crate) memory: Memory,
-    /// Print nothing when all is well
+    pub(crate) format: FormatArg,
+    /// Maximum memory for a compressed file, e.g. 4G, 512M or 50% of RAM
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: MemoryLimit,
+    /// Print nothing about valid files
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -344,10 +349,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_have_one_name_everywhere() {
-        for kind in Kind::value_variants() {
-            let name = kind.to_possible_value().unwrap();
-            assert_eq!(name.get_name(), kind.filter_type().name());
+    fn filter_types_have_the_names_of_the_library() {
+        for arg in FilterTypeArg::value_variants() {
+            let name = arg.to_possible_value().unwrap();
+            assert_eq!(name.get_name(), arg.filter_type().name());
         }
     }
 }

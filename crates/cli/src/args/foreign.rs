@@ -1,35 +1,44 @@
-//! What verbs take that know filters of other programs.
+//! Arguments of the commands that read filters of other programs.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use petal_interop::{Format, KeyForm};
+use petal_interop::{Format, KeyType};
 
-/// Which program's filter a file is.
+/// The format of a filter file.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Written {
-    /// Whose format the file has [default: petal's own, or another that is recognised]
-    #[arg(long, value_name = "FORMAT", value_parser = formats(), hide_possible_values = true)]
-    pub(crate) format: Option<Format>,
+pub(crate) struct FormatArg {
+    /// Format of the file [default: detected from its bytes]
+    #[arg(
+        id = "format", long = "format", value_name = "FORMAT", value_parser = formats(),
+        hide_possible_values = true,
+    )]
+    pub(crate) name: Option<Format>,
 }
 
-/// Which program's filter a file is, and what its keys are.
+/// The format of a filter file and the type of its keys.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Foreign {
+pub(crate) struct ForeignArgs {
     #[command(flatten)]
-    pub(crate) written: Written,
-    /// What lines are as keys of another program's filter [default: text]
-    #[arg(long = "as", value_name = "FORM", value_parser = forms())]
-    pub(crate) form: Option<KeyForm>,
+    pub(crate) format: FormatArg,
+    /// How the other program encodes a line as a key [default: text]
+    #[arg(long, alias = "as", value_name = "TYPE", value_parser = key_types())]
+    pub(crate) key_type: Option<KeyType>,
 }
 
-/// Lines that are known to be in a filter.
+/// Lines that must be in a filter.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Known {
-    /// Go on only if every line of FILE is in the filter: guards against a wrong --as or --format
-    #[arg(long, value_name = "FILE")]
-    pub(crate) probe_known: Option<PathBuf>,
+pub(crate) struct AssertMembers {
+    /// Stop unless all lines of FILE are in the filter, to detect a wrong
+    /// --key-type or --format
+    #[arg(
+        id = "assert_members",
+        long = "assert-members",
+        alias = "probe-known",
+        value_name = "FILE"
+    )]
+    pub(crate) file: Option<PathBuf>,
 }
 
 pub(super) fn formats() -> impl TypedValueParser<Value = Format> {
@@ -38,8 +47,8 @@ pub(super) fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(names).try_map(move |name| Format::from_name(&name).ok_or(unknown))
 }
 
-pub(super) fn forms() -> impl TypedValueParser<Value = KeyForm> {
-    let names = KeyForm::ALL.map(KeyForm::name);
+pub(super) fn key_types() -> impl TypedValueParser<Value = KeyType> {
+    let names = KeyType::ALL.map(KeyType::name);
     PossibleValuesParser::new(names)
-        .try_map(|name| KeyForm::from_name(&name).ok_or("no such form of keys"))
+        .try_map(|name| KeyType::from_name(&name).ok_or("no such key type"))
 }

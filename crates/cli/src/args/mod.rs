@@ -1,14 +1,14 @@
-//! The words of the command line, and nothing else: the only room that sees clap.
+//! The definition of the command line; the only module that uses clap.
 //!
-//! Help, completions and man pages all come from the definitions here.
+//! Help, completions and man pages are generated from these definitions.
 
 mod examples;
 mod filters;
 mod foreign;
-mod pages;
+mod manual;
 mod plan;
 mod probe;
-mod sets;
+mod setops;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,42 +16,41 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-pub(crate) use petal_lines::Cap as Memory;
-use petal_lines::Source;
+use petal_lines::{MemoryLimit, Source};
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, FreezeArgs, InfoArgs, Kind, MergeArgs,
-    RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, FilterTypeArg, FreezeArgs, InfoArgs,
+    MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
-pub(crate) use foreign::{Foreign, Written};
-pub(crate) use pages::{completions, man_pages};
+pub(crate) use foreign::{ForeignArgs, FormatArg};
+pub(crate) use manual::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
-pub(crate) use sets::{Answer, DedupArgs, SetArgs};
+pub(crate) use setops::{DedupArgs, ResultArgs, SetArgs};
 
-/// Parses the process's arguments. Help and usage errors are printed here; usage errors exit
-/// with 2, like every other trouble.
-pub(crate) fn parse() -> Result<Petal, ExitCode> {
+/// Parses the arguments of the process. Prints help and usage errors; returns the exit code, which
+/// is 2 for usage errors.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
     parse_from(std::env::args_os())
 }
 
-pub(crate) fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<Petal, ExitCode> {
-    read(words).map_err(|error| {
-        // `--help | head` may find nobody reading: nothing to say then.
+pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
+    read(args).map_err(|error| {
+        // Writing fails if the reader closed the pipe (`--help | head`).
         let _ = error.print();
         if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
     })
 }
 
-fn read(words: impl IntoIterator<Item = OsString>) -> Result<Petal, clap::Error> {
-    // Known here only: what makes completions shows hidden options too.
+fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    // Not part of `Cli`: completions would show the hidden option.
     let kernel = Arg::new("kernel").long("kernel").value_name("NAME").global(true).hide(true);
-    let mut command = Petal::command().arg(kernel);
-    let matches = command.try_get_matches_from_mut(words)?;
-    let mut petal = Petal::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
-    petal.kernel = matches.get_one("kernel").cloned();
-    Ok(petal)
+    let mut command = Cli::command().arg(kernel);
+    let matches = command.try_get_matches_from_mut(args)?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+    cli.kernel = matches.get_one("kernel").cloned();
+    Ok(cli)
 }
 
 const STYLES: Styles = Styles::styled()
@@ -63,33 +62,33 @@ const STYLES: Styles = Styles::styled()
 /// Exact set operations on line files far larger than memory, and the filters that make them
 /// fast.
 ///
-/// A line is the bytes up to LF (or NUL with -z); CR, NUL and bytes that are not UTF-8 belong to
-/// it. Inputs are files, pipes, or - for standard input.
+/// A line is the bytes up to LF (or NUL with -z), including CR and bytes that are not UTF-8.
+/// Inputs are files, pipes, or - for standard input.
 #[derive(Debug, Parser)]
 #[command(
     name = "petal",
     version,
     styles = STYLES,
-    max_term_width = 100,
+    max_term_width = 80,
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  petal common a.txt b.txt              lines of a.txt that are in b.txt too
-  petal common a.txt b.txt -m 4G -o c   the same within 4 GiB of memory, into a file
-  petal diff new.txt seen.txt           lines of new.txt that are not in seen.txt
-  petal dedup logs/*.txt                distinct lines, in order of first appearance
-  petal build -o bad.petal hosts.txt    a filter of all lines, 1 % false positives
-  petal check bad.petal requests.txt    lines that the filter may hold
+  petal common a.txt b.txt              lines of a.txt that are also in b.txt
+  petal common a.txt b.txt -m 4G -o c   with 4 GiB of memory, into a file
+  petal diff new.txt seen.txt           lines of new.txt not in seen.txt
+  petal dedup logs/*.txt                distinct lines, in input order
+  petal build -o bad.petal hosts.txt    filter of all lines, 1 % false positives
+  petal check bad.petal requests.txt    lines that may be in the filter
   petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
-  petal plan -n 5e9 -m 4G               what rate 4 GiB give for 5 billion keys
+  petal plan -n 5e9 -m 4G               rate of 5 billion keys in 4 GiB
 
-Exit codes: 0 done (check, probe: something printed), 1 check or probe found nothing,
-2 trouble, 130 ended by a signal."
+Exit codes: 0 done (check, probe: found lines or files), 1 check or probe found
+none, 2 error, 130 ended by a signal."
 )]
-pub(crate) struct Petal {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// The kernel to work with, by name: for tests and benches.
+    /// Name of the kernel, for tests and benchmarks.
     #[arg(skip)]
     pub(crate) kernel: Option<String>,
 }
@@ -102,85 +101,85 @@ pub(crate) enum Command {
     /// Print the distinct lines of A that occur in no other input
     #[command(aliases = ["exclude", "subtract"], after_help = DIFF_EXAMPLES)]
     Diff(SetArgs),
-    /// Print the distinct lines of all inputs, in order of first appearance
+    /// Print the distinct lines of all inputs, in order
     #[command(visible_alias = "uniq", after_help = DEDUP_EXAMPLES)]
     Dedup(DedupArgs),
-    /// Make a filter file of all lines
+    /// Build a filter file from lines
     #[command(alias = "create", after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
-    /// Put more lines into a filter file
+    /// Add lines to a filter file
     #[command(alias = "insert", after_help = ADD_EXAMPLES)]
     Add(AddArgs),
-    /// Take lines out of a filter file of a type that can delete
+    /// Remove lines from a filter file of a type that supports it
     #[command(alias = "delete", after_help = REMOVE_EXAMPLES)]
     Remove(RemoveArgs),
-    /// Print the lines that a filter may hold (-v: those it certainly does not)
+    /// Print the lines that may be in a filter (-v: the others)
     #[command(alias = "query", after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Print the Parquet files that may hold any of these keys (-v: hold none)
+    /// Print the Parquet files that may contain a key (-v: the others)
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(ProbeArgs),
-    /// Print the lines never seen before, and remember them in a filter file across runs
-    #[command(alias = "anew", after_help = SEEN_EXAMPLES)]
+    /// Print lines that no run has printed; remember them in a filter
+    #[command(after_help = SEEN_EXAMPLES)]
     Seen(SeenArgs),
-    /// Unite filter files of the same type and hash
+    /// Write the union of filter files of the same type and hash
     #[command(alias = "join", after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
-    /// Make a smaller filter of the same lines, as small as a rate allows
+    /// Write a smaller filter of the same lines
     #[command(alias = "fold", after_help = SHRINK_EXAMPLES)]
     Shrink(ShrinkArgs),
-    /// Write a counting filter without its counters, for those who only ask
+    /// Write a counting filter without its counters, for lookups only
     #[command(after_help = FREEZE_EXAMPLES)]
     Freeze(FreezeArgs),
     /// Estimate how many lines two filter files have in common
     #[command(alias = "overlap", after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
-    /// Describe a filter file: shape, contents, false-positive rate now
+    /// Describe a filter file: type, size, contents, estimated rate
     #[command(alias = "show", after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
-    /// Examine every byte of filter files; exit with 2 on any damage
+    /// Check filter files for damage; exit with 2 if there is any
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
-    /// Size a filter from two or three of keys, rate, memory, probes; or foretell a job
+    /// Size a filter from capacity, rate and memory, or estimate a job
     #[command(alias = "size", after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
-    /// Print a script that completes petal's words in a shell
+    /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
-    /// Print the man page, or write one for every verb into a directory
+    /// Print the man page, or write all pages to a directory
     #[command(after_help = MAN_EXAMPLES)]
     Man(ManArgs),
 }
 
-/// What all verbs that read lines share.
+/// Arguments of all commands that read lines.
 #[derive(Args, Debug)]
-pub(crate) struct Engine {
-    /// Cap on memory: 4G, 512M, or a share of what the process may use, like 50%
-    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = Memory::parse)]
-    pub(crate) memory: Memory,
-    /// Directory for temporary data [default: $TMPDIR or /tmp]
+pub(crate) struct EngineArgs {
+    /// Maximum memory, e.g. 4G, 512M or 50% of RAM
+    #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: MemoryLimit,
+    /// Directory for temporary files [default: $TMPDIR or /tmp]
     #[arg(short = 'T', long, value_name = "DIR")]
     pub(crate) temp_dir: Option<PathBuf>,
-    /// Threads to work with [default: all processors]
+    /// Number of threads [default: all processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Lines end in NUL instead of LF, in inputs and output
     #[arg(short = 'z', long)]
     pub(crate) null: bool,
-    /// Read inputs as lines even if they look like binary files or UTF-16, and do not warn
+    /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long)]
     pub(crate) text: bool,
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) verbosity: Verbosity,
 }
 
-/// How much is said on stderr.
+/// How much is printed on stderr.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Talk {
-    /// Say nothing on stderr but errors
+pub(crate) struct Verbosity {
+    /// Print only errors on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Show progress on stderr: auto is on a terminal only
+    /// Show progress on stderr; auto: if stderr is a terminal
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: When,
 }
@@ -209,23 +208,23 @@ fn sources(files: &[PathBuf]) -> Vec<Source> {
     files.iter().map(Source::from_arg).collect()
 }
 
-/// How lines are read where memory is not the matter.
+/// Arguments of commands that read lines without a memory limit for the job.
 #[derive(Args, Debug)]
-pub(crate) struct Read {
-    /// Threads to work with [default: all processors]
+pub(crate) struct ReadArgs {
+    /// Number of threads [default: all processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Lines end in NUL instead of LF
     #[arg(short = 'z', long)]
     pub(crate) null: bool,
-    /// Read inputs as lines even if they look like binary files or UTF-16, and do not warn
+    /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long)]
     pub(crate) text: bool,
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) verbosity: Verbosity,
 }
 
-/// Shells whose words can be completed.
+/// Shells with completion scripts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Shell {
     Bash,
@@ -235,14 +234,14 @@ pub(crate) enum Shell {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to print the script for
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// Where to write petal.1 and a page for each verb; made if it is not there
+    /// Directory for petal.1 and the pages of all commands; created if missing
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -252,29 +251,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_arguments_is_sound() {
-        Petal::command().debug_assert();
+    fn argument_definitions_are_valid() {
+        Cli::command().debug_assert();
     }
 
     #[test]
-    fn every_verb_has_examples_and_they_parse() {
-        for verb in Petal::command().get_subcommands() {
-            let help = verb.get_after_help().unwrap_or_else(|| panic!("{}", verb.get_name()));
+    fn every_command_has_examples_that_parse() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().unwrap_or_else(|| panic!("{}", command.get_name()));
             let help = help.to_string();
             let lines =
                 help.lines().filter_map(|line| line.split_once("petal ").map(|(_, rest)| rest));
-            let mut seen = 0;
+            let mut parsed_examples = 0;
             for line in lines {
                 let line = line.split("  ").next().unwrap_or(line);
                 let line = line.split(" | ").next().unwrap_or(line);
                 let line = line.split(" && ").next().unwrap_or(line);
                 let line = line.split(" >").next().unwrap_or(line);
-                let words = ["petal"].into_iter().chain(line.split_whitespace());
-                let parsed = Petal::try_parse_from(words);
+                let args = ["petal"].into_iter().chain(line.split_whitespace());
+                let parsed = Cli::try_parse_from(args);
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
-                seen += 1;
+                parsed_examples += 1;
             }
-            assert!(seen > 0, "{}", verb.get_name());
+            assert!(parsed_examples > 0, "{}", command.get_name());
         }
     }
 }

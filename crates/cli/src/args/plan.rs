@@ -1,85 +1,91 @@
-//! What `plan` takes.
+//! Arguments of `plan`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use petal_lines::{Source, Verb};
+use petal_lines::{MemoryLimit, SetOp, Source};
 
-use super::sets::Way;
-use super::{Kind, Memory, sources};
+use super::setops::StrategyArg;
+use super::{FilterTypeArg, sources};
 use crate::text::{parse_count, parse_rate};
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// Foretell this job on INPUTS instead of sizing a filter
-    #[arg(value_name = "VERB", requires = "inputs")]
-    pub(crate) verb: Option<SetVerb>,
-    /// The inputs of the job, as the verb takes them; they are sampled
+    /// Estimate this command on INPUTS instead of sizing a filter
+    #[arg(value_name = "COMMAND", requires = "inputs")]
+    pub(crate) command: Option<SetOpArg>,
+    /// Inputs of the command; petal samples them
     #[arg(value_name = "INPUTS")]
     inputs: Vec<PathBuf>,
-    /// Keys
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, conflicts_with = "verb")]
-    pub(crate) expected: Option<u64>,
-    /// False-positive rate
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate, conflicts_with = "verb")]
-    pub(crate) fpr: Option<f64>,
-    /// Memory of the filter, or cap of the job: 4G, 512M, 50%
-    #[arg(short, long, value_name = "SIZE", value_parser = Memory::parse)]
-    pub(crate) memory: Option<Memory>,
-    /// Probes: bits set for a key
+    /// Number of keys
     #[arg(
-        short = 'k', long, value_name = "K", conflicts_with = "verb",
+        short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count,
+        conflicts_with = "command",
+    )]
+    pub(crate) capacity: Option<u64>,
+    /// False-positive rate: 0.01, 1%, 1e-6 or 1/1000
+    #[arg(
+        short = 'p', long, value_name = "RATE", value_parser = parse_rate,
+        conflicts_with = "command",
+    )]
+    pub(crate) fpr: Option<f64>,
+    /// Memory of the filter or the job, e.g. 4G, 512M or 50% of RAM
+    #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
+    pub(crate) memory: Option<MemoryLimit>,
+    /// Probes: bits set for each key, 1 to 16
+    #[arg(
+        short = 'k', long, value_name = "K", conflicts_with = "command",
         value_parser = clap::value_parser!(u32).range(1..=16),
     )]
     pub(crate) probes: Option<u32>,
-    /// The type of filter, of so many keys at that rate [default: bloom, and classic beside it]
-    #[arg(long = "type", value_name = "TYPE", conflicts_with_all = ["verb", "probes"])]
-    pub(crate) kind: Option<Kind>,
-    /// Of a job: threads to work with [default: all processors]
+    /// Type of the filter; needs -n and -p [default: bloom and classic]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with_all = ["command", "probes"])]
+    pub(crate) filter_type: Option<FilterTypeArg>,
+    /// Number of threads of the command [default: all processors]
     #[arg(
-        short, long, value_name = "N", requires = "verb",
+        short, long, value_name = "N", requires = "command",
         value_parser = clap::value_parser!(u16).range(1..),
     )]
     pub(crate) jobs: Option<u16>,
-    /// Of a job: lines end in NUL instead of LF
-    #[arg(short = 'z', long, requires = "verb")]
+    /// Lines of the inputs end in NUL instead of LF
+    #[arg(short = 'z', long, requires = "command")]
     pub(crate) null: bool,
-    /// Of a job: read inputs as lines even if they look like binary files or UTF-16
-    #[arg(long, requires = "verb")]
+    /// Read inputs as lines even if they look like binary files or UTF-16
+    #[arg(long, requires = "command")]
     pub(crate) text: bool,
-    /// Of a job: lines are only to be counted
-    #[arg(short, long, requires = "verb")]
+    /// The command only counts lines
+    #[arg(short, long, requires = "command")]
     pub(crate) count: bool,
-    #[arg(long, hide = true, value_name = "NAME", requires = "verb")]
-    pub(crate) strategy: Option<Way>,
+    #[arg(long, hide = true, value_name = "NAME", requires = "command")]
+    pub(crate) strategy: Option<StrategyArg>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl PlanArgs {
-    /// The first input of the job, or all of them, and what it is compared with.
+    /// Returns the first input (for `dedup`, all inputs) and the inputs to compare with.
     pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        let first = if self.verb == Some(SetVerb::Dedup) { self.inputs.len() } else { 1 };
+        let first = if self.command == Some(SetOpArg::Dedup) { self.inputs.len() } else { 1 };
         let (first, others) = self.inputs.split_at(first.min(self.inputs.len()));
         (sources(first), sources(others))
     }
 }
 
-/// The verbs that are sets' own.
+/// The name of a set operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SetVerb {
+pub(crate) enum SetOpArg {
     Common,
     Diff,
     Dedup,
 }
 
-impl From<SetVerb> for Verb {
-    fn from(verb: SetVerb) -> Self {
-        match verb {
-            SetVerb::Common => Self::Common,
-            SetVerb::Diff => Self::Diff,
-            SetVerb::Dedup => Self::Dedup,
+impl From<SetOpArg> for SetOp {
+    fn from(command: SetOpArg) -> Self {
+        match command {
+            SetOpArg::Common => Self::Common,
+            SetOpArg::Diff => Self::Diff,
+            SetOpArg::Dedup => Self::Dedup,
         }
     }
 }

@@ -1,49 +1,49 @@
-//! What `probe` takes.
+//! Arguments of `probe`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use petal_lines::Source;
 
-use super::Engine;
+use super::EngineArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProbeArgs {
     /// Parquet files
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     pub(crate) files: Vec<PathBuf>,
-    /// The column to ask; with a dot between the names of a path
+    /// Column to query; separate the names of a nested column with dots
     #[arg(long, value_name = "COLUMN")]
     pub(crate) column: String,
-    /// The keys, a line each; numbers in decimal [default: - for standard input]
+    /// File of keys, one per line; numbers in decimal [default: standard input]
     #[arg(long, value_name = "KEYS")]
     keys: Option<PathBuf>,
-    /// Take names of more files from LIST, a line each; - for standard input
+    /// File of the names of more Parquet files, one per line; - for standard input
     #[arg(long, value_name = "LIST")]
     files_from: Option<PathBuf>,
-    /// Print the files that certainly hold none of the keys
+    /// Print the files that contain none of the keys
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
-    /// Print row groups instead of files: name, number from 0, and rows, with tabs between
+    /// Print row groups instead of files: name, number from 0, rows; tab-separated
     #[arg(long)]
     pub(crate) row_groups: bool,
-    /// Print only how many there are
+    /// Print only the number of files or row groups
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,
-    /// Write to a file, which appears whole or not at all
+    /// Write to FILE, which is replaced atomically [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineArgs,
 }
 
 impl ProbeArgs {
-    /// Where the keys are.
+    /// Returns the input of keys.
     pub(crate) fn keys(&self) -> Source {
         self.keys.as_ref().map_or(Source::Stdin, Source::from_arg)
     }
 
-    /// Where names of more files are.
+    /// Returns the input of file names.
     pub(crate) fn list(&self) -> Option<Source> {
         self.files_from.as_ref().map(Source::from_arg)
     }

@@ -1,58 +1,58 @@
-//! `add`: more lines into a filter file.
+//! `add`: adds lines to a filter file.
 
-use petal_lines::aside::behind_links;
+use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Source, explain_full, fill};
 
 use super::{
-    advance, build, counters, foreign, known, refuse_stdin_twice, refused_by, seen, settings,
+    advance, assert_members, build, filter_failure, foreign, refuse_stdin_twice, saturation, seen,
+    settings,
 };
 use crate::args::AddArgs;
-use crate::exit::{Failure, Outcome, Result};
-use crate::lock;
-use crate::output::Output;
-use crate::progress::Teller;
-use crate::{filter_file, foreign_file};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::output::Output;
+use crate::files::{filter_file, foreign_file, lock};
+use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.engine.talk, false);
-    let mut settings = settings(&args.engine, &teller);
+    let progress = ProgressReporter::new(&args.engine.verbosity, false);
+    let mut settings = settings(&args.engine, &progress);
     let inputs = args.inputs.sources();
-    let list = args.known.probe_known.as_ref().map(Source::from_arg);
-    let all = [inputs.clone(), list.iter().cloned().collect()].concat();
+    let members = args.assert_members.file.as_ref().map(Source::from_arg);
+    let all = [inputs.clone(), members.iter().cloned().collect()].concat();
     refuse_stdin_twice(&all)?;
-    filter_file::is_enough(settings.memory)?;
+    filter_file::check_memory_limit(settings.memory_limit)?;
     if args.filter.exists() {
-        // What is no file cannot be locked either.
+        // The lock of anything but a regular file would fail with a less clear message.
         filter_file::open_file(&args.filter)?;
     }
-    let _lock = lock::take(&behind_links(&args.filter))?;
+    let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &all)?;
-    let told = args.foreign;
-    if let Some((filter, packed)) = foreign_file::read(&args.filter, told.written, settings.memory)?
-    {
-        let job = foreign::Add { args, filter, packed, inputs, list, settings };
-        return job.run(output, &teller);
+    let format = args.foreign.format;
+    let foreign = foreign_file::read(&args.filter, format, settings.memory_limit)?;
+    if let Some((filter, compressed)) = foreign {
+        let job = foreign::Add { args, filter, compressed, inputs, members, settings };
+        return job.run(output, &progress);
     }
-    foreign::refuse_form(&args.filter, told)?;
-    settings.memory = filter_file::fits(&args.filter, settings.memory)?;
+    foreign::refuse_key_type(&args.filter, args.foreign)?;
+    settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
-    if seen::pair(&metadata).is_some() {
-        return Err(Failure::Plain(format!(
-            "{}: keeps exact fingerprints beside it, which add cannot; use petal seen -c",
+    if seen::log_id(&metadata).is_some() {
+        return Err(Failure::Message(format!(
+            "{}: has a fingerprint log, which add cannot update; use petal seen -c",
             args.filter.display()
         )));
     }
     advance(&mut filter, &args.clock);
-    if let Some(list) = &list {
-        known::of_native(&settings, filter.face(), &args.filter, list)?;
+    if let Some(members) = &members {
+        assert_members::in_native(&settings, filter.as_dyn(), &args.filter, members)?;
     }
-    let face = filter.face_mut().map_err(Failure::of_file(&args.filter))?;
-    let filled = fill(&settings, face, &inputs, args.engine.memory.bytes());
-    teller.finish();
-    let filled = filled.map_err(|error| explain_full(error, filter.face()));
-    filled.map_err(refused_by(&args.filter))?;
-    build::warn_if_overfull(filter.face(), &teller);
-    counters::note_if_stuck(&filter, &teller);
+    let dyn_filter = filter.as_dyn_mut().map_err(Failure::of_file(&args.filter))?;
+    let filled = fill(&settings, dyn_filter, &inputs, args.engine.memory.bytes());
+    progress.finish();
+    let filled = filled.map_err(|error| explain_full(error, filter.as_dyn()));
+    filled.map_err(filter_failure(&args.filter))?;
+    build::warn_if_overfull(filter.as_dyn(), &progress);
+    saturation::note_if_saturated(&filter, &progress);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)

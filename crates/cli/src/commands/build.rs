@@ -1,53 +1,52 @@
-//! `build`: a filter file of all lines.
+//! `build`: builds a filter file from lines.
 
 use petal::{FilterType, Membership};
 use petal_interop::Format;
-use petal_lines::{Cap, LEAST_MEMORY, METADATA, Recipe, Settings, Source, count_lines};
+use petal_lines::{FilterSpec, METADATA, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines};
 
-use super::{counters, foreign, refuse_stdin_twice, refused_by};
-use crate::args::{BuildArgs, Kind, Read};
-use crate::exit::{Failure, Outcome, Result};
-use crate::output::Output;
-use crate::progress::Teller;
+use super::{filter_failure, foreign, refuse_stdin_twice, saturation};
+use crate::args::{BuildArgs, FilterTypeArg, ReadArgs};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::output::Output;
+use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.read.talk, false);
-    let settings = reading(&args.read, &teller);
+    let progress = ProgressReporter::new(&args.read.verbosity, false);
+    let settings = reading(&args.read, &progress);
     let inputs = args.inputs.sources();
     if let Some(format) = args.format {
-        return build_foreign(args, format, &settings, &inputs, &teller);
+        return build_foreign(args, format, &settings, &inputs, &progress);
     }
-    // Refused before any work is done.
-    let recipe = recipe(args);
-    recipe.kind()?;
-    let all = [&inputs[..], &recipe.not_in].concat();
+    let spec = filter_spec(args);
+    // Settings are checked before any input is read.
+    spec.filter_type()?;
+    let all = [&inputs[..], &spec.not_in].concat();
     refuse_stdin_twice(&all)?;
     let mut output = Output::open(Some(&args.output), &all)?;
-    let made = recipe.make(&settings, &inputs);
-    teller.finish();
-    let filter = made.map_err(refused_by(&args.output))?.filter;
-    warn_if_overfull(filter.face(), &teller);
-    warn_if_useless(args, filter.face(), &teller);
-    counters::note_if_stuck(&filter, &teller);
+    let built = spec.build(&settings, &inputs);
+    progress.finish();
+    let filter = built.map_err(filter_failure(&args.output))?.filter;
+    warn_if_overfull(filter.as_dyn(), &progress);
+    warn_if_rate_is_high(args, filter.as_dyn(), &progress);
+    saturation::note_if_saturated(&filter, &progress);
     filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
-    if filter.face().inserted() == 0 {
-        teller.say("note: no lines came in; the filter is empty");
+    if filter.as_dyn().inserted() == 0 {
+        progress.print("note: the inputs have no lines; the filter is empty");
     }
     Ok(Outcome::Done)
 }
 
-/// What filter is asked for.
-fn recipe(args: &BuildArgs) -> Recipe {
-    Recipe {
-        kind: args.kind.map(Kind::filter_type),
-        keys: args.expected,
-        rate: args.fpr,
-        memory: args.memory.map(Cap::bytes),
+fn filter_spec(args: &BuildArgs) -> FilterSpec {
+    FilterSpec {
+        filter_type: args.filter_type.map(FilterTypeArg::filter_type),
+        capacity: args.capacity,
+        fpr: args.fpr,
+        memory_limit: args.memory.map(MemoryLimit::bytes),
         width: args.width,
         growing: args.growing,
-        max_keys: args.up_to,
+        max_capacity: args.max_capacity,
         window: args.window,
         last: args.last,
         now: args.clock.now(),
@@ -57,36 +56,36 @@ fn recipe(args: &BuildArgs) -> Recipe {
     }
 }
 
-/// Another program's filter.
+/// Builds a filter of another program.
 fn build_foreign(
     args: &BuildArgs,
     format: Format,
     settings: &Settings<'_>,
     inputs: &[Source],
-    teller: &Teller,
+    progress: &ProgressReporter,
 ) -> Result<Outcome> {
-    foreign::examine(args, format)?;
+    foreign::check_options(args, format)?;
     let mut all = inputs.to_vec();
     all.extend(args.not_in.as_ref().map(Source::from_arg));
     refuse_stdin_twice(&all)?;
     let output = Output::open(Some(&args.output), &all)?;
-    let planned = args.fpr.unwrap_or(Recipe::RATE);
+    let planned = args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
     let filter = match &args.not_in {
         Some(others) => {
             let filter = foreign::cascade(args, settings, inputs, others);
-            teller.finish();
+            progress.finish();
             filter?
         }
         None => {
-            let keys = match args.expected {
+            let keys = match args.capacity {
                 Some(keys) => keys,
                 None => count_lines(settings, inputs)?.max(1),
             };
             let filter = foreign::build(args, format, settings, inputs, keys);
-            teller.finish();
+            progress.finish();
             let filter = filter?;
-            foreign::warn_if_out_of_reach(&filter, keys, planned, teller);
-            foreign::warn_if_overfull(&filter, Some(planned), teller);
+            foreign::warn_if_unattainable(&filter, keys, planned, progress);
+            foreign::warn_if_overfull(&filter, Some(planned), progress);
             filter
         }
     };
@@ -94,25 +93,25 @@ fn build_foreign(
     Ok(Outcome::Done)
 }
 
-/// Says so when the best rate that fits -m is no good one.
-fn warn_if_useless(args: &BuildArgs, filter: &dyn Membership, teller: &Teller) {
-    let planned = filter.target_rate();
+/// Warns if the lowest rate that fits -m is high.
+fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &ProgressReporter) {
+    let planned = filter.target_fpr();
     if args.fpr.is_none() && planned > POOR {
-        teller.say(&format!(
+        progress.print(&format!(
             "warning: {} in {} have a false-positive rate of {}; raise -m",
-            text::keys(filter.planned_keys()),
+            text::keys(filter.capacity()),
             text::size(filter.size_bytes()),
             text::rate(planned),
         ));
     }
 }
 
-/// Who wants a rate above this will say so.
+/// Rates above this are intended only if -p is given.
 const POOR: f64 = 0.1;
 
-/// Settings where memory is not the matter: the filter is what takes it.
-fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
-    let mut settings = Settings::new(Cap::DEFAULT.bytes().max(LEAST_MEMORY));
+/// Returns settings without a memory limit for the job: -m limits the filter.
+fn reading<'a>(read: &ReadArgs, progress: &'a ProgressReporter) -> Settings<'a> {
+    let mut settings = Settings::new(MemoryLimit::DEFAULT.bytes().max(MIN_MEMORY));
     if let Some(jobs) = read.jobs {
         settings.jobs = jobs.into();
     }
@@ -120,35 +119,35 @@ fn reading<'a>(read: &Read, teller: &'a Teller) -> Settings<'a> {
         settings.delimiter = 0;
     }
     settings.text = read.text;
-    settings.progress = teller;
+    settings.progress = progress;
     settings
 }
 
-/// Says so when a filter holds more than it was planned for, and what that costs.
-pub(super) fn warn_if_overfull(filter: &dyn Membership, teller: &Teller) {
+/// Warns if a filter has more keys than its capacity, with the false-positive rate that results.
+pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressReporter) {
     if filter.filter_type() == FilterType::Windowed {
         if filter.is_overfull() {
-            teller.say(&format!(
-                "warning: more lines came within a part of the window than are planned for; the \
-                 false-positive rate is {} now; build a larger one with -n",
-                text::rate(filter.estimated_rate()),
+            progress.print(&format!(
+                "warning: a part of the window has more lines than planned for; the estimated \
+                 false-positive rate is {}; build a larger filter with -n",
+                text::rate(filter.estimated_fpr()),
             ));
         }
         return;
     }
-    let planned = filter.planned_keys();
+    let planned = filter.capacity();
     let held = filter.inserted();
-    // Counted, and after a merge estimated, to a small part of a percent. What grows may hold
-    // more than it was planned for and be none the worse.
+    // The margin is for the estimate after a merge. Growing filters exceed their capacity without
+    // being overfull.
     if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
-        // Where most keys seem to be there already, few are counted as new.
-        let about = if filter.estimated_rate() < 0.5 { "about" } else { "more than" };
-        teller.say(&format!(
-            "warning: the filter was planned for {} and holds {about} {}; its false-positive \
-             rate is {} now; build a larger one with -n",
+        // A filter with a high rate takes most new keys for keys that it contains.
+        let about = if filter.estimated_fpr() < 0.5 { "about" } else { "more than" };
+        progress.print(&format!(
+            "warning: the filter was planned for {} and has {about} {}; its estimated \
+             false-positive rate is {}; build a larger filter with -n",
             text::keys(planned),
             text::count(held),
-            text::rate(filter.estimated_rate()),
+            text::rate(filter.estimated_fpr()),
         ));
     }
 }

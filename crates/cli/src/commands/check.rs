@@ -1,46 +1,49 @@
-//! `check`: which lines a filter may hold.
+//! `check`: prints the lines that may be in a filter.
 
 use std::path::Path;
 
 use petal::{AnyFilter, Mapped};
-use petal_lines::{Check, Checked, Exceptions, LEAST_MEMORY, Settings, Source, check};
+use petal_lines::{AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, check};
 
-use super::{advance, foreign, known, print, prints, refuse_stdin_twice, settings};
+use super::{advance, assert_members, foreign, print, prints_lines, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
-use crate::exit::{Outcome, Result};
-use crate::filter_file;
-use crate::foreign_file::{self, AnyFile, Bytes, ForeignFilter};
-use crate::output::{Output, name_output};
-use crate::progress::Teller;
+use crate::error::{Outcome, Result};
+use crate::files::filter_file;
+use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
+use crate::files::output::{Output, name_output};
+use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
-    let mut settings = settings(&args.engine, &teller);
-    filter_file::is_enough(settings.memory)?;
-    let left = filter_file::fits(&args.filter, settings.memory)?;
-    let filter = Asked::open(args, settings.memory)?;
-    settings.memory = filter.leaves(settings.memory).unwrap_or(left);
+    let progress = ProgressReporter::new(
+        &args.engine.verbosity,
+        prints_lines(args.count, args.output.as_deref()),
+    );
+    let mut settings = settings(&args.engine, &progress);
+    filter_file::check_memory_limit(settings.memory_limit)?;
+    let left = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
+    let filter = QueriedFilter::open(args, settings.memory_limit)?;
+    settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let inputs = args.inputs.sources();
-    let list = args.allow.as_ref().map(Source::from_arg);
+    let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
-    all.extend(list.clone());
-    let known = args.known.probe_known.as_ref().map(Source::from_arg);
-    all.extend(known.clone());
+    all.extend(allow_list.clone());
+    let members = args.assert_members.file.as_ref().map(Source::from_arg);
+    all.extend(members.clone());
     refuse_stdin_twice(&all)?;
-    // Refused before any line is read.
+    // The output is checked before any line is read.
     let mut output =
         (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
-    let allow = list.map(|list| exceptions(&settings, &list)).transpose()?;
-    let asked = Check { invert: args.invert, allow: allow.as_ref() };
+    let allow = allow_list.map(|list| read_allow_list(&settings, &list)).transpose()?;
+    let options = CheckOptions { invert: args.invert, allow: allow.as_ref() };
     let sink = output.as_mut().map(|output| output.file() as &mut (dyn std::io::Write + Send));
-    if let Some(known) = &known {
-        filter.probe(&settings, &args.filter, known)?;
+    if let Some(members) = &members {
+        filter.assert_members(&settings, &args.filter, members)?;
     }
-    let checked = filter.check(&settings, &inputs, asked, sink);
-    teller.finish();
-    let named = |error| name_output(error, output.as_ref().map(Output::name), None);
-    let found = checked.map_err(named)?.found;
+    let checked = filter.check(&settings, &inputs, options, sink);
+    progress.finish();
+    let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
+    let found = checked.map_err(failed)?.found;
     match output {
         Some(output) => output.finish()?,
         None => print(&format!("{found}\n"))?,
@@ -48,25 +51,25 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     Ok(if found > 0 { Outcome::Done } else { Outcome::NoneFound })
 }
 
-/// The filter that is asked.
-enum Asked {
-    /// Where it lies.
+/// The filter to query.
+enum QueriedFilter {
+    /// A mapped filter.
     Mapped(AnyFilter<Mapped>),
-    /// In memory: what has grown too old since lines were added is to be forgotten.
+    /// A windowed filter in memory, because advancing its clock changes it.
     Read(AnyFilter),
-    /// Another program's.
-    Foreign(ForeignFilter<Bytes>),
+    /// A filter of another program.
+    Foreign(ForeignLines<Bytes>),
 }
 
-impl Asked {
+impl QueriedFilter {
     fn open(args: &CheckArgs, memory: u64) -> Result<Self> {
-        let filter = match foreign_file::open(&args.filter, args.foreign.written, memory)? {
+        let filter = match foreign_file::open(&args.filter, args.foreign.format, memory)? {
             AnyFile::Foreign(filter) => {
-                return filter.with_keys(args.foreign.form).map(Self::Foreign);
+                return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
             }
             AnyFile::Native(filter) => filter,
         };
-        foreign::refuse_form(&args.filter, args.foreign)?;
+        foreign::refuse_key_type(&args.filter, args.foreign)?;
         if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
             return Ok(Self::Mapped(filter));
         }
@@ -75,11 +78,12 @@ impl Asked {
         Ok(Self::Read(filter))
     }
 
-    /// What another program's filter leaves of the memory: a packed one is larger than its file.
-    fn leaves(&self, memory: u64) -> Option<u64> {
+    /// Returns the memory that remains beside another program's filter; a compressed one is larger
+    /// than its file.
+    fn memory_beside(&self, memory: u64) -> Option<u64> {
         match self {
             Self::Mapped(_) | Self::Read(_) => None,
-            Self::Foreign(filter) => Some(memory.saturating_sub(filter.memory()).max(LEAST_MEMORY)),
+            Self::Foreign(filter) => Some(memory.saturating_sub(filter.memory()).max(MIN_MEMORY)),
         }
     }
 
@@ -87,28 +91,31 @@ impl Asked {
         &self,
         settings: &Settings<'_>,
         inputs: &[Source],
-        asked: Check<'_>,
+        options: CheckOptions<'_>,
         sink: Option<&mut (dyn std::io::Write + Send)>,
-    ) -> petal_lines::Result<Checked> {
+    ) -> petal_lines::Result<CheckCounts> {
         match self {
-            Self::Mapped(filter) => check(settings, filter.face(), inputs, asked, sink),
-            Self::Read(filter) => check(settings, filter.face(), inputs, asked, sink),
-            Self::Foreign(filter) => check(settings, filter, inputs, asked, sink),
+            Self::Mapped(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
+            Self::Read(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
+            Self::Foreign(filter) => check(settings, filter, inputs, options, sink),
         }
     }
 
-    /// Goes on only if every line of a list is held.
-    fn probe(&self, settings: &Settings<'_>, path: &Path, known: &Source) -> Result<()> {
+    /// Returns an error unless the filter contains all lines of `members`.
+    fn assert_members(&self, settings: &Settings<'_>, path: &Path, members: &Source) -> Result<()> {
         match self {
-            Self::Mapped(filter) => known::of_native(settings, filter.face(), path, known),
-            Self::Read(filter) => known::of_native(settings, filter.face(), path, known),
-            Self::Foreign(filter) => known::of_foreign(settings, filter, path, known),
+            Self::Mapped(filter) => {
+                assert_members::in_native(settings, filter.as_dyn(), path, members)
+            }
+            Self::Read(filter) => {
+                assert_members::in_native(settings, filter.as_dyn(), path, members)
+            }
+            Self::Foreign(filter) => assert_members::in_foreign(settings, filter, path, members),
         }
     }
 }
 
-/// The list of exceptions. What the engine leaves for work is not needed to check: all of it may
-/// be the list.
-fn exceptions(settings: &Settings<'_>, list: &Source) -> Result<Exceptions> {
-    Ok(Exceptions::read(settings, std::slice::from_ref(list))?)
+/// Reads the allow list, which may take all the memory that the settings leave.
+fn read_allow_list(settings: &Settings<'_>, list: &Source) -> Result<AllowList> {
+    Ok(AllowList::read(settings, std::slice::from_ref(list))?)
 }

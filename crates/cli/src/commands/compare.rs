@@ -1,37 +1,38 @@
-//! `compare`: how much two filters have in common, by their bits.
+//! `compare`: estimates the keys that two filters share, from their bits.
 
 use std::path::Path;
 
-use petal::rate::{Estimate, Overlap};
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Mapped, Membership};
+use petal::math::{Estimate, Overlap};
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Mapped, Membership, Persist as _};
 use serde_json::{Value, json};
 
 use super::print;
 use crate::args::CompareArgs;
-use crate::exit::{Failure, Outcome, Result};
-use crate::{filter_file, text};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::filter_file;
+use crate::text;
 
 pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
-    let [left, right] = [&args.left, &args.right].map(|path| opened(path));
+    let [left, right] = [&args.left, &args.right].map(|path| open_verified(path));
     let (left, right) = (left?, right?);
     let overlap = overlap(&left, &right).ok_or_else(|| incomparable(args, &left, &right))?;
     let overlap = overlap.map_err(Failure::of_file(&args.right))?;
     let sides = [
-        Side { path: &args.left, filter: left.face(), keys: overlap.left },
-        Side { path: &args.right, filter: right.face(), keys: overlap.right },
+        Side { path: &args.left, filter: left.as_dyn(), keys: overlap.left },
+        Side { path: &args.right, filter: right.as_dyn(), keys: overlap.right },
     ];
     print(&if args.json { json(&sides, &overlap) } else { table(&sides, &overlap) })?;
     Ok(Outcome::Done)
 }
 
-/// Its bits are about to be counted: a damaged file must not be compared as if it were whole.
-fn opened(path: &Path) -> Result<AnyFilter<Mapped>> {
+/// Opens and verifies a filter, because the estimates of a damaged file would be wrong.
+fn open_verified(path: &Path) -> Result<AnyFilter<Mapped>> {
     let filter = filter_file::open(path)?;
     filter.verify().map_err(Failure::of_file(path))?;
     Ok(filter)
 }
 
-/// What they have in common; `None` for types that cannot be compared with each other.
+/// Returns the overlap; `None` for types that cannot be compared.
 fn overlap(left: &AnyFilter<Mapped>, right: &AnyFilter<Mapped>) -> Option<petal::Result<Overlap>> {
     match (Bits::of(left)?, Bits::of(right)?) {
         (Bits::Blocked(left), Bits::Blocked(right)) => Some(left.compare(right)),
@@ -47,23 +48,23 @@ fn incomparable(
 ) -> Failure {
     for (path, filter) in [(&args.left, left), (&args.right, right)] {
         if Bits::of(filter).is_none() {
-            return Failure::Plain(format!(
-                "{}: a {} filter cannot be compared; bloom, classic and counting ones can",
+            return Failure::Message(format!(
+                "{}: a {} filter cannot be compared; only bloom, classic and counting filters can",
                 path.display(),
-                filter.face().filter_type(),
+                filter.as_dyn().filter_type(),
             ));
         }
     }
-    Failure::Plain(format!(
-        "{}: a {} filter cannot be compared with {}, a {} filter; build both of one type",
+    Failure::Message(format!(
+        "{}: a {} filter cannot be compared with {}, a {} filter; build both with the same type",
         args.right.display(),
-        right.face().filter_type(),
+        right.as_dyn().filter_type(),
         args.left.display(),
-        left.face().filter_type(),
+        left.as_dyn().filter_type(),
     ))
 }
 
-/// The Bloom filter that a filter is or has in it.
+/// The Bloom filter that a filter is or contains.
 enum Bits<'a> {
     Blocked(&'a BloomFilter<Mapped>),
     Classic(&'a ClassicBloomFilter<Mapped>),
@@ -81,19 +82,19 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// One of the two.
+/// One of the two filters.
 struct Side<'a> {
     path: &'a Path,
     filter: &'a dyn Membership,
     keys: Estimate,
 }
 
-/// What only the one has, as far as can be told; no number if that is not at all.
-fn rest(keys: Estimate, both: Estimate) -> f64 {
+/// Returns the number of keys in only one filter; NaN if it is unknown.
+fn only(keys: Estimate, both: Estimate) -> f64 {
     if is_known(keys) && is_known(both) { (keys.value - both.value).max(0.0) } else { f64::NAN }
 }
 
-/// Of filters with all bits set nothing is known, and whatever they were folded to for it.
+/// Returns false for the estimates of filters with all bits set, also after folding.
 fn is_known(estimate: Estimate) -> bool {
     estimate.value.is_finite() && estimate.error.is_finite()
 }
@@ -108,36 +109,35 @@ fn table(sides: &[Side<'_>; 2], overlap: &Overlap) -> String {
         rows.push((name, format!("{path}: {keys}; {kind}, {size}")));
     }
     let full = sides.iter().any(|side| !is_known(side.keys));
-    let why = if full { "a filter is full" } else { "their sizes have too little in common" };
-    let unknown = || format!("unknown: {why}");
+    let reason = if full { "a filter is full" } else { "the common size of both is too small" };
+    let unknown = || format!("unknown: {reason}");
     rows.push(("either", about(overlap.union).unwrap_or_else(unknown)));
     rows.push(("both", about(both).unwrap_or_else(unknown)));
     for (name, side) in ["left only", "right only"].into_iter().zip(sides) {
-        let rest = rest(side.keys, both);
-        let keys = || format!("about {}", text::keys(rest.round() as u64));
-        rows.push((name, if rest.is_finite() { keys() } else { unknown() }));
+        let only = only(side.keys, both);
+        let keys = || format!("about {}", text::keys(only.round() as u64));
+        rows.push((name, if only.is_finite() { keys() } else { unknown() }));
     }
     rows.push(("jaccard", in_percent(overlap.jaccard).unwrap_or_else(unknown)));
     rows.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
 }
 
-/// An estimate with twice its standard error, which is right 19 times out of 20; `None` if nothing
-/// is known.
+/// Formats an estimate with twice its standard error (95 % confidence); `None` if it is unknown.
 fn about(keys: Estimate) -> Option<String> {
     let number = |keys: f64| text::count(keys as u64);
-    let told =
+    let text =
         || format!("{} +- {} keys", number(keys.value.round()), number((2.0 * keys.error).ceil()));
-    is_known(keys).then(told)
+    is_known(keys).then(text)
 }
 
 fn in_percent(share: Estimate) -> Option<String> {
     let percent = |share: f64| text::significant(share * 100.0);
-    let told = || format!("{} % +- {} %", percent(share.value), percent(2.0 * share.error));
-    is_known(share).then(told)
+    let text = || format!("{} % +- {} %", percent(share.value), percent(2.0 * share.error));
+    is_known(share).then(text)
 }
 
 fn json(sides: &[Side<'_>; 2], overlap: &Overlap) -> String {
-    // JSON has neither infinity nor NaN: what is not known is null.
+    // NaN is written as null.
     let known = |of: Estimate| if is_known(of) { of.value } else { f64::NAN };
     let estimate = |of: Estimate| json!({ "value": known(of), "error": of.error });
     let side = |side: &Side<'_>| -> Value {
@@ -146,15 +146,15 @@ fn json(sides: &[Side<'_>; 2], overlap: &Overlap) -> String {
             "type": side.filter.filter_type().name(),
             "size_bytes": side.filter.size_bytes(),
             "keys": estimate(side.keys),
-            "only_keys": rest(side.keys, overlap.intersection),
+            "only_keys": only(side.keys, overlap.intersection),
         })
     };
-    let facts = json!({
+    let result = json!({
         "left": side(&sides[0]),
         "right": side(&sides[1]),
         "union": estimate(overlap.union),
         "intersection": estimate(overlap.intersection),
         "jaccard": estimate(overlap.jaccard),
     });
-    format!("{facts:#}\n")
+    format!("{result:#}\n")
 }

@@ -1,112 +1,117 @@
-//! Verbs on filters of other programs: making, filling, uniting.
+//! `build`, `add` and `merge` of filters of other programs.
 
 use std::path::Path;
 
-use petal_interop::{CascadeOptions, Foreign, Format, KeyForm};
-use petal_lines::{Cap, LEAST_MEMORY, LineFilterMut as _, Listed, Recipe, Settings, Source, fill};
+use petal_interop::{CascadeOptions, ForeignFilter, Format, KeyType};
+use petal_lines::{
+    FilterSpec, LineBuffer, LineFilterMut as _, MIN_MEMORY, MemoryLimit, Settings, Source, fill,
+};
 
-use super::{known, refused_by};
+use super::{assert_members, filter_failure};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
-use crate::exit::{Failure, Outcome, Result};
-use crate::foreign_file::{self, AnyFile, ForeignFilter};
-use crate::output::Output;
-use crate::progress::Teller;
+use crate::error::{Failure, Outcome, Result};
+use crate::files::foreign_file::{self, AnyFile, ForeignLines};
+use crate::files::output::Output;
+use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
-/// A filter of petal's own holds lines as they are.
-pub(super) fn refuse_form(path: &Path, told: args::Foreign) -> Result<()> {
-    match told.form {
+/// Returns an error if a key type is set for one of petal's own filters, whose keys are bytes.
+pub(super) fn refuse_key_type(path: &Path, foreign: args::ForeignArgs) -> Result<()> {
+    match foreign.key_type {
         None => Ok(()),
-        Some(_) => Err(Failure::Plain(format!(
-            "--as: {} is petal's own and holds lines as they are; leave it out",
+        Some(_) => Err(Failure::Message(format!(
+            "--key-type: {} is petal's own filter, whose keys are the bytes of lines; leave it out",
             path.display()
         ))),
     }
 }
 
-/// Refuses words that do not go with a format, before any work is done.
-pub(super) fn examine(args: &BuildArgs, format: Format) -> Result<()> {
-    let trouble = |text: &str| Err(Failure::Plain(text.replace("{}", format.name())));
+/// Returns an error for options that conflict with the format.
+pub(super) fn check_options(args: &BuildArgs, format: Format) -> Result<()> {
+    let failed = |text: &str| Err(Failure::Message(text.replace("{}", format.name())));
     let cascade = format == Format::FilterCascade;
     if args.gzip && format != Format::Dcso {
-        return trouble("--gzip: who reads {} files does not unpack them; leave it out");
+        return failed("--gzip: programs that read {} files do not decompress them; leave it out");
     }
     if cascade && args.not_in.is_none() {
-        return trouble("--format {}: say with --not-in which lines it must not hold");
+        return failed("--format {}: needs the lines that it must not contain; specify --not-in");
     }
     if !cascade && args.not_in.is_some() {
-        return trouble("--not-in: a {} filter knows no exceptions; use --format filter-cascade");
+        return failed(
+            "--not-in: a {} filter has no known non-members; use --format filter-cascade",
+        );
     }
-    if cascade && args.expected.is_some() {
-        return trouble("-n: a {} is made of the lines that come; leave it out");
+    if cascade && args.capacity.is_some() {
+        return failed("-n: a {} is sized by the lines that it is built from; leave it out");
     }
-    if cascade && args.form.is_some_and(|form| form != KeyForm::Text) {
-        return trouble("--as: keys of a {} are lines as they are; leave it out");
+    if cascade && args.key_type.is_some_and(|key_type| key_type != KeyType::Text) {
+        return failed("--key-type: keys of a {} are the bytes of lines; leave it out");
     }
     Ok(())
 }
 
-/// How large the filter may be.
-fn cap(args: &BuildArgs) -> u64 {
-    args.memory.unwrap_or(Cap::DEFAULT).bytes()
+/// Returns the maximum size of the filter.
+fn memory_limit(args: &BuildArgs) -> u64 {
+    args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes()
 }
 
-/// Mozilla's cascade of all lines, and of the lines of `others` that it is never to say yes to.
+/// Builds Mozilla's cascade, with the lines of `others` as known non-members.
 pub(super) fn cascade(
     args: &BuildArgs,
     settings: &Settings<'_>,
     inputs: &[Source],
     others: &Path,
-) -> Result<ForeignFilter<Vec<u8>>> {
-    /// Bytes that making it takes for a key beside the key itself, and for those it errs on.
-    const EACH: u64 = 64;
-    let room = settings.memory;
-    let members = Listed::read(settings, inputs, room, EACH)?;
-    let room = room.saturating_sub(members.memory_usage() + EACH * members.len() as u64);
-    let others = Listed::read(settings, &[Source::from_arg(others)], room, EACH)?;
+) -> Result<ForeignLines<Vec<u8>>> {
+    /// Bytes that building takes for each key, beside the key itself.
+    const BYTES_PER_KEY: u64 = 64;
+    let available = settings.memory_limit;
+    let members = LineBuffer::read(settings, inputs, available, BYTES_PER_KEY)?;
+    let used = members.memory_usage() + BYTES_PER_KEY * members.len() as u64;
+    let available = available.saturating_sub(used);
+    let others = LineBuffer::read(settings, &[Source::from_arg(others)], available, BYTES_PER_KEY)?;
     let defaults = CascadeOptions::default();
     let rate = args.fpr.unwrap_or(defaults.rate);
-    let options = CascadeOptions { rate, limit: cap(args), ..defaults };
-    Ok(ForeignFilter(petal_interop::cascade(members.iter(), others.iter(), &options)?))
+    let options = CascadeOptions { rate, limit: memory_limit(args), ..defaults };
+    Ok(ForeignLines(petal_interop::cascade(members.iter(), others.iter(), &options)?))
 }
 
-/// A filter of all lines in another program's format.
+/// Builds a filter in another program's format.
 pub(super) fn build(
     args: &BuildArgs,
     format: Format,
     settings: &Settings<'_>,
     inputs: &[Source],
     keys: u64,
-) -> Result<ForeignFilter<Vec<u8>>> {
-    let (rate, cap) = (args.fpr.unwrap_or(Recipe::RATE), cap(args));
-    let filter = Foreign::with_limit(format, keys, rate, cap).map_err(|error| {
+) -> Result<ForeignLines<Vec<u8>>> {
+    let (rate, limit) = (args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR), memory_limit(args));
+    let filter = ForeignFilter::with_fpr_within(format, keys, rate, limit).map_err(|error| {
         if !error.is_too_large() {
             return error.into();
         }
-        Failure::Plain(format!(
-            "{} keys at {} take more than {}; raise -m, or accept a higher rate with -p",
+        Failure::Message(format!(
+            "{} keys at {} take more than {}; raise -m, or raise -p",
             text::count(keys),
             text::rate(rate),
-            text::size(cap),
+            text::size(limit),
         ))
     })?;
-    let mut filter = ForeignFilter(filter).with_keys(args.form)?;
-    fill(settings, &mut filter, inputs, cap).map_err(refused_by(&args.output))?;
+    let mut filter = ForeignLines(filter).with_key_type(args.key_type)?;
+    fill(settings, &mut filter, inputs, limit).map_err(filter_failure(&args.output))?;
     Ok(filter)
 }
 
-/// Says that a format cannot keep the planned rate: its double hashing sends some keys to few bits.
-pub(super) fn warn_if_out_of_reach(
-    filter: &ForeignFilter<Vec<u8>>,
+/// Warns if the double hashing of a format makes the planned rate unattainable.
+pub(super) fn warn_if_unattainable(
+    filter: &ForeignLines<Vec<u8>>,
     keys: u64,
     planned: f64,
-    teller: &Teller,
+    progress: &ProgressReporter,
 ) {
-    let Some((rate, floor)) = filter.0.expected_rate(keys) else { return };
+    let Some((rate, floor)) = filter.0.expected_fpr(keys) else { return };
     if rate > planned * 1.5 && floor > planned / 2.0 {
-        teller.say(&format!(
+        progress.print(&format!(
             "warning: the false-positive rate will be about {}, not {}: the double hashing of {} \
-             cannot keep it with {}; plan for a higher rate, or take a format without that floor \
+             cannot keep it with {}; plan for a higher rate, or use a format without that floor \
              (dcso, rbloom, hadoop-murmur, petal's own)",
             text::rate(rate),
             text::rate(planned),
@@ -116,9 +121,9 @@ pub(super) fn warn_if_out_of_reach(
     }
 }
 
-/// Writes a filter that was made or changed.
+/// Writes a filter to the output.
 pub(super) fn write(
-    filter: &ForeignFilter<Vec<u8>>,
+    filter: &ForeignLines<Vec<u8>>,
     gzip: bool,
     mut output: Output,
     path: &Path,
@@ -128,101 +133,104 @@ pub(super) fn write(
     output.finish()
 }
 
-/// Says what is wrong with a filter: what its format warns of, and that it errs more often than
-/// planned.
+/// Prints the warnings of a filter, and warns if its rate is above the target.
 pub(super) fn warn_if_overfull(
-    filter: &ForeignFilter<Vec<u8>>,
+    filter: &ForeignLines<Vec<u8>>,
     planned: Option<f64>,
-    teller: &Teller,
+    progress: &ProgressReporter,
 ) {
-    let facts = filter.0.facts();
-    for warning in &facts.warnings {
-        teller.say(&format!("warning: {warning}"));
+    let stats = filter.0.stats();
+    for warning in &stats.warnings {
+        progress.print(&format!("warning: {warning}"));
     }
-    let held = facts.estimated_keys.unwrap_or(0.0);
-    if facts.target_rate.is_none()
-        && let Some(keys) = facts.planned_keys
+    let held = stats.estimated_keys.unwrap_or(0.0);
+    if stats.target_fpr.is_none()
+        && let Some(keys) = stats.capacity
     {
         if held > keys as f64 * 1.02 {
-            let held = if held.is_finite() {
+            let found = if held.is_finite() {
                 format!("about {}", text::count(held as u64))
             } else {
-                "more than its bits can tell".to_owned()
+                "an unknown number".to_owned()
             };
-            teller.say(&format!(
-                "warning: planned for {}, and holds {held}; the false-positive rate is {} now; \
-                 build a larger one with -n",
+            progress.print(&format!(
+                "warning: the filter was planned for {} and has {found}; its estimated \
+                 false-positive rate is {}; build a larger filter with -n",
                 text::keys(keys),
-                text::rate(facts.rate_now),
+                text::rate(stats.estimated_fpr),
             ));
         }
         return;
     }
-    let Some(target) = facts.target_rate.or(planned) else { return };
-    // A larger filter would not help against the floor.
-    if petal::rate::overfull(target, facts.rate_now - facts.rate_floor, facts.bits) {
-        teller.say(&format!(
-            "warning: the false-positive rate is {} now, {} was planned; build a larger one with -n",
-            text::rate(facts.rate_now),
+    let Some(target) = stats.target_fpr.or(planned) else { return };
+    // A larger filter does not lower the floor of double hashing.
+    if petal::math::is_overfull(target, stats.estimated_fpr - stats.fpr_floor, stats.bits) {
+        progress.print(&format!(
+            "warning: the estimated false-positive rate is {}, above the target of {}; build a larger \
+             filter with -n",
+            text::rate(stats.estimated_fpr),
             text::rate(target),
         ));
     }
 }
 
-/// More lines into another program's filter.
+/// `add` to another program's filter.
 pub(super) struct Add<'a> {
     pub(super) args: &'a AddArgs,
-    pub(super) filter: ForeignFilter<Vec<u8>>,
-    /// Whether the file was packed, and is to be again.
-    pub(super) packed: bool,
+    pub(super) filter: ForeignLines<Vec<u8>>,
+    /// Whether to compress the file, as it was before.
+    pub(super) compressed: bool,
     pub(super) inputs: Vec<Source>,
-    /// Lines that are known to be in it.
-    pub(super) list: Option<Source>,
+    /// Lines that must be in the filter.
+    pub(super) members: Option<Source>,
     pub(super) settings: Settings<'a>,
 }
 
 impl Add<'_> {
-    pub(super) fn run(self, output: Output, teller: &Teller) -> Result<Outcome> {
-        let Self { args, filter, packed, inputs, list, mut settings } = self;
-        // A damaged file is not written again with a new date.
+    pub(super) fn run(self, output: Output, progress: &ProgressReporter) -> Result<Outcome> {
+        let Self { args, filter, compressed, inputs, members, mut settings } = self;
+        // A damaged file must not be rewritten.
         filter.0.verify().map_err(Failure::of_foreign(&args.filter))?;
-        let filter = filter.with_keys(args.foreign.form)?;
-        // What is left is shared by the work and by what the filter grows.
+        let filter = filter.with_key_type(args.foreign.key_type)?;
+        // The rest of the memory is for the job and for the growth of the filter.
         let size = filter.memory();
-        let left = settings.memory.saturating_sub(size);
+        let left = settings.memory_limit.saturating_sub(size);
         let mut filter = filter.growing_to(size + left / 2);
-        settings.memory = if filter.grows() { left / 2 } else { left }.max(LEAST_MEMORY);
-        if let Some(list) = &list {
-            known::of_foreign(&settings, &filter, &args.filter, list)?;
+        settings.memory_limit = if filter.grows() { left / 2 } else { left }.max(MIN_MEMORY);
+        if let Some(members) = &members {
+            assert_members::in_foreign(&settings, &filter, &args.filter, members)?;
         }
         let filled = fill(&settings, &mut filter, &inputs, args.engine.memory.bytes());
-        teller.finish();
-        filled.map_err(refused_by(&args.filter))?;
-        warn_if_overfull(&filter, None, teller);
-        write(&filter, packed, output, &args.filter)?;
+        progress.finish();
+        filled.map_err(filter_failure(&args.filter))?;
+        warn_if_overfull(&filter, None, progress);
+        write(&filter, compressed, output, &args.filter)?;
         Ok(Outcome::Done)
     }
 }
 
-/// The union of other programs' filters; `None` if the first is petal's own.
+/// `merge` of filters of other programs; `None` if the first filter is petal's own.
 pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
-    let teller = Teller::silent(args.quiet);
+    let progress = ProgressReporter::silent(args.quiet);
     let Some((first, rest)) = args.filters.split_first() else { return Ok(None) };
-    let cap = args.memory.bytes();
-    let Some((mut filter, packed)) = foreign_file::read(first, args.written, cap / 2)? else {
+    let memory_limit = args.memory.bytes();
+    let Some((mut filter, compressed)) = foreign_file::read(first, args.format, memory_limit / 2)?
+    else {
         return Ok(None);
     };
     if args.fold {
-        return Err(Failure::Plain("--fold: only petal's own filters are folded".to_owned()));
+        return Err(Failure::Message(
+            "--fold: only petal's own filters can be folded; leave it out".to_owned(),
+        ));
     }
     filter.0.verify().map_err(Failure::of_foreign(first))?;
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let output = Output::open(Some(&args.output), &inputs)?;
     for path in rest {
-        let room = cap.saturating_sub(filter.bytes());
-        let AnyFile::Foreign(other) = foreign_file::open(path, args.written, room)? else {
-            return Err(Failure::Plain(format!(
-                "{}: is petal's own and not united with a {} filter; build all in one format",
+        let available = memory_limit.saturating_sub(filter.size_bytes());
+        let AnyFile::Foreign(other) = foreign_file::open(path, args.format, available)? else {
+            return Err(Failure::Message(format!(
+                "{}: is petal's own filter, which cannot be merged with a {} filter; build all in one format",
                 path.display(),
                 filter.0.format()
             )));
@@ -230,7 +238,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
         other.0.verify().map_err(Failure::of_foreign(path))?;
         filter.0.union(&other.0).map_err(Failure::of_foreign(path))?;
     }
-    warn_if_overfull(&filter, None, &teller);
-    write(&filter, packed, output, &args.output)?;
+    warn_if_overfull(&filter, None, &progress);
+    write(&filter, compressed, output, &args.output)?;
     Ok(Some(Outcome::Done))
 }

@@ -1,89 +1,89 @@
-//! `info` of another program's filter: what its file says, what its bits say, and what nobody can
-//! tell from it.
+//! `info` of another program's filter: its header, estimates from its bits, and what its format does
+//! not record.
 
-use petal_interop::{Facts, Foreign};
+use petal_interop::{FilterStats, ForeignFilter};
 use serde_json::{Value, json};
 
 use super::print;
 use crate::args::InfoArgs;
-use crate::exit::{Failure, Outcome, Result};
+use crate::error::{Failure, Outcome, Result};
 use crate::text;
 
-pub(super) fn tell<B: AsRef<[u8]>>(filter: &Foreign<B>, args: &InfoArgs) -> Result<Outcome> {
+pub(super) fn run<B: AsRef<[u8]>>(filter: &ForeignFilter<B>, args: &InfoArgs) -> Result<Outcome> {
     filter.verify().map_err(Failure::of_foreign(&args.filter))?;
-    let (facts, bytes) = (filter.facts(), filter.as_bytes().len() as u64);
-    print(&if args.json { json(&facts, bytes) } else { table(&facts, bytes) })?;
+    let (stats, bytes) = (filter.stats(), filter.as_bytes().len() as u64);
+    print(&if args.json { json(&stats, bytes) } else { table(&stats, bytes) })?;
     Ok(Outcome::Done)
 }
 
-fn table(facts: &Facts, bytes: u64) -> String {
-    let layers = match facts.layers {
+fn table(stats: &FilterStats, bytes: u64) -> String {
+    let layers = match stats.layers {
         0 | 1 => String::new(),
         layers => format!(", {} layers", text::count(layers)),
     };
-    let (bits, probes) = (text::count(facts.bits), facts.probes);
-    let plan = match (facts.planned_keys, facts.target_rate) {
+    let (bits, probes) = (text::count(stats.bits), stats.probes);
+    let plan = match (stats.capacity, stats.target_fpr) {
         (Some(keys), Some(rate)) => format!("{} at {}", text::keys(keys), text::rate(rate)),
         (Some(keys), None) => {
-            format!("{} at a rate that the format does not tell", text::keys(keys))
+            format!("{} at an unknown rate", text::keys(keys))
         }
         (None, Some(rate)) => {
-            format!("{}, for a number of keys that is not told", text::rate(rate))
+            format!("{} for an unknown number of keys", text::rate(rate))
         }
-        (None, None) => "not told by the format".to_owned(),
+        (None, None) => "not recorded".to_owned(),
     };
-    let keys = match facts.estimated_keys {
+    let keys = match stats.estimated_keys {
         Some(keys) if keys.is_finite() => {
             format!("about {} distinct", text::count(keys.round() as u64))
         }
-        Some(_) => "more than its bits can tell".to_owned(),
-        None => "not told by its bits".to_owned(),
+        Some(_) => "unknown: all bits are set".to_owned(),
+        None => "unknown".to_owned(),
     };
     let counted =
-        facts.counted.map(|count| format!("; its program counted {}", text::count(count)));
-    let fill = facts.set as f64 / facts.bits.max(1) as f64;
-    let forms: Vec<_> = facts.forms.iter().map(|form| form.name()).collect();
+        stats.counted.map(|count| format!("; its program counted {}", text::count(count)));
+    let fill = stats.set as f64 / stats.bits.max(1) as f64;
+    let key_types: Vec<_> = stats.key_types.iter().map(|key_type| key_type.name()).collect();
     let mut rows = vec![
-        ("format", format!("{}{}", facts.format, facts.variant())),
+        ("format", format!("{}{}", stats.format, stats.variant())),
         ("size", text::size(bytes)),
-        ("shape", format!("{bits} bits, {probes} probes{layers}")),
-        ("plan", plan),
+        ("layout", format!("{bits} bits, {probes} probes{layers}")),
+        ("planned", plan),
         ("keys", keys + &counted.unwrap_or_default()),
         ("fill", format!("{} %", text::significant(fill * 100.0))),
-        ("rate now", text::rate(facts.rate_now)),
+        ("est. fpr", text::rate(stats.estimated_fpr)),
     ];
-    if facts.rate_floor > facts.rate_now / 20.0 {
-        let floor = text::rate(facts.rate_floor);
+    if stats.fpr_floor > stats.estimated_fpr / 20.0 {
+        let floor = text::rate(stats.fpr_floor);
         rows.push(("floor", format!("{floor} of that comes from the format's double hashing")));
     }
-    rows.push(("lines as", forms.join(", ")));
-    rows.extend(facts.warnings.iter().map(|warning| ("warning", (*warning).to_owned())));
-    rows.extend(facts.untold.iter().map(|untold| ("not told", (*untold).to_owned())));
+    rows.push(("key types", key_types.join(", ")));
+    rows.extend(stats.warnings.iter().map(|warning| ("warning", (*warning).to_owned())));
+    rows.extend(stats.not_recorded.iter().map(|note| ("unknown", (*note).to_owned())));
     rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect()
 }
 
-fn json(facts: &Facts, bytes: u64) -> String {
+fn json(stats: &FilterStats, bytes: u64) -> String {
     let choices =
-        facts.choices.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into()));
+        stats.choices.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into()));
     let choices: serde_json::Map<String, Value> = choices.collect();
-    let forms: Vec<_> = facts.forms.iter().map(|form| form.name()).collect();
-    let facts = json!({
-        "format": facts.format.name(),
+    let key_types: Vec<_> = stats.key_types.iter().map(|key_type| key_type.name()).collect();
+    let stats = json!({
+        "format": stats.format.name(),
         "choices": choices,
         "size_bytes": bytes,
-        "bits": facts.bits,
-        "bits_set": facts.set,
-        "probes": facts.probes,
-        "layers": facts.layers,
-        "planned_keys": facts.planned_keys,
-        "target_rate": facts.target_rate,
-        "counted": facts.counted,
-        "estimated_keys": facts.estimated_keys.filter(|keys| keys.is_finite()),
-        "rate_now": facts.rate_now,
-        "rate_floor": facts.rate_floor,
-        "key_forms": forms,
-        "not_told": facts.untold,
-        "warnings": facts.warnings,
+        "bits": stats.bits,
+        "bits_set": stats.set,
+        "probes": stats.probes,
+        "layers": stats.layers,
+        "capacity": stats.capacity,
+        "target_fpr": stats.target_fpr,
+        "counted": stats.counted,
+        "estimated_len": stats.estimated_keys.filter(|keys| keys.is_finite()),
+        "estimated_fpr": stats.estimated_fpr,
+        "fpr_floor": stats.fpr_floor,
+        "key_types": key_types,
+        "not_recorded": stats.not_recorded,
+        "warnings": stats.warnings,
     });
-    format!("{facts:#}\n")
+    format!("{stats:#}\n")
 }

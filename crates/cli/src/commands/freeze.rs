@@ -1,12 +1,14 @@
-//! `freeze`: a counting filter without its counters.
+//! `freeze`: writes a counting filter without its counters.
 
 use petal::AnyFilter;
+use petal::Membership as _;
+use petal::Persist as _;
 use petal_lines::Source;
 
 use crate::args::FreezeArgs;
-use crate::exit::{Failure, Outcome, Result};
-use crate::filter_file;
-use crate::output::Output;
+use crate::error::{Failure, Outcome, Result};
+use crate::files::filter_file;
+use crate::files::output::Output;
 
 pub(super) fn run(args: &FreezeArgs) -> Result<Outcome> {
     let inputs = [Source::Path(args.filter.clone())];
@@ -14,15 +16,15 @@ pub(super) fn run(args: &FreezeArgs) -> Result<Outcome> {
     let filter = filter_file::open(&args.filter)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
     let (out, metadata) = (output.file(), filter.metadata());
-    // It lies in the old file as it will lie in the new one: nothing is copied in memory.
+    // The bits are written from the mapped file, without a copy in memory.
     let written = match &filter {
         AnyFilter::Counting(filter) => filter.as_filter().write_to(out, metadata),
         AnyFilter::CountingClassic(filter) => filter.as_filter().write_to(out, metadata),
         other => {
-            return Err(Failure::Plain(format!(
-                "{}: a {} filter has no counters to leave out; use it as it is",
+            return Err(Failure::Message(format!(
+                "{}: a {} filter has no counters; use it as it is",
                 args.filter.display(),
-                other.face().filter_type(),
+                other.as_dyn().filter_type(),
             )));
         }
     };

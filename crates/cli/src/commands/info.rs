@@ -1,82 +1,84 @@
-//! `info`: what a filter file says of itself, and what its bits say.
+//! `info`: describes a filter file, from its header and its bits.
 
-use petal::{FilterType, Membership};
+use petal::{FilterType, Membership, Persist as _};
 use serde_json::{Value, json};
 
 use super::{foreign_info, print};
 use crate::args::InfoArgs;
-use crate::exit::{Failure, Outcome, Result};
-use crate::foreign_file::{self, AnyFile};
-use crate::{plot, text};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::foreign_file::{self, AnyFile};
+use crate::terminal::histogram;
+use crate::text;
 
 pub(super) fn run(args: &InfoArgs) -> Result<Outcome> {
     let limit = args.memory.bytes();
-    let filter = match foreign_file::open(&args.filter, args.written, limit)? {
+    let filter = match foreign_file::open(&args.filter, args.format, limit)? {
         AnyFile::Native(filter) => filter,
-        AnyFile::Foreign(filter) => return foreign_info::tell(&filter.0, args),
+        AnyFile::Foreign(filter) => return foreign_info::run(&filter.0, args),
     };
-    // Its bits are about to be counted: a damaged file must not be described as if it were whole.
+    // The estimates of a damaged file would be wrong.
     filter.verify().map_err(Failure::of_file(&args.filter))?;
-    let facts = Facts::of(filter.face(), filter.metadata());
-    print(&if args.json { facts.json() } else { facts.table(plot::width()) })?;
+    let info = FilterInfo::of(filter.as_dyn(), filter.metadata());
+    print(&if args.json { info.json() } else { info.table(histogram::width()) })?;
     Ok(Outcome::Done)
 }
 
-/// Steps from empty to full in which blocks are counted.
+/// The number of bars in the histogram of block fills.
 const STEPS: usize = 20;
 
-/// All that is told, each found once: most of it takes a look at all bits.
-struct Facts<'a> {
+/// The values to print, each computed once: most of them need all bits.
+struct FilterInfo<'a> {
     filter: &'a dyn Membership,
     metadata: &'a str,
     numbers: Vec<(&'static str, u64)>,
-    /// An estimate of the distinct keys; `None` if it is full.
-    held: Option<u64>,
-    fill: f64,
-    rate: f64,
-    left: Option<u64>,
+    /// The estimated number of distinct keys; `None` if all bits are set.
+    estimated_len: Option<u64>,
+    fill_ratio: f64,
+    estimated_fpr: f64,
+    capacity_left: Option<u64>,
     overfull: bool,
     blocks: Vec<u64>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> FilterInfo<'a> {
     fn of(filter: &'a dyn Membership, metadata: &'a str) -> Self {
-        let held = filter.estimated_len();
+        let estimated_len = filter.estimated_len();
         Self {
             filter,
             metadata,
-            numbers: filter.geometry(),
-            held: held.is_finite().then(|| held.round() as u64),
-            fill: filter.fill_ratio(),
-            rate: filter.estimated_rate(),
-            left: filter.capacity_left(),
+            numbers: filter.parameters(),
+            estimated_len: estimated_len.is_finite().then(|| estimated_len.round() as u64),
+            fill_ratio: filter.fill_ratio(),
+            estimated_fpr: filter.estimated_fpr(),
+            capacity_left: filter.capacity_left(),
             overfull: filter.is_overfull(),
             blocks: filter.block_fills(STEPS),
         }
     }
 
-    /// Bytes it takes when it is read into memory. What is asked is mapped: its bits are not its
-    /// own.
+    /// Returns the memory of the filter after reading it; here it is mapped.
     fn memory(&self) -> u64 {
         self.filter.size_bytes() + self.filter.memory_usage()
     }
 
     fn table(&self, columns: usize) -> String {
         let filter = self.filter;
-        let (planned, target) = (filter.planned_keys(), filter.target_rate());
+        let (planned, target) = (filter.capacity(), filter.target_fpr());
         let plan = match planned {
             0 => "none".to_owned(),
             _ => format!("{} at {}", text::keys(planned), text::rate(target)),
         };
         let about = |keys| format!("about {} distinct", text::count(keys));
-        let keys = self.held.map_or_else(|| "more than its bits can tell".to_owned(), about);
-        let left = match self.left {
-            Some(0) => "no room for more keys at the planned rate".to_owned(),
-            Some(left) => format!("room for {} more at the planned rate", text::keys(left)),
+        let keys = self.estimated_len.map_or_else(|| "unknown: all bits are set".to_owned(), about);
+        let left = match self.capacity_left {
+            Some(0) => "none at the target rate".to_owned(),
+            Some(left) => format!("{} at the target rate", text::keys(left)),
             None => match filter.filter_type() {
-                FilterType::Static | FilterType::Cascade => "it takes no more keys".to_owned(),
-                FilterType::Windowed => "it forgets as it takes more".to_owned(),
-                _ => "no limit planned".to_owned(),
+                FilterType::Static | FilterType::Cascade => {
+                    "none: the filter is immutable".to_owned()
+                }
+                FilterType::Windowed => "unlimited: the filter forgets old keys".to_owned(),
+                _ => "unlimited".to_owned(),
             },
         };
         let hash = filter.hash_spec();
@@ -88,60 +90,59 @@ impl<'a> Facts<'a> {
         let mut rows = vec![
             ("type", format!("{}, {}", filter.filter_type(), filter.describe())),
             ("size", size),
-            ("plan", plan),
+            ("planned", plan),
             ("keys", format!("{keys}; {inserted} inserts were new")),
             ("left", left),
-            ("fill", format!("{} %", text::significant(self.fill * 100.0))),
-            ("rate now", text::rate(self.rate)),
+            ("fill", format!("{} %", text::significant(self.fill_ratio * 100.0))),
+            ("est. fpr", text::rate(self.estimated_fpr)),
             ("hash", format!("{}{secret}", hash.name())),
             ("metadata", metadata.to_owned()),
         ];
         if let Some(window) = self.window() {
             rows.insert(2, ("window", window));
         }
-        if let Some((stuck, at)) = self.stuck() {
-            let stuck =
-                format!("{} stuck at {at}, which removing does not lower", text::count(stuck));
-            rows.push(("counters", stuck));
+        if let Some((saturated, maximum)) = self.saturated() {
+            let counters =
+                format!("{} saturated at {maximum}, never decremented", text::count(saturated));
+            rows.push(("counters", counters));
         }
         if self.overfull {
-            let times = text::significant(self.rate / target);
-            let warning =
-                format!("overfull: errs {times} times as often as planned; build a larger one");
+            let times = text::significant(self.estimated_fpr / target);
+            let warning = format!("overfull: {times} times the target rate; build a larger filter");
             let at = rows.iter().position(|(name, _)| *name == "hash").unwrap_or(rows.len());
             rows.insert(at, ("warning", warning));
         }
         let rows: String =
             rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect();
-        rows + &self.plot(columns)
+        rows + &self.histogram(columns)
     }
 
-    /// A number of its geometry.
+    /// Returns a number of the layout by its name.
     fn number(&self, name: &str) -> Option<u64> {
         self.numbers.iter().find(|number| number.0 == name).map(|number| number.1)
     }
 
-    /// How many counters are stuck and at what; `None` of types that do not count.
-    fn stuck(&self) -> Option<(u64, u64)> {
+    /// Returns the number of saturated counters and their maximum; `None` for types without counters.
+    fn saturated(&self) -> Option<(u64, u64)> {
         Some((self.number("saturated")?, 1 << (self.number("width")? - 1)))
     }
 
-    /// What it is a window of; `None` of types that forget nothing.
+    /// Describes the window of a windowed filter; `None` for other types.
     fn window(&self) -> Option<String> {
         let parts = self.number("generations")?;
         let window = match (self.number("window_ticks"), self.number("now")) {
-            // Who builds it tells it seconds.
-            (Some(seconds), Some(0)) => format!("{}, no time told yet", text::span(seconds)),
+            // The ticks are seconds in filters that this program builds.
+            (Some(seconds), Some(0)) => format!("{}, clock not set yet", text::duration(seconds)),
             (Some(seconds), now) => {
-                format!("{}, told last at {} (Unix time)", text::span(seconds), now.unwrap_or(0))
+                format!("{}, clock at {} (Unix time)", text::duration(seconds), now.unwrap_or(0))
             }
-            _ => format!("the last {}", text::keys(self.filter.planned_keys())),
+            _ => format!("the last {}", text::keys(self.filter.capacity())),
         };
-        Some(format!("{window}; it moves on by 1/{} of that at a time", parts - 1))
+        Some(format!("{window}; it advances in steps of 1/{}", parts - 1))
     }
 
-    /// How full blocks are: all alike if the hash does its work.
-    fn plot(&self, columns: usize) -> String {
+    /// Returns the histogram of block fills, which are similar if the hash is good.
+    fn histogram(&self, columns: usize) -> String {
         let count: u64 = self.blocks.iter().sum();
         if count == 0 {
             return String::new();
@@ -149,7 +150,7 @@ impl<'a> Facts<'a> {
         let step = 100 / STEPS;
         let name = |at: usize| format!("{} to {} %", at * step, (at + 1) * step);
         let rows = self.blocks.iter().enumerate().map(|(at, blocks)| (name(at), *blocks));
-        let bars = plot::bars(&rows.collect::<Vec<_>>(), columns);
+        let bars = histogram::bars(&rows.collect::<Vec<_>>(), columns);
         format!("blocks    {}, by their fill:\n{bars}", text::count(count))
     }
 
@@ -160,23 +161,23 @@ impl<'a> Facts<'a> {
         let numbers: serde_json::Map<String, Value> = numbers.collect();
         let metadata: Value =
             serde_json::from_str(self.metadata).unwrap_or_else(|_| self.metadata.into());
-        let facts = json!({
+        let info = json!({
             "type": filter.filter_type().name(),
-            "shape": numbers,
+            "layout": numbers,
             "size_bytes": filter.size_bytes(),
             "memory_bytes": self.memory(),
-            "planned_keys": filter.planned_keys(),
-            "target_rate": filter.target_rate(),
+            "capacity": filter.capacity(),
+            "target_fpr": filter.target_fpr(),
             "inserted": filter.inserted(),
-            "estimated_keys": self.held,
-            "capacity_left": self.left,
-            "fill_ratio": self.fill,
-            "rate_now": self.rate,
-            "overfull": self.overfull,
+            "estimated_len": self.estimated_len,
+            "capacity_left": self.capacity_left,
+            "fill_ratio": self.fill_ratio,
+            "estimated_fpr": self.estimated_fpr,
+            "is_overfull": self.overfull,
             "block_fills": self.blocks,
             "hash": filter.hash_spec().name(),
             "metadata": metadata,
         });
-        format!("{facts:#}\n")
+        format!("{info:#}\n")
     }
 }

@@ -1,23 +1,23 @@
-//! One file for each verb; what they share is here.
+//! The commands, one file each, and what they share.
 
 mod add;
+mod assert_members;
 mod build;
 mod check;
 mod compare;
-mod counters;
-mod forecast;
+mod estimate;
 mod foreign;
 mod foreign_info;
 mod freeze;
 mod info;
-mod known;
+mod manual;
 mod merge;
-mod pages;
 mod plan;
 mod probe;
 mod remove;
+mod saturation;
 mod seen;
-mod set;
+mod setops;
 mod shrink;
 mod verify;
 
@@ -25,23 +25,22 @@ use std::io::Write as _;
 use std::path::Path;
 
 use petal::{AnyFilter, Kernel};
-use petal_lines::{Settings, Source};
+use petal_lines::{SetOp, Settings, Source};
 
-use crate::args::{Clock, Command, Engine, Petal};
-use crate::closed;
-use crate::exit::{Failure, Outcome, Result};
-use crate::progress::Teller;
+use crate::args::{Cli, Clock, Command, EngineArgs};
+use crate::error::{Failure, Outcome, Result, messages};
+use crate::process::stdout;
+use crate::terminal::progress::ProgressReporter;
 
-/// Runs the verb.
-pub(crate) fn run(args: Petal) -> Result<Outcome> {
-    use petal_lines::Verb;
+/// Runs the command.
+pub(crate) fn run(args: Cli) -> Result<Outcome> {
     if let Some(name) = &args.kernel {
-        force(name)?;
+        force_kernel(name)?;
     }
     match args.command {
-        Command::Common(args) => set::compare(Verb::Common, &args),
-        Command::Diff(args) => set::compare(Verb::Diff, &args),
-        Command::Dedup(args) => set::dedup(&args),
+        Command::Common(args) => setops::compare(SetOp::Common, &args),
+        Command::Diff(args) => setops::compare(SetOp::Diff, &args),
+        Command::Dedup(args) => setops::dedup(&args),
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
         Command::Remove(args) => remove::run(&args),
@@ -55,32 +54,33 @@ pub(crate) fn run(args: Petal) -> Result<Outcome> {
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
-        Command::Completions(args) => pages::complete(&args),
-        Command::Man(args) => pages::man(&args),
+        Command::Completions(args) => manual::complete(&args),
+        Command::Man(args) => manual::man(&args),
     }
 }
 
-/// Makes the kernel of that name the one of this process.
-fn force(name: &str) -> Result<()> {
-    let trouble = |text: String| Err(Failure::Plain(format!("--kernel: {text}")));
+/// Makes the process use the kernel of this name.
+fn force_kernel(name: &str) -> Result<()> {
+    let failed = |text: String| Err(Failure::Message(format!("--kernel: {text}")));
     let Some(kernel) = Kernel::from_name(name) else {
-        let all = names(Kernel::ALL.into_iter());
-        return trouble(format!("'{name}' is no kernel; write one of {all}"));
+        let all = kernel_names(Kernel::ALL.into_iter());
+        return failed(format!("'{name}' is not a kernel; use one of {all}"));
     };
-    if !kernel.is_there() {
-        let there = names(Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()));
-        return trouble(format!("this machine has no {name}; it has {there}"));
+    if !kernel.is_available() {
+        let available =
+            kernel_names(Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()));
+        return failed(format!("this processor does not support {name}; use one of {available}"));
     }
     kernel.force();
     Ok(())
 }
 
-fn names(kernels: impl Iterator<Item = Kernel>) -> String {
+fn kernel_names(kernels: impl Iterator<Item = Kernel>) -> String {
     kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
 }
 
-/// What the line engine is told.
-fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
+/// Returns the settings of the file engine.
+fn settings<'a>(engine: &EngineArgs, progress: &'a ProgressReporter) -> Settings<'a> {
     let mut settings = Settings::new(engine.memory.bytes());
     if let Some(jobs) = engine.jobs {
         settings.jobs = jobs.into();
@@ -92,38 +92,38 @@ fn settings<'a>(engine: &Engine, teller: &'a Teller) -> Settings<'a> {
         settings.delimiter = 0;
     }
     settings.text = engine.text;
-    settings.progress = teller;
+    settings.progress = progress;
     settings
 }
 
-/// Standard input can be read once, whatever it is read for.
+/// Returns an error if standard input is named twice.
 fn refuse_stdin_twice(sources: &[Source]) -> Result<()> {
     if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
-        return Err(Failure::Plain(
-            "-: standard input is named twice, it can be read once; save it to a file first"
+        return Err(Failure::Message(
+            "-: standard input is named twice, but can be read only once; save it to a file first"
                 .to_owned(),
         ));
     }
     Ok(())
 }
 
-/// A filter that refused a line, or takes no more of them, is named.
-fn refused_by(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
+/// Adds the name of the filter file to an error of the filter.
+fn filter_failure(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
     |error| match error.is_of_filter() || error.is_full() {
-        true => Failure::Plain(format!("{}: {error}", path.display())),
+        true => Failure::Message(format!("{}: {}", path.display(), messages::lines(&error))),
         false => error.into(),
     }
 }
 
-/// Tells a filter that forgets by the clock what time it is.
+/// Advances the clock of a windowed filter.
 fn advance(filter: &mut AnyFilter, clock: &Clock) {
     if let AnyFilter::Windowed(filter) = filter {
         filter.advance_to(clock.now());
     }
 }
 
-/// Whether lines will go to standard output.
-fn prints(count: bool, output: Option<&Path>) -> bool {
+/// Returns true if lines go to standard output.
+fn prints_lines(count: bool, output: Option<&Path>) -> bool {
     !count && output.is_none_or(|path| path == Path::new("-"))
 }
 
@@ -133,7 +133,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn print_bytes(bytes: &[u8]) -> Result<()> {
-    if closed::stdout() {
+    if stdout::is_closed() {
         return Err(Failure::closed_stdout());
     }
     let mut out = std::io::stdout().lock();
@@ -145,17 +145,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_that_was_told_is_taken() {
-        // The verb itself fails: it is to read nothing and print nothing.
-        let verb = ["verify", "-q", "/dev/null/no filter"];
-        let there = || Kernel::ALL.into_iter().filter(|kernel| kernel.is_there());
-        for (before, told) in there().flat_map(|before| there().map(move |told| (before, told))) {
-            let option = ["--kernel", told.name()];
-            for words in [[&["petal"], &option[..], &verb], [&["petal"], &verb, &option]] {
+    fn the_kernel_option_selects_the_kernel() {
+        // The command itself fails: it should read nothing and print nothing.
+        let command = ["verify", "-q", "/dev/null/no filter"];
+        let available = || Kernel::ALL.into_iter().filter(|kernel| kernel.is_available());
+        for (before, forced) in available().flat_map(|a| available().map(move |b| (a, b))) {
+            let option = ["--kernel", forced.name()];
+            for args in [[&["petal"], &option[..], &command], [&["petal"], &command, &option]] {
                 before.force();
-                let args = crate::args::parse_from(words.concat().iter().map(Into::into)).unwrap();
-                assert!(run(args).is_err());
-                assert_eq!(Kernel::current(), told, "{words:?}");
+                let cli = crate::args::parse_from(args.concat().iter().map(Into::into)).unwrap();
+                assert!(run(cli).is_err());
+                assert_eq!(Kernel::current(), forced, "{args:?}");
             }
         }
     }

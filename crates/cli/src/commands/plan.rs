@@ -1,33 +1,33 @@
-//! `plan`: sizing before any work.
+//! `plan`: sizes a filter.
 
-use petal::{ClassicShape, FilterType, Shape};
-use petal_lines::Recipe;
+use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType};
+use petal_lines::{FilterSpec, MemoryLimit};
 use serde_json::{Value, json};
 
 use super::print;
-use crate::args::{Kind, Memory, PlanArgs};
-use crate::exit::{Failure, Outcome, Result};
+use crate::args::{FilterTypeArg, PlanArgs};
+use crate::error::{Failure, Outcome, Result};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
-    if let Some(verb) = args.verb {
-        return super::forecast::run(verb.into(), args);
+    if let Some(command) = args.command {
+        return super::estimate::run(command.into(), args);
     }
-    let asked = Asked {
-        keys: args.expected,
+    let input = PlanInput {
+        keys: args.capacity,
         rate: args.fpr,
-        memory: args.memory.map(Memory::bytes),
+        memory: args.memory.map(MemoryLimit::bytes),
         probes: args.probes,
     };
-    let plans = match args.kind {
-        // petal's own layout must be possible; the classic one is shown where it is.
-        None => [Some(blocked(&asked)?), classic(&asked).ok()].into_iter().flatten().collect(),
-        Some(Kind::Bloom) => vec![blocked(&asked)?],
-        Some(Kind::Classic) => vec![classic(&asked)?],
-        Some(kind) => vec![of_type(kind, &asked)?],
+    let plans = match args.filter_type {
+        // The blocked layout must be possible; the classic one is shown if it is.
+        None => [Some(blocked(&input)?), classic(&input).ok()].into_iter().flatten().collect(),
+        Some(FilterTypeArg::Bloom) => vec![blocked(&input)?],
+        Some(FilterTypeArg::Classic) => vec![classic(&input)?],
+        Some(kind) => vec![of_type(kind, &input)?],
     };
     let text = if args.json {
-        let plans: Vec<_> = plans.iter().map(Plan::to_json).collect();
+        let plans: Vec<_> = plans.iter().map(SizedFilter::to_json).collect();
         format!("{:#}\n", json!({ "plans": plans }))
     } else {
         table(&plans)
@@ -36,136 +36,144 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What is given.
-struct Asked {
+/// The values from the command line.
+struct PlanInput {
     keys: Option<u64>,
     rate: Option<f64>,
     memory: Option<u64>,
     probes: Option<u32>,
 }
 
-/// A filter that answers it.
-struct Plan {
-    kind: &'static str,
+/// The size of a filter and its rates.
+struct SizedFilter {
+    filter_type: &'static str,
     layout: String,
-    keys: u64,
-    rate: f64,
-    rate_at_double: f64,
+    capacity: u64,
+    fpr: f64,
+    fpr_at_double: f64,
     size: u64,
     bits: u64,
-    /// 0 of types that have none of their own.
+    /// 0 for types without probes.
     probes: u32,
 }
 
-fn blocked(asked: &Asked) -> Result<Plan> {
-    let rate = |shape: &Shape, keys| shape.rate(keys);
-    let sizing = Sizing {
-        for_rate: Shape::for_rate,
-        for_memory: Shape::for_memory,
-        with_probes: Shape::for_rate_with_probes,
-        filling: Shape::for_memory_with_probes,
-        for_bits: Shape::for_bits,
+fn blocked(input: &PlanInput) -> Result<SizedFilter> {
+    let rate = |layout: &BlockedLayout, keys| layout.fpr(keys);
+    let sizing = LayoutFns {
+        for_fpr: BlockedLayout::for_fpr,
+        for_memory: BlockedLayout::for_memory,
+        with_probes: BlockedLayout::for_fpr_with_probes,
+        filling: BlockedLayout::for_memory_with_probes,
+        for_bits: BlockedLayout::for_bits,
         kind: FilterType::Bloom,
         rate,
-        keys_at_rate: |shape, rate| shape.keys_at_rate(rate),
-        size: |shape| shape.size_bytes(),
+        capacity_at_fpr: |layout, rate| layout.capacity_at_fpr(rate),
+        size: |layout| layout.size_bytes(),
     };
-    let (shape, keys) = sizing.solve(asked)?;
-    Ok(Plan {
-        kind: "bloom",
-        layout: format!("{} blocks of {} bits", text::count(shape.blocks()), shape.lanes() * 64),
-        keys,
-        rate: shape.rate(keys),
-        rate_at_double: shape.rate(keys.saturating_mul(2)),
-        size: shape.size_bytes(),
-        bits: shape.bits(),
-        probes: shape.probes(),
+    let (layout, keys) = sizing.solve(input)?;
+    Ok(SizedFilter {
+        filter_type: "bloom",
+        layout: format!("{} blocks of {} bits", text::count(layout.blocks()), layout.lanes() * 64),
+        capacity: keys,
+        fpr: layout.fpr(keys),
+        fpr_at_double: layout.fpr(keys.saturating_mul(2)),
+        size: layout.size_bytes(),
+        bits: layout.bits(),
+        probes: layout.probes(),
     })
 }
 
-fn classic(asked: &Asked) -> Result<Plan> {
-    let sizing = Sizing {
-        for_rate: ClassicShape::for_rate,
-        for_memory: ClassicShape::for_memory,
-        with_probes: ClassicShape::for_rate_with_probes,
-        filling: ClassicShape::for_memory_with_probes,
-        for_bits: ClassicShape::for_bits,
+fn classic(input: &PlanInput) -> Result<SizedFilter> {
+    let sizing = LayoutFns {
+        for_fpr: ClassicLayout::for_fpr,
+        for_memory: ClassicLayout::for_memory,
+        with_probes: ClassicLayout::for_fpr_with_probes,
+        filling: ClassicLayout::for_memory_with_probes,
+        for_bits: ClassicLayout::for_bits,
         kind: FilterType::Classic,
-        rate: |shape, keys| shape.rate(keys),
-        keys_at_rate: |shape, rate| shape.keys_at_rate(rate),
-        size: |shape| shape.size_bytes(),
+        rate: |layout, keys| layout.fpr(keys),
+        capacity_at_fpr: |layout, rate| layout.capacity_at_fpr(rate),
+        size: |layout| layout.size_bytes(),
     };
-    let (shape, keys) = sizing.solve(asked)?;
-    Ok(Plan {
-        kind: "classic",
+    let (layout, keys) = sizing.solve(input)?;
+    Ok(SizedFilter {
+        filter_type: "classic",
         layout: "positions anywhere".to_owned(),
-        keys,
-        rate: shape.rate(keys),
-        rate_at_double: shape.rate(keys.saturating_mul(2)),
-        size: shape.size_bytes(),
-        bits: shape.bits(),
-        probes: shape.probes(),
+        capacity: keys,
+        fpr: layout.fpr(keys),
+        fpr_at_double: layout.fpr(keys.saturating_mul(2)),
+        size: layout.size_bytes(),
+        bits: layout.bits(),
+        probes: layout.probes(),
     })
 }
 
-/// Any other type: of keys and a rate alone.
-fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
-    let name = kind.filter_type().name();
-    let trouble = |text: &str| Failure::Plain(format!("--type {name}: {text}"));
-    let (Some(keys), Some(rate)) = (asked.keys, asked.rate) else {
-        return Err(trouble("is sized by -n and -p; give both"));
+/// Sizes a filter of any other type, from capacity and rate only.
+fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter> {
+    let name = filter_type.filter_type().name();
+    let failed = |text: &str| Failure::Message(format!("--type {name}: {text}"));
+    let (Some(keys), Some(rate)) = (input.keys, input.rate) else {
+        return Err(failed("needs -n and -p; specify both"));
     };
-    let plan = match kind {
-        Kind::Counting | Kind::CountingClassic => {
-            let of = if kind == Kind::Counting { blocked } else { classic };
-            let plain = of(&Asked { memory: None, ..*asked })?;
-            let width = Recipe::WIDTH;
-            Plan {
-                kind: name,
+    let plan = match filter_type {
+        FilterTypeArg::Counting | FilterTypeArg::CountingClassic => {
+            let size = if filter_type == FilterTypeArg::Counting { blocked } else { classic };
+            let plain = size(&PlanInput { memory: None, ..*input })?;
+            let width = FilterSpec::DEFAULT_COUNTER_WIDTH;
+            SizedFilter {
+                filter_type: name,
                 layout: format!("counters of {width} bits"),
                 size: plain.size * u64::from(width),
                 bits: plain.bits * u64::from(width),
                 ..plain
             }
         }
-        Kind::Static => {
-            if rate < Recipe::LEAST_STATIC {
-                return Err(trouble("its lowest rate is 2.5e-10; give that with -p"));
+        FilterTypeArg::Static => {
+            if rate < FilterSpec::MIN_STATIC_FPR {
+                return Err(failed("its lowest rate is 2.5e-10; raise -p"));
             }
             let bits = (keys as f64 * -rate.log2() * STATIC_OVERHEAD) as u64;
-            let layout = "about so much; it takes no more keys".to_owned();
-            let rate_at_double = f64::NAN;
-            Plan { kind: name, layout, keys, rate, rate_at_double, size: bits / 8, bits, probes: 0 }
+            let layout = "approximate size; immutable".to_owned();
+            SizedFilter {
+                filter_type: name,
+                layout,
+                capacity: keys,
+                fpr: rate,
+                fpr_at_double: f64::NAN,
+                size: bits / 8,
+                bits,
+                probes: 0,
+            }
         }
-        Kind::Cascade => {
-            return Err(trouble("its size depends on both lists; build it, or plan --type static"));
+        FilterTypeArg::Cascade => {
+            return Err(failed("its size depends on both lists; build it, or use --type static"));
         }
         _ => {
-            let recipe = Recipe {
-                kind: Some(kind.filter_type()),
-                keys: (kind != Kind::Windowed).then_some(keys),
-                // A window of so many lines.
-                last: (kind == Kind::Windowed).then_some(keys),
-                rate: Some(rate),
-                ..Recipe::default()
+            let spec = FilterSpec {
+                filter_type: Some(filter_type.filter_type()),
+                capacity: (filter_type != FilterTypeArg::Windowed).then_some(keys),
+                // A window of this number of lines.
+                last: (filter_type == FilterTypeArg::Windowed).then_some(keys),
+                fpr: Some(rate),
+                ..FilterSpec::default()
             };
-            let sizing = recipe.sizing(keys)?;
-            Plan {
-                kind: name,
+            let sizing = spec.sizing(keys)?;
+            SizedFilter {
+                filter_type: name,
                 layout: sizing.describe().to_owned(),
-                keys,
-                rate: sizing.expected_rate(keys),
-                rate_at_double: sizing.expected_rate(keys.saturating_mul(2)),
+                capacity: keys,
+                fpr: sizing.expected_fpr(keys),
+                fpr_at_double: sizing.expected_fpr(keys.saturating_mul(2)),
                 size: sizing.size_bytes(),
                 bits: sizing.size_bytes().saturating_mul(8),
                 probes: 0,
             }
         }
     };
-    match asked.memory.filter(|most| plan.size > *most) {
+    match input.memory.filter(|most| plan.size > *most) {
         None => Ok(plan),
-        Some(most) => Err(Failure::Plain(format!(
-            "{} at {} take {}, more than {}; give more memory or accept a higher rate",
+        Some(most) => Err(Failure::Message(format!(
+            "{} at {} take {}, more than {}; raise -m or -p",
             text::keys(keys),
             text::rate(rate),
             text::size(plan.size),
@@ -174,118 +182,122 @@ fn of_type(kind: Kind, asked: &Asked) -> Result<Plan> {
     }
 }
 
-/// What a static filter takes above the least that any can: measured, docs/filters.md.
+/// The size of a static filter over the theoretical minimum; measured, see docs/filters.md.
 const STATIC_OVERHEAD: f64 = 1.03;
 
-/// How a layout is sized: the same calls on both.
-struct Sizing<S> {
-    for_rate: fn(u64, f64) -> petal::Result<S>,
-    for_memory: fn(u64, u64) -> petal::Result<S>,
+/// The sizing functions of a layout.
+struct LayoutFns<S> {
+    for_fpr: fn(u64, f64) -> petal::Result<S>,
+    for_memory: fn(u64, ByteSize) -> petal::Result<S>,
     with_probes: fn(u64, f64, u32) -> petal::Result<S>,
-    filling: fn(u64, u32) -> petal::Result<S>,
+    filling: fn(ByteSize, u32) -> petal::Result<S>,
     for_bits: fn(u64, u32) -> petal::Result<S>,
     kind: FilterType,
     rate: fn(&S, u64) -> f64,
-    keys_at_rate: fn(&S, f64) -> u64,
+    capacity_at_fpr: fn(&S, f64) -> u64,
     size: fn(&S) -> u64,
 }
 
-impl<S> Sizing<S> {
-    /// The shape, and the keys it is for, from any two or three of keys, rate, memory, probes.
-    fn solve(&self, asked: &Asked) -> Result<(S, u64)> {
-        match *asked {
-            Asked { keys: Some(keys), rate: Some(rate), memory, probes } => {
-                let shape = match probes {
+impl<S> LayoutFns<S> {
+    /// Returns the layout and its capacity from two or three of capacity, rate, memory and probes.
+    fn solve(&self, input: &PlanInput) -> Result<(S, u64)> {
+        match *input {
+            PlanInput { keys: Some(keys), rate: Some(rate), memory, probes } => {
+                let layout = match probes {
                     Some(probes) => (self.with_probes)(keys, rate, probes)?,
-                    None => (self.for_rate)(keys, rate)?,
+                    None => (self.for_fpr)(keys, rate)?,
                 };
-                if let Some(most) = memory.filter(|most| (self.size)(&shape) > *most) {
-                    let best = (self.for_memory)(most, keys)?;
-                    return Err(Failure::Plain(format!(
+                if let Some(most) = memory.filter(|most| (self.size)(&layout) > *most) {
+                    let best = (self.for_memory)(keys, ByteSize::bytes(most))?;
+                    return Err(Failure::Message(format!(
                         "{} keys at {} take {}, more than {}; with that memory the rate is {}",
                         text::count(keys),
                         text::rate(rate),
-                        text::size((self.size)(&shape)),
+                        text::size((self.size)(&layout)),
                         text::size(most),
                         text::rate((self.rate)(&best, keys)),
                     )));
                 }
-                Ok((shape, keys))
+                Ok((layout, keys))
             }
-            Asked { keys: Some(keys), memory: Some(most), probes: None, .. } => {
-                // As large as `build` makes it: no larger than the best rate anybody uses takes.
-                let size = self.recipe(most).sizing(keys)?.size_bytes();
-                Ok(((self.for_memory)(size, keys)?, keys))
+            PlanInput { keys: Some(keys), memory: Some(most), probes: None, .. } => {
+                // The size that `build` chooses, which has a lower limit for the rate.
+                let size = self.spec(most).sizing(keys)?.size_bytes();
+                Ok(((self.for_memory)(keys, ByteSize::bytes(size))?, keys))
             }
-            Asked { keys: Some(keys), memory: Some(most), probes: Some(probes), .. } => {
+            PlanInput { keys: Some(keys), memory: Some(most), probes: Some(probes), .. } => {
                 Ok((self.fixed(most, probes)?, keys))
             }
-            Asked { rate: Some(rate), memory: Some(most), probes: Some(probes), .. } => {
-                let shape = self.fixed(most, probes)?;
-                let keys = (self.keys_at_rate)(&shape, rate);
-                self.some(shape, keys, most, rate)
+            PlanInput { rate: Some(rate), memory: Some(most), probes: Some(probes), .. } => {
+                let layout = self.fixed(most, probes)?;
+                let keys = (self.capacity_at_fpr)(&layout, rate);
+                self.non_empty(layout, keys, most, rate)
             }
-            Asked { rate: Some(rate), memory: Some(most), probes: None, .. } => {
-                self.most_keys(most, rate)
+            PlanInput { rate: Some(rate), memory: Some(most), probes: None, .. } => {
+                self.max_capacity(most, rate)
             }
-            // With half of the bits set a filter of k probes is at its best: n = m ln 2 / k.
-            Asked { memory: Some(most), probes: Some(probes), .. } => {
-                let shape = self.fixed(most, probes)?;
-                let bits = (self.size)(&shape) as f64 * 8.0;
-                Ok((shape, (bits * std::f64::consts::LN_2 / f64::from(probes)) as u64))
+            // A filter with k probes is optimal with half of its bits set: n = m ln 2 / k.
+            PlanInput { memory: Some(most), probes: Some(probes), .. } => {
+                let layout = self.fixed(most, probes)?;
+                let bits = (self.size)(&layout) as f64 * 8.0;
+                Ok((layout, (bits * std::f64::consts::LN_2 / f64::from(probes)) as u64))
             }
-            Asked { keys: Some(keys), probes: Some(probes), .. } => {
+            PlanInput { keys: Some(keys), probes: Some(probes), .. } => {
                 let bits = keys as f64 * f64::from(probes) / std::f64::consts::LN_2;
                 Ok(((self.for_bits)(bits.ceil() as u64, probes)?, keys))
             }
-            _ => Err(Failure::Plain(
-                "too little to plan with: give two or three of -n keys, -p rate, -m memory, -k \
-                 probes, and keys or memory among them"
+            _ => Err(Failure::Message(
+                "not enough to size a filter: specify two or three of -n, -p, -m and -k, including \
+                 -n or -m"
                     .to_owned(),
             )),
         }
     }
 
-    /// The shape of so many probes that fills the memory.
+    /// Returns the layout with these probes that fills the memory.
     fn fixed(&self, most: u64, probes: u32) -> Result<S> {
-        Ok((self.filling)(most, probes)?)
+        Ok((self.filling)(ByteSize::bytes(most), probes)?)
     }
 
-    /// The most keys that a memory holds at a rate.
-    fn most_keys(&self, most: u64, rate: f64) -> Result<(S, u64)> {
-        let recipe = self.recipe(most);
-        let keys = Recipe { rate: Some(rate), ..recipe }.most_keys()?.unwrap_or(0);
-        let shape = (self.for_rate)(keys.max(1), rate)?;
-        self.some(shape, keys, most, rate)
+    /// Returns the layout for the maximum capacity of the memory at a rate.
+    fn max_capacity(&self, most: u64, rate: f64) -> Result<(S, u64)> {
+        let spec = self.spec(most);
+        let keys = FilterSpec { fpr: Some(rate), ..spec }.capacity_for_memory()?.unwrap_or(0);
+        let layout = (self.for_fpr)(keys.max(1), rate)?;
+        self.non_empty(layout, keys, most, rate)
     }
 
-    fn recipe(&self, memory: u64) -> Recipe {
-        Recipe { kind: Some(self.kind), memory: Some(memory), ..Recipe::default() }
+    fn spec(&self, memory: u64) -> FilterSpec {
+        FilterSpec {
+            filter_type: Some(self.kind),
+            memory_limit: Some(memory),
+            ..FilterSpec::default()
+        }
     }
 
-    fn some(&self, shape: S, keys: u64, most: u64, rate: f64) -> Result<(S, u64)> {
+    fn non_empty(&self, layout: S, keys: u64, most: u64, rate: f64) -> Result<(S, u64)> {
         if keys == 0 {
-            return Err(Failure::Plain(format!(
-                "not one key fits {} at {}; give more memory or accept a higher rate",
+            return Err(Failure::Message(format!(
+                "no key fits {} at {}; raise -m or -p",
                 text::size(most),
                 text::rate(rate),
             )));
         }
-        Ok((shape, keys))
+        Ok((layout, keys))
     }
 }
 
-impl Plan {
+impl SizedFilter {
     fn bits_per_key(&self) -> f64 {
-        self.bits as f64 / self.keys as f64
+        self.bits as f64 / self.capacity as f64
     }
 
     fn to_json(&self) -> Value {
         json!({
-            "type": self.kind,
-            "keys": self.keys,
-            "rate": self.rate,
-            "rate_at_twice_the_keys": self.rate_at_double,
+            "type": self.filter_type,
+            "capacity": self.capacity,
+            "fpr": self.fpr,
+            "fpr_at_double_capacity": self.fpr_at_double,
             "size_bytes": self.size,
             "bits": self.bits,
             "bits_per_key": self.bits_per_key(),
@@ -294,16 +306,16 @@ impl Plan {
     }
 }
 
-/// A row for each fact, a column for each layout.
-fn table(plans: &[Plan]) -> String {
-    type Fact = fn(&Plan) -> String;
-    let facts: [(&str, Fact); 8] = [
-        ("type", |plan| plan.kind.to_owned()),
-        ("keys", |plan| text::count(plan.keys)),
-        ("rate", |plan| text::rate(plan.rate)),
-        ("at twice the keys", |plan| match plan.rate_at_double.is_nan() {
+/// Formats a row for each value, and a column for each layout.
+fn table(plans: &[SizedFilter]) -> String {
+    type Value = fn(&SizedFilter) -> String;
+    let rows: [(&str, Value); 8] = [
+        ("type", |plan| plan.filter_type.to_owned()),
+        ("capacity", |plan| text::count(plan.capacity)),
+        ("fpr", |plan| text::rate(plan.fpr)),
+        ("fpr at 2x capacity", |plan| match plan.fpr_at_double.is_nan() {
             true => "-".to_owned(),
-            false => text::rate(plan.rate_at_double),
+            false => text::rate(plan.fpr_at_double),
         }),
         ("memory", |plan| text::size(plan.size)),
         ("bits per key", |plan| text::significant(plan.bits_per_key())),
@@ -313,10 +325,10 @@ fn table(plans: &[Plan]) -> String {
         }),
         ("layout", |plan| plan.layout.clone()),
     ];
-    let row = |(name, fact): &(&str, Fact)| {
-        let cells = plans.iter().map(|plan| format!("{:<32}", fact(plan)));
+    let row = |(name, value): &(&str, Value)| {
+        let cells = plans.iter().map(|plan| format!("{:<32}", value(plan)));
         let line = format!("{name:<20}{}", cells.collect::<String>());
         format!("{}\n", line.trim_end())
     };
-    facts.iter().map(row).collect()
+    rows.iter().map(row).collect()
 }

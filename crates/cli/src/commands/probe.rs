@@ -1,7 +1,7 @@
-//! `probe`: which Parquet files, or which of their row groups, may hold any of some keys.
+//! `probe`: prints the Parquet files, or row groups, that may contain any of the keys.
 //!
-//! Files are examined by several threads and told in the order given. One that is in trouble does
-//! not keep the others from being examined.
+//! Several threads query the files; results are printed in input order. A file that cannot be read
+//! does not stop the command.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,55 +11,59 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use petal_interop::{ParquetAnswer, ParquetFile, ParquetProbe};
-use petal_lines::{Listed, Progress as _, Settings, Source};
+use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
+use petal_lines::{LineBuffer, Progress as _, Settings, Source};
 
-use super::{print, prints, refuse_stdin_twice, settings};
+use super::{print, prints_lines, refuse_stdin_twice, settings};
 use crate::args::ProbeArgs;
-use crate::exit::{Failure, Outcome, Result, say, words};
-use crate::output::Output;
-use crate::progress::Teller;
+use crate::error::{Failure, Outcome, Result, io_text, print_stderr};
+use crate::files::output::Output;
+use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.engine.talk, prints(args.count, args.output.as_deref()));
-    let settings = settings(&args.engine, &teller);
+    let progress = ProgressReporter::new(
+        &args.engine.verbosity,
+        prints_lines(args.count, args.output.as_deref()),
+    );
+    let settings = settings(&args.engine, &progress);
     let (keys, list) = (args.keys(), args.list());
     let mut inputs = vec![keys.clone()];
     inputs.extend(list.clone());
     refuse_stdin_twice(&inputs)?;
     let files = files(args, list.as_ref(), &settings)?;
     inputs.extend(files.iter().cloned().map(Source::Path));
-    // Refused before any key is read.
+    // The output is checked before any key is read.
     let mut output =
         (!args.count).then(|| Output::open(args.output.as_deref(), &inputs)).transpose()?;
-    let mut probe = ParquetProbe::new();
-    lines(&settings, &keys)?.iter().for_each(|key| probe.push(key));
+    let mut parquet_keys = ParquetKeys::new();
+    read_lines(&settings, &keys)?.iter().for_each(|key| parquet_keys.push(key));
     let job = Job {
         args,
         keys: &keys,
-        probe,
-        footer: (settings.memory / 4 / settings.jobs as u64).min(ParquetFile::<File>::MOST_FOOTER),
+        parquet_keys,
+        footer: (settings.memory_limit / 4 / settings.jobs as u64)
+            .min(ParquetFile::<File>::MAX_FOOTER),
     };
-    teller.files("probing", files.len() as u64);
-    let told = Told {
+    progress.files("probing", files.len() as u64);
+    let results = Results {
         output: output.as_mut(),
         waiting: BTreeMap::new(),
         next: 0,
         printed: 0,
-        untold: Untold::default(),
-        trouble: Vec::new(),
-        ended: None,
+        without_filter: MissingFilters::default(),
+        failures: Vec::new(),
+        fatal: None,
     };
-    let told = job.run(&files, settings.jobs, told, &teller);
-    teller.finish();
-    told.untold.note(&args.column, &teller);
-    let printed = told.printed;
-    let mut trouble = told.trouble;
-    trouble.extend(told.ended);
-    if let Some(last) = trouble.pop() {
-        for failure in trouble {
-            say(&format!("petal: {failure}"));
+    let results = job.run(&files, settings.jobs, results, &progress);
+    progress.finish();
+    results.without_filter.note(&args.column, &progress);
+    let printed = results.printed;
+    let mut failures = results.failures;
+    failures.extend(results.fatal);
+    if let Some(last) = failures.pop() {
+        for failure in failures {
+            print_stderr(&format!("petal: {failure}"));
         }
         return Err(last);
     }
@@ -70,14 +74,14 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
     Ok(if printed > 0 { Outcome::Done } else { Outcome::NoneFound })
 }
 
-/// The files that are named, in order: the words, then what a list has.
+/// Returns the file names of the arguments, then those of the list.
 fn files(args: &ProbeArgs, list: Option<&Source>, settings: &Settings<'_>) -> Result<Vec<PathBuf>> {
     let mut files = args.files.clone();
     if let Some(list) = list {
-        let named = lines(settings, list)?;
+        let named = read_lines(settings, list)?;
         if let Some(line) = named.iter().position(<[u8]>::is_empty) {
-            return Err(Failure::Plain(format!(
-                "{list}: line {}: expected the name of a file, found an empty line; take it out",
+            return Err(Failure::Message(format!(
+                "{list}: line {}: expected a file name, found an empty line; remove it",
                 line + 1
             )));
         }
@@ -86,109 +90,119 @@ fn files(args: &ProbeArgs, list: Option<&Source>, settings: &Settings<'_>) -> Re
     Ok(files)
 }
 
-/// Reads all lines of an input, packed or not.
-fn lines(settings: &Settings<'_>, input: &Source) -> Result<Listed> {
-    /// Bytes that are made of a key.
-    const EACH: u64 = 24;
+/// Reads all lines of an input, which may be compressed.
+fn read_lines(settings: &Settings<'_>, input: &Source) -> Result<LineBuffer> {
+    /// Bytes of the hashes of a key.
+    const BYTES_PER_KEY: u64 = 24;
     let inputs = std::slice::from_ref(input);
-    Listed::read(settings, inputs, settings.memory / 4, EACH).map_err(|error| {
+    LineBuffer::read(settings, inputs, settings.memory_limit / 4, BYTES_PER_KEY).map_err(|error| {
         if !error.is_list_too_large() {
             return error.into();
         }
-        Failure::Plain(format!(
-            "{input}: its lines take more than a quarter of the {} of -m; raise -m, or ask for \
-             fewer at a time",
-            text::size(settings.memory),
+        Failure::Message(format!(
+            "{input}: its lines take more than a quarter of the {} of -m; raise -m, or use fewer \
+             keys at a time",
+            text::size(settings.memory_limit),
         ))
     })
 }
 
-/// What is asked of every file.
+/// The query of every file.
 struct Job<'a> {
     args: &'a ProbeArgs,
     keys: &'a Source,
-    probe: ParquetProbe,
-    /// Bytes that a footer may take.
+    parquet_keys: ParquetKeys,
+    /// Maximum size of a footer in bytes.
     footer: u64,
 }
 
-/// What a file answered.
-struct Answered {
-    /// What is to be printed.
+/// The result of one file.
+struct FileAnswer {
+    /// The text to print.
     lines: Vec<u8>,
-    /// How many lines that is.
+    /// The number of lines in it.
     count: u64,
     row_groups: u64,
     /// Row groups without a filter.
-    untold: u64,
+    without_filter: u64,
 }
 
-/// Why a file did not answer.
-enum Trouble {
-    /// It cannot be asked.
+/// The error of one file.
+enum ProbeError {
+    /// The file cannot be queried.
     File(Failure),
-    /// A key is none: no file needs to be asked.
+    /// A key is invalid, so no file can be queried.
     Key(Failure),
 }
 
 impl Job<'_> {
-    /// Asks every file.
-    fn run<'o>(&self, files: &[PathBuf], jobs: usize, told: Told<'o>, teller: &Teller) -> Told<'o> {
-        let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let told = Mutex::new(told);
+    /// Queries all files.
+    fn run<'o>(
+        &self,
+        files: &[PathBuf],
+        jobs: usize,
+        results: Results<'o>,
+        progress: &ProgressReporter,
+    ) -> Results<'o> {
+        let (next, fatal) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let results = Mutex::new(results);
         std::thread::scope(|scope| {
             for _ in 0..jobs.min(files.len()) {
                 scope.spawn(|| {
-                    while !ended.load(Ordering::Relaxed) {
+                    while !fatal.load(Ordering::Relaxed) {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(path) = files.get(at) else { break };
-                        let answer = self.ask(path);
-                        teller.advance(1);
-                        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                        if told.ended.is_none()
-                            && let Err(failure) = told.take(at, answer)
+                        let answer = self.query(path);
+                        progress.advance(1);
+                        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                        if results.fatal.is_none()
+                            && let Err(failure) = results.add(at, answer)
                         {
-                            told.ended = Some(failure);
-                            ended.store(true, Ordering::Relaxed);
+                            results.fatal = Some(failure);
+                            fatal.store(true, Ordering::Relaxed);
                         }
                     }
                 });
             }
         });
-        told.into_inner().unwrap_or_else(PoisonError::into_inner)
+        results.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks one file.
-    fn ask(&self, path: &Path) -> Result<Answered, Trouble> {
+    /// Queries one file.
+    fn query(&self, path: &Path) -> Result<FileAnswer, ProbeError> {
         let failed = |error: petal_interop::Error| match error.key_number() {
-            None => Trouble::File(Failure::of_foreign(path)(error)),
-            Some(number) => Trouble::Key(Failure::Plain(format!(
+            None => ProbeError::File(Failure::of_foreign(path)(error)),
+            Some(number) => ProbeError::Key(Failure::Message(format!(
                 "{}: line {number}: {error} (column '{}' of {})",
                 self.keys,
                 self.args.column,
                 path.display()
             ))),
         };
-        let file = open(path).map_err(Trouble::File)?;
+        let file = open(path).map_err(ProbeError::File)?;
         let mut file = ParquetFile::open_within(file, self.footer).map_err(failed)?;
         let groups = file.row_groups(&self.args.column).map_err(failed)?;
-        let untold = groups.iter().filter(|group| !group.has_filter()).count() as u64;
-        let mut answered =
-            Answered { lines: Vec::new(), count: 0, row_groups: groups.len() as u64, untold };
+        let without_filter = groups.iter().filter(|group| !group.has_filter()).count() as u64;
+        let mut answer = FileAnswer {
+            lines: Vec::new(),
+            count: 0,
+            row_groups: groups.len() as u64,
+            without_filter,
+        };
         let mut any = false;
         for (number, group) in groups.iter().enumerate() {
-            let may = file.ask(group, &self.probe).map_err(failed)? != ParquetAnswer::No;
+            let may = file.query(group, &self.parquet_keys).map_err(failed)? != ParquetAnswer::No;
             any |= may;
             if self.args.row_groups && may != self.args.invert {
-                answered.tell(path, &format!("\t{number}\t{}", group.rows), self.delimiter());
+                answer.push(path, &format!("\t{number}\t{}", group.rows), self.delimiter());
             } else if any && !self.args.row_groups {
                 break;
             }
         }
         if !self.args.row_groups && any != self.args.invert {
-            answered.tell(path, "", self.delimiter());
+            answer.push(path, "", self.delimiter());
         }
-        Ok(answered)
+        Ok(answer)
     }
 
     fn delimiter(&self) -> u8 {
@@ -196,9 +210,9 @@ impl Job<'_> {
     }
 }
 
-impl Answered {
-    /// A line more.
-    fn tell(&mut self, path: &Path, rest: &str, delimiter: u8) {
+impl FileAnswer {
+    /// Adds a line.
+    fn push(&mut self, path: &Path, rest: &str, delimiter: u8) {
         self.count += 1;
         self.lines.extend_from_slice(path.as_os_str().as_bytes());
         self.lines.extend_from_slice(rest.as_bytes());
@@ -208,76 +222,76 @@ impl Answered {
 
 fn open(path: &Path) -> Result<File> {
     let failed = |error: io::Error| {
-        Failure::Plain(format!("{}: cannot read: {}", path.display(), words(&error)))
+        Failure::Message(format!("{}: cannot read: {}", path.display(), io_text(&error)))
     };
-    // Looked at first: opening a FIFO would wait for its writer.
+    // Tested first: opening a FIFO would wait for its writer.
     let data = std::fs::metadata(path).map_err(failed)?;
     if !data.is_file() {
-        let what = if data.is_dir() { "a directory" } else { "no regular file" };
+        let what = if data.is_dir() { "a directory" } else { "not a regular file" };
         let path = path.display();
-        return Err(Failure::Plain(format!("{path}: is {what}, expected a Parquet file")));
+        return Err(Failure::Message(format!("{path}: is {what}, expected a Parquet file")));
     }
     File::open(path).map_err(failed)
 }
 
-/// What was told so far.
-struct Told<'a> {
-    /// Where lines go, unless they are only counted.
+/// The results so far.
+struct Results<'a> {
+    /// The output of lines; `None` if they are only counted.
     output: Option<&'a mut Output>,
-    /// Answers that others must be told before.
-    waiting: BTreeMap<usize, Result<Answered, Trouble>>,
+    /// Results of files that follow a file without a result.
+    waiting: BTreeMap<usize, Result<FileAnswer, ProbeError>>,
     next: usize,
     printed: u64,
-    untold: Untold,
-    trouble: Vec<Failure>,
-    /// What no other file can help with: a key that is none, an output that cannot be written.
-    ended: Option<Failure>,
+    without_filter: MissingFilters,
+    failures: Vec<Failure>,
+    /// An error that stops the command: an invalid key, or an output that cannot be written.
+    fatal: Option<Failure>,
 }
 
-impl Told<'_> {
-    /// Takes the answer of one file, and tells whatever is next.
-    fn take(&mut self, at: usize, answer: Result<Answered, Trouble>) -> Result<()> {
+impl Results<'_> {
+    /// Adds the result of one file, and prints the results that are next in order.
+    fn add(&mut self, at: usize, answer: Result<FileAnswer, ProbeError>) -> Result<()> {
         self.waiting.insert(at, answer);
         while let Some(answer) = self.waiting.remove(&self.next) {
             self.next += 1;
             match answer {
-                Ok(answered) => {
-                    self.printed += answered.count;
-                    self.untold.add(&answered);
+                Ok(answer) => {
+                    self.printed += answer.count;
+                    self.without_filter.add(&answer);
                     if let Some(output) = &mut self.output {
-                        output.write_all(&answered.lines).map_err(|error| output.failed(error))?;
+                        output.write_all(&answer.lines).map_err(|error| output.failed(error))?;
                     }
                 }
-                Err(Trouble::File(failure)) => self.trouble.push(failure),
-                Err(Trouble::Key(failure)) => return Err(failure),
+                Err(ProbeError::File(failure)) => self.failures.push(failure),
+                Err(ProbeError::Key(failure)) => return Err(failure),
             }
         }
         Ok(())
     }
 }
 
-/// Row groups without a filter.
+/// The number of row groups without a filter.
 #[derive(Default)]
-struct Untold {
+struct MissingFilters {
     files: u64,
     of_files: u64,
     row_groups: u64,
     of_row_groups: u64,
 }
 
-impl Untold {
-    fn add(&mut self, answered: &Answered) {
-        self.files += u64::from(answered.untold > 0);
+impl MissingFilters {
+    fn add(&mut self, answer: &FileAnswer) {
+        self.files += u64::from(answer.without_filter > 0);
         self.of_files += 1;
-        self.row_groups += answered.untold;
-        self.of_row_groups += answered.row_groups;
+        self.row_groups += answer.without_filter;
+        self.of_row_groups += answer.row_groups;
     }
 
-    fn note(&self, column: &str, teller: &Teller) {
+    fn note(&self, column: &str, progress: &ProgressReporter) {
         if self.row_groups > 0 {
-            teller.say(&format!(
+            progress.print(&format!(
                 "note: {} of {} row groups, in {} of {} files, have no Bloom filter for '{column}' \
-                 and may hold anything",
+                 and may contain any key",
                 text::count(self.row_groups),
                 text::count(self.of_row_groups),
                 text::count(self.files),

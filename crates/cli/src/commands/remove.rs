@@ -1,66 +1,67 @@
-//! `remove`: lines out of a filter file again.
+//! `remove`: removes lines from a filter file.
 
 use std::io::Write;
 use std::path::Path;
 
-use petal::{Answers, AnyFilter};
-use petal_lines::aside::behind_links;
+use petal::{AnyFilter, BatchResults};
+use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Source, remove};
 
-use super::{counters, settings};
+use super::{saturation, settings};
 use crate::args::RemoveArgs;
-use crate::exit::{Failure, Outcome, Result};
-use crate::lock;
-use crate::output::Output;
-use crate::progress::Teller;
-use crate::{filter_file, text};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::filter_file;
+use crate::files::lock;
+use crate::files::output::Output;
+use crate::terminal::progress::ProgressReporter;
+use crate::text;
 
 pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
-    let prints = args.missing.as_deref() == Some(Path::new("-"));
-    let teller = Teller::new(&args.engine.talk, prints);
-    let mut settings = settings(&args.engine, &teller);
+    let prints_lines = args.missing.as_deref() == Some(Path::new("-"));
+    let progress = ProgressReporter::new(&args.engine.verbosity, prints_lines);
+    let mut settings = settings(&args.engine, &progress);
     let inputs = args.inputs.sources();
-    let _lock = lock::take(&behind_links(&args.filter))?;
+    let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
     let mut missing =
         args.missing.as_deref().map(|path| Output::open(Some(path), &all)).transpose()?;
-    settings.memory = filter_file::fits(&args.filter, settings.memory)?;
+    settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
-    refuse_if_it_cannot(&mut filter).map_err(Failure::of_file(&args.filter))?;
+    check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
     let sink = missing.as_mut().map(|missing| missing.file() as &mut (dyn Write + Send));
-    let removed = remove(&settings, filter.face_mut()?, &inputs, sink);
-    teller.finish();
-    // The filter stays as it was, and who asked for that must hear it.
+    let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);
+    progress.finish();
+    // The message states that nothing was removed.
     let removed = removed.map_err(|error| match &args.missing {
-        _ if error.is_broken_pipe() => Failure::Plain(NOT_DONE.to_owned()),
-        // Nothing else is written while lines are read.
-        Some(path) if error.is_disk_full() => Failure::Plain(format!(
-            "--missing {}: no space left, and nothing was removed; free some or write elsewhere",
+        _ if error.is_broken_pipe() => Failure::Message(CLOSED_MISSING.to_owned()),
+        // It is the only output while lines are read.
+        Some(path) if error.is_disk_full() => Failure::Message(format!(
+            "--missing {}: no space left, and nothing was removed; free some space or write elsewhere",
             path.display(),
         )),
         _ => error.into(),
     })?;
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
-    // Whatever fails now, the filter is as it was, and the same words can be said again.
+    // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;
     output.finish()?;
     if removed.missing > 0 {
-        teller.say(&format!(
+        progress.print(&format!(
             "note: {} of {} lines were not in the filter",
             text::count(removed.missing),
             text::count(removed.lines),
         ));
     }
-    counters::note_if_stuck(&filter, &teller);
+    saturation::note_if_saturated(&filter, &progress);
     Ok(Outcome::Done)
 }
 
-const NOT_DONE: &str = "--missing: its reader is gone, and nothing was removed; let it read on, or \
-                        write to a file";
+const CLOSED_MISSING: &str = "--missing: its reader closed the pipe, and nothing was removed; read \
+                              all lines, or write to a file";
 
-/// A type that deletes nothing says so of no keys at all: before any line is read.
-fn refuse_if_it_cannot(filter: &mut AnyFilter) -> petal::Result<()> {
-    filter.face_mut()?.remove_mixed_hashes(&[], &mut Answers::new())
+/// Returns an error for types that do not support removal, by removing no keys.
+fn check_supports_removal(filter: &mut AnyFilter) -> petal::Result<()> {
+    filter.as_dyn_mut()?.remove_mixed_hashes(&[], &mut BatchResults::new())
 }

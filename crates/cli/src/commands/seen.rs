@@ -1,7 +1,7 @@
-//! `seen`: lines never seen before, by a filter file that remembers across runs.
+//! `seen`: prints the lines that no run has seen before, and remembers them in a filter file.
 //!
-//! What was printed is made durable first, the filter second, the exact fingerprints third. A
-//! crash between any two of them makes lines come twice; none is lost.
+//! The output is synced first, then the filter, then the fingerprint log. After a crash a line may be
+//! printed again, but none is lost.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,151 +9,159 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petal::{AnyFilter, BloomFilter, FilterType, Membership, Shape, WindowedBloomFilter};
-use petal_lines::aside::behind_links;
-use petal_lines::{Ledger, METADATA, Memory, Recipe, Settings, Source, explain_full, seen};
+use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
+use petal_lines::atomic_file::resolve_links;
+use petal_lines::{
+    FilterSpec, FingerprintLog, METADATA, SeenFilter, Settings, Source, explain_full, seen,
+};
 
-use super::{build, print, refused_by, settings};
+use super::{build, filter_failure, print, settings};
 use crate::args::SeenArgs;
-use crate::exit::{Failure, Outcome, Result, cannot_write, words};
-use crate::lock::{self, beside};
-use crate::output::{LineAppender, Output, readable};
-use crate::progress::Teller;
-use crate::{filter_file, signal, text};
+use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
+use crate::files::filter_file;
+use crate::files::lock::{self, beside};
+use crate::files::output::{LineAppender, Output, readable};
+use crate::process::signal;
+use crate::terminal::progress::ProgressReporter;
+use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
-    let teller = Teller::new(&args.engine.talk, !args.count);
-    let settings = settings(&args.engine, &teller);
+    let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
+    let settings = settings(&args.engine, &progress);
     let inputs = args.inputs.sources();
-    let path = behind_links(&args.filter);
+    let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;
-    let (mut memory, mut keeper) = Keeper::open(args, path, &settings)?;
-    // Refused before any work is done.
-    drop(Output::open(Some(&keeper.path), &inputs)?);
-    let mut ours = inputs.clone();
-    ours.extend([&keeper.path, &keeper.exact].map(|path| Source::Path(path.clone())));
-    let mut output = if args.count { None } else { Some(Output::open(None, &ours)?) };
-    let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &teller));
+    let (mut memory, mut files) = SeenFiles::open(args, path, &settings)?;
+    // The filter file is checked before any line is read.
+    drop(Output::open(Some(&files.path), &inputs)?);
+    let mut our_files = inputs.clone();
+    our_files.extend([&files.path, &files.exact].map(|path| Source::Path(path.clone())));
+    let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
+    let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
-    signal::end_gently();
+    signal::stop_on_first();
     let every = Duration::from_secs_f64(args.save_every);
-    let novel = seen(&settings, &mut memory, &inputs, sink, every, |memory| {
-        keeper.save(memory).map_err(|failure| io::Error::other(failure.to_string()))
+    let counts = seen(&settings, &mut memory, &inputs, sink, every, |memory| {
+        files.save(memory).map_err(|failure| io::Error::other(failure.to_string()))
     });
-    teller.finish();
-    let novel = novel.map_err(|error| explain_full(error, memory.filter.face()));
-    let novel = novel.map_err(refused_by(&keeper.path))?;
+    progress.finish();
+    let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
+    let counts = counts.map_err(filter_failure(&files.path))?;
     if args.count {
-        print(&format!("{}\n", novel.new))?;
+        print(&format!("{}\n", counts.new))?;
     }
-    if novel.new > 0 || keeper.fresh {
-        keeper.save(&mut memory)?;
+    if counts.new > 0 || files.fresh {
+        files.save(&mut memory)?;
     }
-    match &memory.ledger {
-        None => build::warn_if_overfull(memory.filter.face(), &teller),
-        Some(ledger) => note_if_overfull(memory.filter.face(), ledger.len(), &teller),
+    match &memory.log {
+        None => build::warn_if_overfull(memory.filter.as_dyn(), &progress),
+        Some(log) => note_if_overfull(memory.filter.as_dyn(), log.len(), &progress),
     }
     Ok(if signal::stopped() { Outcome::Interrupted } else { Outcome::Done })
 }
 
-/// Standard output, to which whole lines are appended.
-fn appender<'a>(output: &'a mut Output, delimiter: u8, teller: &Teller) -> LineAppender<'a> {
+/// Returns an appender of lines to standard output.
+fn appender<'a>(
+    output: &'a mut Output,
+    delimiter: u8,
+    progress: &ProgressReporter,
+) -> LineAppender<'a> {
     let before = readable(output.file()).unwrap_or_else(|error| {
-        teller.say(&format!(
-            "warning: standard output: cannot read how the file ends: {}; if its last line has no \
-             end, the first new line is joined to it",
-            words(&error)
+        progress.print(&format!(
+            "warning: standard output: cannot read the end of the file: {}; if its last line is not \
+             terminated, the first new line is joined to it",
+            io_text(&error)
         ));
         None
     });
     LineAppender::new(output.file(), before, delimiter)
 }
 
-/// Keeps the memory in its files.
-struct Keeper {
+/// The filter file and its fingerprint log.
+struct SeenFiles {
     path: PathBuf,
-    /// Beside it: the fingerprints, if there are any.
+    /// The fingerprint log of `--exact`, beside the filter.
     exact: PathBuf,
     metadata: String,
-    /// Nothing is in the files yet.
+    /// Whether the files do not exist yet.
     fresh: bool,
 }
 
-impl Keeper {
-    fn open(args: &SeenArgs, path: PathBuf, settings: &Settings<'_>) -> Result<(Memory, Self)> {
+impl SeenFiles {
+    fn open(args: &SeenArgs, path: PathBuf, settings: &Settings<'_>) -> Result<(SeenFilter, Self)> {
         let exact = beside(&path, "exact");
-        let mut keeper = Self { path, exact, metadata: String::new(), fresh: false };
-        let memory = match fs::metadata(&keeper.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => keeper.begin(args, settings),
-            _ => keeper.resume(args, settings),
+        let mut files = Self { path, exact, metadata: String::new(), fresh: false };
+        let memory = match fs::metadata(&files.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(args, settings),
+            _ => files.open_existing(args, settings),
         };
-        Ok((memory?, keeper))
+        Ok((memory?, files))
     }
 
-    /// The first run on this file.
-    fn begin(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<Memory> {
+    /// Creates the filter in the first run.
+    fn create(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<SeenFilter> {
         let shown = self.path.display();
-        if let Some(left) = self.ledger()?
-            && !left.is_empty()
+        if let Some(orphan) = self.open_log()?
+            && !orphan.is_empty()
         {
-            return Err(Failure::Plain(format!(
-                "{}: remembers {} lines, but its filter {shown} is gone; restore that, or remove \
-                 this to begin anew",
+            return Err(Failure::Message(format!(
+                "{}: has {} fingerprints, but its filter {shown} is missing; restore the \
+                 filter, or remove the log to start over",
                 self.exact.display(),
-                text::count(left.len()),
+                text::count(orphan.len()),
             )));
         }
-        // A first save that was cut short has left it, or a run that had nothing to remember.
+        // Left by an interrupted first save, or by a run without lines.
         if !args.exact && self.exact.exists() {
-            let failed = |e| Failure::Plain(cannot_write(&self.exact.display().to_string(), &e));
+            let failed = |e| Failure::Message(cannot_write(&self.exact.display().to_string(), &e));
             fs::remove_file(&self.exact).map_err(failed)?;
         }
-        let what = if args.window.is_some() { "within the window" } else { "in all" };
-        let keys = args.last.or(args.expected).ok_or_else(|| {
-            Failure::Plain(format!(
-                "{shown}: does not exist yet; say with -n how many lines it is to remember {what}"
+        let period = if args.window.is_some() { "in the window" } else { "in all runs" };
+        let keys = args.last.or(args.capacity).ok_or_else(|| {
+            Failure::Message(format!(
+                "{shown}: does not exist yet; specify with -n the number of lines {period}"
             ))
         })?;
-        let filter = first(args, keys, settings)?;
-        let ledger = args.exact.then(Ledger::new).transpose()?;
+        let filter = new_filter(args, keys, settings)?;
+        let log = args.exact.then(FingerprintLog::new).transpose()?;
         METADATA.clone_into(&mut self.metadata);
-        if let Some(ledger) = &ledger {
-            self.metadata = marked(METADATA, ledger.pair());
+        if let Some(log) = &log {
+            self.metadata = with_log_id(METADATA, log.pair_id());
         }
         self.fresh = true;
-        Ok(Memory { filter, ledger, clock: clock(args) })
+        Ok(SeenFilter { filter, log, clock: clock(args) })
     }
 
-    /// A later run.
-    fn resume(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<Memory> {
-        filter_file::fits(&self.path, settings.room_for_filter()?)?;
+    /// Opens the files in a later run.
+    fn open_existing(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<SeenFilter> {
+        filter_file::memory_beside(&self.path, settings.max_filter_bytes()?)?;
         let (filter, metadata) = filter_file::read(&self.path)?;
-        self.agrees(args, &filter)?;
-        let ledger = self.ledger()?;
+        self.check_settings(args, &filter)?;
+        let log = self.open_log()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
-        let trouble = match (pair(&metadata), &ledger) {
-            (Some(pair), Some(ledger)) if pair == ledger.pair() => None,
+        let problem = match (log_id(&metadata), &log) {
+            (Some(pair), Some(log)) if pair == log.pair_id() => None,
             (None, None) if !args.exact => None,
             (None, None) => Some(format!(
-                "{shown}: was begun without --exact and holds lines that only a filter knows; \
-                 leave out --exact, or begin another file"
+                "{shown}: was created without --exact, so it has no fingerprints; leave out \
+                 --exact, or use another file"
             )),
             (Some(_), None) => Some(format!(
-                "{exact}: is gone, and {shown} is not exact without it; restore it, or remove \
-                 {shown} to begin anew"
+                "{exact}: is missing, and {shown} is not exact without it; restore it, or remove \
+                 {shown} to start over"
             )),
             (_, Some(_)) => Some(format!(
-                "{exact}: does not belong to {shown}; restore the one that does, or move it away"
+                "{exact}: does not belong to {shown}; restore the right log, or move this one away"
             )),
         };
         self.metadata = metadata;
-        let memory = Memory { filter, ledger, clock: clock(args) };
-        trouble.map_or(Ok(memory), |trouble| Err(Failure::Plain(trouble)))
+        let memory = SeenFilter { filter, log, clock: clock(args) };
+        problem.map_or(Ok(memory), |problem| Err(Failure::Message(problem)))
     }
 
-    /// The same words again are fine; others would promise what the file cannot keep.
-    fn agrees(&self, args: &SeenArgs, filter: &AnyFilter) -> Result<()> {
-        let (planned, target) = (filter.face().planned_keys(), filter.face().target_rate());
+    /// Returns an error if a setting differs from that of the existing filter.
+    fn check_settings(&self, args: &SeenArgs, filter: &AnyFilter) -> Result<()> {
+        let (planned, target) = (filter.as_dyn().capacity(), filter.as_dyn().target_fpr());
         let (time, last) = match filter {
             AnyFilter::Windowed(filter) => match filter.window_ticks() {
                 Some(time) => (Some(time), None),
@@ -161,95 +169,96 @@ impl Keeper {
             },
             _ => (None, None),
         };
-        if args.expected.is_none_or(|keys| keys == planned && last.is_none())
+        if args.capacity.is_none_or(|keys| keys == planned && last.is_none())
             && args.fpr.is_none_or(|rate| (rate / target - 1.0).abs() < 1e-9)
             && args.window.is_none_or(|window| time == Some(window))
             && args.last.is_none_or(|keys| last == Some(keys))
         {
             return Ok(());
         }
-        let (of, words) = match (time, last) {
-            (Some(time), _) => (format!(" within {}", text::span(time)), "-n, -p and --window"),
-            (_, Some(_)) => (" that came last".to_owned(), "-p and --last"),
+        let (period, flags) = match (time, last) {
+            (Some(time), _) => (format!(" in {}", text::duration(time)), "-n, -p and --window"),
+            (_, Some(_)) => (" (the last ones)".to_owned(), "-p and --last"),
             _ if args.window.or(args.last).is_some() => {
-                (" in all".to_owned(), "--window and --last")
+                (" in all runs".to_owned(), "--window and --last")
             }
             _ => (String::new(), "-n and -p"),
         };
-        Err(Failure::Plain(format!(
-            "{}: was made for {} lines{of} at {}; leave out {words}, or begin another file",
+        Err(Failure::Message(format!(
+            "{}: was created for {} lines{period} at {}; leave out {flags}, or use another file",
             self.path.display(),
             text::count(planned),
             text::rate(target),
         )))
     }
 
-    /// The fingerprints beside the filter, if there is such a file.
-    fn ledger(&self) -> Result<Option<Ledger>> {
+    /// Opens the fingerprint log, if it exists.
+    fn open_log(&self) -> Result<Option<FingerprintLog>> {
         let shown = self.exact.display().to_string();
         match fs::metadata(&self.exact) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Ok(data) if !data.is_file() => {
-                Err(Failure::Plain(format!("{shown}: is no regular file; move it away")))
+                Err(Failure::Message(format!("{shown}: is not a regular file; move it away")))
             }
-            _ => Ok(Some(Ledger::open(self.open_exact()?, &shown)?)),
+            _ => Ok(Some(FingerprintLog::open(self.open_exact()?, &shown)?)),
         }
     }
 
     fn open_exact(&self) -> Result<File> {
         File::open(&self.exact).map_err(|error| {
-            Failure::Plain(format!("{}: cannot read: {}", self.exact.display(), words(&error)))
+            Failure::Message(format!("{}: cannot read: {}", self.exact.display(), io_text(&error)))
         })
     }
 
-    /// Makes durable what was printed, then the memory of it.
-    fn save(&mut self, memory: &mut Memory) -> Result<()> {
+    /// Syncs the output, then saves the filter and the log.
+    fn save(&mut self, memory: &mut SeenFilter) -> Result<()> {
         sync_output().map_err(Failure::of_stdout)?;
         if self.fresh
-            && let Some(ledger) = &memory.ledger
+            && let Some(log) = &memory.log
         {
-            // Before a filter names it: that one alone would be refused at the next run.
-            replace(&self.exact, |file| io::Write::write_all(file, &ledger.blank()))?;
+            // The log must exist before a filter that refers to it.
+            replace(&self.exact, |file| io::Write::write_all(file, &log.empty_file()))?;
         }
         let mut output = Output::open(Some(&self.path), &[])?;
         let written = memory.filter.write_to(output.file(), &self.metadata);
         written.map_err(Failure::of_output(&self.path))?;
         output.finish()?;
         self.fresh = false;
-        if let Some(ledger) = &mut memory.ledger {
-            let count = replace(&self.exact, |file| ledger.write_to(file))?;
-            ledger.settle(self.open_exact()?, count)?;
+        if let Some(log) = &mut memory.log {
+            let count = replace(&self.exact, |file| log.write_to(file))?;
+            log.reload(self.open_exact()?, count)?;
         }
         Ok(())
     }
 }
 
-/// The filter of a first run, empty. Its hash has a random key: lines that come run after run are
-/// often chosen by strangers.
-fn first(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
-    let (rate, room) = (args.fpr.unwrap_or(Recipe::RATE), settings.room_for_filter()?);
-    let fits = |needed: u64| match needed <= room {
+/// Returns the empty filter of a first run, with a keyed hash, because the lines are often chosen by
+/// others.
+fn new_filter(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
+    let (rate, available) =
+        (args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR), settings.max_filter_bytes()?);
+    let fits = |needed: u64| match needed <= available {
         true => Ok(()),
-        false => Err(Failure::Plain(format!(
+        false => Err(Failure::Message(format!(
             "{} keys at {} take {}, more than the {} that -m {} leaves for a filter; raise -m, or \
-             accept a higher rate with -p",
+             raise -p",
             text::count(keys),
             text::rate(rate),
             text::size(needed),
-            text::size(room),
-            text::size(settings.memory),
+            text::size(available),
+            text::size(settings.memory_limit),
         ))),
     };
-    // Of what forgets a little more than this.
-    fits(Shape::for_rate(keys, rate)?.size_bytes())?;
-    let hash = Recipe { keyed: true, ..Recipe::default() }.hash(FilterType::Bloom)?;
+    // A windowed filter takes a little more; it is checked again below.
+    fits(BlockedLayout::for_fpr(keys, rate)?.size_bytes())?;
+    let hash = FilterSpec { keyed: true, ..FilterSpec::default() }.hash(FilterType::Bloom)?;
     if args.window.is_none() && args.last.is_none() {
-        return Ok(BloomFilter::builder().keys(keys).rate(rate).hash(hash).build()?.into());
+        return Ok(BloomFilter::builder().capacity(keys).fpr(rate).hash(hash).build()?.into());
     }
-    let builder = WindowedBloomFilter::builder().keys(keys).rate(rate).hash(hash);
+    let builder = WindowedBloomFilter::builder().capacity(keys).fpr(rate).hash(hash);
     let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
     let filter = AnyFilter::from(builder.build()?);
-    fits(filter.face().size_bytes())?;
+    fits(filter.as_dyn().size_bytes())?;
     Ok(filter)
 }
 
@@ -258,43 +267,42 @@ fn clock(args: &SeenArgs) -> Box<dyn Fn() -> u64 + Send> {
     Box::new(move || clock.now())
 }
 
-/// With fingerprints an overfull filter costs time only.
-fn note_if_overfull(filter: &dyn Membership, held: u64, teller: &Teller) {
-    let planned = filter.planned_keys();
+/// Prints a note if the filter is overfull, which costs only time with a fingerprint log.
+fn note_if_overfull(filter: &dyn Membership, held: u64, progress: &ProgressReporter) {
+    let planned = filter.capacity();
     if held as f64 > planned as f64 * 1.01 {
-        teller.say(&format!(
-            "note: the filter was planned for {} lines and {} are in: every answer is exact, but \
-             looking up gets slow; begin another file with a larger -n",
+        progress.print(&format!(
+            "note: the filter was planned for {} lines and has {}: results stay exact, but lookups \
+             are slower; start another file with a larger -n",
             text::count(planned),
             text::count(held),
         ));
     }
 }
 
-/// Writes a file aside and moves it into place.
+/// Replaces a file atomically.
 fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> Result<T> {
     let mut output = Output::open(Some(path), &[])?;
     let written = write(output.file());
     let done = written
-        .map_err(|error| Failure::Plain(cannot_write(&path.display().to_string(), &error)))?;
+        .map_err(|error| Failure::Message(cannot_write(&path.display().to_string(), &error)))?;
     output.finish()?;
     Ok(done)
 }
 
-/// Where standard output is a file, what was printed must not be lost when the memory of it is
-/// not.
+/// Syncs standard output if it is a file, so that no line that the filter contains is lost.
 fn sync_output() -> io::Result<()> {
     let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     if out.metadata()?.is_file() { out.sync_data() } else { Ok(()) }
 }
 
-/// Metadata that name the file of fingerprints that belongs to the filter.
-fn marked(metadata: &str, pair: u64) -> String {
-    format!("{},\"exact\":\"{pair:016x}\"}}", metadata.trim_end_matches('}'))
+/// Adds the id of the fingerprint log to the metadata of the filter.
+fn with_log_id(metadata: &str, id: u64) -> String {
+    format!("{},\"exact\":\"{id:016x}\"}}", metadata.trim_end_matches('}'))
 }
 
-/// The file of fingerprints that the metadata name.
-pub(super) fn pair(metadata: &str) -> Option<u64> {
+/// Returns the id of the fingerprint log in the metadata.
+pub(super) fn log_id(metadata: &str) -> Option<u64> {
     let metadata: serde_json::Value = serde_json::from_str(metadata).ok()?;
     u64::from_str_radix(metadata.get("exact")?.as_str()?, 16).ok()
 }
@@ -304,10 +312,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_is_read_back() {
-        assert_eq!(pair(&marked(METADATA, 0xabc)), Some(0xabc));
+    fn log_id_is_read_back() {
+        assert_eq!(log_id(&with_log_id(METADATA, 0xabc)), Some(0xabc));
         for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
-            assert_eq!(pair(other), None, "{other}");
+            assert_eq!(log_id(other), None, "{other}");
         }
     }
 }

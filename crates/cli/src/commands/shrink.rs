@@ -1,64 +1,65 @@
-//! `shrink`: a smaller filter of the same keys, without the keys.
+//! `shrink`: writes a smaller filter of the same keys.
 
 use std::path::Path;
 
-use petal::{AnyFilter, Filter, Geometry, Mapped, Membership, QuotientFilter};
+use petal::{AnyFilter, Filter, Layout, Mapped, Membership, Persist as _, QuotientFilter};
 use petal_lines::Source;
 
 use crate::args::ShrinkArgs;
-use crate::exit::{Failure, Outcome, Result};
-use crate::output::Output;
-use crate::progress::Teller;
-use crate::{filter_file, text};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::filter_file;
+use crate::files::output::Output;
+use crate::terminal::progress::ProgressReporter;
+use crate::text;
 
 pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
-    let teller = Teller::silent(args.quiet);
+    let progress = ProgressReporter::silent(args.quiet);
     let inputs = [Source::Path(args.filter.clone())];
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let filter = filter_file::open(&args.filter)?;
-    // The pages of the old one as they are read, and the new one, which may be no smaller; a table
-    // is copied in between.
+    // The mapped old filter and the new one, which may be as large; a quotient filter is copied
+    // first.
     let copies = if matches!(filter, AnyFilter::Quotient(_)) { 3 } else { 2 };
-    filter_file::fits(&args.filter, args.memory.bytes() / copies)?;
+    filter_file::memory_beside(&args.filter, args.memory.bytes() / copies)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
-    let by = match (args.by, args.fpr) {
-        (Some(divisor), _) => By::Divisor(divisor),
-        (None, Some(rate)) => By::Rate(rate),
-        (None, None) => By::Plan,
+    let target = match (args.factor, args.fpr) {
+        (Some(divisor), _) => ShrinkTarget::Factor(divisor),
+        (None, Some(rate)) => ShrinkTarget::Fpr(rate),
+        (None, None) => ShrinkTarget::TargetFpr,
     };
-    let smaller = shrunk(&filter, by).ok_or_else(|| {
-        let how = match (&filter, by) {
-            (AnyFilter::Quotient(_), By::Divisor(_)) => "--by; leave it out",
+    let smaller = shrink(&filter, target).ok_or_else(|| {
+        let problem = match (&filter, target) {
+            (AnyFilter::Quotient(_), ShrinkTarget::Factor(_)) => "by --factor; leave it out",
             (AnyFilter::Quotient(_), _) => "to a rate; leave out -p",
             (AnyFilter::Counting(_) | AnyFilter::CountingClassic(_), _) => "; freeze it first",
             _ => "; build a smaller one",
         };
-        let blank = if how.starts_with(';') { "" } else { " " };
-        Failure::Plain(format!(
-            "{}: a {} filter cannot be shrunk{blank}{how}",
+        let space = if problem.starts_with(';') { "" } else { " " };
+        Failure::Message(format!(
+            "{}: a {} filter cannot be shrunk{space}{problem}",
             args.filter.display(),
-            filter.face().filter_type(),
+            filter.as_dyn().filter_type(),
         ))
     })?;
-    let smaller = smaller.map_err(|error| match by {
-        By::Divisor(divisor) if error.is_invalid() => {
-            no_divisor(&args.filter, divisor, filter.face())
+    let smaller = smaller.map_err(|error| match target {
+        ShrinkTarget::Factor(divisor) if error.is_invalid() => {
+            not_a_divisor(&args.filter, divisor, filter.as_dyn())
         }
         _ => Failure::of_file(&args.filter)(error),
     })?;
-    let (old, new) = (filter.face().size_bytes(), smaller.face().size_bytes());
+    let (old, new) = (filter.as_dyn().size_bytes(), smaller.as_dyn().size_bytes());
     if old == new {
-        teller.say(&format!(
-            "note: {} is as small as that allows, {}",
+        progress.print(&format!(
+            "note: {} cannot be smaller than {} at that rate",
             args.filter.display(),
             text::size(old)
         ));
     }
-    if matches!(by, By::Divisor(_)) && smaller.face().is_overfull() {
-        teller.say(&format!(
-            "warning: the false-positive rate is {} now, planned was {}",
-            text::rate(smaller.face().estimated_rate()),
-            text::rate(smaller.face().target_rate()),
+    if matches!(target, ShrinkTarget::Factor(_)) && smaller.as_dyn().is_overfull() {
+        progress.print(&format!(
+            "warning: the estimated false-positive rate is {}, the target rate was {}",
+            text::rate(smaller.as_dyn().estimated_fpr()),
+            text::rate(smaller.as_dyn().target_fpr()),
         ));
     }
     smaller.write_to(output.file(), filter.metadata()).map_err(Failure::of_output(&args.output))?;
@@ -66,11 +67,11 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// By what a filter can be made smaller instead: the divisors that are nearest.
-fn no_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure {
-    let numbers = filter.geometry();
-    let number = |wanted| numbers.iter().find(|(name, _)| *name == wanted).map(|(_, n)| *n);
-    let (what, extent) = match number("blocks") {
+/// The error of a factor that does not divide the size; names the nearest factors that do.
+fn not_a_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure {
+    let numbers = filter.parameters();
+    let number = |key| numbers.iter().find(|(name, _)| *name == key).map(|(_, n)| *n);
+    let (unit, extent) = match number("blocks") {
         Some(blocks) => ("blocks", blocks),
         None => ("bits", number("bits").unwrap_or(1)),
     };
@@ -78,53 +79,55 @@ fn no_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure {
     let below = (2..divisor).rev().take(SEARCHED).find(divides);
     let above = (divisor + 1..=extent).take(SEARCHED).find(divides);
     let near: Vec<_> = [below, above].into_iter().flatten().map(text::count).collect();
-    let instead = match &near[..] {
+    let advice = match &near[..] {
         [] => "leave it out".to_owned(),
-        near => format!("take {}", near.join(" or ")),
+        near => format!("use {}", near.join(" or ")),
     };
-    Failure::Plain(format!(
-        "{}: --by: {} does not divide its {} {what}; {instead}",
+    Failure::Message(format!(
+        "{}: --factor: {} does not divide its {} {unit}; {advice}",
         path.display(),
         text::count(divisor),
         text::count(extent),
     ))
 }
 
-/// How far from the number that was said a divisor is looked for.
+/// The number of factors to try in each direction.
 const SEARCHED: usize = 1_000_000;
 
-/// How small a filter is to get.
+/// The size of the new filter.
 #[derive(Clone, Copy)]
-enum By {
-    /// So many times smaller.
-    Divisor(u64),
-    /// As small as this rate allows.
-    Rate(f64),
-    /// As small as what was planned allows.
-    Plan,
+enum ShrinkTarget {
+    /// The size divided by this factor.
+    Factor(u64),
+    /// The smallest size that keeps this rate.
+    Fpr(f64),
+    /// The smallest size that keeps the target rate.
+    TargetFpr,
 }
 
-/// The smaller filter; `None` for types that cannot be shrunk like this.
-fn shrunk(filter: &AnyFilter<Mapped>, by: By) -> Option<petal::Result<AnyFilter>> {
+/// Returns the smaller filter; `None` for types that cannot be shrunk in this way.
+fn shrink(filter: &AnyFilter<Mapped>, target: ShrinkTarget) -> Option<petal::Result<AnyFilter>> {
     match filter {
-        AnyFilter::Bloom(filter) => Some(folded(filter, by).map(AnyFilter::from)),
-        AnyFilter::Classic(filter) => Some(folded(filter, by).map(AnyFilter::from)),
-        // Its fingerprints are what they are: only slots can be given back.
-        AnyFilter::Quotient(filter) if matches!(by, By::Plan) => Some(halved(filter)),
+        AnyFilter::Bloom(filter) => Some(fold(filter, target).map(AnyFilter::from)),
+        AnyFilter::Classic(filter) => Some(fold(filter, target).map(AnyFilter::from)),
+        // The fingerprints keep their width; only free slots can be removed.
+        AnyFilter::Quotient(filter) if matches!(target, ShrinkTarget::TargetFpr) => {
+            Some(remove_free_slots(filter))
+        }
         _ => None,
     }
 }
 
-fn folded<G: Geometry>(filter: &Filter<G, Mapped>, by: By) -> petal::Result<Filter<G>> {
-    match by {
-        By::Divisor(divisor) => filter.fold(divisor),
-        By::Rate(rate) => filter.shrink_to_rate(rate),
-        By::Plan => filter.shrink_to_rate(filter.target_rate()),
+fn fold<L: Layout>(filter: &Filter<L, Mapped>, target: ShrinkTarget) -> petal::Result<Filter<L>> {
+    match target {
+        ShrinkTarget::Factor(divisor) => filter.fold(divisor),
+        ShrinkTarget::Fpr(rate) => filter.shrink_to_fpr(rate),
+        ShrinkTarget::TargetFpr => filter.shrink_to_fpr(filter.target_fpr()),
     }
 }
 
-fn halved(filter: &QuotientFilter<Mapped>) -> petal::Result<AnyFilter> {
-    let mut smaller = filter.to_owned_filter()?;
+fn remove_free_slots(filter: &QuotientFilter<Mapped>) -> petal::Result<AnyFilter> {
+    let mut smaller = filter.try_clone()?;
     smaller.shrink()?;
     Ok(smaller.into())
 }

@@ -1,60 +1,67 @@
-//! Whatever filter a file holds.
+//! Filters whose type is known only at run time.
 
-mod receiver;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 mod sizing;
+mod stream_decoder;
 
-use std::borrow::Cow;
-use std::io::{Read, Write};
+use alloc::borrow::Cow;
+#[cfg(feature = "std")]
+use std::io::Write;
 
 use crate::cascade::FilterCascade;
 use crate::counting::{ClassicCountingBloomFilter, CountingBloomFilter};
+use crate::embed::{Relocator, SerializedView};
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, ClassicBloomFilter};
-use crate::format::data::Data;
-use crate::format::form::{self, Checked, Form};
-use crate::format::header::Header;
-use crate::format::image::Image;
+use crate::format::data::DataSource;
+use crate::format::header::{FilterInfo, Header};
 use crate::format::kind::FilterType;
+use crate::format::persist::{CheckState, Load, Save};
+#[cfg(feature = "std")]
+use crate::format::persist::{Persist as _, verify};
+use crate::key::Key;
 use crate::membership::{Membership, MembershipMut};
 use crate::quotient::QuotientFilter;
-use crate::ribbon::StaticFilter;
 use crate::scalable::ScalableBloomFilter;
-use crate::store::{Lent, Line, Mapped, Mover, Owned, Store};
+use crate::static_filter::StaticFilter;
+use crate::store::{CacheLine, Owned, Store};
 use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
-pub use receiver::Receiver;
 pub use sizing::Sizing;
+pub use stream_decoder::StreamDecoder;
 
-/// A filter of any type: what a file turns out to hold. All that the types have in common is
-/// asked through its [`face`](Self::face).
-#[derive(Debug)]
+/// A filter of any type, for files whose type is not known in advance.
+///
+/// [`as_dyn`](Self::as_dyn) gives access to everything that the types have in common.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyFilter<S = Owned> {
-    /// Blocked.
+    /// A blocked Bloom filter.
     Bloom(BloomFilter<S>),
-    /// Classic.
+    /// A classic Bloom filter.
     Classic(ClassicBloomFilter<S>),
-    /// A counter for each bit, in blocks.
+    /// A blocked counting filter.
     Counting(CountingBloomFilter<S>),
-    /// A counter for each bit, anywhere.
+    /// A classic counting filter.
     CountingClassic(ClassicCountingBloomFilter<S>),
-    /// Remainders in a table.
+    /// A quotient filter.
     Quotient(QuotientFilter<S>),
-    /// Layers.
+    /// A scalable filter.
     Scalable(ScalableBloomFilter<S>),
-    /// Generations.
+    /// A windowed filter.
     Windowed(WindowedBloomFilter<S>),
-    /// Ribbons.
+    /// A static filter.
     Static(StaticFilter<S>),
-    /// Static filters of each other's errors.
+    /// A cascade.
     Cascade(FilterCascade<S>),
-    /// Two filters on a 128-bit hash.
+    /// A wide filter.
     Wide(WideBloomFilter<S>),
 }
 
-/// The same on whichever filter it is.
-macro_rules! each {
+/// Evaluates an expression with the filter of any type.
+macro_rules! dispatch {
     ($any:expr, $filter:ident => $call:expr) => {
         match $any {
             AnyFilter::Bloom($filter) => $call,
@@ -71,7 +78,7 @@ macro_rules! each {
     };
 }
 
-/// A filter of any type is made of one of some type.
+/// Implements the conversion from each type of filter.
 macro_rules! from {
     ($($name:ident($type:ident),)*) => {$(
         impl<S> From<$type<S>> for AnyFilter<S> {
@@ -95,54 +102,77 @@ from! {
     Wide(WideBloomFilter),
 }
 
-impl<S: Store> Form<S> for AnyFilter<S> {
-    fn load(header: &Header, data: &mut impl Data<Store = S>) -> Result<Self> {
+impl<S: Store> Save for AnyFilter<S> {
+    fn info(&self) -> FilterInfo {
+        dispatch!(self, filter => filter.info())
+    }
+
+    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+        dispatch!(self, filter => filter.save())
+    }
+}
+
+impl<S: Store> Load for AnyFilter<S> {
+    type Store = S;
+
+    fn load(header: &Header, data: &mut impl DataSource<Store = S>) -> Result<Self> {
         Ok(match header.kind {
-            FilterType::Bloom => Self::Bloom(Form::load(header, data)?),
-            FilterType::Classic => Self::Classic(Form::load(header, data)?),
-            FilterType::Counting => Self::Counting(Form::load(header, data)?),
-            FilterType::CountingClassic => Self::CountingClassic(Form::load(header, data)?),
-            FilterType::Quotient => Self::Quotient(Form::load(header, data)?),
-            FilterType::Scalable => Self::Scalable(Form::load(header, data)?),
-            FilterType::Windowed => Self::Windowed(Form::load(header, data)?),
-            FilterType::Static => Self::Static(Form::load(header, data)?),
-            FilterType::Cascade => Self::Cascade(Form::load(header, data)?),
-            FilterType::Wide => Self::Wide(Form::load(header, data)?),
+            FilterType::Bloom => Self::Bloom(Load::load(header, data)?),
+            FilterType::Classic => Self::Classic(Load::load(header, data)?),
+            FilterType::Counting => Self::Counting(Load::load(header, data)?),
+            FilterType::CountingClassic => Self::CountingClassic(Load::load(header, data)?),
+            FilterType::Quotient => Self::Quotient(Load::load(header, data)?),
+            FilterType::Scalable => Self::Scalable(Load::load(header, data)?),
+            FilterType::Windowed => Self::Windowed(Load::load(header, data)?),
+            FilterType::Static => Self::Static(Load::load(header, data)?),
+            FilterType::Cascade => Self::Cascade(Load::load(header, data)?),
+            FilterType::Wide => Self::Wide(Load::load(header, data)?),
         })
     }
 
-    fn check(&self, data_at: u64, checked: Checked) -> Result<()> {
-        each!(self, filter => filter.check(data_at, checked))
+    fn check(&self, data_at: u64, state: CheckState) -> Result<()> {
+        dispatch!(self, filter => filter.check(data_at, state))
     }
 
-    fn check_early(&self, data_at: u64, lines: usize, checked: &mut Checked) -> Result<()> {
-        each!(self, filter => filter.check_early(data_at, lines, checked))
+    fn check_early(&self, data_at: u64, lines: usize, state: &mut CheckState) -> Result<()> {
+        dispatch!(self, filter => filter.check_early(data_at, lines, state))
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [Line]>>) {
-        each!(self, filter => filter.save())
+    fn any_store(&self) -> Option<&S> {
+        dispatch!(self, filter => filter.any_store())
     }
 }
 
 impl<S: Store> AnyFilter<S> {
-    /// What all types have in common.
+    /// Returns the filter as a trait object with everything that the types have in common.
     #[must_use]
-    pub fn face(&self) -> &dyn Membership {
-        each!(self, filter => filter)
+    pub fn as_dyn(&self) -> &dyn Membership {
+        dispatch!(self, filter => filter)
     }
 
-    /// Writes the filter as a `.petal` file, with free-form metadata (JSON, or nothing).
+    /// Returns true if the key may have been inserted; false is certain.
+    ///
+    /// Cost: that of the filter's own `contains` and one branch on the type.
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        dispatch!(self, filter => filter.contains(key))
+    }
+
+    /// Writes the filter as a `.petal` file: see [`Membership::write_to`].
     ///
     /// # Errors
     /// If the metadata is longer than 1 MiB, or writing fails.
-    pub fn write_to(&self, out: impl Write, metadata: &str) -> Result<()> {
-        form::write_to(self, out, metadata)
+    #[cfg(feature = "std")]
+    pub fn write_to(&self, mut out: impl Write, metadata: &str) -> Result<()> {
+        self.as_dyn().write_to(&mut out, metadata)
     }
 
-    /// Whether two filters can be united: of one type that can be, with equal shape and hash.
+    /// Checks that a union with `other` is possible: that both are of one type that supports it,
+    /// with equal layout and hash.
     ///
     /// # Errors
-    /// If they cannot; the error says in what they differ.
+    /// If it is not; the error states the difference.
     pub fn check_compatible<T: Store>(&self, other: &AnyFilter<T>) -> Result<()> {
         match (self, other) {
             (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.check_compatible(theirs),
@@ -154,71 +184,73 @@ impl<S: Store> AnyFilter<S> {
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.check_compatible(theirs),
             (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.check_compatible(theirs),
             (ours, theirs) => {
-                let (ours, theirs) = (ours.face().filter_type(), theirs.face().filter_type());
+                let (ours, theirs) = (ours.as_dyn().filter_type(), theirs.as_dyn().filter_type());
                 if ours == theirs {
-                    return Err(Error::unsupported(ours.name(), "is united with no other"));
+                    return Err(Error::unsupported(ours.name(), "does not support unions"));
                 }
                 Err(Error::incompatible("type", ours, theirs))
             }
         }
     }
 
-    /// Its header and data, as they would stand in a file without metadata: to be carried away in
-    /// pieces of any size, and made a filter again by a [`Receiver`].
+    /// Returns a view of the filter as the bytes of a file without metadata, for sending it in
+    /// pieces of any size. A [`StreamDecoder`] turns them into a filter again.
     ///
-    /// Cost: nothing that depends on the length of the data.
+    /// Cost: does not depend on the length of the data.
     ///
     /// ```
-    /// use petal::{AnyFilter, BloomFilter, Receiver};
+    /// use petal::embed::StreamDecoder;
+    /// use petal::{AnyFilter, BloomFilter};
     ///
-    /// let mut bloom = BloomFilter::with_rate(1000, 0.01)?;
+    /// let mut bloom = BloomFilter::with_fpr(1000, 0.01)?;
     /// bloom.insert("one");
     /// let filter = AnyFilter::from(bloom);
     ///
-    /// let mut receiver = Receiver::image(1 << 20);
-    /// receiver.push(&filter.image().header())?;
+    /// let mut decoder = StreamDecoder::serialized(1 << 20);
+    /// decoder.push(&filter.serialized().header())?;
     /// let mut at = 0;
-    /// while at < filter.image().data_len() {
-    ///     let image = filter.image();
-    ///     let piece = image.read(at, 100);
-    ///     receiver.push(piece)?;
+    /// while at < filter.serialized().data_len() {
+    ///     let view = filter.serialized();
+    ///     let piece = view.read(at, 100);
+    ///     decoder.push(piece)?;
     ///     at += piece.len() as u64;
     /// }
-    /// let (copy, _) = receiver.finish()?;
-    /// assert_eq!(copy.face().inserted(), 1);
+    /// let (copy, _) = decoder.finish()?;
+    /// assert_eq!(copy.as_dyn().inserted(), 1);
     /// # Ok::<_, petal::Error>(())
     /// ```
     #[must_use]
-    pub fn image(&self) -> Image<'_> {
-        Image::of(self)
+    pub fn serialized(&self) -> SerializedView<'_> {
+        Save::serialized(self)
     }
 
-    /// A copy in memory of its own.
+    /// Copies the filter into memory of its own. Unlike `clone`, it returns an error if memory
+    /// allocation fails, and the copy of a mapped or borrowed filter is owned.
     ///
-    /// Cost: one pass; a [`QuotientFilter`]'s bytes are examined too.
+    /// Cost: one pass; the bytes of a [`QuotientFilter`] are checked, too.
     ///
     /// # Errors
-    /// If the memory is refused, or a quotient filter lies in a file that is damaged.
-    pub fn to_owned_filter(&self) -> Result<AnyFilter> {
-        each!(self, filter => filter.to_owned_filter().map(AnyFilter::from))
+    /// If memory allocation fails, or a quotient filter is in a file that is damaged.
+    pub fn try_clone(&self) -> Result<AnyFilter> {
+        dispatch!(self, filter => filter.try_clone().map(AnyFilter::from))
     }
 }
 
 impl AnyFilter {
-    /// Offers the memory of its data to be moved, block by block, as far as it is the global
-    /// allocator's: see [`Mover`].
+    /// Lets an allocator move the memory of the data, block by block, unless it is an anonymous
+    /// map: see [`Relocator`].
     ///
-    /// Cost: a call of the mover for each part, of which there is one for each layer of a scalable
-    /// filter, up to two for each level of a cascade, and up to two in all others.
-    pub fn relocate(&mut self, mover: &mut Mover<'_>) {
-        each!(self, filter => filter.relocate(mover));
+    /// Cost: one call of the relocator for each part. A scalable filter has one part for each layer,
+    /// a cascade up to two for each level, other types one or two.
+    pub fn relocate(&mut self, relocator: &mut Relocator<'_>) {
+        dispatch!(self, filter => filter.relocate(relocator));
     }
 
-    /// What all types that can be changed have in common.
+    /// Returns the filter as a trait object that can be changed.
     ///
     /// # Errors
-    /// If this one cannot be changed at all.
-    pub fn face_mut(&mut self) -> Result<&mut dyn MembershipMut> {
+    /// If a filter of this type cannot be changed ([`FilterType::is_fixed`]).
+    pub fn as_dyn_mut(&mut self) -> Result<&mut dyn MembershipMut> {
         match self {
             Self::Bloom(filter) => Ok(filter),
             Self::Classic(filter) => Ok(filter),
@@ -229,16 +261,55 @@ impl AnyFilter {
             Self::Windowed(filter) => Ok(filter),
             Self::Wide(filter) => Ok(filter),
             Self::Static(_) | Self::Cascade(_) => {
-                let name = self.face().filter_type().name();
-                Err(Error::unsupported(name, "is made once of all its keys and never changes"))
+                let name = self.as_dyn().filter_type().name();
+                Err(Error::unsupported(name, "is built once from all its keys and never changes"))
             }
         }
     }
 
-    /// Makes this the filter of all keys that are in it or in `other`.
+    /// Inserts a key. Types that support deletion store it once for each insert. Returns true if it
+    /// certainly was not in the filter.
     ///
     /// # Errors
-    /// If they are not of one type and compatible; nothing has changed then.
+    /// If the filter is full, or a filter of this type cannot be changed.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+        match self {
+            Self::Bloom(filter) => Ok(filter.insert(key)),
+            Self::Classic(filter) => Ok(filter.insert(key)),
+            Self::Counting(filter) => Ok(filter.insert(key)),
+            Self::CountingClassic(filter) => Ok(filter.insert(key)),
+            Self::Quotient(filter) => filter.add(key),
+            Self::Scalable(filter) => filter.insert(key),
+            Self::Windowed(filter) => Ok(filter.insert(key)),
+            Self::Wide(filter) => Ok(filter.insert(key)),
+            Self::Static(_) | Self::Cascade(_) => self.as_dyn_mut().map(|_| false),
+        }
+    }
+
+    /// Removes all keys.
+    ///
+    /// # Errors
+    /// If a filter of this type cannot be changed ([`FilterType::is_fixed`]).
+    pub fn clear(&mut self) -> Result<()> {
+        match self {
+            Self::Bloom(filter) => filter.clear(),
+            Self::Classic(filter) => filter.clear(),
+            Self::Counting(filter) => filter.clear(),
+            Self::CountingClassic(filter) => filter.clear(),
+            Self::Quotient(filter) => filter.clear(),
+            Self::Scalable(filter) => filter.clear(),
+            Self::Windowed(filter) => filter.clear(),
+            Self::Wide(filter) => filter.clear(),
+            Self::Static(_) | Self::Cascade(_) => return self.as_dyn_mut().map(drop),
+        }
+        Ok(())
+    }
+
+    /// Adds all keys of `other`.
+    ///
+    /// # Errors
+    /// If the filters are not compatible; this filter is then unchanged.
     pub fn union<T: Store>(&mut self, other: &AnyFilter<T>) -> Result<()> {
         match (self, other) {
             (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours.union(theirs),
@@ -252,62 +323,35 @@ impl AnyFilter {
     }
 }
 
-impl AnyFilter {
-    /// Reads a filter and its metadata from a stream, every byte examined.
-    ///
-    /// # Errors
-    /// If reading fails, the bytes are no petal file, of a type that is not known, or damaged in
-    /// any way.
-    pub fn read_from(stream: impl Read) -> Result<(Self, String)> {
-        form::read_from(stream)
+/// Two filters are equal if they have the same type, layout, hash and bits.
+impl<S: Store, T: Store> PartialEq<AnyFilter<T>> for AnyFilter<S> {
+    fn eq(&self, other: &AnyFilter<T>) -> bool {
+        match (self, other) {
+            (Self::Bloom(ours), AnyFilter::Bloom(theirs)) => ours == theirs,
+            (Self::Classic(ours), AnyFilter::Classic(theirs)) => ours == theirs,
+            (Self::Counting(ours), AnyFilter::Counting(theirs)) => ours == theirs,
+            (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => ours == theirs,
+            (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours == theirs,
+            (Self::Scalable(ours), AnyFilter::Scalable(theirs)) => ours == theirs,
+            (Self::Windowed(ours), AnyFilter::Windowed(theirs)) => ours == theirs,
+            (Self::Static(ours), AnyFilter::Static(theirs)) => ours == theirs,
+            (Self::Cascade(ours), AnyFilter::Cascade(theirs)) => ours == theirs,
+            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours == theirs,
+            _ => false,
+        }
     }
 }
 
-impl AnyFilter<Mapped> {
-    /// A filter in a mapped file, queried where it lies; only the header is read.
-    ///
-    /// # Errors
-    /// If the file is no petal file, of a type that is not known, is cut short, or its header is
-    /// damaged.
-    pub fn open_mapped(file: Mapped) -> Result<Self> {
-        form::open_mapped(&file)
-    }
-
-    /// Examines every byte of the file.
-    ///
-    /// # Errors
-    /// If anything in it is damaged.
-    pub fn verify(&self) -> Result<()> {
-        each!(self, filter => filter.verify())
-    }
-
-    /// The file's metadata.
-    #[must_use]
-    pub fn metadata(&self) -> &str {
-        each!(self, filter => filter.metadata())
-    }
-}
-
-impl<'a> AnyFilter<Lent<'a>> {
-    /// A filter over the bytes of a whole file, in place; they must begin at a multiple of 64 in
-    /// memory. Only the header is examined.
-    ///
-    /// # Errors
-    /// As [`open_mapped`](AnyFilter::open_mapped); also if the bytes begin elsewhere.
-    pub fn from_bytes(file: &'a [u8]) -> Result<Self> {
-        form::from_bytes(file)
-    }
-}
-
-/// Examines every byte of a whole file, whatever its type.
+/// Checks every byte of a whole `.petal` file of any type.
 ///
 /// Cost: one pass; bytes that do not begin at a multiple of 64 in memory are copied.
 ///
 /// # Errors
-/// If it is no petal file, or anything in it is damaged.
+/// If it is not a petal file, or anything in it is damaged.
+#[cfg(feature = "std")]
 pub fn verify_bytes(file: &[u8]) -> Result<()> {
-    if file.as_ptr().addr().is_multiple_of(align_of::<Line>()) {
-        return form::verify(&AnyFilter::from_bytes(file)?, file);
+    if file.as_ptr().addr().is_multiple_of(align_of::<CacheLine>()) {
+        return verify(&AnyFilter::from_bytes(file)?, file);
     }
     AnyFilter::read_from(file).map(drop)
 }

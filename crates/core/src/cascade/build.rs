@@ -1,53 +1,57 @@
-//! Making a cascade: levels, until one errs on nobody.
+//! Building a cascade, level by level.
 
-use super::{Facts, FilterCascade};
-use std::borrow::Cow;
-use std::num::NonZeroUsize;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use alloc::borrow::Cow;
+use core::num::NonZeroUsize;
 
-use crate::answers::Answers;
+use super::{CascadeInfo, FilterCascade};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::ribbon::{LEAST_RATE, StaticFilter};
+use crate::membership::Membership as _;
+use crate::results::BatchResults;
+use crate::static_filter::{MIN_FPR, StaticFilter};
 
-/// The rate of all levels but the first: one bit a key.
-const LATER: f64 = 0.5;
-/// More levels than this only bad luck makes, as each halves what is left: then all is mixed anew.
-pub(super) const MOST_LEVELS: u64 = 96;
-/// How often bad luck is believed.
-const TRIES: u64 = 8;
+/// The rate of all levels but the first, at which a level takes one bit per key.
+const LATER_FPR: f64 = 0.5;
+/// The largest number of levels. Each level halves the number of keys, so more levels are
+/// improbable. If more are needed, all levels are built again with other seeds.
+pub(super) const MAX_LEVELS: u64 = 96;
+/// The number of attempts with different seeds.
+const ATTEMPTS: u64 = 8;
 
-/// Makes a [`FilterCascade`].
+/// Builds a [`FilterCascade`].
 ///
-/// Cost: a hash of 8 bytes for every key, sorted, and twice as much again for the members while
-/// level 0 is built; then levels, of which the first two take most of
-/// the time: about one build of a static filter of the members and one query for each non-member.
+/// Cost: 8 bytes of memory for the hash of each key, sorted, and 8 more for each member while level
+/// 0 is built. The first two levels take most of the time: about one build of a static filter of
+/// the members, and one query for each non-member.
 #[derive(Clone, Copy, Debug)]
 pub struct CascadeBuilder {
-    rate: f64,
+    fpr: f64,
     hash: HashSpec,
     threads: NonZeroUsize,
 }
 
 impl CascadeBuilder {
-    pub(super) fn new(rate: f64) -> Self {
-        Self { rate, hash: HashSpec::default(), threads: NonZeroUsize::MIN }
+    pub(super) fn new(fpr: f64) -> Self {
+        Self { fpr, hash: HashSpec::default(), threads: NonZeroUsize::MIN }
     }
 
-    /// The hash.
+    /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
         self
     }
 
-    /// The default hash with this seed.
+    /// Sets the seed of the default hash.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// How many threads build a level; one if it is not said. The cascade is the same for any
+    /// Sets the number of threads that build a level \[default: 1\]. The cascade is the same for any
     /// number.
     #[must_use]
     pub fn threads(mut self, threads: NonZeroUsize) -> Self {
@@ -55,110 +59,121 @@ impl CascadeBuilder {
         self
     }
 
-    /// Makes the cascade.
+    /// Builds the cascade.
     ///
     /// # Errors
     /// As [`FilterCascade::build`].
-    pub fn build<K: Key, L: Key>(self, members: &[K], others: &[L]) -> Result<FilterCascade> {
+    pub fn build<K: Key, L: Key>(self, members: &[K], non_members: &[L]) -> Result<FilterCascade> {
         self.hash.check_words(1)?;
-        let (mut ours, mut theirs) = (room(members.len())?, room(others.len())?);
+        let (mut ours, mut theirs) =
+            (with_capacity(members.len())?, with_capacity(non_members.len())?);
         self.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
-        self.hash.hash_all(others.iter().map(Key::bytes), &mut theirs);
+        self.hash.hash_all(non_members.iter().map(Key::bytes), &mut theirs);
         self.from_mixed_hashes(ours, theirs)
     }
 
     /// [`build`](Self::build) for hashes of this builder's hash, in any order.
     ///
     /// # Errors
-    /// As [`FilterCascade::build`]. The contradictions are hashes then: two different keys may
-    /// have the same one, with a chance of r · s / 2⁶⁴ for r members and s others; another seed
-    /// ends that.
-    #[allow(clippy::wrong_self_convention, reason = "the hashes are what it is made from")]
+    /// As [`FilterCascade::build`]. Two different keys may have equal hashes, with a probability of
+    /// r · s / 2⁶⁴ for r members and s non-members, and are then reported as contradictions; use
+    /// another seed.
+    #[allow(clippy::wrong_self_convention, reason = "the cascade is made from the hashes")]
     pub fn from_mixed_hashes(
         self,
         mut members: Vec<u64>,
-        mut others: Vec<u64>,
+        mut non_members: Vec<u64>,
     ) -> Result<FilterCascade> {
         self.hash.check_words(1)?;
-        for hashes in [&mut members, &mut others] {
+        for hashes in [&mut members, &mut non_members] {
             hashes.sort_unstable();
             hashes.dedup();
         }
-        let both = in_both(&members, &others);
+        let both = in_both(&members, &non_members);
         if !both.is_empty() {
             return Err(Error::contradiction(both));
         }
-        let first = self.first_rate(members.len(), others.len())?;
-        for salt in 0..TRIES {
-            if let Some(levels) = self.levels(&members, &others, first, salt)? {
-                let (members, others) = (members.len() as u64, others.len() as u64);
-                let facts = Facts { members, others, target: self.rate };
-                return Ok(FilterCascade { hash: self.hash, levels, facts });
+        let first = self.first_fpr(members.len(), non_members.len())?;
+        for attempt in 0..ATTEMPTS {
+            if let Some(levels) = self.build_levels(&members, &non_members, first, attempt)? {
+                let info = CascadeInfo {
+                    members: members.len() as u64,
+                    non_members: non_members.len() as u64,
+                    target_fpr: self.fpr,
+                };
+                return Ok(FilterCascade { hash: self.hash, levels, info });
             }
         }
-        Err(Error::invalid("keys", "hashes that can be told apart", "some that cannot"))
+        Err(Error::invalid("keys", "hashes that can be distinguished", "some that cannot"))
     }
 
-    /// The rate of level 0: what was promised, or less if that saves space in the levels behind.
+    /// Returns the rate of level 0: the target rate, or less if that saves space in later levels.
     ///
-    /// With r members, s others and the rate p, level 0 takes r · log2(1/p) bits and the others
-    /// together 2 · (s · p + r/2), for each halves what the one before the last left. The sum is
-    /// least at p = r / (2 s ln 2), about 0.72 r/s.
-    fn first_rate(&self, members: usize, others: usize) -> Result<f64> {
-        if !(LEAST_RATE..1.0).contains(&self.rate) {
-            let found = format!("{:?}", self.rate);
-            return Err(Error::invalid("rate", "at least 2.5e-10 and less than 1", found));
+    /// With r members, s non-members and the rate p, level 0 takes r · log2(1/p) bits and the others
+    /// together 2 · (s · p + r/2), because each level has half the keys of the one two before it. The
+    /// sum has its minimum at p = r / (2 s ln 2), about 0.72 r/s.
+    fn first_fpr(&self, members: usize, non_members: usize) -> Result<f64> {
+        if !(MIN_FPR..1.0).contains(&self.fpr) {
+            let found = format!("{:?}", self.fpr);
+            return Err(Error::invalid(
+                "false-positive rate",
+                "at least 2.5e-10 and less than 1",
+                found,
+            ));
         }
-        let best = members as f64 / (2.0 * std::f64::consts::LN_2 * others.max(1) as f64);
-        Ok(if members == 0 { self.rate } else { self.rate.min(best) }.clamp(LEAST_RATE, LATER))
+        let best = members as f64 / (2.0 * core::f64::consts::LN_2 * non_members.max(1) as f64);
+        Ok(if members == 0 { self.fpr } else { self.fpr.min(best) }.clamp(MIN_FPR, LATER_FPR))
     }
 
-    /// All levels; `None` if there is no end to them.
-    fn levels(
+    /// Builds all levels; `None` if there would be more than [`MAX_LEVELS`].
+    fn build_levels(
         &self,
         members: &[u64],
-        others: &[u64],
+        non_members: &[u64],
         first: f64,
-        salt: u64,
+        attempt: u64,
     ) -> Result<Option<Vec<StaticFilter>>> {
         let mut levels = Vec::new();
-        // What the next level holds, and what it must not err on.
-        let (mut held, mut against) = (Cow::Borrowed(members), Cow::Borrowed(others));
-        let mut found = Answers::new();
-        for number in 0..MOST_LEVELS {
-            let rate = if number == 0 { first } else { LATER };
-            let seed = salt * MOST_LEVELS + number + 1;
-            let level = StaticFilter::build_level(&held, rate, seed, self.hash, self.threads)?;
-            level.contains_mixed_hashes(&against, &mut found);
-            let mut fooled = room(found.count_ones() as usize)?;
-            fooled.extend(found.iter().map(|at| against[at]));
+        // The keys of the next level, and the keys that it must not contain.
+        let (mut keys, mut excluded) = (Cow::Borrowed(members), Cow::Borrowed(non_members));
+        let mut found = BatchResults::new();
+        for number in 0..MAX_LEVELS {
+            let fpr = if number == 0 { first } else { LATER_FPR };
+            let seed = attempt * MAX_LEVELS + number + 1;
+            let level = StaticFilter::build_level(&keys, fpr, seed, self.hash, self.threads)?;
+            level.contains_mixed_hashes(&excluded, &mut found);
+            let mut mistakes = with_capacity(found.count_ones() as usize)?;
+            mistakes.extend(found.iter().map(|at| excluded[at]));
             levels.push(level);
-            if fooled.is_empty() {
+            if mistakes.is_empty() {
                 levels.shrink_to_fit();
                 return Ok(Some(levels));
             }
-            against = std::mem::replace(&mut held, Cow::Owned(fooled));
+            excluded = core::mem::replace(&mut keys, Cow::Owned(mistakes));
         }
         Ok(None)
     }
 }
 
-/// Room for so many hashes.
-fn room(len: usize) -> Result<Vec<u64>> {
+/// Returns an empty vector with space for `len` hashes, or an error if allocation fails.
+fn with_capacity(len: usize) -> Result<Vec<u64>> {
     let mut hashes = Vec::new();
     let refused = |_| Error::alloc((len as u64).saturating_mul(8));
     hashes.try_reserve_exact(len).map_err(refused)?;
     Ok(hashes)
 }
 
-/// The hashes that are in two ascending lists.
-fn in_both(members: &[u64], others: &[u64]) -> Vec<u64> {
-    let (short, long) =
-        if members.len() < others.len() { (members, others) } else { (others, members) };
+/// Returns the hashes that are in both of two ascending lists.
+fn in_both(members: &[u64], non_members: &[u64]) -> Vec<u64> {
+    let (short, long) = if members.len() < non_members.len() {
+        (members, non_members)
+    } else {
+        (non_members, members)
+    };
     let mut rest = long;
-    let is_there = |hash: &&u64| {
+    let is_in_long = |hash: &&u64| {
         rest = &rest[rest.partition_point(|other| other < *hash)..];
         rest.first() == Some(*hash)
     };
-    short.iter().filter(is_there).copied().collect()
+    short.iter().filter(is_in_long).copied().collect()
 }

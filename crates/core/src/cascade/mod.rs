@@ -1,43 +1,44 @@
-//! A filter that does not err on a universe that is known beforehand: a blocklist with all its
-//! exceptions.
+//! Filters without errors on a known universe of keys: a blocklist with all its exceptions.
 //!
-//! Level 0 is a static filter of the members. Level 1 is one of those non-members of the universe
-//! that level 0 takes for members; level 2 one of those members that level 1 takes for
-//! non-members; and so on, until a level errs on nobody. A key is asked for level by level, up to
-//! the first that says no: whoever is stopped at an odd level is a member.
+//! Level 0 is a static filter of the members. Level 1 is one of the known non-members that level 0
+//! contains by mistake; level 2 one of the members that level 1 contains by mistake; and so on,
+//! until a level makes no mistake. A query goes through the levels up to the first that does not
+//! contain the key; the key is a member if that level is odd.
 //!
-//! The first level's rate is the one promised for keys outside the universe, or less where that
-//! saves more in later levels; those have a rate of 1/2, at which a static filter takes one bit a
-//! key.
+//! The rate of level 0 is the target rate for keys outside the universe, or less if that saves more
+//! in later levels. Those have a rate of 1/2, at which a static filter takes one bit per key.
 //!
-//! Invariants: no hash is a member's and a non-member's, so that every key of the universe is
-//! answered rightly, with certainty. Levels differ in how they mix a hash, so that one is not
-//! fooled by what fooled another.
+//! Invariants: no hash is that of a member and that of a non-member, so that queries of the universe
+//! are exact. Levels mix hashes differently, so that their mistakes are independent.
 //!
-//! Cost: a query looks at level 0, and at more of them only if that says yes; a member at three
+//! Cost: a query reads level 0, and more levels only if level 0 contains the key; for a member three
 //! levels on average. Space: see [`FilterCascade`].
 //!
 //! Source: Larisch, Choffnes, Levin, Maggs, Mislove & Wilson 2017, "CRLite: a scalable system for
 //! pushing all TLS revocations to all browsers", with static filters in place of Bloom filters.
 
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 mod build;
 mod file;
+mod membership;
 
-use crate::answers::Answers;
+use crate::batch::for_each_chunk;
+use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership;
-use crate::ribbon::StaticFilter;
+use crate::membership::Membership as _;
+use crate::results::BatchResults;
+use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};
 
 pub use build::CascadeBuilder;
 
-/// A set of members that are told without error from a set of known non-members; and from all
-/// other keys at the promised rate. Made once, of all keys.
+/// A set of members that is exact for a set of known non-members, and has the target
+/// false-positive rate for all other keys. Built once from all keys.
 ///
-/// With r members, s known non-members and the rate ε it takes about log2(1/p) + 3 bits for
-/// each member, where p is the lesser of ε and 0.7 · r/s: what tells members and non-members apart
-/// costs bits for members only, however many non-members there are.
+/// With r members, s known non-members and the rate ε it takes about log2(1/p) + 3 bits per member,
+/// where p is the smaller of ε and 0.7 · r/s. Non-members take no space of their own.
 ///
 /// ```
 /// use petal::FilterCascade;
@@ -47,187 +48,131 @@ pub use build::CascadeBuilder;
 /// let blocked = FilterCascade::build(&bad, &good, 0.01)?;
 /// assert!(bad.iter().all(|host| blocked.contains(host)));
 /// assert!(!good.iter().any(|host| blocked.contains(host)));
-/// // Of hosts in neither list, 1 % would be taken for bad ones.
+/// // Of the hosts in neither list, 1 % are blocked by mistake.
 ///
-/// // A key in both lists is found out.
+/// // A key in both lists is an error.
 /// let error = FilterCascade::build(&bad, &["bad.example"], 0.01).unwrap_err();
 /// assert_eq!(error.contradictions().len(), 1);
 /// # Ok::<_, petal::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FilterCascade<S = Owned> {
     hash: HashSpec,
     levels: Vec<StaticFilter<S>>,
-    facts: Facts,
+    info: CascadeInfo,
 }
 
-/// What is known of a cascade beside its levels.
+/// The values of a cascade in its file, besides the levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Facts {
-    /// Distinct members.
+struct CascadeInfo {
+    /// The number of distinct members.
     members: u64,
-    /// Distinct known non-members.
-    others: u64,
-    /// The rate promised for keys outside the universe.
-    target: f64,
+    /// The number of distinct known non-members.
+    non_members: u64,
+    /// The target rate for keys outside the universe.
+    target_fpr: f64,
 }
 
 impl FilterCascade {
-    /// The cascade that says yes to all of `members`, no to all of `others`, and yes to other keys
-    /// with the rate `rate`.
+    /// Builds the cascade that contains all `members` and none of `non_members`, and other keys
+    /// with the false-positive rate `fpr`.
     ///
     /// Cost: see [`CascadeBuilder`].
     ///
     /// # Errors
     /// If a key is in both lists ([`Error::contradictions`](crate::Error::contradictions)), the
-    /// rate is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit hashes, or memory is
-    /// refused.
-    pub fn build<K: Key, L: Key>(members: &[K], others: &[L], rate: f64) -> crate::Result<Self> {
-        Self::builder(rate).build(members, others)
+    /// rate is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit hashes, or memory
+    /// allocation fails.
+    pub fn build<K: Key, L: Key>(members: &[K], non_members: &[L], fpr: f64) -> Result<Self> {
+        Self::builder(fpr).build(members, non_members)
     }
 
-    /// Chooses hash, seed and threads.
+    /// Returns a builder, which chooses hash, seed and threads separately.
     #[must_use]
-    pub fn builder(rate: f64) -> CascadeBuilder {
-        CascadeBuilder::new(rate)
+    pub fn builder(fpr: f64) -> CascadeBuilder {
+        CascadeBuilder::new(fpr)
     }
 }
 
-/// Keys that are hashed together, and their hashes looked at while they are in the nearest cache.
-const HASHED: usize = 2048;
-
 impl<S: Store> FilterCascade<S> {
-    /// Whether the key is a member: certain for keys of the universe.
+    /// Returns true if the key is a member. Exact for keys of the universe.
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash that the caller made with
-    /// [`hash_spec`](Self::hash_spec).
+    /// [`contains`](Self::contains) for a hash made with
+    /// [`hash_spec`](crate::Membership::hash_spec).
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));
         stopped.unwrap_or(self.levels.len()) % 2 == 1
     }
 
-    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
     ///
     /// Cost: as one by one, but cache misses of the first level overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
-        let mut hashes = Vec::with_capacity(HASHED.min(keys.len()));
-        let words = found.reset(keys.len()).chunks_mut(HASHED / 64);
-        for (keys, words) in keys.chunks(HASHED).zip(words) {
-            hashes.clear();
-            self.hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
-            self.ask(&hashes, words);
-        }
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
+        for_each_chunk(keys, &self.hash, found, |hashes, found| self.contains_chunk(hashes, found));
     }
 
-    /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.ask(hashes, found.reset(hashes.len()));
-    }
-
-    /// There are words for all answers, 64 to a word, and they are 0.
-    fn ask(&self, hashes: &[u64], words: &mut [u64]) {
+    /// Looks up hashes; `found` must be zero.
+    fn contains_chunk(&self, hashes: &[u64], found: &mut [u64]) {
         let Some((first, deeper)) = self.levels.split_first() else { return };
-        // Those on whom no level has said no yet.
-        let mut on_the_way: Vec<usize> = Vec::new();
-        let mut answers = Answers::new();
-        first.contains_mixed_hashes(hashes, &mut answers);
-        on_the_way.extend(answers.iter());
-        let mut left = Vec::new();
-        for (stop, level) in (1..).zip(deeper) {
-            if on_the_way.is_empty() {
+        // The positions of the hashes that all levels so far contain.
+        let mut pending: Vec<usize> = Vec::new();
+        let mut results = BatchResults::new();
+        first.contains_mixed_hashes(hashes, &mut results);
+        pending.extend(results.iter());
+        let mut pending_hashes = Vec::new();
+        for (number, level) in (1..).zip(deeper) {
+            if pending.is_empty() {
                 return;
             }
-            left.clear();
-            left.extend(on_the_way.iter().map(|&at| hashes[at]));
-            level.contains_mixed_hashes(&left, &mut answers);
+            pending_hashes.clear();
+            pending_hashes.extend(pending.iter().map(|&at| hashes[at]));
+            level.contains_mixed_hashes(&pending_hashes, &mut results);
             let mut next = 0;
-            on_the_way.retain(|&at| {
-                let goes_on = answers.get(next);
+            pending.retain(|&at| {
+                let in_level = results.get(next);
                 next += 1;
-                if !goes_on && stop % 2 == 1 {
-                    words[at / 64] |= 1 << (at % 64);
+                if !in_level && number % 2 == 1 {
+                    found[at / 64] |= 1 << (at % 64);
                 }
-                goes_on
+                in_level
             });
         }
         if self.levels.len() % 2 == 1 {
-            on_the_way.iter().for_each(|&at| words[at / 64] |= 1 << (at % 64));
+            pending.iter().for_each(|&at| found[at / 64] |= 1 << (at % 64));
         }
     }
 
-    /// How keys become hashes.
-    #[must_use]
-    pub fn hash_spec(&self) -> HashSpec {
-        self.hash
-    }
-
-    /// Distinct members.
+    /// Returns the number of distinct members.
     #[must_use]
     pub fn members(&self) -> u64 {
-        self.facts.members
+        self.info.members
     }
 
-    /// Distinct known non-members.
+    /// Returns the number of distinct known non-members.
     #[must_use]
-    pub fn others(&self) -> u64 {
-        self.facts.others
+    pub fn non_members(&self) -> u64 {
+        self.info.non_members
     }
 
-    /// How many levels there are.
+    /// Returns the number of levels.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// The rate promised for keys outside the universe.
-    #[must_use]
-    pub fn target_rate(&self) -> f64 {
-        self.facts.target
-    }
-
-    /// The false-positive rate for keys outside the universe, by the rates of the levels: a key
-    /// is taken for a member if it is stopped at an odd level.
-    #[must_use]
-    pub fn estimated_rate(&self) -> f64 {
-        let (mut reach, mut rate) = (1.0, 0.0);
-        for (at, level) in self.levels.iter().enumerate() {
-            let on = level.estimated_rate();
-            if at % 2 == 1 {
-                rate += reach * (1.0 - on);
-            }
-            reach *= on;
-        }
-        rate + if self.levels.len() % 2 == 1 { reach } else { 0.0 }
-    }
-
-    /// Bytes that its data take in a file.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        let levels = self.levels.iter().map(|level| level.size_bytes()).sum::<u64>();
-        levels + self.levels.len() as u64 * file::ENTRY_BYTES
-    }
-
-    /// A copy in memory of its own.
+    /// Copies the cascade into memory of its own: see
+    /// [`Filter::try_clone`](crate::Filter::try_clone).
     ///
     /// # Errors
-    /// If the memory is refused.
-    pub fn to_owned_filter(&self) -> crate::Result<FilterCascade> {
-        let levels =
-            self.levels.iter().map(StaticFilter::to_owned_filter).collect::<Result<_, _>>()?;
-        Ok(FilterCascade { hash: self.hash, levels, facts: self.facts })
-    }
-
-    /// Bytes of memory that it takes in all. A mapped file's pages are not counted.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        let spare = self.levels.capacity() - self.levels.len();
-        let levels = self.levels.iter().map(|level| level.memory_usage()).sum::<u64>();
-        levels + (size_of::<Self>() + spare * size_of::<StaticFilter<S>>()) as u64
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<FilterCascade> {
+        let levels = self.levels.iter().map(StaticFilter::try_clone).collect::<Result<_>>()?;
+        Ok(FilterCascade { hash: self.hash, levels, info: self.info })
     }
 }
 
@@ -235,8 +180,8 @@ impl<S: Store, T: Store> PartialEq<FilterCascade<T>> for FilterCascade<S>
 where
     StaticFilter<S>: PartialEq<StaticFilter<T>>,
 {
-    /// Equal hash, universe in numbers, and levels.
+    /// Compares hash, numbers of members and non-members, and levels.
     fn eq(&self, other: &FilterCascade<T>) -> bool {
-        self.hash == other.hash && self.facts == other.facts && self.levels == other.levels
+        self.hash == other.hash && self.info == other.info && self.levels == other.levels
     }
 }

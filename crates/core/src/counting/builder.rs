@@ -1,112 +1,115 @@
-//! Choosing a counting filter's size, width, hash and seed.
+//! The builder of counting filters.
 
 use super::{CountingFilter, planes_of};
+use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::filter::builder::Builder;
-use crate::filter::geometry::Geometry;
-use crate::filter::{Facts, Filter};
+use crate::filter::layout::Layout;
+use crate::filter::{Filter, FilterInfo};
 use crate::hash::HashSpec;
 use crate::store::Owned;
 
-/// Makes a counting filter. Its size follows from keys and rate, keys and memory, or bits and
-/// probes, as for a [`Builder`].
+/// Builds a counting filter.
+///
+/// Its size follows from capacity and rate, capacity and memory, or bits and probes, as for a
+/// [`Builder`].
 ///
 /// ```
-/// use petal::CountingBloomFilter;
+/// use petal::{ByteSize, CountingBloomFilter, Membership};
 ///
-/// let narrow = CountingBloomFilter::builder().keys(1000).rate(0.01).width(3).build()?;
-/// let fitted = CountingBloomFilter::builder().keys(1000).memory(8192).seed(7).build()?;
+/// let narrow = CountingBloomFilter::builder().capacity(1000).fpr(0.01).width(3).build()?;
+/// let fitted = CountingBloomFilter::builder().capacity(1000).memory(ByteSize::kib(8)).seed(7).build()?;
 /// assert!(narrow.size_bytes() < 5000 && fitted.size_bytes() == 8192);
 /// # Ok::<_, petal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct CountingBuilder<G> {
-    bloom: Builder<G>,
+pub struct CountingBuilder<L> {
+    bloom: Builder<L>,
     width: u32,
 }
 
-/// Four bits: less than a counter in a million is stuck when the planned keys have been inserted once.
+/// The default width, at which less than one counter in a million is saturated at the capacity.
 const WIDTH: u32 = 4;
 
-impl<G: Geometry> CountingBuilder<G> {
+impl<L: Layout> CountingBuilder<L> {
     pub(super) fn new() -> Self {
         Self { bloom: Builder::new(), width: WIDTH }
     }
 
-    /// Distinct keys to plan for.
+    /// Sets the capacity in distinct keys.
     #[must_use]
-    pub fn keys(self, keys: u64) -> Self {
-        Self { bloom: self.bloom.keys(keys), ..self }
+    pub fn capacity(self, capacity: u64) -> Self {
+        Self { bloom: self.bloom.capacity(capacity), ..self }
     }
 
-    /// The false-positive rate to keep with that many keys.
+    /// Sets the target false-positive rate at the capacity.
     #[must_use]
-    pub fn rate(self, rate: f64) -> Self {
-        Self { bloom: self.bloom.rate(rate), ..self }
+    pub fn fpr(self, fpr: f64) -> Self {
+        Self { bloom: self.bloom.fpr(fpr), ..self }
     }
 
-    /// The most memory the counters may take, in bytes.
+    /// Sets the largest amount of memory for the counters.
     #[must_use]
-    pub fn memory(self, bytes: u64) -> Self {
-        Self { bloom: self.bloom.memory(bytes), ..self }
+    pub fn memory(self, memory: ByteSize) -> Self {
+        Self { bloom: self.bloom.memory(memory), ..self }
     }
 
-    /// The least number of counters: the bits of the Bloom filter that they make.
+    /// Sets the smallest number of counters, which is the number of bits of the Bloom filter.
     #[must_use]
     pub fn bits(self, bits: u64) -> Self {
         Self { bloom: self.bloom.bits(bits), ..self }
     }
 
-    /// How many counters a key raises.
+    /// Sets the number of counters of a key.
     #[must_use]
     pub fn probes(self, probes: u32) -> Self {
         Self { bloom: self.bloom.probes(probes), ..self }
     }
 
-    /// Bits of a counter, 2 to 8; 4 unless this says otherwise. It counts to 2^(width-1).
+    /// Sets the width of a counter in bits, 2 to 8 \[default: 4\]. It counts to 2^(width-1).
     ///
-    /// At the planned number of distinct keys, each inserted once, one counter in 6 to 8 is stuck
-    /// with 2 bits, in 200 to 300 with 3, in more than a million with 4, in more than 10^16 with 5.
-    /// Keys that are inserted often want more, and so do filters whose keys are replaced thousands
-    /// of times. See [`expected_saturated`](CountingFilter::expected_saturated) and
+    /// When as many distinct keys as the capacity have been inserted once, one counter in 6 to 8 is
+    /// saturated with 2 bits, one in 200 to 300 with 3, in more than a million with 4, in more than
+    /// 10^16 with 5. Use more bits if keys are inserted often or replaced thousands of times. See
+    /// [`expected_saturated`](CountingFilter::expected_saturated) and
     /// [`expected_saturated_after`](CountingFilter::expected_saturated_after).
     #[must_use]
     pub fn width(self, width: u32) -> Self {
         Self { width, ..self }
     }
 
-    /// The default hash with this seed: filters with different seeds err on different keys.
+    /// Sets the seed of the default hash. False positives of different seeds are independent.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { bloom: self.bloom.seed(seed), ..self }
     }
 
-    /// The hash.
+    /// Sets the hash.
     #[must_use]
     pub fn hash(self, hash: HashSpec) -> Self {
         Self { bloom: self.bloom.hash(hash), ..self }
     }
 
-    /// Makes the filter, empty.
+    /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the size is not given or cannot be, the width is not 2 to 8, or the memory is refused.
-    pub fn build(self) -> Result<CountingFilter<G>> {
-        let (shape, facts, width) = self.plan()?;
-        let planes = Owned::zeroed(planes_of(&shape, width))?;
-        let bloom = Filter::empty(shape, self.bloom.hash_spec(), facts)?;
-        Ok(CountingFilter::over(bloom, width, planes))
+    /// If the size is missing or invalid, the width is not 2 to 8, or memory allocation fails.
+    pub fn build(self) -> Result<CountingFilter<L>> {
+        let (layout, info, width) = self.plan()?;
+        let planes = Owned::zeroed(planes_of(&layout, width))?;
+        let bloom = Filter::empty(layout, self.bloom.hash_spec(), info)?;
+        Ok(CountingFilter::from_parts(bloom, width, planes))
     }
 
-    /// What is to be made: the shape of the bits, and the width of the counters.
-    pub(crate) fn plan(&self) -> Result<(G, Facts, u32)> {
+    /// Returns the layout of the bits and the width of the counters, without building the filter.
+    pub(crate) fn plan(&self) -> Result<(L, FilterInfo, u32)> {
         let width = check_width(self.width.into())?;
-        let (shape, facts) = self.bloom.plan(width.into())?;
-        Ok((shape, facts, width))
+        let (layout, info) = self.bloom.plan(width.into())?;
+        Ok((layout, info, width))
     }
 }
 
-/// A width that there is.
+/// Returns a valid width.
 pub(super) fn check_width(width: u64) -> Result<u32> {
     if !(2..=8).contains(&width) {
         return Err(Error::invalid("width of counters", "2 to 8 bits", width));

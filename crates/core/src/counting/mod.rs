@@ -1,152 +1,150 @@
-//! Filters that can delete: a small counter for each bit of a Bloom filter.
+//! Bloom filters that support deletion: a small counter for each bit.
 //!
-//! One type, [`CountingFilter`], over a layout and a store. It *is* a [`Filter`], bit for bit the
-//! one that would have come of the same keys, with counters beside it: whoever asks looks at the
-//! filter alone, at its speed. Only who inserts or removes looks at the counters.
+//! [`CountingFilter`] contains a [`Filter`], bit for bit the one of the same keys, and the counters
+//! beside it. Queries read the filter only; inserts and removals use the counters, too.
 //!
-//! Invariants: the planes have as many lines for each line of the filter as the width says, less
-//! one. A hash that was inserted more often than removed is contained, as long as nobody removes
-//! what was never inserted.
+//! Invariants: the planes have `width - 1` lines for each line of the filter. A hash that was
+//! inserted more often than removed is contained, unless a key was removed that was not inserted.
 
 mod builder;
 mod file;
+mod membership;
 mod planes;
 
 pub use builder::CountingBuilder;
 
-use crate::answers::Answers;
+use crate::batch::for_each_chunk;
 use crate::error::{Error, Result};
-use crate::filter::geometry::sealed::Fields;
-use crate::filter::geometry::{Geometry, whole_cardinality};
-use crate::filter::{Filter, hashed};
-use crate::hash::HashSpec;
-use crate::kernel::blocked::Rule;
+use crate::filter::Filter;
+use crate::filter::layout::sealed::Fields;
+use crate::filter::layout::{Layout, whole_cardinality};
+use crate::format::kind::FilterType;
+use crate::kernel::blocked::BlockParams;
 use crate::kernel::classic;
-use crate::kernel::counting::{Counters, Marking, Removed};
+use crate::kernel::counting::{CounterLayout, Counters, RemoveOutcome};
 use crate::key::Key;
+use crate::layout::{BlockedLayout, ClassicLayout};
+use crate::math;
 use crate::membership::Membership;
-use crate::rate;
-use crate::shape::{ClassicShape, Shape};
-use crate::store::{Line, Owned, Store, StoreMut};
+use crate::results::BatchResults;
+use crate::store::{CacheLine, Owned, Store, StoreMut};
 
-/// The default counting filter: a [`BloomFilter`](crate::BloomFilter) with a counter for each
-/// bit. Of four bits a counter it takes four times the memory, and is asked as fast.
+/// The default counting filter: a [`BloomFilter`](crate::BloomFilter) with a counter for each bit.
+///
+/// With four bits per counter it takes four times the memory. Queries are as fast.
 ///
 /// ```
 /// use petal::CountingBloomFilter;
 ///
-/// let mut open = CountingBloomFilter::with_rate(1_000_000, 0.01)?;
+/// let mut open = CountingBloomFilter::with_fpr(1_000_000, 0.01)?;
 /// assert!(open.insert("session-1"));    // new
 /// assert!(open.remove("session-1"));    // was there
-/// assert!(!open.contains("session-1")); // certainly not there
+/// assert!(!open.contains("session-1")); // certainly absent
 /// assert!(!open.remove("session-1"));   // nothing to remove
 /// # Ok::<_, petal::Error>(())
 /// ```
-pub type CountingBloomFilter<S = Owned> = CountingFilter<Shape, S>;
+pub type CountingBloomFilter<S = Owned> = CountingFilter<BlockedLayout, S>;
 
 /// The textbook counting filter: a [`ClassicBloomFilter`](crate::ClassicBloomFilter) with a
-/// counter for each bit. Several cache lines for each of a key's positions.
+/// counter for each bit. Each position of a key takes several cache lines.
 ///
 /// Source: Fan, Cao, Almeida & Broder 2000, "Summary cache: a scalable wide-area web cache sharing
 /// protocol".
-pub type ClassicCountingBloomFilter<S = Owned> = CountingFilter<ClassicShape, S>;
+pub type ClassicCountingBloomFilter<S = Owned> = CountingFilter<ClassicLayout, S>;
 
-/// A Bloom filter that can delete: [`CountingBloomFilter`] or [`ClassicCountingBloomFilter`].
+/// A Bloom filter that supports deletion: [`CountingBloomFilter`] or
+/// [`ClassicCountingBloomFilter`].
 ///
-/// Each bit of the filter has a counter of `width` bits, which counts to 2^(width-1) and then is
-/// *stuck*: it is never lowered again, so that no key is lost, at the price of a bit that stays
-/// set. With four bits, the default, and the planned number of keys inserted once each, less than
-/// one in a million is.
+/// Each bit has a counter of `width` bits. A counter that reaches 2^(width-1) is *saturated*: it is
+/// never decremented again, so that no key is lost, and its bit stays set. With four bits, the
+/// default, less than one counter in a million is saturated when as many keys as the capacity have
+/// been inserted once.
 ///
-/// **Long use leaves more of them stuck.** Each time that all keys have been removed and as many
-/// others inserted, one or two more in a million are: 1 to 2 % after 10,000 such turnovers, and the
-/// false-positive rate is a tenth higher then. See
-/// [`expected_saturated_after`](CountingFilter::expected_saturated_after); wider counters, or a
-/// filter built anew, are the remedy.
+/// **Long use saturates more counters.** Each turnover, in which all keys are removed and as many
+/// others inserted, saturates one or two more in a million: 1 to 2 % after 10,000 turnovers, when
+/// the false-positive rate is a tenth higher. See
+/// [`expected_saturated_after`](CountingFilter::expected_saturated_after). Use wider counters, or
+/// rebuild the filter.
 ///
-/// **Remove only what was inserted.** To remove a key that was never inserted is refused if one of
-/// its counters is zero, which is nearly always so. If it is a false positive, it is removed from
-/// the keys that it is mistaken for, and *these may be lost*. The same goes for removing a key more
-/// often than it was inserted.
-#[derive(Debug)]
-pub struct CountingFilter<G: Geometry, S = Owned> {
-    bloom: Filter<G, S>,
-    marking: Marking,
+/// **Remove only keys that were inserted.** Removing another key fails if one of its counters is
+/// zero, which is nearly always the case. If the key is a false positive, it succeeds, and *keys
+/// that were inserted may be lost*. The same is true of removing a key more often than it was
+/// inserted.
+#[derive(Clone, Debug)]
+pub struct CountingFilter<L: Layout, S = Owned> {
+    bloom: Filter<L, S>,
+    counter_layout: CounterLayout,
     width: u32,
     planes: S,
 }
 
-// ---- Made new -----------------------------------------------------------------------------------
+// ---- Constructors -------------------------------------------------------------------------------
 
-impl<G: Geometry> CountingFilter<G> {
-    /// The smallest filter that keeps the false-positive rate `rate` with `keys` keys, with
-    /// counters of four bits.
+impl<L: Layout> CountingFilter<L> {
+    /// Creates the smallest filter with a false-positive rate of at most `fpr` at `capacity` keys,
+    /// with counters of four bits.
     ///
     /// # Errors
-    /// If the rate is not between 0 and 1, cannot be reached with 64-bit hashes, or the memory
-    /// is refused.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self> {
-        Self::builder().keys(keys).rate(rate).build()
+    /// If the rate is not between 0 and 1 or cannot be reached with 64-bit hashes, or memory
+    /// allocation fails.
+    pub fn with_fpr(capacity: u64, fpr: f64) -> Result<Self> {
+        Self::builder().capacity(capacity).fpr(fpr).build()
     }
 
-    /// Chooses size, width of counters, hash and seed one by one.
+    /// Returns a builder, which chooses size, width of counters, hash and seed separately.
     #[must_use]
-    pub fn builder() -> CountingBuilder<G> {
+    pub fn builder() -> CountingBuilder<L> {
         CountingBuilder::new()
     }
 }
 
-// ---- Asked --------------------------------------------------------------------------------------
+// ---- Queries ------------------------------------------------------------------------------------
 
-impl<G: Geometry, S: Store> CountingFilter<G, S> {
-    /// A filter and the planes of its counters, which must be those of the width.
-    fn over(bloom: Filter<G, S>, width: u32, planes: S) -> Self {
-        debug_assert_eq!(planes.lines().len() as u64, planes_of(&bloom.shape(), width));
-        let Fields { probes, lanes, extent } = bloom.shape().fields();
+impl<L: Layout, S: Store> CountingFilter<L, S> {
+    /// Creates a filter of existing planes, which must be those of the width.
+    fn from_parts(bloom: Filter<L, S>, width: u32, planes: S) -> Self {
+        debug_assert_eq!(planes.lines().len() as u64, planes_of(&bloom.layout(), width));
+        let Fields { probes, lanes, extent } = bloom.layout().fields();
         let probes = probes.into();
-        let marking = match lanes {
-            0 => Marking::Classic(classic::Rule { bits: extent, probes }),
-            8 => Marking::Line(Rule { blocks: extent, probes }),
-            _ => Marking::Pair(Rule { blocks: extent, probes }),
+        let counter_layout = match lanes {
+            0 => CounterLayout::Classic(classic::ClassicParams { bits: extent, probes }),
+            8 => CounterLayout::OneLine(BlockParams { blocks: extent, probes }),
+            _ => CounterLayout::LinePair(BlockParams { blocks: extent, probes }),
         };
-        Self { bloom, marking, width, planes }
+        Self { bloom, counter_layout, width, planes }
     }
 
-    /// Whether the key may be in the filter. `false` is certain.
+    /// Returns true if the key may be in the filter, false if it certainly is not.
     ///
-    /// Cost: as [`Filter::contains`]; no counter is looked at.
+    /// Cost: as [`Filter::contains`]; reads no counters.
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.bloom.contains(key)
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Membership::hash_spec), or
+    /// with another 64-bit hash function whose every output bit is random. Plain integers are not
+    /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.bloom.contains_mixed_hash(hash)
     }
 
-    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
         self.bloom.contains_batch(keys, found);
     }
 
-    /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        self.bloom.contains_mixed_hashes(hashes, found);
-    }
-
-    /// How often the key was inserted and not removed, at most: the least of its counters. 0 is
-    /// certain. Other keys can make it more: with the false-positive rate for a key that is not
-    /// there, and about that rate for one that is. [`most`](Self::most) means that or more.
+    /// Returns an upper bound of the number of times that the key was inserted and not removed: its
+    /// smallest counter. 0 is exact. Other keys raise the result of an absent key with the
+    /// false-positive rate, and that of a present key about as often.
+    /// [`max_count`](Self::max_count) means that number or more.
     ///
-    /// Cost: one hash; the lines that [`insert`](Self::insert) takes.
+    /// Cost: one hash; the lines that [`insert`](Self::insert) accesses.
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_mixed_hash(key.hash_with(&self.hash_spec()))
@@ -155,169 +153,76 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
     /// [`count`](Self::count) for a hash.
     #[must_use]
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
-        self.marking.count(self.bits(), self.planes.lines(), self.depth(), hash)
+        self.counter_layout.count(self.bits(), self.planes.lines(), self.depth(), hash)
     }
 
-    /// The largest count, 2^(width-1): counters that have come to it are stuck there.
+    /// Returns the largest count, 2^(width-1), at which counters are saturated.
     #[must_use]
-    pub fn most(&self) -> u64 {
+    pub fn max_count(&self) -> u64 {
         1 << (self.width - 1)
     }
 
-    /// How many counters are stuck at [`most`](Self::most): their bits stay set whatever is
-    /// removed, until [`clear`](Self::clear). If they become many, the counters are too narrow, or
-    /// some keys were inserted very often.
+    /// Returns the number of saturated counters, which are at [`max_count`](Self::max_count). Their
+    /// bits stay set until [`clear`](Self::clear). Many of them mean that the counters are too
+    /// narrow, or that some keys were inserted very often.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
     pub fn saturated(&self) -> u64 {
-        planes::stuck(self.bits(), self.planes.lines(), self.depth())
+        planes::saturated(self.bits(), self.planes.lines(), self.depth())
     }
 
-    /// How many counters will be stuck with `keys` distinct keys, by calculation.
+    /// Returns the expected number of saturated counters with `keys` distinct keys.
     #[must_use]
     pub fn expected_saturated(&self, keys: u64) -> f64 {
-        let bits = self.shape().bits() as f64;
-        rate::stuck(keys as f64 * self.shape().touch(), self.most()) * bits
+        let layout = self.layout();
+        let load = keys as f64 * layout.bit_probability();
+        math::saturated_share(load, self.max_count()) * layout.bits() as f64
     }
 
-    /// How many counters will be stuck with `keys` distinct keys in the filter, after `turnovers`
-    /// in each of which all of them were removed and as many others inserted, by calculation.
+    /// Returns the expected number of saturated counters with `keys` distinct keys after
+    /// `turnovers`, in each of which all keys are removed and as many others inserted.
     #[must_use]
     pub fn expected_saturated_after(&self, keys: u64, turnovers: f64) -> f64 {
-        let bits = self.shape().bits() as f64;
-        rate::stuck_after(keys as f64 * self.shape().touch(), self.most(), turnovers) * bits
+        let layout = self.layout();
+        let load = keys as f64 * layout.bit_probability();
+        math::saturated_share_after(load, self.max_count(), turnovers) * layout.bits() as f64
     }
 
-    /// Bits of a counter.
+    /// Returns the width of a counter in bits.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// The filter without its counters: for those who only ask.
+    /// Returns the Bloom filter without the counters.
     ///
-    /// It is equal, bit for bit, to one into which the same keys were inserted, as long as no
-    /// counter was stuck when a key was removed.
+    /// It is bit for bit the filter of the same keys, if no counter was saturated when a key was
+    /// removed.
     #[must_use]
-    pub fn as_filter(&self) -> &Filter<G, S> {
+    pub fn as_filter(&self) -> &Filter<L, S> {
         &self.bloom
     }
 
-    /// A copy of [`as_filter`](Self::as_filter), to keep, to write into a file of its own, or to
-    /// insert more into. A fourth of the memory, if counters have four bits.
+    /// Copies the Bloom filter without the counters. The copy takes 1/`width` of the memory.
     ///
     /// # Errors
-    /// If the memory is refused.
-    pub fn freeze(&self) -> Result<Filter<G>> {
-        self.bloom.to_owned_filter()
+    /// If memory allocation fails.
+    pub fn freeze(&self) -> Result<Filter<L>> {
+        self.bloom.try_clone()
     }
 
-    /// The geometry of the filter whose bits have counters.
+    /// Returns the layout of the Bloom filter.
     #[must_use]
-    pub fn shape(&self) -> G {
-        self.bloom.shape()
+    pub fn layout(&self) -> L {
+        self.bloom.layout()
     }
 
-    /// How keys become hashes.
-    #[must_use]
-    pub fn hash_spec(&self) -> HashSpec {
-        self.bloom.hash_spec()
-    }
-
-    /// Bytes that the counters take.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        self.bloom.size_bytes() * u64::from(self.width)
-    }
-
-    /// Bytes of memory that the filter takes in all. A mapped file's pages are not counted.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        let stores = self.bloom.store().memory_usage() + self.planes.memory_usage();
-        stores + size_of::<Self>() as u64
-    }
-
-    /// Keys it was planned for; 0 if it was made from bits and probes.
-    #[must_use]
-    pub fn planned_keys(&self) -> u64 {
-        self.bloom.planned_keys()
-    }
-
-    /// The false-positive rate it was planned for; 0 if it was made from bits and probes.
-    #[must_use]
-    pub fn target_rate(&self) -> f64 {
-        self.bloom.target_rate()
-    }
-
-    /// How many distinct keys are in it, as far as it knows: one more for each insert of a key
-    /// that was not contained before, one less for each removal after which the key is not
-    /// contained any more, but never less than 0. After [`union`](Self::union) an estimate from the
-    /// bits.
-    ///
-    /// A key that was a false positive when it was inserted or is one after its removal is not
-    /// counted there, so that the number drifts, to both sides alike: with the false-positive rate
-    /// ε, its standard error is √(2 ε r) after r removals and as many inserts. A filter of 10,000
-    /// keys at 1 % may be off by 14 % after 10,000 turnovers.
-    /// [`estimated_len`](Self::estimated_len) does not drift so; it is too high by about 1.5 % for
-    /// each per cent of counters that are stuck.
-    #[must_use]
-    pub fn inserted(&self) -> u64 {
-        self.bloom.inserted()
-    }
-
-    /// The false-positive rate with `keys` distinct keys, by calculation.
-    #[must_use]
-    pub fn expected_rate(&self, keys: u64) -> f64 {
-        self.bloom.expected_rate(keys)
-    }
-
-    /// The false-positive rate as it is now: see [`Filter::estimated_rate`].
-    ///
-    /// Cost: reads all bits, and no counters.
-    #[must_use]
-    pub fn estimated_rate(&self) -> f64 {
-        self.bloom.estimated_rate()
-    }
-
-    /// An estimate of the distinct keys in it, from the bits that are set; infinite if all are.
-    ///
-    /// Cost: reads all bits, and no counters.
-    #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        self.bloom.estimated_len()
-    }
-
-    /// How many keys more it holds at the rate it was planned for; `None` if no rate was planned.
-    ///
-    /// Cost: reads all bits, and no counters.
-    #[must_use]
-    pub fn capacity_left(&self) -> Option<u64> {
-        self.bloom.capacity_left()
-    }
-
-    /// Whether it errs more often than planned; what may come of chance passes. Stuck counters are
-    /// no chance: a filter that they made worse than planned is overfull.
-    ///
-    /// Cost: reads all bits, and no counters.
-    #[must_use]
-    pub fn is_overfull(&self) -> bool {
-        Membership::is_overfull(self)
-    }
-
-    /// The share of counters above zero.
-    ///
-    /// Cost: reads all bits, and no counters.
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        self.bloom.fill_ratio()
-    }
-
-    /// Whether two filters can be united: equal shape, equal hash, equal width.
+    /// Checks that a union with `other` is possible: that layout, hash and width are equal.
     ///
     /// # Errors
-    /// If they cannot; the error says in what they differ.
-    pub fn check_compatible<T: Store>(&self, other: &CountingFilter<G, T>) -> Result<()> {
+    /// If they differ; the error states the difference.
+    pub fn check_compatible<T: Store>(&self, other: &CountingFilter<L, T>) -> Result<()> {
         self.bloom.check_compatible(&other.bloom)?;
         if self.width != other.width {
             return Err(Error::incompatible("width of counters", self.width, other.width));
@@ -325,74 +230,79 @@ impl<G: Geometry, S: Store> CountingFilter<G, S> {
         Ok(())
     }
 
-    /// A copy in memory of its own.
+    /// Copies the filter into memory of its own: see [`Filter::try_clone`].
     ///
     /// # Errors
-    /// If the memory is refused.
-    pub fn to_owned_filter(&self) -> Result<CountingFilter<G>> {
-        let planes = Owned::copy_of(self.planes.lines())?;
-        Ok(CountingFilter::over(self.bloom.to_owned_filter()?, self.width, planes))
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<CountingFilter<L>> {
+        let planes = Owned::from_lines(self.planes.lines())?;
+        Ok(CountingFilter::from_parts(self.bloom.try_clone()?, self.width, planes))
     }
 
-    /// Lines of bits.
-    fn bits(&self) -> &[Line] {
+    fn bits(&self) -> &[CacheLine] {
         self.bloom.store().lines()
     }
 
-    /// Planes of a line of bits.
+    /// Returns the number of planes of each line of bits.
     fn depth(&self) -> usize {
         self.width as usize - 1
     }
 }
 
-/// Lines of planes that a shape needs.
-fn planes_of(shape: &impl Geometry, width: u32) -> u64 {
-    shape.lines().saturating_mul(u64::from(width - 1))
+/// Returns the number of lines of planes for a layout.
+fn planes_of(layout: &impl Layout, width: u32) -> u64 {
+    layout.lines().saturating_mul(u64::from(width - 1))
 }
 
-// ---- Changed ------------------------------------------------------------------------------------
+/// Returns the type of the counting filter with this layout.
+fn kind<L: Layout>() -> FilterType {
+    if L::KIND == FilterType::Classic { FilterType::CountingClassic } else { FilterType::Counting }
+}
 
-impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
-    /// Inserts a key; whether it was new. `true` is certain; `false` means that it was there
-    /// already, or is a false positive. Either way it is counted.
+// ---- Changes ------------------------------------------------------------------------------------
+
+impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
+    /// Inserts a key and returns true if it was new. False means that it was present or is a false
+    /// positive; it is counted in either case.
     ///
-    /// Cost: one hash; `width` lines for each that a [`Filter`] takes.
+    /// Cost: one hash; `width` times the lines of a [`Filter`].
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         self.insert_mixed_hash(key.hash_with(&self.hash_spec()))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Membership::hash_spec), or with
+    /// another 64-bit hash function whose every output bit is random. Plain integers are not such
+    /// hashes: insert them as keys.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
-        let new = self.marking.insert(self.bloom.kernel(), self.counters(), hash);
-        self.bloom.facts_mut().inserted += u64::from(new);
+        let new = self.counter_layout.insert(self.bloom.kernel(), self.counters(), hash);
+        self.bloom.info_mut().inserted += u64::from(new);
         new
     }
 
-    /// [`insert`](Self::insert) for many keys, as if one by one; `new` gets an answer for each.
+    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) {
-        let (spec, marking, kernel) = (self.hash_spec(), self.marking, self.bloom.kernel());
-        hashed(keys, &spec, new, |hashes, new| {
-            marking.insert_batch(kernel, self.counters(), hashes, new);
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) {
+        let (spec, counter_layout, kernel) =
+            (self.hash_spec(), self.counter_layout, self.bloom.kernel());
+        for_each_chunk(keys, &spec, new, |hashes, new| {
+            counter_layout.insert_batch(kernel, self.counters(), hashes, new);
         });
-        self.bloom.facts_mut().inserted += new.count_ones();
+        self.bloom.info_mut().inserted += new.count_ones();
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
-        let (marking, kernel) = (self.marking, self.bloom.kernel());
-        marking.insert_batch(kernel, self.counters(), hashes, new.reset(hashes.len()));
-        self.bloom.facts_mut().inserted += new.count_ones();
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) {
+        let (counter_layout, kernel) = (self.counter_layout, self.bloom.kernel());
+        counter_layout.insert_batch(kernel, self.counters(), hashes, new.reset(hashes.len()));
+        self.bloom.info_mut().inserted += new.count_ones();
     }
 
-    /// Removes a key that was inserted before; if it was inserted more than once, once. `false`
-    /// means that it was certainly not there, and nothing has changed.
+    /// Removes one insertion of a key. False means that the key was certainly absent; the filter is
+    /// then unchanged.
     ///
-    /// A key that was never inserted must not be removed: if it is a false positive, which is seen
-    /// by nobody, keys that *were* inserted may be lost. See [`CountingFilter`].
+    /// Remove only keys that were inserted: removing a false positive may lose other keys. See
+    /// [`CountingFilter`].
     ///
     /// Cost: as [`insert`](Self::insert).
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
@@ -401,49 +311,50 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
 
     /// [`remove`](Self::remove) for a hash.
     pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
-        let removed = self.marking.remove(self.bloom.kernel(), self.counters(), hash);
-        self.note_gone(u64::from(removed == Removed::Gone));
-        removed != Removed::Absent
+        let removed = self.counter_layout.remove(self.bloom.kernel(), self.counters(), hash);
+        self.subtract_inserted(u64::from(removed == RemoveOutcome::Removed));
+        removed != RemoveOutcome::Absent
     }
 
-    /// [`remove`](Self::remove) for many keys, as if one by one; `removed` gets an answer for each.
+    /// [`remove`](Self::remove) for many keys in order; `removed` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut Answers) {
-        let (spec, marking, kernel) = (self.hash_spec(), self.marking, self.bloom.kernel());
-        let mut gone = 0;
-        hashed(keys, &spec, removed, |hashes, removed| {
-            gone += marking.remove_batch(kernel, self.counters(), hashes, removed);
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut BatchResults) {
+        let (spec, counter_layout, kernel) =
+            (self.hash_spec(), self.counter_layout, self.bloom.kernel());
+        let mut absent_now = 0;
+        for_each_chunk(keys, &spec, removed, |hashes, removed| {
+            absent_now += counter_layout.remove_batch(kernel, self.counters(), hashes, removed);
         });
-        self.note_gone(gone);
+        self.subtract_inserted(absent_now);
     }
 
     /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut Answers) {
-        let (marking, kernel) = (self.marking, self.bloom.kernel());
-        let answers = removed.reset(hashes.len());
-        let gone = marking.remove_batch(kernel, self.counters(), hashes, answers);
-        self.note_gone(gone);
+    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) {
+        let (counter_layout, kernel) = (self.counter_layout, self.bloom.kernel());
+        let removed = removed.reset(hashes.len());
+        let absent_now = counter_layout.remove_batch(kernel, self.counters(), hashes, removed);
+        self.subtract_inserted(absent_now);
     }
 
-    /// Adds the counts of `other`: exactly the filter that would have come of inserting both.
+    /// Adds the counts of `other`. The result is exactly the filter of the keys of both.
     ///
     /// # Errors
-    /// If they are not compatible; nothing has changed then.
-    pub fn union<T: Store>(&mut self, other: &CountingFilter<G, T>) -> Result<()> {
+    /// If the filters are not compatible; this filter is then unchanged.
+    pub fn union<T: Store>(&mut self, other: &CountingFilter<L, T>) -> Result<()> {
         self.check_compatible(other)?;
         let depth = self.depth();
         let (ours, theirs) = (self.planes.lines_mut(), other.planes.lines());
         planes::add(self.bloom.store_mut().lines_mut(), ours, other.bits(), theirs, depth);
-        let keys = whole_cardinality(&self.shape(), self.estimated_len());
-        self.bloom.facts_mut().inserted = keys;
+        let keys = whole_cardinality(&self.layout(), self.estimated_len());
+        self.bloom.info_mut().inserted = keys;
         Ok(())
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.bloom.clear();
-        self.planes.lines_mut().fill(Line::ZERO);
+        self.planes.lines_mut().fill(CacheLine::ZERO);
     }
 
     fn counters(&mut self) -> Counters<'_> {
@@ -452,16 +363,24 @@ impl<G: Geometry, S: StoreMut> CountingFilter<G, S> {
         Counters { bits, planes, depth }
     }
 
-    /// So many keys are not contained any more. False positives among them were not counted.
-    fn note_gone(&mut self, keys: u64) {
-        let inserted = &mut self.bloom.facts_mut().inserted;
+    /// Subtracts keys that are not contained any more from the number of inserts. It does not go
+    /// below 0: false positives among the keys were not counted.
+    fn subtract_inserted(&mut self, keys: u64) {
+        let inserted = &mut self.bloom.info_mut().inserted;
         *inserted = inserted.saturating_sub(keys);
     }
 }
 
-impl<G: Geometry, S: Store, T: Store> PartialEq<CountingFilter<G, T>> for CountingFilter<G, S> {
-    /// Equal shape, hash, width and counts. What was planned and how it came about does not count.
-    fn eq(&self, other: &CountingFilter<G, T>) -> bool {
+impl<K: Key, L: Layout, S: StoreMut> Extend<K> for CountingFilter<L, S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        keys.into_iter().for_each(|key| _ = self.insert(&key));
+    }
+}
+
+impl<L: Layout, S: Store, T: Store> PartialEq<CountingFilter<L, T>> for CountingFilter<L, S> {
+    /// Compares layout, hash, width and counts; capacity, target rate and number of inserts may
+    /// differ.
+    fn eq(&self, other: &CountingFilter<L, T>) -> bool {
         self.check_compatible(other).is_ok()
             && self.bits() == other.bits()
             && self.planes.lines() == other.planes.lines()

@@ -1,36 +1,40 @@
-//! Counters of a whole filter at once: 64 at a time, a word of bits with its words of planes.
+//! Operations on all counters of a filter, 64 at a time: a word of bits with its words of planes.
 //!
-//! All is done bit by bit, so that words need not be turned. Cost: one pass.
+//! They are bitwise, so that the byte order of words does not matter. Cost: one pass.
 
-use crate::store::Line;
+use crate::store::CacheLine;
 
-/// How many counters are stuck: all of their bits are set.
-pub(super) fn stuck(bits: &[Line], planes: &[Line], depth: usize) -> u64 {
-    let ones = |(bits, planes): (&Line, &[Line])| {
+/// Returns the number of saturated counters: those with all bits set.
+pub(super) fn saturated(bits: &[CacheLine], planes: &[CacheLine], depth: usize) -> u64 {
+    let ones = |(bits, planes): (&CacheLine, &[CacheLine])| {
         let all = |word: usize| planes.iter().fold(bits.0[word], |all, plane| all & plane.0[word]);
         (0..8).map(|word| u64::from(all(word).count_ones())).sum::<u64>()
     };
     bits.iter().zip(planes.chunks_exact(depth)).map(ones).sum()
 }
 
-/// The first line of bits with a counter that is zero and yet counts.
-pub(super) fn first_unsound(bits: &[Line], planes: &[Line], depth: usize) -> Option<usize> {
-    let sound = |(bits, planes): (&Line, &[Line])| {
+/// Returns the first line of bits with a clear bit whose counter is not zero.
+pub(super) fn first_unsound(
+    bits: &[CacheLine],
+    planes: &[CacheLine],
+    depth: usize,
+) -> Option<usize> {
+    let sound = |(bits, planes): (&CacheLine, &[CacheLine])| {
         let counts = |word: usize| planes.iter().fold(0, |any, plane| any | plane.0[word]);
         (0..8).fold(0, |bad, word| bad | counts(word) & !bits.0[word]) == 0
     };
     bits.iter().zip(planes.chunks_exact(depth)).position(|line| !sound(line))
 }
 
-/// Adds the counts of others, up to the largest.
+/// Adds the counts of another filter, up to the largest count.
 ///
-/// Planes hold count - 1: where both are above zero the sum is one more than that of the planes,
-/// which is the carry that the lowest plane begins with.
+/// Planes hold count - 1. Where both counts are above zero, the sum is one more than the sum of the
+/// planes; this is the carry into the lowest plane.
 pub(super) fn add(
-    bits: &mut [Line],
-    planes: &mut [Line],
-    other_bits: &[Line],
-    other_planes: &[Line],
+    bits: &mut [CacheLine],
+    planes: &mut [CacheLine],
+    other_bits: &[CacheLine],
+    other_planes: &[CacheLine],
     depth: usize,
 ) {
     let ours = bits.iter_mut().zip(planes.chunks_exact_mut(depth));

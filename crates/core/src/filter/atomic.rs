@@ -1,31 +1,33 @@
-//! The default filter for many threads at once.
+//! The default Bloom filter, shared by threads.
 //!
-//! Invariants: those of [`Filter`]; the bits are those of a [`BloomFilter`] into which the same
-//! keys went, in any order. Between the two the memory moves and is not copied.
+//! Invariants: those of [`Filter`]; the bits are those of a [`BloomFilter`] of the same keys. A
+//! conversion between the two moves the memory without a copy.
 //!
-//! All work is done by [`kernel::shared`](crate::kernel::shared); what is here is bookkeeping.
+//! The kernels are in [`kernel::shared`](crate::kernel::shared).
 
-use std::fmt;
+use core::fmt;
 
 use super::builder::Builder;
-use super::geometry::kernel;
-use super::{BloomFilter, Facts, Filter, hashed};
-use crate::answers::Answers;
+use super::layout::kernel;
+use super::{BloomFilter, Filter, FilterInfo};
+use crate::batch::for_each_chunk;
+use crate::byte_size::ByteSize;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::kernel::shared::{SharedBlocks, Stripes};
-use crate::kernel::{Keys, Ready};
+use crate::kernel::{KernelHandle, UnhashedKeys};
 use crate::key::Key;
-use crate::rate;
-use crate::shape::Shape;
+use crate::layout::BlockedLayout;
+use crate::math;
+use crate::results::BatchResults;
 use crate::store::Shared;
 
-/// A [`BloomFilter`] that many threads fill and ask at once, through `&self`.
+/// A [`BloomFilter`] that many threads use at once, through `&self`.
 ///
 /// ```
 /// use petal::{AtomicBloomFilter, BloomFilter};
 ///
-/// let seen = AtomicBloomFilter::with_rate(10_000, 0.01)?;
+/// let seen = AtomicBloomFilter::with_fpr(10_000, 0.01)?;
 /// let new: u64 = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4u64)
 ///         .map(|_| scope.spawn(|| (0..10_000u64).filter(|key| seen.insert(key)).count() as u64))
@@ -35,78 +37,75 @@ use crate::store::Shared;
 /// // Each key was new to one of the four threads, or is a false positive.
 /// assert!(new == seen.inserted() && (9_900..=10_000).contains(&new));
 ///
-/// // For one thread again, to be written to a file: the same memory.
+/// // A filter of one thread, in the same memory, which can be written to a file.
 /// let seen: BloomFilter = seen.into_filter();
 /// assert!((0..10_000u64).all(|key| seen.contains(&key)));
 /// # Ok::<_, petal::Error>(())
 /// ```
 ///
-/// # What threads may rely on
+/// # Guarantees
 ///
-/// * **"Was new" is exact.** However many threads insert a key at once, [`insert`](Self::insert)
-///   tells at most one of them that it was new; it tells none only if the bits of other keys have
-///   said *yes* to it before. The answers to all inserts are those of some order one by one, and
-///   [`inserted`](Self::inserted) is how many said *new*.
-/// * **No false negatives.** Once an insert has returned, whatever it said, the key is contained
-///   for every thread that has heard of it. A key whose insert is under way may be found or not.
-/// * **The bits are those of a [`BloomFilter`]** into which the same keys went.
-/// * **Nothing else is ordered**: to be told *yes* does not make visible what another thread wrote
-///   before it inserted the key.
+/// * **"Was new" is exact.** If several threads insert a key at once, [`insert`](Self::insert)
+///   returns true in at most one of them, and in none only if the key is a false positive. The
+///   results of all inserts are those of some sequential order, and [`inserted`](Self::inserted) is
+///   the number of inserts that returned true.
+/// * **No false negatives.** Once an insert has returned, the key is contained for every thread that
+///   the inserting thread synchronizes with. During the insert it may be found or not.
+/// * **The bits are those of a [`BloomFilter`]** of the same keys.
+/// * **Nothing else is ordered**: finding a key does not make other writes of the thread that
+///   inserted it visible.
 ///
-/// # What waits
+/// # Locks
 ///
-/// Queries never wait, nor does an insert of a key that is contained already. An insert that sets
-/// bits takes one of up to 512 locks for the few nanoseconds that this takes. So this is not
-/// lock-free: a thread that is stopped just there holds up those that insert under the same lock.
-/// Do not insert from a signal handler.
+/// Queries take no locks, nor does an insert of a key that is contained already. An insert that sets
+/// bits holds one of up to 512 locks for a few nanoseconds. So the filter is not lock-free: a thread
+/// that is suspended there delays inserts under the same lock. Do not insert from a signal handler.
 ///
-/// Beside the bits it takes 32 KiB for the locks, and less if it has few blocks; a system that
-/// refuses *those* ends the program. A single thread
-/// is faster with a [`BloomFilter`].
+/// The locks take up to 32 KiB beside the bits; if their allocation fails, the program aborts. With
+/// a single thread, a [`BloomFilter`] is faster.
 pub struct AtomicBloomFilter {
-    shape: Shape,
+    layout: BlockedLayout,
     hash: HashSpec,
-    /// As they were when threads began; what they inserted is counted by the stripes.
-    facts: Facts,
+    /// The values at the time when the filter was shared; the stripes count the inserts since then.
+    info: FilterInfo,
     store: Shared,
     stripes: Stripes,
-    /// Chosen when it was made.
-    kernel: Ready,
+    kernel: KernelHandle,
 }
 
-/// Runs with the blocks of a filter.
+/// Evaluates an expression with the blocks of a filter.
 macro_rules! blocks {
     ($filter:expr, |$blocks:ident| $call:expr) => {
-        kernel!($filter.shape, |rule| {
+        kernel!($filter.layout, |params| {
             let (lines, stripes) = ($filter.store.lines(), &$filter.stripes);
-            let $blocks = SharedBlocks { rule, lines, stripes, kernel: $filter.kernel };
+            let $blocks = SharedBlocks { params, lines, stripes, kernel: $filter.kernel };
             $call
         })
     };
 }
 
-// ---- Made ---------------------------------------------------------------------------------------
+// ---- Constructors -------------------------------------------------------------------------------
 
 impl AtomicBloomFilter {
-    /// The smallest filter that keeps the false-positive rate `rate` with `keys` keys.
+    /// Creates the smallest filter with a false-positive rate of at most `fpr` at `capacity` keys.
     ///
     /// # Errors
-    /// As [`BloomFilter::with_rate`](Filter::with_rate).
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self> {
-        BloomFilter::with_rate(keys, rate).map(Self::from)
+    /// As [`BloomFilter::with_fpr`](Filter::with_fpr).
+    pub fn with_fpr(capacity: u64, fpr: f64) -> Result<Self> {
+        BloomFilter::with_fpr(capacity, fpr).map(Self::from)
     }
 
-    /// The filter with the best rate for `keys` keys in at most `bytes` of memory, not counting
-    /// the locks.
+    /// Creates the filter with the lowest false-positive rate at `capacity` keys that takes at most
+    /// `memory`, without the locks.
     ///
     /// # Errors
     /// As [`BloomFilter::with_memory`](Filter::with_memory).
-    pub fn with_memory(bytes: u64, keys: u64) -> Result<Self> {
-        BloomFilter::with_memory(bytes, keys).map(Self::from)
+    pub fn with_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
+        BloomFilter::with_memory(capacity, memory).map(Self::from)
     }
 
-    /// A filter of at least `bits` bits, rounded up to whole blocks, in which a key sets
-    /// `probes`.
+    /// Creates a filter of at least `bits` bits, rounded up to whole blocks, with `probes` bits per
+    /// key.
     ///
     /// # Errors
     /// As [`BloomFilter::with_bits`](Filter::with_bits).
@@ -114,24 +113,24 @@ impl AtomicBloomFilter {
         BloomFilter::with_bits(bits, probes).map(Self::from)
     }
 
-    /// Chooses size, hash and seed one by one; ends with
+    /// Returns a builder, which chooses size, hash and seed separately and ends with
     /// [`build_atomic`](Builder::build_atomic).
     #[must_use]
-    pub fn builder() -> Builder<Shape> {
+    pub fn builder() -> Builder<BlockedLayout> {
         Builder::new()
     }
 
-    /// The filter for one owner again, in the same memory.
+    /// Converts to a filter of one thread, in the same memory.
     #[must_use]
     pub fn into_filter(self) -> BloomFilter {
         let inserted = self.inserted();
-        let Self { shape, hash, facts, store, stripes: _, kernel: _ } = self;
-        Filter::over(shape, hash, Facts { inserted, ..facts }, store.into())
+        let Self { layout, hash, info, store, stripes: _, kernel: _ } = self;
+        Filter::from_parts(layout, hash, FilterInfo { inserted, ..info }, store.into())
     }
 }
 
-impl Builder<Shape> {
-    /// Makes the filter, empty, for many threads at once.
+impl Builder<BlockedLayout> {
+    /// Creates an empty filter that can be shared by threads.
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -141,11 +140,11 @@ impl Builder<Shape> {
 }
 
 impl From<BloomFilter> for AtomicBloomFilter {
-    /// The filter with all that is in it, in the same memory.
+    /// Converts the filter with its keys, in the same memory.
     fn from(filter: BloomFilter) -> Self {
-        let Filter { shape, hash, facts, store, kernel } = filter;
-        let stripes = Stripes::new(shape.blocks());
-        Self { shape, hash, facts, store: store.into(), stripes, kernel }
+        let Filter { layout, hash, info, store, kernel } = filter;
+        let stripes = Stripes::new(layout.blocks());
+        Self { layout, hash, info, store: store.into(), stripes, kernel }
     }
 }
 
@@ -156,49 +155,49 @@ impl From<AtomicBloomFilter> for BloomFilter {
     }
 }
 
-// ---- Changed ------------------------------------------------------------------------------------
+// ---- Changes ------------------------------------------------------------------------------------
 
 impl AtomicBloomFilter {
-    /// Inserts a key; whether it was new. `true` is certain, and for one thread only; `false`
-    /// means that it was inserted before, or is a false positive.
+    /// Inserts a key and returns true if it was new, in one thread only. False means that it was
+    /// inserted before or is a false positive.
     ///
-    /// Cost: one hash; one or two cache lines, and if it is new one lock.
+    /// Cost: one hash; one or two cache lines; one lock if the key is new.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another
+    /// 64-bit hash function whose every output bit is random. Plain integers are not such hashes:
+    /// insert them as keys.
     #[inline]
     pub fn insert_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| blocks.insert(hash))
     }
 
-    /// [`insert`](Self::insert) for many keys, as if one by one; `new` gets an answer for each.
+    /// [`insert`](Self::insert) for many keys; `new` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch<K: Key>(&self, keys: &[K], new: &mut Answers) {
+    pub fn insert_batch<K: Key>(&self, keys: &[K], new: &mut BatchResults) {
         blocks!(self, |blocks| {
-            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
-                return blocks.insert_batch(Keys { words, hash }, new.reset(keys.len()));
+            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.word_hasher()) {
+                return blocks.insert_batch(UnhashedKeys { words, hash }, new.reset(keys.len()));
             }
-            hashed(keys, &self.hash, new, |hashes, new| blocks.insert_batch(hashes, new));
+            for_each_chunk(keys, &self.hash, new, |hashes, new| blocks.insert_batch(hashes, new));
         });
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_mixed_hashes(&self, hashes: &[u64], new: &mut Answers) {
+    pub fn insert_mixed_hashes(&self, hashes: &[u64], new: &mut BatchResults) {
         blocks!(self, |blocks| blocks.insert_batch(hashes, new.reset(hashes.len())));
     }
 }
 
-// ---- Asked --------------------------------------------------------------------------------------
+// ---- Queries ------------------------------------------------------------------------------------
 
 impl AtomicBloomFilter {
-    /// Whether the key may have been inserted. `false` is certain, but for an insert that is
-    /// under way.
+    /// Returns true if the key may have been inserted, false if it certainly was not, except during
+    /// its insert.
     ///
     /// Cost: one hash; one or two cache lines.
     #[inline]
@@ -208,96 +207,101 @@ impl AtomicBloomFilter {
     }
 
     /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key.
+    /// another 64-bit hash function whose every output bit is random. Plain integers are not such
+    /// hashes: insert them as keys.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| blocks.contains(hash))
     }
 
-    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
         blocks!(self, |blocks| {
-            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.of_words()) {
-                return blocks.contains_batch(Keys { words, hash }, found.reset(keys.len()));
+            if let (Some(words), Some(hash)) = (K::words(keys), self.hash.word_hasher()) {
+                return blocks
+                    .contains_batch(UnhashedKeys { words, hash }, found.reset(keys.len()));
             }
-            hashed(keys, &self.hash, found, |hashes, found| blocks.contains_batch(hashes, found));
+            for_each_chunk(keys, &self.hash, found, |hashes, found| {
+                blocks.contains_batch(hashes, found)
+            });
         });
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
+    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         blocks!(self, |blocks| blocks.contains_batch(hashes, found.reset(hashes.len())));
     }
 
-    /// The geometry.
+    /// Returns the layout.
     #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.shape
+    pub fn layout(&self) -> BlockedLayout {
+        self.layout
     }
 
-    /// How keys become hashes.
+    /// Returns how keys are hashed.
     #[must_use]
     pub fn hash_spec(&self) -> HashSpec {
         self.hash
     }
 
-    /// Bytes that the bits take.
+    /// Returns the size of the bits in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        self.shape.size_bytes()
+        self.layout.size_bytes()
     }
 
-    /// Keys it was planned for; 0 if it was made from bits and probes.
+    /// Returns the number of keys that the filter was planned for; 0 if it was made from bits and
+    /// probes.
     #[must_use]
-    pub fn planned_keys(&self) -> u64 {
-        self.facts.planned
+    pub fn capacity(&self) -> u64 {
+        self.info.capacity
     }
 
-    /// The false-positive rate it was planned for; 0 if it was made from bits and probes.
+    /// Returns the false-positive rate that the filter was planned for; 0 if it was made from bits
+    /// and probes.
     #[must_use]
-    pub fn target_rate(&self) -> f64 {
-        self.facts.target
+    pub fn target_fpr(&self) -> f64 {
+        self.info.target_fpr
     }
 
-    /// How many inserts were new, those included that were so before the filter was shared. While
-    /// others insert, what they insert may be counted or not.
+    /// Returns the number of inserts that were new, including those before the filter was shared.
+    /// Concurrent inserts may be counted or not.
     #[must_use]
     pub fn inserted(&self) -> u64 {
-        self.facts.inserted + self.stripes.inserted()
+        self.info.inserted + self.stripes.inserted()
     }
 
-    /// The false-positive rate with `keys` distinct keys, by calculation.
+    /// Returns the false-positive rate with `keys` distinct keys, by calculation.
     #[must_use]
-    pub fn expected_rate(&self, keys: u64) -> f64 {
-        self.shape.rate(keys)
+    pub fn expected_fpr(&self, keys: u64) -> f64 {
+        self.layout.fpr(keys)
     }
 
-    /// An estimate of the distinct keys inserted, from the bits that are set; infinite if all
-    /// are. While others insert, of some moment in between, roughly.
+    /// Estimates the number of distinct keys from the set bits; infinite if all bits are set.
+    /// Concurrent inserts may be counted or not.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
     pub fn estimated_len(&self) -> f64 {
-        rate::cardinality(1.0 - self.fill_ratio(), self.shape.touch())
+        math::cardinality(1.0 - self.fill_ratio(), self.layout.bit_probability())
     }
 
-    /// The share of bits that are set. While others insert, of some moment in between, roughly.
+    /// Returns the share of set bits. Concurrent inserts may be counted or not.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
-        self.store.count_ones() as f64 / self.shape.bits() as f64
+        self.store.count_ones() as f64 / self.layout.bits() as f64
     }
 }
 
 impl fmt::Debug for AtomicBloomFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AtomicBloomFilter")
-            .field("shape", &self.shape)
+            .field("layout", &self.layout)
             .field("hash", &self.hash)
             .field("store", &self.store)
             .finish_non_exhaustive()
@@ -307,12 +311,13 @@ impl fmt::Debug for AtomicBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::membership::Membership as _;
     use crate::store::Store as _;
 
     #[test]
-    fn there_and_back_is_the_same_memory() {
+    fn conversions_keep_the_memory() {
         for (keys, rate) in [(10, 0.01), (10_000, 0.0001), (1_000_000, 0.01)] {
-            let mut filter = BloomFilter::with_rate(keys, rate).unwrap();
+            let mut filter = BloomFilter::with_fpr(keys, rate).unwrap();
             assert!(filter.insert("before"));
             let here = filter.store.lines().as_ptr();
             let shared = AtomicBloomFilter::from(filter);
@@ -322,7 +327,7 @@ mod tests {
             assert_eq!(filter.store.lines().as_ptr(), here);
             assert!(filter.contains("before") && filter.contains("within"));
             assert_eq!(filter.inserted(), 2);
-            assert_eq!((filter.planned_keys(), filter.target_rate()), (keys, rate));
+            assert_eq!((filter.capacity(), filter.target_fpr()), (keys, rate));
         }
     }
 }

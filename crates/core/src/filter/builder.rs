@@ -1,131 +1,136 @@
-//! Choosing a filter's size, hash and seed.
+//! The builder of Bloom filters.
 
-use super::geometry::Geometry;
-use super::geometry::sealed::Fields;
-use super::{Facts, Filter};
+use super::layout::Layout;
+use super::layout::sealed::Fields;
+use super::{Filter, FilterInfo};
+use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 
-/// Makes a filter. Its size follows from bits and probes, from keys and rate, or from keys and
-/// memory: the first of these pairs that is complete decides, and `build` says what is missing.
+/// Builds a [`Filter`].
 ///
-/// Nothing is ignored: `probes` beside keys and rate, or keys and memory, gives the best filter with
-/// that number of probes; `memory` beside another pair is a limit; a `rate` beside bits and probes
-/// must be one that they keep.
+/// Its size follows from bits and probes, from capacity and rate, or from capacity and memory, in
+/// this order of precedence.
+///
+/// Other parameters restrict the result: `probes` beside capacity and rate or memory selects the best
+/// filter with that number of probes; `memory` beside another pair is a limit; `fpr` beside bits and
+/// probes must be a rate that they reach.
 ///
 /// ```
-/// use petal::{BloomFilter, HashSpec};
+/// use petal::{BloomFilter, ByteSize, HashSpec, Membership};
 ///
-/// let small = BloomFilter::builder().keys(1000).rate(0.001).build()?;
+/// let small = BloomFilter::builder().capacity(1000).fpr(0.001).build()?;
 /// let fixed = BloomFilter::builder().bits(1 << 20).probes(8).seed(7).build()?;
 /// let keyed = BloomFilter::builder()
-///     .keys(1000)
-///     .memory(4096)
+///     .capacity(1000)
+///     .memory(ByteSize::kib(4))
 ///     .hash(HashSpec::keyed(*b"sixteen secrets!"))
 ///     .build()?;
 /// assert!(small.size_bytes() < 2048 && fixed.size_bytes() == 1 << 17);
-/// assert!(keyed.target_rate() < 1e-3);
+/// assert!(keyed.target_fpr() < 1e-3);
 /// # Ok::<_, petal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Builder<G> {
+pub struct Builder<L> {
     keys: Option<u64>,
     rate: Option<f64>,
-    memory: Option<u64>,
+    memory: Option<ByteSize>,
     bits: Option<u64>,
     probes: Option<u32>,
-    foldable_to: Option<G>,
+    foldable_to: Option<L>,
     hash: HashSpec,
 }
 
-impl<G: Geometry> Builder<G> {
+impl<L: Layout> Builder<L> {
     pub(crate) fn new() -> Self {
         let hash = HashSpec::default();
         let (keys, rate, memory, bits, probes) = (None, None, None, None, None);
         Self { keys, rate, memory, bits, probes, foldable_to: None, hash }
     }
 
-    /// Distinct keys to plan for.
+    /// Sets the capacity in distinct keys.
     #[must_use]
-    pub fn keys(mut self, keys: u64) -> Self {
-        self.keys = Some(keys);
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.keys = Some(capacity);
         self
     }
 
-    /// The false-positive rate to keep with that many keys.
+    /// Sets the target false-positive rate at the capacity.
     #[must_use]
-    pub fn rate(mut self, rate: f64) -> Self {
-        self.rate = Some(rate);
+    pub fn fpr(mut self, fpr: f64) -> Self {
+        self.rate = Some(fpr);
         self
     }
 
-    /// The most memory the bits may take, in bytes.
+    /// Sets the largest amount of memory for the bits.
     #[must_use]
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.memory = Some(bytes);
+    pub fn memory(mut self, memory: ByteSize) -> Self {
+        self.memory = Some(memory);
         self
     }
 
-    /// The least number of bits.
+    /// Sets the smallest number of bits.
     #[must_use]
     pub fn bits(mut self, bits: u64) -> Self {
         self.bits = Some(bits);
         self
     }
 
-    /// How many bits a key sets.
+    /// Sets the number of bits of a key.
     #[must_use]
     pub fn probes(mut self, probes: u32) -> Self {
         self.probes = Some(probes);
         self
     }
 
-    /// Makes the filter as large as that shape or a multiple of it, with the same probes: so that
-    /// it can be folded to that size, and united with a filter of it. The size is the least that
-    /// keeps the rate, the most that the memory allows, or the least with that many bits.
+    /// Makes the size a multiple of that of `layout`, with the same probes, so that the filter can be
+    /// folded to it and combined with a filter of it. The size is the smallest that reaches the rate,
+    /// the largest that fits the memory, or the smallest with that number of bits.
     ///
     /// ```
     /// use petal::BloomFilter;
     ///
-    /// let mut day = BloomFilter::with_rate(1_000, 0.01)?;
-    /// let month = BloomFilter::builder().keys(40_000).rate(0.01).foldable_to(day.shape());
+    /// let mut day = BloomFilter::with_fpr(1_000, 0.01)?;
+    /// let month = BloomFilter::builder().capacity(40_000).fpr(0.01).foldable_to(day.layout());
     /// let mut month = month.build()?;
     /// (day.insert("today"), month.insert("before"));
     /// let both = day.union_folded(&month)?;
     /// assert!(both.contains("today") && both.contains("before"));
-    /// assert_eq!(both.shape(), day.shape());
+    /// assert_eq!(both.layout(), day.layout());
     /// # Ok::<_, petal::Error>(())
     /// ```
     #[must_use]
-    pub fn foldable_to(mut self, shape: G) -> Self {
-        self.foldable_to = Some(shape);
+    pub fn foldable_to(mut self, layout: L) -> Self {
+        self.foldable_to = Some(layout);
         self
     }
 
-    /// The default hash with this seed: filters with different seeds err on different keys.
+    /// Sets the seed of the default hash. False positives of different seeds are independent.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// The hash, of 64 bits.
+    /// Sets the hash, which must have 64 bits.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
         self
     }
 
-    /// Makes the filter, empty.
+    /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the size is not given or cannot be, the hash is one of 128 bits, or the memory is refused.
-    pub fn build(self) -> Result<Filter<G>> {
-        let (shape, facts) = self.plan(1)?;
-        Filter::empty(shape, self.hash, facts)
+    /// If the size is missing or invalid, the hash has 128 bits, or memory allocation fails.
+    pub fn build(self) -> Result<Filter<L>> {
+        let (layout, info) = self.plan(1)?;
+        Filter::empty(layout, self.hash, info)
     }
 
-    /// What is to be made, if each bit takes so many times its memory.
-    pub(crate) fn plan(&self, times: u64) -> Result<(G, Facts)> {
+    /// Returns the layout of a filter whose bits take `times` their memory, without building it.
+    pub(crate) fn plan(&self, times: u64) -> Result<(L, FilterInfo)> {
         self.hash.check_words(1)?;
         let small = self.foldable_to;
         if let (Some(small), Some(probes)) = (small, self.probes)
@@ -134,84 +139,91 @@ impl<G: Geometry> Builder<G> {
             return Err(Error::incompatible("probes", small.fields().probes, probes));
         }
         let mut planned = self.keys.unwrap_or(0);
-        let (shape, target) = match *self {
+        let (layout, target) = match *self {
             Self { bits: Some(bits), probes: Some(probes), .. } => {
-                let shape = match small {
+                let layout = match small {
                     Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
-                    None => G::for_bits(bits, probes)?,
+                    None => L::for_bits(bits, probes)?,
                 };
                 let target = match (self.keys, self.rate) {
                     (Some(keys), Some(rate)) => {
-                        let kept = shape.rate(keys);
+                        let kept = layout.fpr(keys);
                         check_kept(rate, kept)?;
                         rate
                     }
                     (None, Some(rate)) => {
-                        planned = shape.keys_at_rate(rate);
-                        check_kept(rate, shape.rate(planned.max(1)))?;
+                        planned = layout.capacity_at_fpr(rate);
+                        check_kept(rate, layout.fpr(planned.max(1)))?;
                         rate
                     }
-                    (Some(keys), None) => shape.rate(keys),
+                    (Some(keys), None) => layout.fpr(keys),
                     (None, None) => 0.0,
                 };
-                (shape, target)
+                (layout, target)
             }
             Self { bits: Some(_), .. } => {
                 return Err(Error::invalid("probes", "a number beside the bits", "none"));
             }
             Self { keys: Some(keys), rate: Some(rate), probes, .. } => {
-                let shape = match (small, probes) {
-                    (Some(small), _) => small.multiple_for_rate(keys, rate)?,
-                    (None, Some(probes)) => G::for_rate_with_probes(keys, rate, probes)?,
-                    (None, None) => G::for_rate(keys, rate)?,
+                let layout = match (small, probes) {
+                    (Some(small), _) => small.multiple_for_fpr(keys, rate)?,
+                    (None, Some(probes)) => L::for_fpr_with_probes(keys, rate, probes)?,
+                    (None, None) => L::for_fpr(keys, rate)?,
                 };
-                (shape, rate)
+                (layout, rate)
             }
-            Self { keys: Some(keys), memory: Some(bytes), probes, .. } => {
+            Self { keys: Some(keys), memory: Some(memory), probes, .. } => {
+                let bytes = memory.as_u64();
                 let part = bytes / times;
-                let shape = match (small, probes) {
+                let layout = match (small, probes) {
                     (Some(small), _) => multiple(small, part / 64 * 512 / small.bits()),
-                    (None, Some(probes)) => G::for_memory_with_probes(part, probes),
-                    (None, None) => G::for_memory(part, keys),
+                    (None, Some(probes)) => {
+                        L::for_memory_with_probes(ByteSize::bytes(part), probes)
+                    }
+                    (None, None) => L::for_memory(keys, ByteSize::bytes(part)),
                 };
-                let shape = shape.map_err(|error| error.in_parts(bytes, times))?;
-                (shape, shape.rate(keys))
+                let layout = layout.map_err(|error| error.in_parts(bytes, times))?;
+                (layout, layout.fpr(keys))
             }
             _ => return Err(Error::unsized_filter()),
         };
-        if let Some(most) = self.memory
-            && shape.lines().saturating_mul(64 * times) > most
+        if let Some(most) = self.memory.map(ByteSize::as_u64)
+            && layout.lines().saturating_mul(64 * times) > most
         {
-            let needed = shape.lines().saturating_mul(64 * times);
+            let needed = layout.lines().saturating_mul(64 * times);
             return Err(Error::invalid(
                 "memory",
                 "enough for keys and rate",
                 format!("{most} bytes where {needed} are needed"),
             ));
         }
-        Ok((shape, Facts { planned, target, inserted: 0 }))
+        Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
     }
 
-    /// The hash that was chosen.
+    /// Returns the hash.
     pub(crate) fn hash_spec(&self) -> HashSpec {
         self.hash
     }
 }
 
-/// A rate that was asked for of a filter whose shape is given.
+/// Checks a target rate for a given layout.
 fn check_kept(rate: f64, kept: f64) -> Result<()> {
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(Error::rate(rate));
+        return Err(Error::fpr(rate));
     }
     if kept > rate {
         let found = format!("{rate:e}, where bits and probes give {kept:.1e}");
-        return Err(Error::invalid("rate", "one that the bits and probes keep", found));
+        return Err(Error::invalid(
+            "false-positive rate",
+            "one that the bits and probes keep",
+            found,
+        ));
     }
     Ok(())
 }
 
-/// The shape with so many times the blocks or bits.
-fn multiple<G: Geometry>(small: G, times: u64) -> Result<G> {
+/// Returns the layout with `times` the blocks or bits.
+fn multiple<L: Layout>(small: L, times: u64) -> Result<L> {
     let fields = small.fields();
     if times == 0 {
         let needed = small.lines().saturating_mul(64);
@@ -221,5 +233,5 @@ fn multiple<G: Geometry>(small: G, times: u64) -> Result<G> {
             format!("less than {needed} bytes"),
         ));
     }
-    G::from_fields(Fields { extent: fields.extent.saturating_mul(times), ..fields })
+    L::from_fields(Fields { extent: fields.extent.saturating_mul(times), ..fields })
 }

@@ -1,29 +1,32 @@
-//! Filters made smaller, and filters of different sizes put together and compared.
+//! Folding filters to a smaller size; union and comparison of filters of different sizes.
 //!
-//! The block of a hash h among N is ⌊h · N / 2⁶⁴⌋, and floors nest: for any divisor g of N that
-//! block, divided by g and rounded down, is ⌊h · (N/g) / 2⁶⁴⌋. So g neighbouring blocks, united,
-//! are a block of the filter with N/g of them, and the whole is bit for bit the filter that would
-//! have been built that small. The same holds for the positions of a classic filter among its m
-//! bits. Nothing here needs keys or hashes.
+//! The block of a hash h among N blocks is ⌊h · N / 2⁶⁴⌋, and floors nest: for any divisor g of N
+//! that block, divided by g and rounded down, is ⌊h · (N/g) / 2⁶⁴⌋. So the union of g neighbouring
+//! blocks is a block of the filter with N/g blocks, and the folded filter is bit for bit the filter
+//! that would have been built with that size. The same holds for the positions of a classic filter
+//! among its m bits. Neither keys nor hashes are needed.
 //!
 //! Cost: one pass over the larger filter, and the memory of the smaller one.
 
-use super::geometry::sealed::Fields;
-use super::geometry::{Geometry, cardinality_of, whole_cardinality};
-use super::{Facts, Filter};
+use super::layout::sealed::Fields;
+use super::layout::{Layout, cardinality_of, whole_cardinality};
+use super::{Filter, FilterInfo};
 use crate::error::{Error, Result};
-use crate::rate::{self, Estimate, Overlap};
-use crate::store::{Line, Store, StoreMut as _};
+use crate::math::{self, Estimate, Overlap};
+use crate::membership::Membership as _;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use crate::store::{CacheLine, Store, StoreMut as _};
 
-impl<G: Geometry, S: Store> Filter<G, S> {
-    /// The filter with `divisor` times fewer blocks (classic: bits): exactly the one that would
-    /// have come of inserting the same keys into a filter of that size. Its rate is higher.
+impl<L: Layout, S: Store> Filter<L, S> {
+    /// Returns the filter with 1/`divisor` of the blocks (classic: bits): exactly the filter of the
+    /// same keys with that size. Its false-positive rate is higher.
     ///
-    /// Sizes that [`with_rate`](Filter::with_rate) chooses have many divisors from 12,000 blocks
-    /// (bits) on.
+    /// From 12,000 blocks (bits) on, [`with_fpr`](Filter::with_fpr) chooses sizes with many
+    /// divisors.
     ///
     /// ```
-    /// use petal::BloomFilter;
+    /// use petal::{BloomFilter, Membership};
     ///
     /// let mut large = BloomFilter::with_bits(4096, 8)?; // 8 blocks
     /// large.insert("one");
@@ -35,100 +38,102 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// Cost: reads the whole filter.
     ///
     /// # Errors
-    /// If `divisor` does not divide the number of blocks (bits), or the memory is refused.
-    pub fn fold(&self, divisor: u64) -> Result<Filter<G>> {
-        let shape = folded_shape(&self.shape, divisor)?;
-        // What it was planned for it keeps, with fewer keys.
-        let target = self.facts.target;
-        let planned = if target > 0.0 && divisor > 1 {
-            shape.keys_at_rate(target)
+    /// If `divisor` does not divide the number of blocks (bits), or memory allocation fails.
+    pub fn fold(&self, divisor: u64) -> Result<Filter<L>> {
+        let layout = folded_layout(&self.layout, divisor)?;
+        // The target rate stays, at a smaller capacity.
+        let target = self.info.target_fpr;
+        let capacity = if target > 0.0 && divisor > 1 {
+            layout.capacity_at_fpr(target)
         } else {
-            self.facts.planned
+            self.info.capacity
         };
-        let facts = Facts { planned, ..self.facts };
-        let mut folded = Filter::empty(shape, self.hash, facts)?;
+        let info = FilterInfo { capacity, ..self.info };
+        let mut folded = Filter::empty(layout, self.hash, info)?;
         let lines = self.store.lines();
         for (at, line) in folded.store.lines_mut().iter_mut().enumerate() {
-            *line = self.shape.folded_line(lines, divisor, at);
+            *line = self.layout.folded_line(lines, divisor, at);
         }
         Ok(folded)
     }
 
-    /// The smallest fold whose rate, by its bits, is still at most `rate`: what a filter that was
-    /// planned too large comes to. It is planned for that rate from then on.
+    /// Returns the smallest fold whose rate is at most `fpr`, for filters that were planned too
+    /// large. `fpr` is the target rate of the result.
     ///
-    /// Sizes for which calculation says that even five standard errors fewer keys than the bits
-    /// tell would be too many are not tried. Of a few dozen bits, one of them may by luck have
-    /// done.
+    /// Skips sizes that would be too small even for five standard errors fewer keys than estimated.
+    /// Among filters of a few dozen bits, one of those may have a low rate by chance.
     ///
-    /// Cost: reads the whole filter for each size that is tried: mostly two or three, few more
-    /// where keys are few.
+    /// Cost: reads the whole filter for each size that is tried: mostly two or three, a few more for
+    /// small filters.
     ///
     /// # Errors
-    /// If the rate is not between 0 and 1, the filter's own rate is higher already, or the memory
-    /// is refused.
-    pub fn shrink_to_rate(&self, rate: f64) -> Result<Filter<G>> {
-        if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::rate(rate));
+    /// If the rate is not between 0 and 1 or below the present rate, or memory allocation fails.
+    pub fn shrink_to_fpr(&self, fpr: f64) -> Result<Filter<L>> {
+        if !(fpr > 0.0 && fpr < 1.0) {
+            return Err(Error::fpr(fpr));
         }
         let keys = self.estimated_len();
-        let least = (keys - 5.0 * self.shape.cardinality_error(keys)).max(0.0) as u64;
-        let divisors = divisors(self.shape.fields().extent);
-        let kept = |divisor: &u64| {
-            folded_shape(&self.shape, *divisor).is_ok_and(|shape| shape.rate(least) <= rate)
+        let min_keys = (keys - 5.0 * self.layout.cardinality_error(keys)).max(0.0) as u64;
+        let divisors = divisors(self.layout.fields().extent);
+        let may_reach = |divisor: &u64| {
+            folded_layout(&self.layout, *divisor).is_ok_and(|layout| layout.fpr(min_keys) <= fpr)
         };
-        let tried = divisors.partition_point(kept);
+        let tried = divisors.partition_point(may_reach);
         for &divisor in divisors[..tried].iter().rev() {
             let mut folded = self.fold(divisor)?;
-            if folded.estimated_rate() <= rate {
-                folded.facts.planned = folded.shape.keys_at_rate(rate);
-                folded.facts.target = rate;
+            if folded.estimated_fpr() <= fpr {
+                folded.info.capacity = folded.layout.capacity_at_fpr(fpr);
+                folded.info.target_fpr = fpr;
                 return Ok(folded);
             }
         }
-        let now = self.estimated_rate();
-        Err(Error::invalid("rate", "at least the filter's own", format!("{rate:e} below {now:e}")))
+        let now = self.estimated_fpr();
+        Err(Error::invalid(
+            "false-positive rate",
+            "at least the filter's own",
+            format!("{fpr:e} below {now:e}"),
+        ))
     }
 
-    /// The filter of all keys that are in either, of the greatest size to which both can be
-    /// folded. For filters of equal size, a copy of their [`union`](Filter::union).
+    /// Returns the union of both filters, in the largest size to which both can be folded.
     ///
-    /// Where sizes have little in common not much is left: filters to be united later should be
-    /// made with [`Builder::foldable_to`](crate::Builder::foldable_to).
+    /// That size is small if the sizes of the filters have no large common divisor. Use
+    /// [`Builder::foldable_to`](crate::Builder::foldable_to) for filters whose union will be needed.
     ///
     /// Cost: reads both filters.
     ///
     /// # Errors
-    /// If they differ in probes, lanes or hash; if folding leaves a filter that says *yes* to more
-    /// than half of all queries; or if the memory is refused.
-    pub fn union_folded<T: Store>(&self, other: &Filter<G, T>) -> Result<Filter<G>> {
+    /// If probes, lanes or hash differ, the result has a false-positive rate above 50 % because of
+    /// folding, or memory allocation fails.
+    pub fn union_folded<T: Store>(&self, other: &Filter<L, T>) -> Result<Filter<L>> {
         let (ours, theirs) = self.common_divisors(other)?;
-        let mut united = self.fold(ours)?;
+        let mut union = self.fold(ours)?;
         let lines = other.store.lines();
-        for (at, line) in united.store.lines_mut().iter_mut().enumerate() {
-            *line = line.or(other.shape.folded_line(lines, theirs, at));
+        for (at, line) in union.store.lines_mut().iter_mut().enumerate() {
+            *line = line.or(other.layout.folded_line(lines, theirs, at));
         }
-        united.facts.inserted = whole_cardinality(&united.shape, united.estimated_len());
-        if ours.max(theirs) > 1 && united.estimated_rate() > MOST_USEFUL {
+        union.info.inserted = whole_cardinality(&union.layout, union.estimated_len());
+        if ours.max(theirs) > 1 && union.estimated_fpr() > MAX_USEFUL {
             return Err(Error::incompatible(
                 "size",
-                super::Plain(self.shape.describe()),
-                super::Plain(other.shape.describe()),
+                super::Plain(self.layout.describe()),
+                super::Plain(other.layout.describe()),
             ));
         }
-        Ok(united)
+        Ok(union)
     }
 
-    /// How much the keys of two filters have in common, with standard errors. Filters of different
-    /// sizes are compared as if both were folded to the greatest size they have in common, but the
-    /// keys of each are estimated from all of its bits. Where a fold is full, the errors of what
-    /// both have in common are infinite.
+    /// Estimates how many keys two filters have in common, with standard errors.
+    ///
+    /// Filters of different sizes are folded to the largest common size, but the number of keys of
+    /// each is estimated from all its bits. If a folded filter is full, the standard errors of the
+    /// common keys are infinite.
     ///
     /// ```
     /// use petal::BloomFilter;
     ///
-    /// let mut a = BloomFilter::with_rate(10_000, 0.01)?;
-    /// let mut b = BloomFilter::with_rate(10_000, 0.01)?;
+    /// let mut a = BloomFilter::with_fpr(10_000, 0.01)?;
+    /// let mut b = BloomFilter::with_fpr(10_000, 0.01)?;
     /// (0..8_000u64).for_each(|key| _ = a.insert(&key));
     /// (4_000..10_000u64).for_each(|key| _ = b.insert(&key));
     /// let overlap = a.compare(&b)?;
@@ -137,59 +142,59 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     /// # Ok::<_, petal::Error>(())
     /// ```
     ///
-    /// Source and assumptions: [`rate::overlap`](crate::rate::overlap).
+    /// Source and assumptions: [`math::overlap`](crate::math::overlap).
     ///
     /// Cost: reads both filters; no memory.
     ///
     /// # Errors
-    /// If they differ in probes, lanes or hash.
-    pub fn compare<T: Store>(&self, other: &Filter<G, T>) -> Result<Overlap> {
+    /// If probes, lanes or hash differ.
+    pub fn compare<T: Store>(&self, other: &Filter<L, T>) -> Result<Overlap> {
         let (ours, theirs) = self.common_divisors(other)?;
-        let shape = folded_shape(&self.shape, ours)?;
+        let layout = folded_layout(&self.layout, ours)?;
         let (left, right) = (self.store.lines(), other.store.lines());
         let mut ones = [0u64; 3];
-        for at in 0..shape.lines() as usize {
-            let left = self.shape.folded_line(left, ours, at);
-            let right = other.shape.folded_line(right, theirs, at);
+        for at in 0..layout.lines() as usize {
+            let left = self.layout.folded_line(left, ours, at);
+            let right = other.layout.folded_line(right, theirs, at);
             for (ones, line) in ones.iter_mut().zip([left, right, left.or(right)]) {
                 *ones += line.count_ones();
             }
         }
-        let keys = ones.map(|ones| cardinality_of(&shape, ones));
-        let mut overlap = rate::overlap(keys, |keys| shape.cardinality_error(keys));
+        let keys = ones.map(|ones| cardinality_of(&layout, ones));
+        let mut overlap = math::overlap(keys, |keys| layout.cardinality_error(keys));
         if ours > 1 {
-            overlap.left = self.counted();
+            overlap.left = self.estimate();
         }
         if theirs > 1 {
-            overlap.right = other.counted();
+            overlap.right = other.estimate();
         }
         Ok(overlap)
     }
 
-    /// How many keys it holds, by all of its bits.
-    fn counted(&self) -> Estimate {
+    /// Estimates the number of keys from all bits.
+    fn estimate(&self) -> Estimate {
         let value = self.estimated_len();
         let error =
-            if value.is_finite() { self.shape.cardinality_error(value) } else { f64::INFINITY };
+            if value.is_finite() { self.layout.cardinality_error(value) } else { f64::INFINITY };
         Estimate { value, error }
     }
 
-    /// The share of all keys of two filters that both have: |A ∩ B| / |A ∪ B|. As in
+    /// Estimates the share of the keys of either filter that are in both: |A ∩ B| / |A ∪ B|. See
     /// [`compare`](Self::compare).
     ///
     /// # Errors
-    /// As there.
-    pub fn jaccard<T: Store>(&self, other: &Filter<G, T>) -> Result<Estimate> {
+    /// As [`compare`](Self::compare).
+    pub fn jaccard<T: Store>(&self, other: &Filter<L, T>) -> Result<Estimate> {
         self.compare(other).map(|overlap| overlap.jaccard)
     }
 
-    /// By what each is to be folded, so that both have one size.
-    fn common_divisors<T: Store>(&self, other: &Filter<G, T>) -> Result<(u64, u64)> {
-        let (ours, theirs) = (self.shape.fields().extent, other.shape.fields().extent);
+    /// Returns the divisors by which both filters are folded to the largest common size.
+    fn common_divisors<T: Store>(&self, other: &Filter<L, T>) -> Result<(u64, u64)> {
+        let (ours, theirs) = (self.layout.fields().extent, other.layout.fields().extent);
         let common = greatest_common_divisor(ours, theirs);
-        let shape = folded_shape(&self.shape, ours / common)?;
-        if shape != folded_shape(&other.shape, theirs / common)? {
-            // Not in size, so in probes or lanes.
+        let layout = folded_layout(&self.layout, ours / common)?;
+        if layout != folded_layout(&other.layout, theirs / common)? {
+            // Sizes are equal, so probes or lanes differ.
             self.check_compatible(other)?;
         }
         if self.hash != other.hash {
@@ -199,21 +204,21 @@ impl<G: Geometry, S: Store> Filter<G, S> {
     }
 }
 
-/// A filter that says *yes* more often than this is of no use to anybody.
-const MOST_USEFUL: f64 = 0.5;
+/// The largest useful false-positive rate.
+const MAX_USEFUL: f64 = 0.5;
 
-/// The shape with so many times fewer blocks or bits.
-pub(super) fn folded_shape<G: Geometry>(shape: &G, divisor: u64) -> Result<G> {
-    let fields = shape.fields();
+/// Returns the layout with 1/`divisor` of the blocks or bits.
+pub(super) fn folded_layout<L: Layout>(layout: &L, divisor: u64) -> Result<L> {
+    let fields = layout.fields();
     if divisor == 0 || !fields.extent.is_multiple_of(divisor) {
         let expected = "a divisor of the number of blocks (classic: bits)";
         let found = format!("{divisor} for {}", fields.extent);
         return Err(Error::invalid("divisor", expected, found));
     }
-    G::from_fields(Fields { extent: fields.extent / divisor, ..fields })
+    L::from_fields(Fields { extent: fields.extent / divisor, ..fields })
 }
 
-/// All divisors of a number, ascending. Cost: its square root, less for one with small factors.
+/// Returns all divisors of a number, ascending. Cost: its square root, less with small factors.
 fn divisors(number: u64) -> Vec<u64> {
     let mut divisors = vec![1];
     let (mut left, mut factor) = (number, 2);
@@ -236,7 +241,7 @@ fn divisors(number: u64) -> Vec<u64> {
     divisors
 }
 
-/// Euclid's.
+/// Euclid's algorithm.
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {
         (a, b) = (b, a % b);
@@ -244,25 +249,30 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Line `at` of a blocked filter with blocks of so many lines, folded.
-pub(super) fn folded_block(lines: &[Line], block_lines: usize, divisor: u64, at: usize) -> Line {
+/// Returns line `at` of the folded filter, for blocks of `block_lines` lines.
+pub(super) fn folded_block(
+    lines: &[CacheLine],
+    block_lines: usize,
+    divisor: u64,
+    at: usize,
+) -> CacheLine {
     let divisor = divisor as usize;
     let first = at / block_lines * divisor * block_lines + at % block_lines;
     let of_blocks = lines[first..].iter().step_by(block_lines).take(divisor);
-    of_blocks.fold(Line::ZERO, |united, line| united.or(*line))
+    of_blocks.fold(CacheLine::ZERO, |union, line| union.or(*line))
 }
 
-/// Line `at` of a classic filter of so many bits, folded. Bits behind the last one, which only
-/// damaged data have, stay behind.
+/// Returns line `at` of the folded filter, for a classic filter of `bits` bits. Bits after the last
+/// one, which only damaged data have, are ignored.
 ///
-/// A divisor below 64 takes a word apart bit by set bit; from there on a bit of the fold is a run
-/// of words, and one that is not clear ends the search.
-pub(super) fn folded_bits(lines: &[Line], bits: u64, divisor: u64, at: usize) -> Line {
-    const LINE_BITS: u64 = 8 * Line::BYTES as u64;
+/// With a divisor below 64, each set bit of a word is mapped. With a larger one, a bit of the fold is
+/// a range of words, which is searched for a set bit.
+pub(super) fn folded_bits(lines: &[CacheLine], bits: u64, divisor: u64, at: usize) -> CacheLine {
+    const LINE_BITS: u64 = 8 * CacheLine::BYTES as u64;
     if divisor == 1 {
         return lines[at];
     }
-    let mut folded = Line::ZERO;
+    let mut folded = CacheLine::ZERO;
     let mut set = |bit: u64| folded.0[(bit / 64) as usize] |= (1u64 << (bit % 64)).to_le();
     let first = at as u64 * LINE_BITS;
     let end = (first + LINE_BITS).min(bits / divisor);
@@ -288,19 +298,19 @@ pub(super) fn folded_bits(lines: &[Line], bits: u64, divisor: u64, at: usize) ->
     folded
 }
 
-/// x / d is (x · (2^R / d + 1)) >> R, rounded down all the way, for x · d below 2^R.
+/// x / d = (x · (2^R / d + 1)) >> R, with divisions rounded down, for x · d below 2^R.
 const RECIPROCAL: u32 = 22;
 
-/// The word of bit `at`, without the bits before that one and from `end` on.
+/// Returns the word of bit `at`, without the bits before `at` and from `end` on.
 #[inline]
-fn word_between(lines: &[Line], at: u64, end: u64) -> u64 {
+fn word_between(lines: &[CacheLine], at: u64, end: u64) -> u64 {
     let word = u64::from_le(lines[(at / 512) as usize].0[(at / 64 % 8) as usize]);
     let beyond = ((at | 63) + 1).saturating_sub(end);
     word & (!0 << (at % 64)) & (!0 >> beyond)
 }
 
-/// Whether a bit from `start` up to `end` is set.
-fn any_set(lines: &[Line], start: u64, end: u64) -> bool {
+/// Returns true if a bit from `start` up to `end` is set.
+fn any_set(lines: &[CacheLine], start: u64, end: u64) -> bool {
     let mut at = start;
     while at < end {
         if word_between(lines, at, end) != 0 {
@@ -316,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn divisors_are_all_there() {
+    fn divisors_are_complete() {
         for number in (1..500).chain([5040, 720_720, 1 << 40, 999_983, 999_983 * 999_979]) {
             let found = divisors(number);
             assert!(found.is_sorted() && found.iter().all(|by| number.is_multiple_of(*by)));
@@ -339,7 +349,7 @@ mod tests {
 
     #[test]
     fn bits_in_a_range() {
-        let mut lines = vec![Line::ZERO; 3];
+        let mut lines = vec![CacheLine::ZERO; 3];
         for bit in [0u64, 63, 64, 511, 512, 1000, 1535] {
             lines[(bit / 512) as usize].0[(bit / 64 % 8) as usize] |= (1u64 << (bit % 64)).to_le();
             for (start, end) in [(bit, bit + 1), (bit.saturating_sub(100), bit + 1)] {
@@ -347,7 +357,7 @@ mod tests {
             }
             assert!(bit == 0 || !any_set(&lines, bit.saturating_sub(63), bit), "{bit}");
             assert!(!any_set(&lines, bit + 1, (bit + 200).min(1536)), "{bit}");
-            lines.fill(Line::ZERO);
+            lines.fill(CacheLine::ZERO);
         }
     }
 }

@@ -1,85 +1,122 @@
-//! A filter for any type that is `Hash`: in memory only.
+//! A Bloom filter of values of any type that implements `Hash`.
 
-use std::fmt;
-use std::hash::{Hash, Hasher as _};
-use std::marker::PhantomData;
+use core::fmt;
+use core::hash::{Hash, Hasher as _};
+use core::marker::PhantomData;
 
 use siphasher::sip::SipHasher13;
 
 use super::BloomFilter;
+use crate::byte_size::ByteSize;
 use crate::error::Result;
+use crate::membership::Membership as _;
 
-/// A [`BloomFilter`] of values of one type that is `Hash`.
+/// A [`BloomFilter`] of values of one type that implements `Hash`: tuples, enums, structs with
+/// `#[derive(Hash)]`.
 ///
-/// It has no way into a file: what `derive(Hash)` feeds to a hasher differs between compilers,
-/// platforms and versions of a type, and a filter read back under another encoding would say *no*
-/// to keys it holds. For filters to be kept, use keys with a stable encoding ([`crate::Key`]).
+/// It cannot be written to a file: the bytes that `derive(Hash)` feeds to a hasher differ between
+/// compilers, platforms and versions of a type, so that a filter read back might not contain its
+/// keys. For files use keys with a stable encoding ([`Key`](crate::Key)).
 ///
 /// ```
 /// use petal::TypedBloomFilter;
 ///
-/// let mut seen = TypedBloomFilter::<(u32, &str)>::with_rate(1000, 0.01)?;
-/// assert!(seen.insert(&(7, "seven")));
-/// assert!(seen.contains(&(7, "seven")));
+/// #[derive(Hash)]
+/// struct Visit {
+///     user: u32,
+///     page: String,
+/// }
+///
+/// let mut seen = TypedBloomFilter::<Visit>::with_fpr(1000, 0.01)?;
+/// assert!(seen.insert(&Visit { user: 7, page: "/".into() }));
+/// assert!(seen.contains(&Visit { user: 7, page: "/".into() }));
+///
+/// let mut pairs = TypedBloomFilter::<(u32, &str)>::with_fpr(1000, 0.01)?;
+/// assert!(pairs.insert(&(7, "seven")));
 /// # Ok::<_, petal::Error>(())
 /// ```
 pub struct TypedBloomFilter<T: ?Sized> {
     filter: BloomFilter,
-    key: [u64; 2],
-    keys: PhantomData<fn(&T)>,
+    secret: [u64; 2],
+    values: PhantomData<fn(&T)>,
 }
 
 impl<T: Hash + ?Sized> TypedBloomFilter<T> {
-    /// The smallest filter that keeps the false-positive rate `rate` with `keys` keys. Its hash
-    /// is SipHash-1-3 with a key of zeros; see [`with_key`](Self::with_key).
+    /// Creates the smallest filter with a false-positive rate of at most `fpr` at `capacity`
+    /// values. Its hash is SipHash-1-3 with a secret of zeros; see
+    /// [`with_secret`](Self::with_secret).
     ///
     /// # Errors
-    /// As [`BloomFilter::with_rate`](super::Filter::with_rate).
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self> {
-        Ok(Self { filter: BloomFilter::with_rate(keys, rate)?, key: [0; 2], keys: PhantomData })
+    /// As [`BloomFilter::with_fpr`](super::Filter::with_fpr).
+    pub fn with_fpr(capacity: u64, fpr: f64) -> Result<Self> {
+        BloomFilter::with_fpr(capacity, fpr).map(Self::from_filter)
     }
 
-    /// The same filter, still empty, with a secret key for its hash: for values that an adversary
-    /// may choose.
+    /// Creates the filter with the lowest false-positive rate at `capacity` values that takes at
+    /// most `memory`.
+    ///
+    /// # Errors
+    /// As [`BloomFilter::with_memory`](super::Filter::with_memory).
+    pub fn with_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
+        BloomFilter::with_memory(capacity, memory).map(Self::from_filter)
+    }
+
+    fn from_filter(filter: BloomFilter) -> Self {
+        Self { filter, secret: [0; 2], values: PhantomData }
+    }
+
+    /// Sets the secret of the hash and removes all values: for values that an adversary may choose.
     #[must_use]
-    pub fn with_key(mut self, key: [u64; 2]) -> Self {
+    pub fn with_secret(mut self, secret: [u64; 2]) -> Self {
         self.filter.clear();
-        self.key = key;
+        self.secret = secret;
         self
     }
 
     fn hash(&self, value: &T) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.key[0], self.key[1]);
+        let mut hasher = SipHasher13::new_with_keys(self.secret[0], self.secret[1]);
         value.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Inserts a value; whether it was new.
+    /// Inserts a value and returns true if it was new.
     pub fn insert(&mut self, value: &T) -> bool {
         self.filter.insert_mixed_hash(self.hash(value))
     }
 
-    /// Whether the value may have been inserted. `false` is certain.
+    /// Returns true if the value may have been inserted, false if it certainly was not.
     #[must_use]
     pub fn contains(&self, value: &T) -> bool {
         self.filter.contains_mixed_hash(self.hash(value))
     }
 
-    /// An estimate of the distinct values inserted.
+    /// Estimates the number of distinct values.
     #[must_use]
     pub fn estimated_len(&self) -> f64 {
         self.filter.estimated_len()
     }
 
-    /// The false-positive rate that the bits give as they are now.
+    /// Returns the false-positive rate of the filter as it is now.
     #[must_use]
-    pub fn estimated_rate(&self) -> f64 {
-        self.filter.estimated_rate()
+    pub fn estimated_fpr(&self) -> f64 {
+        self.filter.estimated_fpr()
     }
 
-    /// Forgets all values.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.filter.clear();
+    }
+}
+
+impl<T: ?Sized> Clone for TypedBloomFilter<T> {
+    fn clone(&self) -> Self {
+        Self { filter: self.filter.clone(), secret: self.secret, values: PhantomData }
+    }
+}
+
+impl<T: Hash> Extend<T> for TypedBloomFilter<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| _ = self.insert(&value));
     }
 }
 

@@ -1,26 +1,30 @@
-//! The data of a file, taken piece by piece: from a stream, or from where it lies in memory.
+//! The data of a file, taken in parts: from a stream, or in place.
 
+#[cfg(feature = "std")]
 use std::io::Read;
 
+#[cfg(feature = "std")]
 use xxhash_rust::xxh3::Xxh3;
 
 use super::header::{HEADER, Header};
+#[cfg(feature = "std")]
 use super::read::{check_data_sum, metadata_of, read_full, too_short};
 use crate::error::{Error, Result};
-use crate::store::{Line, Owned, Pieces, Store, StoreMut as _, bytes_of_mut};
+use crate::store::{CacheLine, Owned, SliceStore, Store, StoreMut as _, lines_as_bytes_mut};
 
-/// The lines of a file's data, in their order.
-pub(crate) trait Data {
-    /// Where they lie once they are taken.
+/// A source of the lines of data, in order.
+pub trait DataSource {
+    /// The memory of the parts.
     type Store: Store;
 
-    /// The next so many lines; refused if the header does not promise as many.
+    /// Takes the next `lines` lines; an error if the header states fewer.
     fn take(&mut self, lines: u64) -> Result<Self::Store>;
 }
 
-/// Data that come from a stream of unknown length, every byte examined. Memory grows with what
-/// has arrived.
-pub(crate) struct Incoming<R> {
+/// Data from a stream of unknown length, with a checksum of every byte. Memory grows with the data
+/// that have arrived.
+#[cfg(feature = "std")]
+pub(crate) struct StreamData<R> {
     stream: R,
     header: Header,
     sum: Xxh3,
@@ -28,8 +32,9 @@ pub(crate) struct Incoming<R> {
     taken: u64,
 }
 
-impl<R: Read> Incoming<R> {
-    /// Reads what stands before the data: also the metadata.
+#[cfg(feature = "std")]
+impl<R: Read> StreamData<R> {
+    /// Reads header, metadata and padding.
     pub(crate) fn open(mut stream: R) -> Result<(Self, String)> {
         let mut fixed = [0; HEADER];
         let got = read_full(&mut stream, &mut fixed)?;
@@ -51,7 +56,7 @@ impl<R: Read> Incoming<R> {
         self.header
     }
 
-    /// Compares the checksum, once all data are taken and nothing follows.
+    /// Compares the checksum and checks that all data are taken and nothing follows.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.header.check_length(self.taken)?;
         check_data_sum(&self.header, self.sum.digest())?;
@@ -63,11 +68,12 @@ impl<R: Read> Incoming<R> {
     }
 }
 
-impl<R: Read> Data for Incoming<R> {
+#[cfg(feature = "std")]
+impl<R: Read> DataSource for StreamData<R> {
     type Store = Owned;
 
-    /// The memory is made larger as lines come, sixteenfold and at last to its full size, so that
-    /// moving them never takes much beside it.
+    /// The memory grows as lines arrive, by a factor of 16 up to its full size, so that the copies
+    /// take little memory beside it.
     fn take(&mut self, lines: u64) -> Result<Owned> {
         const FIRST: u64 = 1 << 14;
         const TIMES: u64 = 16;
@@ -79,12 +85,13 @@ impl<R: Read> Data for Incoming<R> {
         let mut store = Owned::zeroed(first)?;
         let mut have = 0;
         loop {
-            let got = read_full(&mut self.stream, &mut bytes_of_mut(store.lines_mut())[have..])?;
-            self.sum.update(&bytes_of_mut(store.lines_mut())[have..have + got]);
+            let got =
+                read_full(&mut self.stream, &mut lines_as_bytes_mut(store.lines_mut())[have..])?;
+            self.sum.update(&lines_as_bytes_mut(store.lines_mut())[have..have + got]);
             have += got;
             self.taken += got as u64;
             let room = store.lines().len();
-            if have < room * Line::BYTES {
+            if have < room * CacheLine::BYTES {
                 let found = self.header.data_at() + self.taken;
                 return Err(Error::truncated(self.header.file_length(), found));
             }
@@ -98,25 +105,25 @@ impl<R: Read> Data for Incoming<R> {
     }
 }
 
-/// Data that lie in memory.
-pub(crate) struct Placed<S> {
+/// Data in memory.
+pub(crate) struct InPlaceData<S> {
     whole: S,
     /// Lines taken.
     taken: usize,
 }
 
-impl<S: Pieces> Placed<S> {
+impl<S: SliceStore> InPlaceData<S> {
     pub(crate) fn new(whole: S) -> Self {
         Self { whole, taken: 0 }
     }
 
-    /// All data are taken.
+    /// Checks that all data are taken.
     pub(crate) fn finish(&self, header: &Header) -> Result<()> {
-        header.check_length(self.taken as u64 * Line::BYTES as u64)
+        header.check_length(self.taken as u64 * CacheLine::BYTES as u64)
     }
 }
 
-impl<S: Pieces> Data for Placed<S> {
+impl<S: SliceStore> DataSource for InPlaceData<S> {
     type Store = S;
 
     fn take(&mut self, lines: u64) -> Result<S> {
@@ -124,20 +131,20 @@ impl<S: Pieces> Data for Placed<S> {
         let end = usize::try_from(lines).ok().and_then(|lines| self.taken.checked_add(lines));
         let Some(end) = end.filter(|end| *end <= have) else {
             let needed = (self.taken as u64).saturating_add(lines);
-            let bytes = |lines: u64| lines.saturating_mul(Line::BYTES as u64);
-            return Err(Header::short_of(bytes(needed), bytes(have as u64)));
+            let bytes = |lines: u64| lines.saturating_mul(CacheLine::BYTES as u64);
+            return Err(Header::wrong_data_length(bytes(needed), bytes(have as u64)));
         };
-        let piece = self.whole.piece(self.taken..end);
+        let piece = self.whole.slice_lines(self.taken..end);
         self.taken = end;
         Ok(piece)
     }
 }
 
-/// The header promises so many lines more.
+/// Checks that the header states at least `lines` lines more.
 pub(super) fn check_left(header: &Header, taken: u64, lines: u64) -> Result<()> {
-    let needed = lines.saturating_mul(Line::BYTES as u64).saturating_add(taken);
+    let needed = lines.saturating_mul(CacheLine::BYTES as u64).saturating_add(taken);
     if needed > header.data_length {
-        return Err(Header::short_of(needed, header.data_length));
+        return Err(Header::wrong_data_length(needed, header.data_length));
     }
     Ok(())
 }

@@ -1,25 +1,28 @@
 //! The fixed header of a `.petal` file.
 
-use std::fmt;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::kind::FilterType;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
-use crate::store::Line;
+use crate::store::CacheLine;
 
-/// What a file begins with: not ASCII, the name, and both line ends, to show a damaged transfer.
-pub(crate) const MAGIC: [u8; 8] = [0x89, b'P', b'E', b'T', b'A', b'L', 0x0d, 0x0a];
-/// The version that is written, and the only one there is.
+/// The first bytes of a file: a non-ASCII byte, the name, and CR LF, which text-mode transfers
+/// change.
+pub const MAGIC: [u8; 8] = [0x89, b'P', b'E', b'T', b'A', b'L', 0x0d, 0x0a];
+/// The version of the format.
 pub(crate) const VERSION: u16 = 1;
-/// Data begins at a multiple of this: a page.
+/// The alignment of the data in the file: a page.
 pub(crate) const PAGE: u64 = 4096;
-/// Metadata may be this long.
-pub(crate) const MOST_METADATA: u64 = 1 << 20;
-/// The largest number of keys in a header. More are written as this number; counting on from what
-/// a file claims cannot overflow.
-pub(crate) const MOST_INSERTED: u64 = u64::MAX >> 1;
+/// The largest length of the metadata.
+pub(crate) const MAX_METADATA: u64 = 1 << 20;
+/// The largest number of inserts in a header. Larger numbers are written as this one, so that
+/// adding to it cannot overflow.
+pub(crate) const MAX_INSERTED: u64 = u64::MAX >> 1;
 
 // Each field begins where the one before it ends.
 const AT_VERSION: usize = MAGIC.len();
@@ -38,37 +41,38 @@ const AT_PLANNED: usize = AT_EXTENT + 8;
 const AT_TARGET: usize = AT_PLANNED + 8;
 const AT_INSERTED: usize = AT_TARGET + 8;
 const AT_PARAMETERS: usize = AT_INSERTED + 8;
-/// Words that each type of filter fills as it likes.
+/// The number of words whose meaning depends on the type of filter.
 pub(crate) const PARAMETERS: usize = 18;
 const AT_DATA_SUM: usize = 240;
 const AT_HEADER_SUM: usize = AT_DATA_SUM + 8;
-/// Bytes of the fixed header; metadata follows.
+/// The length of the fixed header; metadata follows.
 pub(crate) const HEADER: usize = AT_HEADER_SUM + 8;
 
 const _: () = assert!(AT_PARAMETERS + 8 * PARAMETERS == AT_DATA_SUM && HEADER == 256);
 
-/// What is known of a filter besides its bits.
+/// The values of a filter in its file, besides layout, hash and data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Facts {
-    /// Keys planned for; 0 if none were.
-    pub(crate) planned: u64,
-    /// The rate planned for; 0 if none was.
-    pub(crate) target: f64,
-    /// Inserts that were new.
+pub struct FilterInfo {
+    /// The number of keys planned for; 0 without a plan.
+    pub(crate) capacity: u64,
+    /// The false-positive rate planned for; 0 without a plan.
+    pub(crate) target_fpr: f64,
+    /// The number of inserts that were new.
     pub(crate) inserted: u64,
 }
 
-/// The fields of a header that passed all checks that need no data.
+/// A header that passed all checks that do not need the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Header {
+pub struct Header {
     pub(crate) kind: FilterType,
     pub(crate) probes: u16,
     pub(crate) lanes: u16,
-    /// Blocks of a blocked filter, bits of a classic one; of the others see docs/format.md.
+    /// The number of blocks of a blocked filter, of bits of a classic one; for others see
+    /// docs/format.md.
     pub(crate) extent: u64,
     pub(crate) hash: HashSpec,
-    pub(crate) facts: Facts,
-    /// What else the type of filter has to say; what it does not use is 0.
+    pub(crate) info: FilterInfo,
+    /// Parameters of the type of filter; unused ones are 0.
     pub(crate) parameters: [u64; PARAMETERS],
     pub(crate) metadata_length: u64,
     pub(crate) data_length: u64,
@@ -76,26 +80,26 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Where the data begins: the first page after the metadata.
+    /// Returns the offset of the data: the first page after the metadata.
     pub(crate) fn data_at(&self) -> u64 {
         (HEADER as u64 + self.metadata_length).next_multiple_of(PAGE)
     }
 
-    /// The length of the whole file, as far as it can be told: the length of the data may be a lie.
+    /// Returns the length of the whole file by the header, which may be wrong.
     pub(crate) fn file_length(&self) -> u64 {
         self.data_at().saturating_add(self.data_length)
     }
 
-    /// A header to be written; the lengths and the checksum come when it is.
-    pub(crate) fn new(kind: FilterType, extent: u64, hash: HashSpec, facts: Facts) -> Self {
-        let facts = Facts { inserted: facts.inserted.min(MOST_INSERTED), ..facts };
+    /// Creates a header without lengths and checksums.
+    pub(crate) fn new(kind: FilterType, extent: u64, hash: HashSpec, info: FilterInfo) -> Self {
+        let info = FilterInfo { inserted: info.inserted.min(MAX_INSERTED), ..info };
         Self {
             kind,
             probes: 0,
             lanes: 0,
             extent,
             hash,
-            facts,
+            info,
             parameters: [0; PARAMETERS],
             metadata_length: 0,
             data_length: 0,
@@ -103,7 +107,7 @@ impl Header {
         }
     }
 
-    /// The header's bytes, with the checksum over themselves and the metadata.
+    /// Returns the bytes of the header, with the checksum of header and metadata.
     pub(crate) fn to_bytes(self, metadata: &[u8]) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -118,9 +122,9 @@ impl Header {
         put(AT_LANES, &self.lanes.to_le_bytes());
         put(AT_SEED, &self.hash.seed());
         put(AT_EXTENT, &self.extent.to_le_bytes());
-        put(AT_PLANNED, &self.facts.planned.to_le_bytes());
-        put(AT_TARGET, &self.facts.target.to_bits().to_le_bytes());
-        put(AT_INSERTED, &self.facts.inserted.to_le_bytes());
+        put(AT_PLANNED, &self.info.capacity.to_le_bytes());
+        put(AT_TARGET, &self.info.target_fpr.to_bits().to_le_bytes());
+        put(AT_INSERTED, &self.info.inserted.to_le_bytes());
         for (at, parameter) in self.parameters.into_iter().enumerate() {
             put(AT_PARAMETERS + 8 * at, &parameter.to_le_bytes());
         }
@@ -130,7 +134,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the fields. The checksum needs the metadata and is checked by [`check_sum`].
+    /// Parses the fields. [`check_sum`] checks the checksum, which needs the metadata.
     pub(crate) fn from_bytes(bytes: &[u8; HEADER]) -> Result<Self> {
         if bytes[..MAGIC.len()] != MAGIC {
             return Err(Error::foreign(bytes));
@@ -149,40 +153,59 @@ impl Header {
             lanes: short(AT_LANES),
             extent: long(AT_EXTENT),
             hash: HashSpec::from_file(short(AT_HASH), word(bytes, AT_SEED))?,
-            facts: Facts {
-                planned: long(AT_PLANNED),
-                target: f64::from_bits(long(AT_TARGET)),
+            info: FilterInfo {
+                capacity: long(AT_PLANNED),
+                target_fpr: f64::from_bits(long(AT_TARGET)),
                 inserted: long(AT_INSERTED),
             },
-            parameters: std::array::from_fn(|i| long(AT_PARAMETERS + 8 * i)),
+            parameters: core::array::from_fn(|i| long(AT_PARAMETERS + 8 * i)),
             metadata_length: u32::from_le_bytes(word(bytes, AT_METADATA_LENGTH)).into(),
             data_length: long(AT_DATA_LENGTH),
             data_sum: long(AT_DATA_SUM),
         };
         header.hash.check_words(if header.kind == FilterType::Wide { 2 } else { 1 })?;
-        let longer = header.metadata_length > MOST_METADATA;
+        let longer = header.metadata_length > MAX_METADATA;
         if longer {
-            let (most, found) = (MOST_METADATA, header.metadata_length);
+            let (most, found) = (MAX_METADATA, header.metadata_length);
             return Err(Error::corrupt("metadata length", AT_METADATA_LENGTH, most, found));
         }
         if long(AT_DATA) != header.data_at() {
             return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
         }
-        if header.facts.inserted > MOST_INSERTED {
-            let found = header.facts.inserted;
-            return Err(Error::corrupt("keys inserted", AT_INSERTED, MOST_INSERTED, found));
+        if header.info.inserted > MAX_INSERTED {
+            let found = header.info.inserted;
+            return Err(Error::corrupt("keys inserted", AT_INSERTED, MAX_INSERTED, found));
         }
-        if !(0.0..1.0).contains(&header.facts.target) || header.facts.target.is_sign_negative() {
-            // As debug text: a hostile number may have 300 digits.
-            let found = format!("{:?}", header.facts.target);
+        if !(0.0..1.0).contains(&header.info.target_fpr)
+            || header.info.target_fpr.is_sign_negative()
+        {
+            // `{:?}`, because `{}` may print 300 digits.
+            let found = format!("{:?}", header.info.target_fpr);
             return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", found));
         }
         Ok(header)
     }
 
-    /// The length that the data must have, from the shape, is the length the header gives.
+    /// Checks the type of filter.
+    pub(crate) fn check_kind(&self, expected: FilterType) -> Result<()> {
+        if self.kind != expected {
+            return Err(Error::invalid("type of filter", expected.name(), self.kind));
+        }
+        Ok(())
+    }
+
+    /// Checks that probes and lanes are 0, for types of filters without them.
+    pub(crate) fn check_no_probes(&self) -> Result<()> {
+        if (self.probes, self.lanes) != (0, 0) {
+            let found = format!("{} and {}", self.probes, self.lanes);
+            return Err(Error::invalid("probes and lanes", "0 for this type of filter", found));
+        }
+        Ok(())
+    }
+
+    /// Checks that the header states the length that the layout needs.
     pub(crate) fn check_lines(&self, lines: u64) -> Result<()> {
-        self.check_length(lines.saturating_mul(Line::BYTES as u64))
+        self.check_length(lines.saturating_mul(CacheLine::BYTES as u64))
     }
 
     /// As [`check_lines`](Self::check_lines), in bytes.
@@ -190,10 +213,10 @@ impl Header {
         if self.data_length == expected {
             return Ok(());
         }
-        Err(Self::short_of(expected, self.data_length))
+        Err(Self::wrong_data_length(expected, self.data_length))
     }
 
-    /// The type of filter has only so many parameters; the others are 0.
+    /// Checks that all parameters after the first `used` are 0.
     pub(crate) fn check_parameters(&self, used: usize) -> Result<()> {
         match self.parameters[used..].iter().position(|parameter| *parameter != 0) {
             None => Ok(()),
@@ -201,13 +224,13 @@ impl Header {
         }
     }
 
-    /// A parameter is not what it can only be.
+    /// The error for parameter `at`.
     pub(crate) fn bad_parameter(&self, at: usize, expected: impl fmt::Display) -> Error {
         Error::corrupt("parameter", AT_PARAMETERS + 8 * at, expected, self.parameters[at])
     }
 
-    /// The data have another length than they should.
-    pub(crate) fn short_of(expected: u64, found: u64) -> Error {
+    /// The error for a wrong length of the data.
+    pub(crate) fn wrong_data_length(expected: u64, found: u64) -> Error {
         Error::corrupt("data length", AT_DATA_LENGTH, expected, found)
     }
 }
@@ -232,7 +255,7 @@ fn header_sum(bytes: &[u8; HEADER], metadata: &[u8]) -> u64 {
 }
 
 fn word<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
-    std::array::from_fn(|i| bytes[at + i])
+    core::array::from_fn(|i| bytes[at + i])
 }
 
 fn zeros(bytes: &[u8], what: &'static str, at: usize) -> Result<()> {

@@ -1,10 +1,10 @@
-//! The types of filters that files hold.
+//! The types of filters.
 
-use std::fmt;
+use core::fmt;
 
 use crate::error::{Error, Result};
 
-/// A type of filter, as files number it.
+/// A type of filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u16)]
@@ -32,7 +32,7 @@ pub enum FilterType {
 }
 
 impl FilterType {
-    /// All of them, in the order of their numbers.
+    /// All types, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Bloom,
         Self::Classic,
@@ -46,7 +46,7 @@ impl FilterType {
         Self::Wide,
     ];
 
-    /// Its name on a command line.
+    /// Returns the name of the type: `"bloom"`, `"counting-classic"`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,19 +63,19 @@ impl FilterType {
         }
     }
 
-    /// Whether it is made once of all its keys, and takes no more.
+    /// Returns true if a filter of this type is built from all its keys and takes no more.
     #[must_use]
     pub fn is_fixed(self) -> bool {
         matches!(self, Self::Static | Self::Cascade)
     }
 
-    /// Its number in files.
+    /// Returns the number of the type in files.
     #[must_use]
     pub fn number(self) -> u16 {
         self as u16
     }
 
-    /// The type with this number in files.
+    /// Returns the type with this number in files.
     pub(crate) fn from_number(number: u16) -> Result<Self> {
         Self::ALL
             .into_iter()

@@ -1,23 +1,24 @@
-//! The `.petal` file: docs/format.md in code.
+//! The `.petal` file format, which docs/format.md describes.
 //!
-//! * [`kind`]: the types of filters, and their numbers;
-//! * [`header`]: the fixed header, its offsets and what makes it valid;
-//! * [`form`]: what a type of filter says about its file; from it come all ways to read and write;
-//! * [`data`]: the data of a file, taken piece by piece from a stream or from where it lies;
-//! * [`image`]: a filter as the bytes that it would have in a file, read piece by piece;
-//! * [`parts`]: data that are pushed in pieces, and what they are so far;
-//! * [`read`]: any bytes give an error or what is needed for a valid filter;
-//! * [`write`]: the same bytes for the same filter, on every machine.
+//! * [`kind`]: the types of filters and their numbers in files;
+//! * [`header`]: the fixed header: fields, offsets, validity;
+//! * [`persist`]: what each type of filter implements, and the ways to read that follow from it;
+//! * [`data`]: the data of a file, from a stream or in place;
+//! * [`serialized`]: a filter as the bytes of a file, read in pieces;
+//! * [`partial`]: data that arrive in pieces;
+//! * [`read`], [`write`]: the parts of a file in order.
 //!
-//! Opening looks at the header and at lengths, never at more of the data than says how long its
-//! parts are; [`form::verify`] looks at every byte. Nothing is allocated from a number that was
-//! not compared with bytes that are there.
+//! Any bytes give an error or a valid filter. Opening reads the header and the lengths of the parts
+//! only; [`Persist::verify`](persist::Persist::verify) reads every byte. A length in a
+//! file is compared with the number of bytes that are there before memory is allocated for it. The
+//! same filter is written as the same bytes on every machine.
 
 pub(crate) mod data;
-pub(crate) mod form;
 pub(crate) mod header;
-pub(crate) mod image;
 pub(crate) mod kind;
-pub(crate) mod parts;
+pub(crate) mod partial;
+pub(crate) mod persist;
 pub(crate) mod read;
+pub(crate) mod serialized;
+#[cfg(feature = "std")]
 pub(crate) mod write;

@@ -1,5 +1,8 @@
-//! Reading a `.petal` file: total functions of any bytes.
+//! Reading the parts of a `.petal` file. No bytes cause a panic.
 
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+#[cfg(feature = "std")]
 use std::io::{self, Read};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -7,15 +10,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::header::{HEADER, Header, PAGE, check_sum};
 use crate::error::{Error, Result};
 
-/// A file's header and metadata, the lengths compared with the bytes that are there. The data
-/// lies in `file[header.data_at()..]` and has not been looked at.
+/// Returns the header and metadata of a file whose length agrees with its header. The data,
+/// `file[header.data_at()..]`, are not read.
 pub(crate) fn open(file: &[u8]) -> Result<(Header, &str)> {
     let Some(fixed) = file.first_chunk::<HEADER>() else {
         return Err(too_short(file, HEADER as u64));
     };
     let header = Header::from_bytes(fixed)?;
     let found = file.len() as u64;
-    // Lengths first: what they delimit is looked at only if it is there.
+    // Lengths first: the sections that they delimit may be missing.
     if header.data_length > u64::MAX / 2 || found != header.file_length() {
         let expected = header.data_at().saturating_add(header.data_length);
         return Err(Error::truncated(expected, found));
@@ -25,7 +28,7 @@ pub(crate) fn open(file: &[u8]) -> Result<(Header, &str)> {
     Ok((header, text(metadata)?))
 }
 
-/// Looks at every byte of a file that [`open`] accepted.
+/// Opens a file and checks its padding and the checksum of its data.
 pub(crate) fn verify(file: &[u8]) -> Result<Header> {
     let (header, metadata) = open(file)?;
     let data_at = header.data_at() as usize;
@@ -34,8 +37,7 @@ pub(crate) fn verify(file: &[u8]) -> Result<Header> {
     Ok(header)
 }
 
-/// The metadata that stand behind a header with what follows them before the data, checked; there
-/// are as many as the header says.
+/// Returns the metadata, checked. `front` is everything between the header and the data.
 pub(crate) fn metadata_of(header: &Header, fixed: &[u8; HEADER], front: &[u8]) -> Result<String> {
     let (metadata, padding) = front.split_at(header.metadata_length as usize);
     check_sum(fixed, metadata)?;
@@ -43,7 +45,8 @@ pub(crate) fn metadata_of(header: &Header, fixed: &[u8; HEADER], front: &[u8]) -
     Ok(text(metadata)?.to_owned())
 }
 
-/// Fills the buffer; less only at the end of the stream.
+/// Fills the buffer; returns the number of bytes, which is less only at the end of the stream.
+#[cfg(feature = "std")]
 pub(super) fn read_full(stream: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
@@ -57,7 +60,8 @@ pub(super) fn read_full(stream: &mut impl Read, buffer: &mut [u8]) -> Result<usi
     Ok(got)
 }
 
-/// Too few bytes for a header: a foreign file, unless it begins like one of ours.
+/// The error for bytes that are shorter than a header: not a petal file, unless they begin with
+/// its magic number.
 pub(crate) fn too_short(bytes: &[u8], expected: u64) -> Error {
     let magic = &super::header::MAGIC[..bytes.len().min(8)];
     if bytes.is_empty() || !bytes.starts_with(magic) {
@@ -67,7 +71,7 @@ pub(crate) fn too_short(bytes: &[u8], expected: u64) -> Error {
 }
 
 fn text(metadata: &[u8]) -> Result<&str> {
-    std::str::from_utf8(metadata)
+    core::str::from_utf8(metadata)
         .map_err(|error| Error::corrupt("metadata", HEADER, "UTF-8", error))
 }
 

@@ -1,78 +1,86 @@
-//! The blocked layout with AVX2: half a line, four lanes, is one vector.
+//! The blocked layout with AVX2: half a cache line, four lanes, is one vector.
 //!
-//! Per half of a key's lines: a shift brings each lane's field to the bottom, a one is shifted by
-//! it to become the lane's bit, and what the words miss of the bits is gathered over the block
-//! and tested once. An insertion stores the words with the bits. A lane that a key leaves alone
-//! has a zero in place of its one; where a key marks all lanes (`ALL`) they are all ones.
+//! For each half line of a key's block: a shift moves each lane's field to the bottom, a 1 is
+//! shifted by it to give the lane's bit, and the bits missing in the words are collected over the
+//! block and tested once. An insertion stores the words with the bits. Lanes without a bit of the
+//! key have a 0 in place of the 1; if a key sets a bit in every lane (`ALL`), no mask is loaded.
 //!
-//! Bits and answers are those of [`Rule`]; the tests of this room hold it to that.
+//! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
-use super::batch::Hashes;
-use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
-use crate::store::Line;
+use super::batch::HashSource;
+use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use crate::store::CacheLine;
 
-/// As [`Rule::insert`].
+/// Same as [`BlockParams::insert`].
 #[target_feature(enable = "avx2")]
-pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, block: &mut [Line], hash: u64) -> bool {
-    Marker::<LANES>::new(rule.probes).insert::<false>(block, hash)
+pub(super) fn insert<const LANES: usize>(
+    params: BlockParams<LANES>,
+    block: &mut [CacheLine],
+    hash: u64,
+) -> bool {
+    BlockProber::<LANES>::new(params.probes).insert::<false>(block, hash)
 }
 
-/// As [`Rule::contains`].
+/// Same as [`BlockParams::contains`].
 #[target_feature(enable = "avx2")]
-pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, block: &[Line], hash: u64) -> bool {
-    Marker::<LANES>::new(rule.probes).contains::<false>(block, hash)
+pub(super) fn contains<const LANES: usize>(
+    params: BlockParams<LANES>,
+    block: &[CacheLine],
+    hash: u64,
+) -> bool {
+    BlockProber::<LANES>::new(params.probes).contains::<false>(block, hash)
 }
 
-/// As [`Blocks::insert_batch`].
+/// Same as [`BlockRange::insert_batch`].
 #[target_feature(enable = "avx2")]
 pub(super) fn insert_batch<const LANES: usize>(
-    blocks: Blocks<LANES, &mut [Line]>,
-    hashes: impl Hashes,
+    blocks: BlockRange<LANES, &mut [CacheLine]>,
+    hashes: impl HashSource,
     new: &mut [u64],
 ) {
-    let marker = Marker::<LANES>::new(blocks.rule.probes);
-    if marker.all() {
-        blocks.insert_batch(hashes, new, |block, hash| marker.insert::<true>(block, hash));
+    let prober = BlockProber::<LANES>::new(blocks.params.probes);
+    if prober.all_lanes() {
+        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash));
     } else {
-        blocks.insert_batch(hashes, new, |block, hash| marker.insert::<false>(block, hash));
+        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash));
     }
 }
 
-/// As [`Blocks::contains_batch`].
+/// Same as [`BlockRange::contains_batch`].
 #[target_feature(enable = "avx2")]
 pub(super) fn contains_batch<const LANES: usize>(
-    blocks: Blocks<LANES, &[Line]>,
-    hashes: impl Hashes,
+    blocks: BlockRange<LANES, &[CacheLine]>,
+    hashes: impl HashSource,
     found: &mut [u64],
 ) {
-    let marker = Marker::<LANES>::new(blocks.rule.probes);
-    if marker.all() {
-        blocks.contains_batch(hashes, found, |block, hash| marker.contains::<true>(block, hash));
+    let prober = BlockProber::<LANES>::new(blocks.params.probes);
+    if prober.all_lanes() {
+        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash));
     } else {
-        blocks.contains_batch(hashes, found, |block, hash| marker.contains::<false>(block, hash));
+        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash));
     }
 }
 
-/// Marks keys in their blocks.
-struct Marker<const LANES: usize> {
+/// Sets and tests the bits of keys in their blocks.
+struct BlockProber<const LANES: usize> {
     probes: u32,
 }
 
-impl<const LANES: usize> Marker<LANES> {
+impl<const LANES: usize> BlockProber<LANES> {
     fn new(probes: u32) -> Self {
         Self { probes }
     }
 
-    /// Whether all lanes are marked.
-    fn all(&self) -> bool {
+    /// Whether a key sets a bit in every lane.
+    fn all_lanes(&self) -> bool {
         self.probes as usize == LANES
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn insert<const ALL: bool>(&self, block: &mut [Line], hash: u64) -> bool {
+    fn insert<const ALL: bool>(&self, block: &mut [CacheLine], hash: u64) -> bool {
         let mut clear = _mm256_setzero_si256();
         for (at, line) in block.iter_mut().enumerate() {
             for (half, words_at) in halves_mut(line).iter_mut().enumerate() {
@@ -86,7 +94,7 @@ impl<const LANES: usize> Marker<LANES> {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn contains<const ALL: bool>(&self, block: &[Line], hash: u64) -> bool {
+    fn contains<const ALL: bool>(&self, block: &[CacheLine], hash: u64) -> bool {
         let mut clear = _mm256_setzero_si256();
         for (at, line) in block.iter().enumerate() {
             for (half, &words) in halves(line).iter().enumerate() {
@@ -97,7 +105,7 @@ impl<const LANES: usize> Marker<LANES> {
         _mm256_testz_si256(clear, clear) == 1
     }
 
-    /// The bits of a hash in a half line of its block.
+    /// Returns the bits of a hash in a half line of its block.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn bits<const ALL: bool>(&self, half: usize, hash: u64) -> __m256i {
@@ -108,22 +116,23 @@ impl<const LANES: usize> Marker<LANES> {
         let ones = if ALL {
             _mm256_set1_epi64x(1)
         } else {
-            let ones = &Rule::<LANES>::ONES.of(self.probes, low >> 12)[4 * half..4 * half + 4];
+            let masks = BlockParams::<LANES>::LANE_MASKS.get(self.probes, low >> 12);
+            let mask = &masks[4 * half..4 * half + 4];
             // SAFETY: four words, and the load needs no alignment.
-            unsafe { _mm256_loadu_si256(ones.as_ptr().cast()) }
+            unsafe { _mm256_loadu_si256(mask.as_ptr().cast()) }
         };
         _mm256_sllv_epi64(ones, _mm256_and_si256(fields, _mm256_set1_epi64x(63)))
     }
 }
 
 #[inline]
-fn halves(line: &Line) -> &[__m256i; 2] {
+fn halves(line: &CacheLine) -> &[__m256i; 2] {
     // SAFETY: a line is two vectors of 32 bytes, aligned to 64; any bits are a vector.
-    unsafe { &*std::ptr::from_ref(line).cast() }
+    unsafe { &*core::ptr::from_ref(line).cast() }
 }
 
 #[inline]
-fn halves_mut(line: &mut Line) -> &mut [__m256i; 2] {
-    // SAFETY: as in `halves`; any bits are a line, too.
-    unsafe { &mut *std::ptr::from_mut(line).cast() }
+fn halves_mut(line: &mut CacheLine) -> &mut [__m256i; 2] {
+    // SAFETY: as in `halves`; any bits are a line.
+    unsafe { &mut *core::ptr::from_mut(line).cast() }
 }

@@ -1,147 +1,148 @@
-//! The loop of all batches: ask for lines early, look at them later.
+//! The loop of all batches: prefetches cache lines early and accesses them later.
 //!
-//! Hashes go through in groups of [`GROUP`]. A group is *prepared*: its places are computed, and
-//! their lines are asked for. [`AHEAD`] groups later it is *looked at*. So many cache misses
-//! overlap at any time, which is what makes a filter out of cache fast, and what needs no answer
-//! of an earlier key is out of the way before.
+//! Hashes are processed in groups of [`GROUP`]. A group is *prepared*: its positions are computed
+//! and their cache lines prefetched. [`AHEAD`] groups later it is *processed*. Many cache misses
+//! overlap at any time, which makes filters larger than the cache fast.
 
-/// Hashes that are prepared together: as many as the widest vector has of them.
+/// Hashes that are prepared together: the number in the widest vector.
 pub(super) const GROUP: usize = 8;
-/// Groups on the way: enough to keep a core's line-fill buffers busy.
+/// Groups between preparation and processing: enough to fill a core's line-fill buffers.
 const AHEAD: usize = 4;
 
-/// Where a batch has its hashes from.
-pub trait Hashes: Copy {
-    /// As many words as there are hashes.
+/// The source of the hashes of a batch.
+pub trait HashSource: Copy {
+    /// Returns one word per hash.
     fn words(&self) -> &[u64];
 
-    /// The hashes of a group of these words.
-    fn make(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]);
+    /// Computes the hashes of a group of these words.
+    fn hash_group(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]);
 }
 
 /// The words are hashes.
-impl Hashes for &[u64] {
+impl HashSource for &[u64] {
     #[inline(always)]
     fn words(&self) -> &[u64] {
         self
     }
 
     #[inline(always)]
-    fn make(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]) {
+    fn hash_group(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]) {
         *hashes = *words;
     }
 }
 
-/// The words are keys, to be hashed while others are looked at.
+/// Keys of one word each, which are hashed while earlier groups are processed.
 #[derive(Clone, Copy)]
-pub(crate) struct Keys<'a, F> {
+pub(crate) struct UnhashedKeys<'a, F> {
     pub(crate) words: &'a [u64],
     pub(crate) hash: F,
 }
 
-impl<F: Fn(u64) -> u64 + Copy> Hashes for Keys<'_, F> {
+impl<F: Fn(u64) -> u64 + Copy> HashSource for UnhashedKeys<'_, F> {
     #[inline(always)]
     fn words(&self) -> &[u64] {
         self.words
     }
 
     #[inline(always)]
-    fn make(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]) {
+    fn hash_group(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]) {
         for (&word, hash) in words.iter().zip(hashes) {
-            // SAFETY: a borrowed word. Volatile, since compilers like to make one vector of the
-            // eight hashes, which are products of 128 bits: that takes longer than the products.
-            unsafe { std::ptr::write_volatile(hash, (self.hash)(word)) };
+            // SAFETY: a borrowed word. Volatile, because compilers vectorise the eight hashes, which
+            // are products of 128 bits; that is slower than scalar code.
+            unsafe { core::ptr::write_volatile(hash, (self.hash)(word)) };
         }
     }
 }
 
-/// All hashes in turn.
+/// Returns all hashes in turn.
 #[inline(always)]
-pub(super) fn one_by_one(hashes: impl Hashes) -> impl Iterator<Item = u64> {
+pub(super) fn one_by_one(hashes: impl HashSource) -> impl Iterator<Item = u64> {
     let mut made = [0; GROUP];
     (0..hashes.words().len()).map(move |at| {
         if at % GROUP == 0 {
             let words = &hashes.words()[at..];
             let group = words.first_chunk().copied();
-            let padded = || std::array::from_fn(|at| *words.get(at).unwrap_or(&0));
-            hashes.make(&group.unwrap_or_else(padded), &mut made);
+            let padded = || core::array::from_fn(|at| *words.get(at).unwrap_or(&0));
+            hashes.hash_group(&group.unwrap_or_else(padded), &mut made);
         }
         made[at % GROUP]
     })
 }
 
-/// Works through hashes in turn and puts an answer for each into `answers`, 64 to a word.
+/// Processes hashes in turn and writes one result bit per hash to `results`, 64 per word.
 ///
-/// `prepare` fills a group's place on the way; `look` does what is to be done and leaves what it
-/// saw of a group; `close` makes answers of what was seen of eight. The last group is filled up
-/// with its last hash, which must do no harm: neither another look nor another insert of the same
-/// key does.
+/// `prepare` fills the state `G` of a group, `process` accesses the cache lines and returns an
+/// outcome `O` for the group, and `combine` converts the outcomes of eight groups to a word of
+/// results. The last group is padded with its last hash; to process a key twice has no effect.
 ///
-/// Inlined always, so that the loop is compiled for the instructions of whoever calls.
+/// Always inlined, so that it is compiled for the instructions of the caller.
 #[inline(always)]
-pub(super) fn batch<L, G: Default, S: Default>(
+pub(super) fn batch<L, G: Default, O: Default>(
     mut lines: L,
-    hashes: impl Hashes,
-    answers: &mut [u64],
+    hashes: impl HashSource,
+    results: &mut [u64],
     prepare: impl Fn(&L, &[u64; GROUP], &mut G),
-    look: impl Fn(&mut L, &G, &mut S),
-    close: impl Fn(&[S; 8]) -> u64,
+    process: impl Fn(&mut L, &G, &mut O),
+    combine: impl Fn(&[O; 8]) -> u64,
 ) {
     let words = hashes.words();
-    assert!(answers.len() == words.len().div_ceil(64), "a word for 64 answers");
+    assert!(results.len() == words.len().div_ceil(64), "one word for 64 results");
     let (whole, rest) = words.as_chunks::<GROUP>();
-    let last = rest.last().map(|&last| std::array::from_fn(|at| *rest.get(at).unwrap_or(&last)));
+    let last = rest.last().map(|&last| core::array::from_fn(|at| *rest.get(at).unwrap_or(&last)));
     let mut ahead = whole.iter().chain(&last);
-    // Hashes rest as long as groups do, made but not prepared: what was written word by word is
-    // slow to be read as a vector as long as the writing is on its way.
-    let mut made: [[u64; GROUP]; AHEAD] = Default::default();
-    let mut way: [G; AHEAD] = Default::default();
-    for (place, group) in way.iter_mut().zip(ahead.by_ref()) {
-        hashes.make(group, &mut made[0]);
-        prepare(&lines, &made[0], place);
+    // Hashes are computed some groups before they are prepared: reading a vector is slow as long as
+    // the stores of its words are in flight.
+    let mut hashed: [[u64; GROUP]; AHEAD] = Default::default();
+    let mut prepared: [G; AHEAD] = Default::default();
+    for (place, group) in prepared.iter_mut().zip(ahead.by_ref()) {
+        hashes.hash_group(group, &mut hashed[0]);
+        prepare(&lines, &hashed[0], place);
     }
-    for (made, group) in made.iter_mut().zip(ahead.by_ref()) {
-        hashes.make(group, made);
+    for (hashed, group) in hashed.iter_mut().zip(ahead.by_ref()) {
+        hashes.hash_group(group, hashed);
     }
     let groups = words.len().div_ceil(GROUP);
-    let mut seen: [S; 8] = Default::default();
-    for (answer, first) in answers.iter_mut().zip((0..groups).step_by(8)) {
-        for (at, seen) in seen.iter_mut().enumerate().take(groups - first) {
-            let (place, made) = (&mut way[at % AHEAD], &mut made[at % AHEAD]);
-            look(&mut lines, place, seen);
+    let mut outcomes: [O; 8] = Default::default();
+    for (result, first) in results.iter_mut().zip((0..groups).step_by(8)) {
+        for (at, outcome) in outcomes.iter_mut().enumerate().take(groups - first) {
+            let (place, hashed) = (&mut prepared[at % AHEAD], &mut hashed[at % AHEAD]);
+            process(&mut lines, place, outcome);
             if first + at + AHEAD < groups {
-                prepare(&lines, made, place);
+                prepare(&lines, hashed, place);
                 if let Some(group) = ahead.next() {
-                    hashes.make(group, made);
+                    hashes.hash_group(group, hashed);
                 }
             }
         }
-        *answer = close(&seen);
+        *result = combine(&outcomes);
     }
-    let over = words.len() % 64;
-    if let (Some(answer), 1..) = (answers.last_mut(), over) {
-        *answer &= !(!0 << over);
+    let remainder = words.len() % 64;
+    if let (Some(result), 1..) = (results.last_mut(), remainder) {
+        *result &= !(!0 << remainder);
     }
 }
 
-/// A group on the way, of the kernels that compute with one hash at a time.
+/// A prepared group of the kernels that process one hash at a time.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Places {
-    /// The first line of each hash's block.
-    pub(super) at: [usize; GROUP],
+pub(super) struct PreparedGroup {
+    /// The first cache line of the block of each hash.
+    pub(super) first_lines: [usize; GROUP],
     pub(super) hashes: [u64; GROUP],
 }
 
-/// The answers to a group's keys, looked at one by one.
+/// Calls `test` for each key of a group and returns the results as bits.
 #[inline(always)]
-pub(super) fn each<T>(keys: impl IntoIterator<Item = T>, mut look: impl FnMut(T) -> bool) -> u8 {
-    // In from above: put where it belongs, an answer becomes a branch on it, which nothing can
-    // foresee where present and absent keys come mixed.
-    keys.into_iter().fold(0, |answers, key| answers >> 1 | u8::from(look(key)) << 7)
+pub(super) fn test_each<T>(
+    keys: impl IntoIterator<Item = T>,
+    mut test: impl FnMut(T) -> bool,
+) -> u8 {
+    // Shifted in from the top: with `1 << at` the compiler emits a branch on the result, which is
+    // unpredictable if present and absent keys are mixed.
+    keys.into_iter().fold(0, |results, key| results >> 1 | u8::from(test(key)) << 7)
 }
 
-/// The answers to eight groups.
+/// Combines the results of eight groups.
 #[inline(always)]
-pub(super) fn join(answers: &[u8; 8]) -> u64 {
-    u64::from_le_bytes(*answers)
+pub(super) fn join(results: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*results)
 }

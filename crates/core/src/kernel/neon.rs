@@ -1,82 +1,90 @@
-//! The blocked layout with NEON: a quarter of a line, two lanes, is one vector.
+//! The blocked layout with NEON: a quarter of a cache line, two lanes, is one vector.
 //!
-//! Per quarter of a key's lines: a shift brings each lane's field to the bottom (to the left by
-//! less than nothing is to the right), a one is shifted by it to become the lane's bit, and what
-//! the words miss of the bits is gathered over the block and tested once. An insertion stores the
-//! words with the bits. A lane that a key leaves alone has a zero in place of its one; where a
-//! key marks all lanes (`ALL`) they are all ones.
+//! For each quarter line of a key's block: a shift moves each lane's field to the bottom (a left
+//! shift by a negative number is a right shift), a 1 is shifted by it to give the lane's bit, and
+//! the bits missing in the words are collected over the block and tested once. An insertion stores
+//! the words with the bits. Lanes without a bit of the key have a 0 in place of the 1; if a key sets
+//! a bit in every lane (`ALL`), no mask is loaded.
 //!
-//! Words lie in memory from the low byte up, so this is for little-endian machines only.
+//! Little-endian machines only.
 //!
-//! Bits and answers are those of [`Rule`]; the tests of this room hold it to that. Not measured:
-//! so far it has run under an emulator only.
+//! Bits and results are those of [`BlockParams`], which the tests of `kernel` check. Not measured:
+//! this kernel has only run in an emulator.
 
-use std::arch::aarch64::*;
+use core::arch::aarch64::*;
 
-use super::batch::Hashes;
-use super::blocked::{Blocks, MIX_HIGH, MIX_LOW, Rule};
-use crate::store::Line;
+use super::batch::HashSource;
+use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use crate::store::CacheLine;
 
-/// As [`Rule::insert`].
+/// Same as [`BlockParams::insert`].
 #[target_feature(enable = "neon")]
-pub(super) fn insert<const LANES: usize>(rule: Rule<LANES>, block: &mut [Line], hash: u64) -> bool {
-    Marker::<LANES>::new(rule.probes).insert::<false>(block, hash)
+pub(super) fn insert<const LANES: usize>(
+    params: BlockParams<LANES>,
+    block: &mut [CacheLine],
+    hash: u64,
+) -> bool {
+    BlockProber::<LANES>::new(params.probes).insert::<false>(block, hash)
 }
 
-/// As [`Rule::contains`].
+/// Same as [`BlockParams::contains`].
 #[target_feature(enable = "neon")]
-pub(super) fn contains<const LANES: usize>(rule: Rule<LANES>, block: &[Line], hash: u64) -> bool {
-    Marker::<LANES>::new(rule.probes).contains::<false>(block, hash)
+pub(super) fn contains<const LANES: usize>(
+    params: BlockParams<LANES>,
+    block: &[CacheLine],
+    hash: u64,
+) -> bool {
+    BlockProber::<LANES>::new(params.probes).contains::<false>(block, hash)
 }
 
-/// As [`Blocks::insert_batch`].
+/// Same as [`BlockRange::insert_batch`].
 #[target_feature(enable = "neon")]
 pub(super) fn insert_batch<const LANES: usize>(
-    blocks: Blocks<LANES, &mut [Line]>,
-    hashes: impl Hashes,
+    blocks: BlockRange<LANES, &mut [CacheLine]>,
+    hashes: impl HashSource,
     new: &mut [u64],
 ) {
-    let marker = Marker::<LANES>::new(blocks.rule.probes);
-    if marker.all() {
-        blocks.insert_batch(hashes, new, |block, hash| marker.insert::<true>(block, hash));
+    let prober = BlockProber::<LANES>::new(blocks.params.probes);
+    if prober.all_lanes() {
+        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash));
     } else {
-        blocks.insert_batch(hashes, new, |block, hash| marker.insert::<false>(block, hash));
+        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash));
     }
 }
 
-/// As [`Blocks::contains_batch`].
+/// Same as [`BlockRange::contains_batch`].
 #[target_feature(enable = "neon")]
 pub(super) fn contains_batch<const LANES: usize>(
-    blocks: Blocks<LANES, &[Line]>,
-    hashes: impl Hashes,
+    blocks: BlockRange<LANES, &[CacheLine]>,
+    hashes: impl HashSource,
     found: &mut [u64],
 ) {
-    let marker = Marker::<LANES>::new(blocks.rule.probes);
-    if marker.all() {
-        blocks.contains_batch(hashes, found, |block, hash| marker.contains::<true>(block, hash));
+    let prober = BlockProber::<LANES>::new(blocks.params.probes);
+    if prober.all_lanes() {
+        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash));
     } else {
-        blocks.contains_batch(hashes, found, |block, hash| marker.contains::<false>(block, hash));
+        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash));
     }
 }
 
-/// Marks keys in their blocks.
-struct Marker<const LANES: usize> {
+/// Sets and tests the bits of keys in their blocks.
+struct BlockProber<const LANES: usize> {
     probes: u32,
 }
 
-impl<const LANES: usize> Marker<LANES> {
+impl<const LANES: usize> BlockProber<LANES> {
     fn new(probes: u32) -> Self {
         Self { probes }
     }
 
-    /// Whether all lanes are marked.
-    fn all(&self) -> bool {
+    /// Whether a key sets a bit in every lane.
+    fn all_lanes(&self) -> bool {
         self.probes as usize == LANES
     }
 
     #[inline]
     #[target_feature(enable = "neon")]
-    fn insert<const ALL: bool>(&self, block: &mut [Line], hash: u64) -> bool {
+    fn insert<const ALL: bool>(&self, block: &mut [CacheLine], hash: u64) -> bool {
         let mut clear = vdupq_n_u64(0);
         for (at, line) in block.iter_mut().enumerate() {
             for (quarter, words_at) in quarters_mut(line).iter_mut().enumerate() {
@@ -90,7 +98,7 @@ impl<const LANES: usize> Marker<LANES> {
 
     #[inline]
     #[target_feature(enable = "neon")]
-    fn contains<const ALL: bool>(&self, block: &[Line], hash: u64) -> bool {
+    fn contains<const ALL: bool>(&self, block: &[CacheLine], hash: u64) -> bool {
         let mut clear = vdupq_n_u64(0);
         for (at, line) in block.iter().enumerate() {
             for (quarter, &words) in quarters(line).iter().enumerate() {
@@ -101,7 +109,7 @@ impl<const LANES: usize> Marker<LANES> {
         !any(clear)
     }
 
-    /// The bits of a hash in a quarter line of its block.
+    /// Returns the bits of a hash in a quarter line of its block.
     #[inline]
     #[target_feature(enable = "neon")]
     fn bits<const ALL: bool>(&self, quarter: usize, hash: u64) -> uint64x2_t {
@@ -113,10 +121,10 @@ impl<const LANES: usize> Marker<LANES> {
         let ones = if ALL {
             vdupq_n_u64(1)
         } else {
-            let ones = Rule::<LANES>::ONES.of(self.probes, low >> 12);
-            let ones = &ones[2 * quarter..2 * quarter + 2];
+            let masks = BlockParams::<LANES>::LANE_MASKS.get(self.probes, low >> 12);
+            let mask = &masks[2 * quarter..2 * quarter + 2];
             // SAFETY: two words.
-            unsafe { vld1q_u64(ones.as_ptr()) }
+            unsafe { vld1q_u64(mask.as_ptr()) }
         };
         vshlq_u64(ones, vreinterpretq_s64_u64(fields))
     }
@@ -130,13 +138,13 @@ fn any(bits: uint64x2_t) -> bool {
 }
 
 #[inline]
-fn quarters(line: &Line) -> &[uint64x2_t; 4] {
+fn quarters(line: &CacheLine) -> &[uint64x2_t; 4] {
     // SAFETY: a line is four vectors of 16 bytes, aligned to 64; any bits are a vector.
-    unsafe { &*std::ptr::from_ref(line).cast() }
+    unsafe { &*core::ptr::from_ref(line).cast() }
 }
 
 #[inline]
-fn quarters_mut(line: &mut Line) -> &mut [uint64x2_t; 4] {
-    // SAFETY: as in `quarters`; any bits are a line, too.
-    unsafe { &mut *std::ptr::from_mut(line).cast() }
+fn quarters_mut(line: &mut CacheLine) -> &mut [uint64x2_t; 4] {
+    // SAFETY: as in `quarters`; any bits are a line.
+    unsafe { &mut *core::ptr::from_mut(line).cast() }
 }

@@ -1,38 +1,38 @@
-//! Asking a ribbon: the bits that linear equations have in common with a key's fingerprint.
+//! Queries of a ribbon: linear equations over the bits of a key, compared with its fingerprint.
 //!
-//! A ribbon is one or more [`Layer`]s of rows of bits. A key has in each layer a hash g of its
-//! own, and of it a *shard*, a *start* in it, an *equation* of [`WIDTH`] coefficients and a
-//! *fingerprint*. It is answered by the first layer that does not *bump* it: there column j of
-//! the rows that the equation names, from the start on, add up (modulo 2) to bit j of the
-//! fingerprint, for every column. docs/format.md, "Layout 8", says all of it exactly.
+//! A ribbon is one or more [`Layer`]s of rows of bits. In each layer a key has its own hash g, and
+//! from it a *shard*, a *start* in the shard, an *equation* of [`WIDTH`] coefficients and a
+//! *fingerprint*. The first layer that does not *bump* the key determines the result: the key is
+//! present if, for every column j, the rows that the equation selects, from the start on, add up
+//! (modulo 2) to bit j of the fingerprint. docs/format.md, "Layout 8", has the full definition.
 //!
-//! Rows are kept by columns: a *segment* is [`WIDTH`] rows, and of each column a half word of 32
-//! bits. The equation of a key lies in two neighbouring segments: one run of 8 bytes a column.
+//! Rows are stored by column: a *segment* is [`WIDTH`] rows, with a half word of 32 bits for each
+//! column. The equation of a key covers two neighbouring segments: one run of 8 bytes per column.
 //!
-//! Invariants: all places of a layer lie in the rows and cuts it was laid out for, whatever the
-//! hash and the bits are. The portable form is the law.
+//! Invariant: all positions of a layer are inside the rows and cuts that it was laid out for,
+//! whatever the hash and the bits are. The portable code is the reference for the vector code.
 //!
-//! Cost: a line for the cuts of 16,384 rows, nearly always in cache, and one or two for up to 8
-//! columns; one key in 18 is bumped and asks the next layer. Source: Dillinger & Walzer 2021,
-//! "Ribbon filter: practically smaller than Bloom and Xor"; Dillinger, Hübschle-Schneider, Sanders
-//! & Walzer 2022, "Fast succinct retrieval and approximate membership using ribbon".
+//! Cost: one cache line for the cuts of 16,384 rows, nearly always cached, and one or two for up to
+//! 8 columns; one key in 18 is bumped and continues in the next layer. Source: Dillinger & Walzer
+//! 2021, "Ribbon filter: practically smaller than Bloom and Xor"; Dillinger, Hübschle-Schneider,
+//! Sanders & Walzer 2022, "Fast succinct retrieval and approximate membership using ribbon".
 
 use super::blocked::{MIX_HIGH, MIX_LOW};
-use super::{Ready, prefetch, scale};
+use super::primitives::{prefetch, scale};
 
-/// Coefficients of an equation, and rows of a segment.
+/// Coefficients of an equation; also rows of a segment.
 pub(crate) const WIDTH: u64 = 32;
 /// Rows of a bucket, the unit of bumping.
 pub(crate) const BUCKET: u64 = 64;
-/// Keys that start in the first so many rows of a bucket are bumped, by the bucket's cut.
+/// The number of rows at the start of a bucket whose keys are bumped, by the bucket's cut.
 pub(crate) const CUTS: [u64; 4] = [0, 8, 20, BUCKET];
-/// Cuts in a half word.
+/// Cuts per half word.
 pub(crate) const CUTS_IN_HALF: u64 = 16;
 
-/// The hash of a key in a layer, of its hash in the layer before or of itself. One to one: keys
-/// that differ go on to differ.
+/// Returns the hash of a key in a layer, from its hash in the previous layer or its own hash. A
+/// bijection, so different keys keep different hashes.
 ///
-/// Source: the finalizer of MurmurHash3 (Appleby 2011) with this house's constants.
+/// Source: the finalizer of MurmurHash3 (Appleby 2011) with the constants of this crate.
 #[inline(always)]
 pub(crate) fn remix(hash: u64, seed: u64) -> u64 {
     let mut g = hash ^ seed.wrapping_add(1).wrapping_mul(MIX_HIGH);
@@ -49,14 +49,14 @@ pub(crate) fn unmix(g: u64, seed: u64) -> u64 {
     (hash ^ hash >> 32) ^ seed.wrapping_add(1).wrapping_mul(MIX_HIGH)
 }
 
-/// What an odd number must be multiplied with to give 1. Newton's method: each step doubles the
-/// digits that are right, of which 3 are at first.
+/// Returns the multiplicative inverse of an odd number, by Newton's method: each step doubles the
+/// number of correct bits, initially 3.
 fn inverse(odd: u64) -> u64 {
     let step = |x: u64| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
     step(step(step(step(step(odd)))))
 }
 
-/// The equation of a hash in a layer, low half, and its fingerprint, high half. The first
+/// Returns the equation of a hash in a layer (low half) and its fingerprint (high half). The first
 /// coefficient is 1.
 #[inline(always)]
 pub(crate) fn equation(g: u64) -> u64 {
@@ -64,105 +64,105 @@ pub(crate) fn equation(g: u64) -> u64 {
     ((product >> 64) as u64 ^ product as u64) | 1
 }
 
-/// A layer, laid out: its numbers fit together and with the cuts and rows of its ribbon.
+/// The dimensions of a layer, consistent with the cuts and rows of its ribbon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layer {
-    /// What makes its hashes differ from those of other layers and filters.
+    /// Selects hashes that are independent of other layers and filters.
     pub(crate) seed: u64,
-    /// Parts whose equations have no row in common.
+    /// Number of parts whose equations have no row in common.
     pub(crate) shards: u64,
     /// Segments of a shard, at least 2.
     pub(crate) segments: u64,
-    /// So many segments, from the first on, have one column more.
+    /// Number of segments, from the first on, with one more column.
     pub(crate) wide: u64,
-    /// The columns of the others.
+    /// Columns of the other segments.
     pub(crate) columns: u64,
-    /// Whether it bumps no key and has no cuts.
+    /// Whether the layer bumps no key and has no cuts.
     pub(crate) last: bool,
-    /// The half word where its rows begin.
+    /// Index of the first half word of its rows.
     pub(crate) rows_at: u64,
-    /// The half word where its cuts begin.
+    /// Index of the first half word of its cuts.
     pub(crate) cuts_at: u64,
-    /// Half words of cuts of a shard.
+    /// Half words of cuts per shard.
     pub(crate) cuts_each: u64,
 }
 
-/// Where a key is in a layer.
+/// The position of a key in a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct KeyPosition {
     pub(crate) shard: u64,
-    /// The first row of its equation, in the shard.
+    /// The first row of its equation in the shard.
     pub(crate) start: u64,
 }
 
-/// Where the cut of a key's bucket is.
+/// The position of the cut of a key's bucket.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
     half: usize,
-    /// The cut's first bit in the half word.
+    /// Index of the cut's first bit in the half word.
     shift: u32,
-    /// The first row of the key's equation, in the bucket.
+    /// The first row of the key's equation in the bucket.
     row: u32,
 }
 
-/// Where the bits of a key are, and what they should be.
+/// The position of the bits of a key, and their expected values.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Run {
-    /// The half words of its first segment and of the one behind.
+pub(super) struct KeyBits {
+    /// Index of the first half word of its first segment, and of the next segment.
     pub(super) near: usize,
     pub(super) far: usize,
     pub(super) columns: usize,
-    /// The equation's part in both.
+    /// The parts of the equation in both.
     pub(super) low: u32,
     pub(super) high: u32,
     pub(super) fingerprint: u32,
 }
 
 impl Layer {
-    /// Rows in which an equation of a shard may start.
+    /// Number of rows in which an equation of a shard may start.
     #[inline(always)]
     pub(crate) fn starts(&self) -> u64 {
         (self.segments - 1) * WIDTH
     }
 
-    /// Where a hash of this layer is. Grows with the hash.
+    /// Returns the position of a hash of this layer, which is monotone in the hash.
     #[inline(always)]
-    pub(crate) fn place(&self, g: u64) -> Place {
+    pub(crate) fn locate(&self, g: u64) -> KeyPosition {
         let product = u128::from(g) * u128::from(self.shards);
-        Place { shard: (product >> 64) as u64, start: scale(product as u64, self.starts()) }
+        KeyPosition { shard: (product >> 64) as u64, start: scale(product as u64, self.starts()) }
     }
 
-    /// The half word where the bits of a segment of the layer begin.
+    /// Returns the index of the first half word of a segment of the layer.
     #[inline(always)]
     pub(crate) fn rows_of(&self, segment: u64) -> u64 {
         self.rows_at + segment * self.columns + segment.min(self.wide)
     }
 
-    /// How many columns a key compares that starts in this segment.
+    /// Returns the number of columns of a key that starts in this segment.
     #[inline(always)]
     pub(crate) fn columns_of(&self, segment: u64) -> u64 {
         self.columns + u64::from(segment + 1 < self.wide)
     }
 
-    /// Where the cut of a place's bucket is.
+    /// Returns the position of the cut of a key's bucket.
     #[inline(always)]
-    fn cut_of(&self, place: Place) -> Cut {
-        let bucket = place.start / BUCKET;
-        let half = self.cuts_at + place.shard * self.cuts_each + bucket / CUTS_IN_HALF;
+    fn cut_of(&self, position: KeyPosition) -> Cut {
+        let bucket = position.start / BUCKET;
+        let half = self.cuts_at + position.shard * self.cuts_each + bucket / CUTS_IN_HALF;
         let shift = (bucket % CUTS_IN_HALF) as u32 * 2;
-        Cut { half: half as usize, shift, row: (place.start % BUCKET) as u32 }
+        Cut { half: half as usize, shift, row: (position.start % BUCKET) as u32 }
     }
 
-    /// The first so many rows of a bucket, of a shard, are bumped.
+    /// Returns the number of rows at the start of a bucket whose keys are bumped.
     pub(crate) fn bumped_in(&self, cuts: &[u32], shard: u64, bucket: u64) -> u64 {
         if self.last {
             return 0;
         }
-        let Cut { half, shift, .. } = self.cut_of(Place { shard, start: bucket * BUCKET });
+        let Cut { half, shift, .. } = self.cut_of(KeyPosition { shard, start: bucket * BUCKET });
         CUTS[(u32::from_le(cuts[half]) >> shift & 3) as usize]
     }
 
-    /// Whether the cuts send a key on to the next layer.
+    /// Returns whether a key is bumped to the next layer.
     #[inline(always)]
     fn bumps(&self, cuts: &[u32], cut: Cut) -> bool {
         if self.last {
@@ -172,14 +172,14 @@ impl Layer {
         u64::from(cut.row) < CUTS[bits as usize]
     }
 
-    /// Where the bits of a hash of this layer are.
+    /// Returns the position of the bits of a hash of this layer.
     #[inline(always)]
-    fn run(&self, g: u64, place: Place) -> Run {
-        let segment = place.shard * self.segments + place.start / WIDTH;
+    fn key_bits(&self, g: u64, position: KeyPosition) -> KeyBits {
+        let segment = position.shard * self.segments + position.start / WIDTH;
         let equation = equation(g);
-        let both = u64::from(equation as u32) << (place.start % WIDTH);
+        let both = u64::from(equation as u32) << (position.start % WIDTH);
         let near = self.rows_of(segment);
-        Run {
+        KeyBits {
             near: near as usize,
             far: (near + self.columns + u64::from(segment < self.wide)) as usize,
             columns: self.columns_of(segment) as usize,
@@ -190,8 +190,7 @@ impl Layer {
     }
 }
 
-/// A ribbon to be asked: layers, of which only the last may be of the kind that bumps nothing, and
-/// the half words they were laid out for.
+/// The layers of a ribbon, of which only the last may bump no keys, with their half words.
 #[derive(Clone, Copy)]
 pub(crate) struct Ribbon<'a> {
     pub(crate) layers: &'a [Layer],
@@ -199,156 +198,128 @@ pub(crate) struct Ribbon<'a> {
     pub(crate) rows: &'a [u32],
 }
 
-impl Ready {
-    /// Whether a ribbon has a hash.
-    #[inline]
-    pub(crate) fn ribbon_contains(self, ribbon: Ribbon<'_>, hash: u64) -> bool {
-        ribbon.contains(hash, |rows, run| self.agrees(rows, run))
-    }
-
-    /// Whether a run of bits is as it should be.
-    #[inline(always)]
-    fn agrees(self, rows: &[u32], run: &Run) -> bool {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            super::Kernel::Avx512 => {
-                assert!(run.far.max(run.near) + run.columns <= rows.len());
-                // SAFETY: the machine has the instructions, and both runs are there.
-                unsafe { super::avx512::ribbon::agrees(rows.as_ptr(), run) }
-            }
-            _ => agrees(rows, run),
-        }
-    }
-
-    /// Looks for many hashes; answers are as those of
-    /// [`contains_batch`](Self::contains_batch).
-    pub(crate) fn ribbon_batch(self, ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
-        match self.0 {
-            // SAFETY: the machine has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            super::Kernel::Avx512 => unsafe { super::avx512::ribbon::batch(ribbon, hashes, found) },
-            _ => ribbon.batch(hashes, found, agrees),
-        }
-    }
-}
-
-/// Whether a run of bits is as it should be. Ends at the first column that is not.
+/// Returns whether the bits of a key have the expected values. Stops at the first column that has
+/// not.
 #[inline(always)]
-fn agrees(rows: &[u32], run: &Run) -> bool {
-    let near = &rows[run.near..][..run.columns];
-    let far = &rows[run.far..][..run.columns];
+pub(super) fn matches(rows: &[u32], key_bits: &KeyBits) -> bool {
+    let near = &rows[key_bits.near..][..key_bits.columns];
+    let far = &rows[key_bits.far..][..key_bits.columns];
     near.iter().zip(far).enumerate().all(|(column, (near, far))| {
-        let bits = u32::from_le(*near) & run.low ^ u32::from_le(*far) & run.high;
-        (bits.count_ones() ^ run.fingerprint >> column) & 1 == 0
+        let bits = u32::from_le(*near) & key_bits.low ^ u32::from_le(*far) & key_bits.high;
+        (bits.count_ones() ^ key_bits.fingerprint >> column) & 1 == 0
     })
 }
 
-/// Hashes that go through the layers together, so that those that are bumped are some.
+/// Hashes that are processed together, so that a batch of bumped hashes is left for the next layer.
 const CHUNK: usize = 1024;
-/// Hashes on the way: enough to keep a core's line-fill buffers busy.
+/// Hashes between prefetch and access: enough to fill a core's line-fill buffers.
 const AHEAD: usize = 32;
 
-/// Half words of a line.
-const LINE: usize = 16;
+/// Half words per cache line.
+const LINE_HALF_WORDS: usize = 16;
 
-/// A hash on the way.
+/// A hash whose bits have been prefetched.
 #[derive(Clone, Copy, Default)]
 struct Prepared {
-    waiting: Waiting,
+    pending: Pending,
     cut: Cut,
-    run: Run,
+    key_bits: KeyBits,
 }
 
-/// A hash, as the layer before made it, and its number in the chunk.
+/// A hash of the previous layer, and its index in the chunk.
 #[derive(Clone, Copy, Default)]
-struct Waiting {
+struct Pending {
     hash: u64,
-    number: usize,
+    index: usize,
 }
 
 impl Ribbon<'_> {
-    /// Whether the layers have a hash.
+    /// Returns whether the ribbon contains a hash.
     #[inline(always)]
-    fn contains(&self, mut hash: u64, agrees: impl Fn(&[u32], &Run) -> bool) -> bool {
+    pub(super) fn contains(
+        &self,
+        mut hash: u64,
+        matches: impl Fn(&[u32], &KeyBits) -> bool,
+    ) -> bool {
         for layer in self.layers {
             hash = remix(hash, layer.seed);
-            let place = layer.place(hash);
-            if !layer.bumps(self.cuts, layer.cut_of(place)) {
-                return agrees(self.rows, &layer.run(hash, place));
+            let position = layer.locate(hash);
+            if !layer.bumps(self.cuts, layer.cut_of(position)) {
+                return matches(self.rows, &layer.key_bits(hash, position));
             }
         }
         false
     }
 
-    /// Looks for many hashes.
+    /// Looks up many hashes.
     ///
-    /// Inlined always, so that it is compiled for the instructions of whoever calls.
+    /// Always inlined, so that it is compiled for the instructions of the caller.
     #[inline(always)]
     pub(super) fn batch(
         &self,
         hashes: &[u64],
         found: &mut [u64],
-        agrees: impl Fn(&[u32], &Run) -> bool,
+        matches: impl Fn(&[u32], &KeyBits) -> bool,
     ) {
-        assert!(found.len() == hashes.len().div_ceil(64), "a word for 64 answers");
-        let mut waiting = [Waiting::default(); CHUNK];
+        assert!(found.len() == hashes.len().div_ceil(64), "one word for 64 results");
+        let mut pending = [Pending::default(); CHUNK];
         for (hashes, found) in hashes.chunks(CHUNK).zip(found.chunks_mut(CHUNK / 64)) {
             found.fill(0);
-            for (number, (&hash, waiting)) in hashes.iter().zip(&mut waiting).enumerate() {
-                *waiting = Waiting { hash, number };
+            for (index, (&hash, pending)) in hashes.iter().zip(&mut pending).enumerate() {
+                *pending = Pending { hash, index };
             }
             let mut left = hashes.len();
             for layer in self.layers {
-                left = self.pass(layer, &mut waiting[..left], found, &agrees);
+                left = self.test_layer(layer, &mut pending[..left], found, &matches);
             }
         }
     }
 
-    /// Looks for hashes in a layer. Those it bumps come to the front; how many they are.
+    /// Looks up hashes in a layer. Moves bumped hashes to the front and returns their number.
     ///
-    /// Whether a key is bumped, or found, nothing can foresee: there is no branch on it.
+    /// There is no branch on whether a key is bumped or found, because it would be unpredictable.
     #[inline(always)]
-    fn pass(
+    fn test_layer(
         &self,
         layer: &Layer,
-        waiting: &mut [Waiting],
+        pending: &mut [Pending],
         found: &mut [u64],
-        agrees: &impl Fn(&[u32], &Run) -> bool,
+        matches: &impl Fn(&[u32], &KeyBits) -> bool,
     ) -> usize {
         let mut ring = [Prepared::default(); AHEAD];
         let mut bumped = 0;
-        if waiting.is_empty() {
+        if pending.is_empty() {
             return 0;
         }
-        for at in 0..waiting.len() + AHEAD {
+        for at in 0..pending.len() + AHEAD {
             let slot = &mut ring[at % AHEAD];
             if at >= AHEAD {
                 let bumps = layer.bumps(self.cuts, slot.cut);
-                let yes = agrees(self.rows, &slot.run) & !bumps;
-                let Waiting { number, .. } = slot.waiting;
-                found[number / 64] |= u64::from(yes) << (number % 64);
-                waiting[bumped] = slot.waiting;
+                let yes = matches(self.rows, &slot.key_bits) & !bumps;
+                let Pending { index, .. } = slot.pending;
+                found[index / 64] |= u64::from(yes) << (index % 64);
+                pending[bumped] = slot.pending;
                 bumped += usize::from(bumps);
             }
-            if let Some(next) = waiting.get(at) {
+            if let Some(next) = pending.get(at) {
                 *slot = self.prepare(layer, *next);
             }
         }
         bumped
     }
 
-    /// Computes where the bits of a hash are, and asks for them.
+    /// Computes the position of the bits of a hash and prefetches them.
     #[inline(always)]
-    fn prepare(&self, layer: &Layer, waiting: Waiting) -> Prepared {
-        let hash = remix(waiting.hash, layer.seed);
-        let place = layer.place(hash);
-        let (cut, run) = (layer.cut_of(place), layer.run(hash, place));
-        // Vectors of eight look at so much.
-        let last = run.far + (run.columns.saturating_sub(1) | 7);
-        (run.near..last).step_by(LINE).for_each(|half| prefetch(self.rows, half));
+    fn prepare(&self, layer: &Layer, pending: Pending) -> Prepared {
+        let hash = remix(pending.hash, layer.seed);
+        let position = layer.locate(hash);
+        let (cut, key_bits) = (layer.cut_of(position), layer.key_bits(hash, position));
+        // Vector code reads groups of eight columns.
+        let last = key_bits.far + (key_bits.columns.saturating_sub(1) | 7);
+        (key_bits.near..last).step_by(LINE_HALF_WORDS).for_each(|half| prefetch(self.rows, half));
         prefetch(self.rows, last);
         prefetch(self.cuts, cut.half);
-        Prepared { waiting: Waiting { hash, ..waiting }, cut, run }
+        Prepared { pending: Pending { hash, ..pending }, cut, key_bits }
     }
 }
 
@@ -357,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layer_s_hash_can_be_undone() {
+    fn unmix_is_the_inverse_of_remix() {
         for seed in [0, 1, 1 << 32, u64::MAX] {
             for at in 0..10_000u64 {
                 let hash = at.wrapping_mul(MIX_LOW) ^ at << 50;

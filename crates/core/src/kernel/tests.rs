@@ -1,35 +1,35 @@
-//! Every kernel that the machine has equals the portable one, bit for bit.
+//! Compares every available kernel with the portable one, bit for bit.
 //!
-//! Here in filters and batches of many kinds; `sizes` has batches of every size, at every
-//! alignment, `classic` the classic layout.
+//! This file tests filters and batches of many kinds; `sizes` tests batches of every size at every
+//! alignment, `classic` the classic layout, `generations` windowed filters.
 
 mod classic;
 #[cfg(not(loom))]
-mod ring;
+mod generations;
 #[cfg(not(loom))]
 mod sizes;
 
 use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
-use super::blocked::{Blocks, Rule};
+use super::blocked::{BlockParams, BlockRange};
 #[cfg(not(loom))]
 use super::shared::{SharedBlocks, Stripes};
-use super::{Hashes, Kernel, Keys, Ready};
-use crate::store::Line;
+use super::{HashSource, Kernel, KernelHandle, UnhashedKeys};
+use crate::store::CacheLine;
 #[cfg(not(loom))]
 use crate::store::{Owned, Shared, Store as _, StoreMut as _};
 
-/// Around a group of 8, four of them ahead, and a word of answers.
+/// Sizes around a group of 8, four prepared groups, and a word of results.
 const SIZES: [usize; 12] = [0, 1, 7, 8, 9, 32, 33, 41, 64, 65, 200, 1000];
 
-/// Batches one after another: of all sizes, random or of few keys, which come up twice in a batch.
+/// Returns batches of all sizes, of random hashes and of a few hashes that occur repeatedly.
 fn batches(seed: u64) -> Vec<Vec<u64>> {
     let mut rng = Rng::new(seed);
     let few: Vec<u64> = (0..20).map(|_| rng.next_u64()).chain([0, u64::MAX]).collect();
     let hash = |rng: &mut Rng| match rng.below(4) {
         0 => few[rng.below(few.len())],
-        // One block, other bits.
+        // The same block, other bits.
         1 => few[0] >> 40 << 40 | rng.next_u64() >> 24,
         _ => rng.next_u64(),
     };
@@ -37,11 +37,11 @@ fn batches(seed: u64) -> Vec<Vec<u64>> {
     sizes.into_iter().map(|size| (0..size).map(|_| hash(&mut rng)).collect()).collect()
 }
 
-fn zeroed<const LANES: usize>(rule: Rule<LANES>) -> Vec<Line> {
-    vec![Line::ZERO; rule.blocks as usize * LANES / 8]
+fn zeroed<const LANES: usize>(params: BlockParams<LANES>) -> Vec<CacheLine> {
+    vec![CacheLine::ZERO; params.blocks as usize * LANES / 8]
 }
 
-/// Stands for what hashes words: each hash is that of one word, its [`key`].
+/// A hash function for words; [`key`] is its inverse.
 fn hash(word: u64) -> u64 {
     !word.rotate_left(23)
 }
@@ -54,142 +54,150 @@ fn keys(hashes: &[u64]) -> Vec<u64> {
     hashes.iter().copied().map(key).collect()
 }
 
-/// The answers of a kernel to a batch: to queries, then to inserts. What was inserted is found.
-fn ask<const LANES: usize>(
-    kernel: Ready,
-    rule: Rule<LANES>,
-    lines: &mut [Line],
-    hashes: impl Hashes,
+/// Returns the results of a batch of queries, then those of a batch of inserts.
+fn run_batch<const LANES: usize>(
+    kernel: KernelHandle,
+    params: BlockParams<LANES>,
+    lines: &mut [CacheLine],
+    hashes: impl HashSource,
 ) -> Vec<u64> {
     let keys = hashes.words().len();
     let (mut found, mut new) = (vec![!0; keys.div_ceil(64)], vec![!0; keys.div_ceil(64)]);
-    kernel.contains_batch(Blocks::new(rule, &*lines, 0), hashes, &mut found);
-    kernel.insert_batch(Blocks::new(rule, &mut *lines, 0), hashes, &mut new);
-    let said = [&found[..], &new].concat();
-    kernel.contains_batch(Blocks::new(rule, &*lines, 0), hashes, &mut found);
+    kernel.contains_batch(BlockRange::new(params, &*lines, 0), hashes, &mut found);
+    kernel.insert_batch(BlockRange::new(params, &mut *lines, 0), hashes, &mut new);
+    let results = [&found[..], &new].concat();
+    kernel.contains_batch(BlockRange::new(params, &*lines, 0), hashes, &mut found);
     assert_eq!(found, words(&vec![true; keys]), "{kernel:?}");
-    said
+    results
 }
 
-/// The same, key by key.
-fn ask_singly<const LANES: usize>(
-    kernel: Ready,
-    rule: Rule<LANES>,
-    lines: &mut [Line],
+/// Same as [`run_batch`] with single keys.
+fn run_singly<const LANES: usize>(
+    kernel: KernelHandle,
+    params: BlockParams<LANES>,
+    lines: &mut [CacheLine],
     hashes: &[u64],
 ) -> Vec<u64> {
     let contained: Vec<bool> =
-        hashes.iter().map(|&hash| kernel.contains(rule, lines, hash)).collect();
-    let new: Vec<bool> = hashes.iter().map(|&hash| kernel.insert(rule, lines, hash)).collect();
-    assert!(hashes.iter().all(|&hash| kernel.contains(rule, lines, hash)), "{kernel:?}");
+        hashes.iter().map(|&hash| kernel.contains(params, lines, hash)).collect();
+    let new: Vec<bool> = hashes.iter().map(|&hash| kernel.insert(params, lines, hash)).collect();
+    assert!(hashes.iter().all(|&hash| kernel.contains(params, lines, hash)), "{kernel:?}");
     [words(&contained), words(&new)].concat()
 }
 
-/// What a kernel leaves and says, batch by batch, of hashes or of words to be hashed on the way.
+/// Returns the bits and the results of all batches, of hashes or of unhashed keys.
 fn run<const LANES: usize>(
-    kernel: Ready,
-    rule: Rule<LANES>,
+    kernel: KernelHandle,
+    params: BlockParams<LANES>,
     seed: u64,
     hashed: bool,
-) -> (Vec<Line>, Vec<u64>) {
-    let mut lines = zeroed(rule);
-    let said = batches(seed).into_iter().flat_map(|batch| {
+) -> (Vec<CacheLine>, Vec<u64>) {
+    let mut lines = zeroed(params);
+    let results = batches(seed).into_iter().flat_map(|batch| {
         if hashed {
-            ask(kernel, rule, &mut lines, &batch[..])
+            run_batch(kernel, params, &mut lines, &batch[..])
         } else {
-            ask(kernel, rule, &mut lines, Keys { words: &keys(&batch), hash })
+            run_batch(kernel, params, &mut lines, UnhashedKeys { words: &keys(&batch), hash })
         }
     });
-    let said = said.collect();
-    (lines, said)
+    let results = results.collect();
+    (lines, results)
 }
 
-/// What a kernel leaves and says, key by key.
+/// Same as [`run`] with single keys.
 fn one_by_one<const LANES: usize>(
-    kernel: Ready,
-    rule: Rule<LANES>,
+    kernel: KernelHandle,
+    params: BlockParams<LANES>,
     seed: u64,
-) -> (Vec<Line>, Vec<u64>) {
-    let mut lines = zeroed(rule);
-    let ask = |batch: Vec<u64>| ask_singly(kernel, rule, &mut lines, &batch);
-    let said = batches(seed).into_iter().flat_map(ask).collect();
-    (lines, said)
+) -> (Vec<CacheLine>, Vec<u64>) {
+    let mut lines = zeroed(params);
+    let run = |batch: Vec<u64>| run_singly(kernel, params, &mut lines, &batch);
+    let results = batches(seed).into_iter().flat_map(run).collect();
+    (lines, results)
 }
 
-/// The same with blocks that threads share: what a kernel leaves and says, in batches if `many`.
+/// Same as [`run`] with shared blocks, in batches or with single keys.
 #[cfg(not(loom))]
 fn run_shared<const LANES: usize>(
-    kernel: Ready,
-    rule: Rule<LANES>,
+    kernel: KernelHandle,
+    params: BlockParams<LANES>,
     seed: u64,
-    many: bool,
-) -> (Vec<Line>, Vec<u64>) {
-    let mut memory = Owned::zeroed(zeroed(rule).len() as u64).unwrap();
-    let (stripes, mut said) = (Stripes::new(rule.blocks), vec![]);
+    batched: bool,
+) -> (Vec<CacheLine>, Vec<u64>) {
+    let mut memory = Owned::zeroed(zeroed(params).len() as u64).unwrap();
+    let (stripes, mut results) = (Stripes::new(params.blocks), vec![]);
     for batch in batches(seed) {
         let shared = Shared::from(memory);
-        let blocks = SharedBlocks { rule, lines: shared.lines(), stripes: &stripes, kernel };
-        let mut answers = vec![!0; batch.len().div_ceil(64)];
-        if many {
-            blocks.contains_batch(&batch[..], &mut answers);
-            said.extend_from_slice(&answers);
-            blocks.insert_batch(&batch[..], &mut answers);
-            said.extend_from_slice(&answers);
+        let blocks = SharedBlocks { params, lines: shared.lines(), stripes: &stripes, kernel };
+        let mut results_of_batch = vec![!0; batch.len().div_ceil(64)];
+        if batched {
+            blocks.contains_batch(&batch[..], &mut results_of_batch);
+            results.extend_from_slice(&results_of_batch);
+            blocks.insert_batch(&batch[..], &mut results_of_batch);
+            results.extend_from_slice(&results_of_batch);
         } else {
             let contained: Vec<bool> = batch.iter().map(|&hash| blocks.contains(hash)).collect();
             let new: Vec<bool> = batch.iter().map(|&hash| blocks.insert(hash)).collect();
-            said.extend(words(&contained));
-            said.extend(words(&new));
+            results.extend(words(&contained));
+            results.extend(words(&new));
         }
         assert!(batch.iter().all(|&hash| blocks.contains(hash)), "{kernel:?}, seed {seed}");
         memory = shared.into();
     }
-    let new = said_to_be_new(seed, &said);
+    let new = count_new(seed, &results);
     assert_eq!(stripes.inserted(), new, "{kernel:?}, seed {seed}");
-    (memory.lines().to_vec(), said)
+    (memory.lines().to_vec(), results)
 }
 
-/// How many inserts were new: after the answers of a batch's queries come those of its inserts.
+/// Returns the number of new inserts. Each batch has the results of queries, then of inserts.
 #[cfg(not(loom))]
-fn said_to_be_new(seed: u64, mut said: &[u64]) -> u64 {
+fn count_new(seed: u64, mut results: &[u64]) -> u64 {
     let mut new = 0;
     for batch in batches(seed) {
         let words = batch.len().div_ceil(64);
-        let (this, rest) = said.split_at(2 * words);
+        let (this, rest) = results.split_at(2 * words);
         new += this[words..].iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        said = rest;
+        results = rest;
     }
     new
 }
 
-fn kernels() -> impl Iterator<Item = Ready> {
-    Kernel::ALL.into_iter().filter_map(Kernel::ready)
+fn kernels() -> impl Iterator<Item = KernelHandle> {
+    Kernel::ALL.into_iter().filter_map(Kernel::handle)
 }
 
-fn words(answers: &[bool]) -> Vec<u64> {
-    let word =
-        |answers: &[bool]| answers.iter().rev().fold(0, |word, &yes| word << 1 | u64::from(yes));
-    answers.chunks(64).map(word).collect()
+fn words(results: &[bool]) -> Vec<u64> {
+    let word = |results: &[bool]| {
+        results.iter().rev().fold(0, |word, &result| word << 1 | u64::from(result))
+    };
+    results.chunks(64).map(word).collect()
 }
 
 fn agree<const LANES: usize>(blocks: u64, probes: u32, seed: u64) {
-    let rule = Rule::<LANES> { blocks, probes };
-    let law = kernels().map(|portable| one_by_one(portable, rule, seed)).next().unwrap();
+    let params = BlockParams::<LANES> { blocks, probes };
+    let expected = kernels().map(|portable| one_by_one(portable, params, seed)).next().unwrap();
     for kernel in kernels() {
-        let about = format!("{kernel:?}, {LANES} lanes, {blocks} blocks, k {probes}, seed {seed}");
-        assert!(one_by_one(kernel, rule, seed) == law, "one by one, {about}");
+        let context =
+            format!("{kernel:?}, {LANES} lanes, {blocks} blocks, k {probes}, seed {seed}");
+        assert!(one_by_one(kernel, params, seed) == expected, "one by one, {context}");
         for hashed in [true, false] {
-            assert!(run(kernel, rule, seed, hashed) == law, "batches, hashed {hashed}, {about}");
+            assert!(
+                run(kernel, params, seed, hashed) == expected,
+                "batches, hashed {hashed}, {context}"
+            );
         }
         #[cfg(not(loom))]
-        for many in [false, true] {
-            assert!(run_shared(kernel, rule, seed, many) == law, "shared, many {many}, {about}");
+        for batched in [false, true] {
+            assert!(
+                run_shared(kernel, params, seed, batched) == expected,
+                "shared, batched {batched}, {context}"
+            );
         }
     }
 }
 
 #[test]
-fn every_kernel_is_there_for_every_number_of_probes() {
+fn kernels_agree_for_every_number_of_probes() {
     for (blocks, seed) in [1, 2, 3, 77, 4096].into_iter().zip(1..) {
         (1..=8).for_each(|probes| agree::<8>(blocks, probes, seed));
         (1..=16).for_each(|probes| agree::<16>(blocks, probes, seed));
@@ -208,71 +216,75 @@ proptest! {
     }
 }
 
-/// Single keys of lines are inlined with AVX-512, and with no other kernel.
+/// Single keys in blocks of one line are inlined with AVX-512 only.
 #[test]
-fn what_is_inlined_equals_the_law() {
-    let law = Kernel::Portable.ready().unwrap();
-    for (kernel, ready) in
-        Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.ready()?)))
+fn inlined_code_equals_portable_code() {
+    let expected = Kernel::Portable.handle().unwrap();
+    for (kernel, handle) in
+        Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.handle()?)))
     {
         let inlined = kernel == Kernel::Avx512;
         for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
             for probes in 1..=8 {
-                let rule = Rule::<8> { blocks, probes };
-                let (mut lawful, mut lines) = (zeroed(rule), zeroed(rule));
+                let params = BlockParams::<8> { blocks, probes };
+                let (mut expected_lines, mut lines) = (zeroed(params), zeroed(params));
                 for hash in batches(seed).concat() {
-                    let about = format!("{kernel:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
-                    let found = law.contains(rule, &lawful, hash);
-                    let said = ready.contains_inline(rule, &lines, hash);
-                    assert_eq!(said, inlined.then_some(found), "{about}");
-                    let new = law.insert(rule, &mut lawful, hash);
-                    let said = ready.insert_inline(rule, &mut lines, hash);
-                    assert_eq!(said, inlined.then_some(new), "{about}");
-                    let here = rule.lines_of(hash);
-                    assert!(!inlined || lines[here.clone()] == lawful[here], "{about}");
+                    let context =
+                        format!("{kernel:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
+                    let found = expected.contains(params, &expected_lines, hash);
+                    let results = handle.contains_inline(params, &lines, hash);
+                    assert_eq!(results, inlined.then_some(found), "{context}");
+                    let new = expected.insert(params, &mut expected_lines, hash);
+                    let results = handle.insert_inline(params, &mut lines, hash);
+                    assert_eq!(results, inlined.then_some(new), "{context}");
+                    let block = params.line_range(hash);
+                    assert!(!inlined || lines[block.clone()] == expected_lines[block], "{context}");
                 }
-                assert!(!inlined || lines == lawful, "{blocks} blocks, k {probes}");
+                assert!(!inlined || lines == expected_lines, "{blocks} blocks, k {probes}");
             }
         }
     }
 }
 
-/// Hashes of blocks from `first` on, in a filter of so many blocks.
+/// Returns hashes of blocks from `first` on, in a filter of `blocks` blocks.
 fn hashes_from(first: u64, blocks: u64) -> impl Iterator<Item = u64> {
     let least = (u128::from(first) << 64).div_ceil(blocks.into()) as u64;
     let mut rng = Rng::new(first);
-    std::iter::repeat_with(move || least + rng.next_u64() % (u64::MAX - least))
+    core::iter::repeat_with(move || least + rng.next_u64() % (u64::MAX - least))
 }
 
 #[test]
-fn a_run_of_blocks_is_as_in_the_whole() {
-    // More blocks than 32 bits can count, of which only the last are there.
+fn block_range_equals_the_whole_filter() {
+    // Up to more than 2^32 blocks, of which only the last exist.
     for blocks in [10, 1 << 20, 1 << 32, (1 << 32) + 5, u64::MAX >> 7] {
-        let (there, rule) = (8, Rule::<16> { blocks, probes: 11 });
-        let first = blocks - there;
+        let (available, params) = (8, BlockParams::<16> { blocks, probes: 11 });
+        let first = blocks - available;
         let hashes: Vec<u64> = hashes_from(first, blocks).take(300).chain([u64::MAX]).collect();
-        let run = |kernel: Ready| {
-            let mut lines = vec![Line::ZERO; 2 * there as usize];
+        let run = |kernel: KernelHandle| {
+            let mut lines = vec![CacheLine::ZERO; 2 * available as usize];
             let mut new = vec![0; hashes.len().div_ceil(64)];
-            kernel.insert_batch(Blocks::new(rule, &mut lines, first), &hashes[..], &mut new);
+            kernel.insert_batch(BlockRange::new(params, &mut lines, first), &hashes[..], &mut new);
             (lines, new)
         };
-        let law = kernels().map(run).next().unwrap();
-        let ones: u32 = law.0.iter().flat_map(|line| line.0).map(u64::count_ones).sum();
-        assert!(ones > 900 && kernels().map(run).all(|said| said == law), "{blocks} blocks");
+        let expected = kernels().map(run).next().unwrap();
+        let ones: u32 = expected.0.iter().flat_map(|line| line.0).map(u64::count_ones).sum();
+        assert!(
+            ones > 900 && kernels().map(run).all(|results| results == expected),
+            "{blocks} blocks"
+        );
     }
 }
 
 #[test]
-fn lines_that_are_not_there_are_refused() {
-    let rule = Rule::<16> { blocks: 4, probes: 3 };
-    // Of four blocks only the third; and of one of them only a half.
+fn blocks_outside_the_range_panic() {
+    let params = BlockParams::<16> { blocks: 4, probes: 3 };
+    // Only the third of four blocks exists; in the last case only half of it.
     for (hash, lines) in [(u64::MAX, 2), (0, 2), (1 << 63, 1)] {
         for kernel in kernels() {
-            let lines = vec![Line::ZERO; lines];
-            let look =
-                || kernel.contains_batch(Blocks::new(rule, &lines, 2), &[hash][..], &mut [0]);
-            assert!(std::panic::catch_unwind(look).is_err(), "{kernel:?}, {hash}");
+            let lines = vec![CacheLine::ZERO; lines];
+            let query =
+                || kernel.contains_batch(BlockRange::new(params, &lines, 2), &[hash][..], &mut [0]);
+            assert!(std::panic::catch_unwind(query).is_err(), "{kernel:?}, {hash}");
         }
     }
 }

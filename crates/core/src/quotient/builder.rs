@@ -1,109 +1,112 @@
-//! Choosing a quotient filter's size, growth, hash and seed.
+//! The builder of quotient filters.
 
-use super::shape::QuotientShape;
-use super::{Facts, QuotientFilter};
+use super::layout::QuotientLayout;
+use super::{FilterInfo, QuotientFilter};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
-/// Makes a [`QuotientFilter`]. Its size follows from keys and rate, or from slots and bits of a
-/// remainder; a rate beside the latter is refused.
+/// Builds a [`QuotientFilter`].
+///
+/// Its size follows from capacity and rate, or from slots and bits of a remainder, which determine
+/// the rate.
 ///
 /// ```
-/// use petal::{HashSpec, QuotientFilter};
+/// use petal::{Membership, QuotientFilter};
 ///
-/// let grows = QuotientFilter::builder().keys(1000).rate(0.001).max_keys(1 << 30).build()?;
+/// let grows = QuotientFilter::builder().capacity(1000).fpr(0.001).max_capacity(1 << 30).build()?;
 /// let fixed = QuotientFilter::builder().slots(1 << 10).remainder_bits(8).seed(7).build()?;
-/// assert!(grows.size_bytes() < 7000 && fixed.shape().fingerprints() == 1 << 18);
+/// assert!(grows.size_bytes() < 7000 && fixed.layout().fingerprints() == 1 << 18);
 /// # Ok::<_, petal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuotientBuilder {
     keys: Option<u64>,
     rate: Option<f64>,
-    max_keys: Option<u64>,
+    max_capacity: Option<u64>,
     slots: Option<u64>,
     remainder_bits: Option<u32>,
     hash: HashSpec,
 }
 
 impl QuotientBuilder {
-    /// Keys to plan for. Copies that are [added](QuotientFilter::add) count, for each takes a slot.
+    /// Sets the capacity. Copies that are [added](QuotientFilter::add) count, because each takes a
+    /// slot.
     #[must_use]
-    pub fn keys(mut self, keys: u64) -> Self {
-        self.keys = Some(keys);
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.keys = Some(capacity);
         self
     }
 
-    /// The false-positive rate to keep with that many keys.
+    /// Sets the target false-positive rate at the capacity.
     #[must_use]
-    pub fn rate(mut self, rate: f64) -> Self {
-        self.rate = Some(rate);
+    pub fn fpr(mut self, fpr: f64) -> Self {
+        self.rate = Some(fpr);
         self
     }
 
-    /// Keys that it shall grow to by itself, keeping the rate all the way.
+    /// Makes the filter grow automatically up to this number of keys, at the target rate.
     #[must_use]
-    pub fn max_keys(mut self, keys: u64) -> Self {
-        self.max_keys = Some(keys);
+    pub fn max_capacity(mut self, keys: u64) -> Self {
+        self.max_capacity = Some(keys);
         self
     }
 
-    /// The number of slots.
+    /// Sets the number of slots.
     #[must_use]
     pub fn slots(mut self, slots: u64) -> Self {
         self.slots = Some(slots);
         self
     }
 
-    /// Bits kept in a slot.
+    /// Sets the number of bits of a remainder.
     #[must_use]
     pub fn remainder_bits(mut self, bits: u32) -> Self {
         self.remainder_bits = Some(bits);
         self
     }
 
-    /// The default hash with this seed: filters with different seeds err on different keys.
+    /// Sets the seed of the default hash. False positives of different seeds are independent.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// The hash.
+    /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
         self
     }
 
-    /// Makes the filter, empty.
+    /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the size is not given or cannot be, or the memory is refused.
+    /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<QuotientFilter> {
         self.hash.check_words(1)?;
-        let (shape, facts) = self.plan()?;
-        QuotientFilter::empty(shape, self.hash, facts, self.max_keys.is_some())
+        let (layout, info) = self.plan()?;
+        QuotientFilter::empty(layout, self.hash, info, self.max_capacity.is_some())
     }
 
-    /// What is to be made.
-    pub(crate) fn plan(&self) -> Result<(QuotientShape, Facts)> {
+    /// Returns the parameters of the filter, without building it.
+    pub(crate) fn plan(&self) -> Result<(QuotientLayout, FilterInfo)> {
         let exact = self.slots.is_some() || self.remainder_bits.is_some();
         if self.rate.is_some() && exact {
             let expected = "either a rate or slots and bits of a remainder, which decide the rate";
             return Err(Error::invalid("size", expected, "both"));
         }
-        let (shape, planned, target) = match *self {
-            Self { keys: Some(keys), rate: Some(rate), max_keys, .. } => {
-                let most = max_keys.unwrap_or(keys).max(keys);
-                (QuotientShape::for_growth(keys, rate, most)?, most, rate)
+        let (layout, planned, target) = match *self {
+            Self { keys: Some(keys), rate: Some(rate), max_capacity, .. } => {
+                let most = max_capacity.unwrap_or(keys).max(keys);
+                (QuotientLayout::for_growth(keys, rate, most)?, most, rate)
             }
             Self { slots: Some(slots), remainder_bits: Some(bits), .. } => {
-                let shape = QuotientShape::new(slots, bits)?;
-                let planned = self.max_keys.or(self.keys);
-                (shape, planned.unwrap_or(0), planned.map_or(0.0, |keys| shape.rate(keys)))
+                let layout = QuotientLayout::new(slots, bits)?;
+                let planned = self.max_capacity.or(self.keys);
+                (layout, planned.unwrap_or(0), planned.map_or(0.0, |keys| layout.fpr(keys)))
             }
             _ => return Err(Error::unsized_filter()),
         };
-        Ok((shape, Facts { planned, target, inserted: 0 }))
+        Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
     }
 }

@@ -1,47 +1,49 @@
-//! Lines that many threads look at and change at once.
+//! Cache lines that many threads read and modify at once.
 //!
-//! Invariant: while memory is [`Shared`] nobody sees its lines but as atomic ones. It is the
-//! memory of an [`Owned`], and becomes one again, without a copy.
+//! Invariant: while memory is [`Shared`], its lines are accessed only as atomic lines. It is the
+//! memory of an [`Owned`](super::Owned), and can be converted back without a copy.
 
 use crate::sync::AtomicU64;
 
-/// One cache line of words that many threads use at once; their bytes are little-endian, as those
-/// of a [`Line`](super::Line).
+/// A cache line of atomic words; their bytes are little-endian, as in a
+/// [`CacheLine`](super::CacheLine).
 #[repr(C, align(64))]
-pub(crate) struct AtomicLine(pub(crate) [AtomicU64; 8]);
+pub(crate) struct AtomicCacheLine(pub(crate) [AtomicU64; 8]);
 
 #[cfg(not(all(loom, test)))]
-pub(crate) use real::Shared;
+pub(crate) use memory::Shared;
 
+/// Separate, because loom's words are larger than a `u64`.
 #[cfg(not(all(loom, test)))]
-mod real {
-    use super::AtomicLine;
-    use crate::store::{Line, Owned};
+mod memory {
+    use super::super::cache_line::CacheLine;
+    use super::super::owned::Owned;
+    use super::AtomicCacheLine;
     use crate::sync::Ordering;
 
     const _: () = assert!(
-        size_of::<AtomicLine>() == size_of::<Line>()
-            && align_of::<AtomicLine>() == align_of::<Line>()
+        size_of::<AtomicCacheLine>() == size_of::<CacheLine>()
+            && align_of::<AtomicCacheLine>() == align_of::<CacheLine>()
     );
 
-    /// Lines in memory of our own, for many threads at once.
+    /// Owned memory that many threads access at once.
     #[derive(Debug)]
     pub(crate) struct Shared(Owned);
 
     impl Shared {
-        /// The lines.
+        /// Returns the cache lines.
         #[inline]
-        pub(crate) fn lines(&self) -> &[AtomicLine] {
+        pub(crate) fn lines(&self) -> &[AtomicCacheLine] {
             let lines = self.0.raw();
-            // SAFETY: `Owned` has so many initialised lines there, aligned, for as long as it
-            // lives, and `self` owns it. An `AtomicLine` has size and alignment of a `Line`
-            // (above) and its bytes, as an `AtomicU64` has those of a `u64`. The pointer is that
-            // of the memory itself, which may be written to. Nobody lends these lines as plain
+            // SAFETY: `Owned` has this many initialised, aligned lines as long as it lives, and
+            // `self` owns it. An `AtomicCacheLine` has the size and alignment of a `CacheLine`
+            // (asserted above) and its bytes, as an `AtomicU64` has those of a `u64`. The pointer
+            // is that of the allocation, which is writable. The lines are not borrowed as plain
             // ones meanwhile: the field is private, and `Owned` leaves it by value only.
-            unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) }
+            unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) }
         }
 
-        /// Bits that are set. While others set bits, these may be counted or not.
+        /// Returns the number of set bits. Bits that other threads set meanwhile may not count.
         pub(crate) fn count_ones(&self) -> u64 {
             let words = self.lines().iter().flat_map(|line| &line.0);
             words.map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
@@ -49,8 +51,8 @@ mod real {
     }
 
     impl From<Owned> for Shared {
-        fn from(lines: Owned) -> Self {
-            Self(lines)
+        fn from(owned: Owned) -> Self {
+            Self(owned)
         }
     }
 
@@ -66,19 +68,19 @@ mod real {
         use crate::store::{Store as _, StoreMut as _};
 
         #[test]
-        fn the_same_memory_there_and_back() {
+        fn conversion_keeps_the_memory() {
             for len in [0, 3, 10_000] {
                 let mut owned = Owned::zeroed(len).unwrap();
-                let here = owned.lines().as_ptr().addr();
-                owned.lines_mut().fill(Line([1; 8]));
+                let address = owned.lines().as_ptr().addr();
+                owned.lines_mut().fill(CacheLine([1; 8]));
                 let shared = Shared::from(owned);
-                assert_eq!(shared.lines().as_ptr().addr(), here);
+                assert_eq!(shared.lines().as_ptr().addr(), address);
                 assert_eq!((shared.lines().len() as u64, shared.count_ones()), (len, len * 8));
                 for line in shared.lines() {
                     line.0[5].store(7, Ordering::Relaxed);
                 }
                 let owned = Owned::from(shared);
-                assert_eq!(owned.lines().as_ptr().addr(), here);
+                assert_eq!(owned.lines().as_ptr().addr(), address);
                 assert!(owned.lines().iter().all(|line| line.0 == [1, 1, 1, 1, 1, 7, 1, 1]));
             }
         }

@@ -1,31 +1,36 @@
-//! Choosing a wide filter's size and hash.
+//! The builder of wide filters.
 
-use super::{WideBloomFilter, half_rate};
+use super::{WideBloomFilter, half_fpr};
+use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
-use crate::filter::Facts;
+use crate::filter::FilterInfo;
 use crate::hash::HashSpec;
-use crate::rate;
-use crate::shape::Shape;
+use crate::layout::BlockedLayout;
+use crate::math;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 
-/// Makes a wide filter. Its size comes of keys and rate, or of keys and memory; given all three,
-/// of keys and rate.
+/// Builds a [`WideBloomFilter`].
+///
+/// Its size follows from capacity and rate, or from capacity and memory; with all three, the memory
+/// is a limit.
 ///
 /// ```
-/// use petal::{HashSpec, WideBloomFilter};
+/// use petal::{HashSpec, Membership, WideBloomFilter};
 ///
 /// let keyed = WideBloomFilter::builder()
-///     .keys(1000)
-///     .rate(1e-15)
+///     .capacity(1000)
+///     .fpr(1e-15)
 ///     .hash(HashSpec::wide_keyed(*b"sixteen secrets!"))
 ///     .build()?;
-/// assert!(keyed.expected_rate(1000) <= 1e-15);
+/// assert!(keyed.expected_fpr(1000) <= 1e-15);
 /// # Ok::<_, petal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WideBuilder {
     keys: Option<u64>,
     rate: Option<f64>,
-    memory: Option<u64>,
+    memory: Option<ByteSize>,
     hash: HashSpec,
 }
 
@@ -34,72 +39,72 @@ impl WideBuilder {
         Self { keys: None, rate: None, memory: None, hash: HashSpec::wide(0) }
     }
 
-    /// Distinct keys to plan for.
+    /// Sets the capacity in distinct keys.
     #[must_use]
-    pub fn keys(mut self, keys: u64) -> Self {
-        self.keys = Some(keys);
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.keys = Some(capacity);
         self
     }
 
-    /// The false-positive rate to keep with that many keys.
+    /// Sets the target false-positive rate at the capacity.
     #[must_use]
-    pub fn rate(mut self, rate: f64) -> Self {
-        self.rate = Some(rate);
+    pub fn fpr(mut self, fpr: f64) -> Self {
+        self.rate = Some(fpr);
         self
     }
 
-    /// The most memory the bits may take, in bytes.
+    /// Sets the largest amount of memory for the bits.
     #[must_use]
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.memory = Some(bytes);
+    pub fn memory(mut self, memory: ByteSize) -> Self {
+        self.memory = Some(memory);
         self
     }
 
-    /// The default hash with this seed: filters with different seeds err on different keys.
+    /// Sets the seed of the default hash. False positives of different seeds are independent.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.hash(HashSpec::wide(seed))
     }
 
-    /// The hash, of 128 bits.
+    /// Sets the hash, which must have 128 bits.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
         self
     }
 
-    /// Makes the filter, empty.
+    /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the size is not given or cannot be, the hash is one of 64 bits, or the memory is
-    /// refused.
+    /// If the size is missing or invalid, the hash has 64 bits, or memory allocation fails.
     pub fn build(self) -> Result<WideBloomFilter> {
-        let (shape, facts) = self.plan()?;
-        WideBloomFilter::empty(shape, self.hash, facts)
+        let (layout, info) = self.plan()?;
+        WideBloomFilter::empty(layout, self.hash, info)
     }
 
-    /// What is to be made: the shape of each half.
-    pub(crate) fn plan(&self) -> Result<(Shape, Facts)> {
-        let (shape, keys, target) = match *self {
+    /// Returns the layout of each half, without building the filter.
+    pub(crate) fn plan(&self) -> Result<(BlockedLayout, FilterInfo)> {
+        let (layout, keys, target) = match *self {
             Self { keys: Some(keys), rate: Some(rate), .. } => {
-                (Shape::for_rate(keys, half_rate(keys, rate)?)?, keys, rate)
+                (BlockedLayout::for_fpr(keys, half_fpr(keys, rate)?)?, keys, rate)
             }
-            Self { keys: Some(keys), memory: Some(bytes), .. } => {
-                let shape = Shape::for_memory(bytes / 2, keys);
-                let shape = shape.map_err(|error| error.in_parts(bytes, 2))?;
-                let rate = rate::wide(keys, shape.blocks(), shape.lanes(), shape.probes());
-                (shape, keys, rate)
+            Self { keys: Some(keys), memory: Some(memory), .. } => {
+                let bytes = memory.as_u64();
+                let layout = BlockedLayout::for_memory(keys, ByteSize::bytes(bytes / 2));
+                let layout = layout.map_err(|error| error.in_parts(bytes, 2))?;
+                let rate = math::wide_fpr(keys, layout.blocks(), layout.lanes(), layout.probes());
+                (layout, keys, rate)
             }
             _ => return Err(Error::unsized_filter()),
         };
-        let needed = 2 * shape.size_bytes();
-        if self.memory.is_some_and(|most| needed > most) {
+        let needed = 2 * layout.size_bytes();
+        if self.memory.is_some_and(|most| needed > most.as_u64()) {
             return Err(Error::invalid(
                 "memory",
                 "enough for keys and rate",
                 format!("less than the {needed} bytes that are needed"),
             ));
         }
-        Ok((shape, Facts { planned: keys, target, inserted: 0 }))
+        Ok((layout, FilterInfo { capacity: keys, target_fpr: target, inserted: 0 }))
     }
 }

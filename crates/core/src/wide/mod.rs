@@ -1,289 +1,189 @@
-//! Filters on 128-bit hashes, for rates that 64 bits cannot promise.
+//! Filters on 128-bit hashes, for rates that 64 bits cannot reach.
 //!
-//! A filter on 64-bit hashes says *yes* to n/2⁶⁴ of all absent keys whatever its size, since their
-//! hash is that of some key: with 10¹⁰ keys that is 5·10⁻¹⁰. A [`WideBloomFilter`] is two
-//! [`BloomFilter`]s of equal shape, one on the low and one on the high word of a 128-bit hash,
-//! each with the square root of the rate. A key is present if it is in both.
+//! Two keys of the same hash cannot be distinguished. With 64-bit hashes and n keys, n/2⁶⁴ of all
+//! absent keys collide with some key: 5·10⁻¹⁰ of them at 10¹⁰ keys, whatever the size of the
+//! filter. A [`WideBloomFilter`] is two [`BloomFilter`]s of equal layout, one on the low and one on
+//! the high word of a 128-bit hash, each with the square root of the rate. A key is present if
+//! both contain it.
 //!
-//! Invariants: both have the same shape and the same, wide, hash; whatever goes into one goes into
-//! the other.
+//! Invariants: both have the same layout and the same 128-bit hash, and the same keys are inserted
+//! into both.
 //!
-//! Cost: an insert is two inserts. A query of an absent key asks one filter, but for one in a
-//! great many.
+//! Cost: an insert is two inserts. A query of an absent key reads the second filter rarely.
 //!
-//! Source: the arithmetic is in `rate::wide`; docs/design.md, "Wide filters", has the roads not
-//! taken.
+//! Source: the formulas are in `math::wide`; docs/design/filters.md, "Wide filters", has the
+//! alternatives.
 
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 mod builder;
 mod file;
+mod membership;
 
 pub use builder::WideBuilder;
 
-use crate::answers::Answers;
+use crate::batch::{CHUNK, for_each_chunk};
+use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
-use crate::filter::{BloomFilter, Facts, Filter, hashed};
+use crate::filter::{BloomFilter, Filter, FilterInfo};
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::rate;
-use crate::shape::Shape;
+use crate::layout::BlockedLayout;
+use crate::math;
+use crate::membership::Membership;
+use crate::results::BatchResults;
 use crate::store::{Owned, Store, StoreMut};
 
-/// A Bloom filter on 128-bit hashes: for rates below what 64 bits can promise, which is twice
-/// n/2⁶⁴ for n keys (1e-9 for 10 billion).
+/// A Bloom filter on 128-bit hashes, for rates below n/2⁶³ with n keys (1e-9 with 10 billion),
+/// which 64-bit hashes cannot reach.
 ///
 /// ```
 /// use petal::WideBloomFilter;
 ///
-/// let mut seen = WideBloomFilter::with_rate(1_000, 1e-18)?;
+/// let mut seen = WideBloomFilter::with_fpr(1_000, 1e-18)?;
 /// assert!(seen.insert("one") && !seen.insert("one"));
 /// assert!(seen.contains("one") && !seen.contains("two"));
 /// # Ok::<_, petal::Error>(())
 /// ```
 ///
-/// Where 64 bits do, a [`BloomFilter`] takes less time; in space this one is the smaller from rates
-/// of about 1e-6 down.
-#[derive(Debug)]
+/// At higher rates a [`BloomFilter`] is faster; it is larger at rates below about 1e-6.
+#[derive(Clone, Debug)]
 pub struct WideBloomFilter<S = Owned> {
-    /// On the low words of the hashes.
+    /// The filter on the low words of the hashes.
     low: BloomFilter<S>,
-    /// On the high ones.
+    /// The filter on the high words.
     high: BloomFilter<S>,
-    facts: Facts,
+    info: FilterInfo,
 }
 
-/// Keys that are looked for together: a multiple of 64.
-const CHUNK: usize = 2048;
-
-// ---- Made new -----------------------------------------------------------------------------------
+// ---- Constructors -------------------------------------------------------------------------------
 
 impl WideBloomFilter {
-    /// The smallest such filter that keeps the false-positive rate `rate` with `keys` keys.
+    /// Creates the smallest wide filter with a false-positive rate of at most `fpr` at `capacity`
+    /// keys.
     ///
     /// # Errors
-    /// If the rate is not between 0 and 1, cannot be reached with 128-bit hashes either (it is
-    /// below 4 (n/2⁶⁴)²), or the memory is refused.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self> {
-        Self::builder().keys(keys).rate(rate).build()
+    /// If the rate is not between 0 and 1, is below 4 (n/2⁶⁴)², which 128-bit hashes cannot reach,
+    /// or memory allocation fails.
+    pub fn with_fpr(capacity: u64, fpr: f64) -> Result<Self> {
+        Self::builder().capacity(capacity).fpr(fpr).build()
     }
 
-    /// The filter with the best rate for `keys` keys in at most `bytes` of memory.
+    /// Creates the filter with the lowest false-positive rate at `capacity` keys that takes at most
+    /// `memory`.
     ///
     /// # Errors
-    /// If that is less than 128 bytes, or the memory is refused.
-    pub fn with_memory(bytes: u64, keys: u64) -> Result<Self> {
-        Self::builder().keys(keys).memory(bytes).build()
+    /// If the memory is less than 128 bytes, or its allocation fails.
+    pub fn with_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
+        Self::builder().capacity(capacity).memory(memory).build()
     }
 
-    /// Chooses size, hash and seed one by one.
+    /// Returns a builder, which chooses size, hash and seed separately.
     #[must_use]
     pub fn builder() -> WideBuilder {
         WideBuilder::new()
     }
 
-    fn empty(shape: Shape, hash: HashSpec, facts: Facts) -> Result<Self> {
+    fn empty(layout: BlockedLayout, hash: HashSpec, info: FilterInfo) -> Result<Self> {
         hash.check_words(2)?;
-        let half = || Filter::empty(shape, hash, Facts::default());
-        Ok(Self { low: half()?, high: half()?, facts })
+        let half = || Filter::empty(layout, hash, FilterInfo::default());
+        Ok(Self { low: half()?, high: half()?, info })
     }
 }
 
-// ---- Asked --------------------------------------------------------------------------------------
+// ---- Queries ------------------------------------------------------------------------------------
 
 impl<S: Store> WideBloomFilter<S> {
-    /// Whether the key may have been inserted. `false` is certain.
+    /// Returns true if the key may have been inserted, false if it certainly was not.
     ///
-    /// Cost: one hash; one or two cache lines, for a key that is present twice as many.
+    /// Cost: one hash; one or two cache lines, twice as many for a present key.
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_mixed_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 128 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key. The low word comes first.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Membership::hash_spec), or
+    /// with another 128-bit hash function whose every output bit is random. Plain integers are not
+    /// such hashes: insert them as keys. The low word comes first.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, [low, high]: [u64; 2]) -> bool {
         self.low.contains_mixed_hash(low) && self.high.contains_mixed_hash(high)
     }
 
-    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
-        let mut room = Room::default();
-        hashed(keys, &self.hash_spec(), found, |hashes, found| self.look(hashes, found, &mut room));
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
+        let mut scratch = Scratch::default();
+        for_each_chunk(keys, &self.hash_spec(), found, |hashes, found| {
+            self.contains_chunk(hashes, found, &mut scratch);
+        });
     }
 
-    /// [`contains_batch`](Self::contains_batch) for hashes: two words for each key, the low one
-    /// first.
-    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        let mut room = Room::default();
-        let answers = found.reset(hashes.len() / 2).chunks_mut(CHUNK / 64);
-        for (hashes, found) in hashes.chunks(2 * CHUNK).zip(answers) {
-            self.look(hashes, found, &mut room);
-        }
-    }
-
-    /// The keys that the first filter lets pass are asked of the second.
-    fn look(&self, hashes: &[u64], found: &mut [u64], room: &mut Room) {
+    /// Looks up the keys that the low filter contains in the high filter.
+    fn contains_chunk(&self, hashes: &[u64], found: &mut [u64], scratch: &mut Scratch) {
         let (hashes, _) = hashes.as_chunks::<2>();
-        room.take(hashes.iter().map(|[low, _]| *low));
-        self.low.contains_mixed_hashes(&room.words, &mut room.answers);
-        room.passed.clear();
-        room.passed.extend(room.answers.iter());
-        room.words.clear();
-        room.words.extend(room.passed.iter().map(|&at| hashes[at][1]));
-        self.high.contains_mixed_hashes(&room.words, &mut room.answers);
-        for at in room.answers.iter().map(|at| room.passed[at]) {
+        scratch.set_words(hashes.iter().map(|[low, _]| *low));
+        self.low.contains_mixed_hashes(&scratch.words, &mut scratch.results);
+        scratch.found.clear();
+        scratch.found.extend(scratch.results.iter());
+        scratch.words.clear();
+        scratch.words.extend(scratch.found.iter().map(|&at| hashes[at][1]));
+        self.high.contains_mixed_hashes(&scratch.words, &mut scratch.results);
+        for at in scratch.results.iter().map(|at| scratch.found[at]) {
             found[at / 64] |= 1 << (at % 64);
         }
     }
 
-    /// The geometry of each of the two filters.
+    /// Returns the layout of each of the two filters.
     #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.low.shape()
+    pub fn layout(&self) -> BlockedLayout {
+        self.low.layout()
     }
 
-    /// How keys become hashes, of two words.
-    #[must_use]
-    pub fn hash_spec(&self) -> HashSpec {
-        self.low.hash_spec()
-    }
-
-    /// Bytes that the bits of both filters take.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        self.low.size_bytes() + self.high.size_bytes()
-    }
-
-    /// Bytes of memory that the filter takes in all. A mapped file's pages are not counted.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        let halves = self.low.memory_usage() + self.high.memory_usage();
-        let around = size_of::<Self>() - 2 * size_of::<BloomFilter<S>>();
-        halves + around as u64
-    }
-
-    /// Keys it was planned for; 0 if there was no plan.
-    #[must_use]
-    pub fn planned_keys(&self) -> u64 {
-        self.facts.planned
-    }
-
-    /// The false-positive rate it was planned for; 0 if there was no plan.
-    #[must_use]
-    pub fn target_rate(&self) -> f64 {
-        self.facts.target
-    }
-
-    /// How many inserts were new. After [`union`](Self::union) and
-    /// [`intersect`](Self::intersect) it is an estimate of the distinct keys in the result, the
-    /// mean of those of both halves: see [`Filter::inserted`].
-    #[must_use]
-    pub fn inserted(&self) -> u64 {
-        self.facts.inserted
-    }
-
-    /// The false-positive rate with `keys` distinct keys, by calculation: see
-    /// [`rate::wide`](crate::rate::wide).
-    #[must_use]
-    pub fn expected_rate(&self, keys: u64) -> f64 {
-        let shape = self.shape();
-        rate::wide(keys, shape.blocks(), shape.lanes(), shape.probes())
-    }
-
-    /// The false-positive rate that the bits give as they are now.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn estimated_rate(&self) -> f64 {
-        self.low.estimated_rate() * self.high.estimated_rate()
-    }
-
-    /// An estimate of the distinct keys inserted: the mean of what both filters tell; infinite if
-    /// all bits of one are set. After [`intersect`](Self::intersect) an upper bound, as in
-    /// [`Filter::estimated_len`].
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        (self.low.estimated_len() + self.high.estimated_len()) / 2.0
-    }
-
-    /// How many keys more it holds at the rate it was planned for, by the bits as they are now;
-    /// `None` if no rate was planned.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn capacity_left(&self) -> Option<u64> {
-        if self.facts.target == 0.0 {
-            return None;
-        }
-        let holds = self.shape().keys_at_rate(rate::wide_half(self.facts.target));
-        Some(holds.saturating_sub(self.estimated_len().ceil() as u64))
-    }
-
-    /// Whether it errs more often than planned; what may come of chance passes.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn is_overfull(&self) -> bool {
-        // That of each half is the root of the rate.
-        let (target, now) = (self.facts.target.sqrt(), self.estimated_rate().sqrt());
-        rate::overfull(target, now, self.size_bytes() * 4)
-    }
-
-    /// The share of bits that are set.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        (self.low.fill_ratio() + self.high.fill_ratio()) / 2.0
-    }
-
-    /// Whether two filters can be united or intersected: equal shape, equal hash.
+    /// Checks that a union or intersection with `other` is possible: that layout and hash are
+    /// equal.
     ///
     /// # Errors
-    /// If they cannot; the error says in what they differ.
+    /// If they differ; the error states the difference.
     pub fn check_compatible<T: Store>(&self, other: &WideBloomFilter<T>) -> Result<()> {
         self.low.check_compatible(&other.low)
     }
 
-    /// A copy in memory of its own.
+    /// Copies the filter into memory of its own: see [`Filter::try_clone`].
     ///
     /// # Errors
-    /// If the memory is refused.
-    pub fn to_owned_filter(&self) -> Result<WideBloomFilter> {
-        let (low, high) = (self.low.to_owned_filter()?, self.high.to_owned_filter()?);
-        Ok(WideBloomFilter { low, high, facts: self.facts })
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<WideBloomFilter> {
+        let (low, high) = (self.low.try_clone()?, self.high.try_clone()?);
+        Ok(WideBloomFilter { low, high, info: self.info })
     }
 }
 
-/// What a batch needs beside its answers, kept from chunk to chunk.
+/// Buffers of a batch, reused for each chunk.
 #[derive(Default)]
-struct Room {
-    /// Words of hashes, of one of the two filters.
+struct Scratch {
+    /// The low or high words of hashes.
     words: Vec<u64>,
-    /// Keys that the first filter let pass, by their place in the chunk.
-    passed: Vec<usize>,
-    answers: Answers,
+    /// The positions in the chunk of the keys that the low filter contains.
+    found: Vec<usize>,
+    results: BatchResults,
 }
 
-impl Room {
-    fn take(&mut self, words: impl Iterator<Item = u64>) {
+impl Scratch {
+    fn set_words(&mut self, words: impl Iterator<Item = u64>) {
         self.words.clear();
         self.words.extend(words);
     }
 }
 
-// ---- Changed ------------------------------------------------------------------------------------
+// ---- Changes ------------------------------------------------------------------------------------
 
 impl<S: StoreMut> WideBloomFilter<S> {
-    /// Inserts a key; whether it was new. `true` is certain; `false` means that it was inserted
-    /// before, or is a false positive.
+    /// Inserts a key and returns true if it was new. False means that it was inserted before or is
+    /// a false positive.
     ///
     /// Cost: one hash; two or four cache lines.
     #[inline]
@@ -291,111 +191,117 @@ impl<S: StoreMut> WideBloomFilter<S> {
         self.insert_mixed_hash(self.hash_spec().hash_wide(key.bytes().as_ref()))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 128 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key. The low word comes first.
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Membership::hash_spec), or with
+    /// another 128-bit hash function whose every output bit is random. Plain integers are not such
+    /// hashes: insert them as keys. The low word comes first.
     #[inline]
     pub fn insert_mixed_hash(&mut self, [low, high]: [u64; 2]) -> bool {
-        // Both, whatever the first says.
+        // Without short circuit: the key must be inserted into both.
         let new = self.low.insert_mixed_hash(low) | self.high.insert_mixed_hash(high);
-        self.facts.inserted += u64::from(new);
+        self.info.inserted += u64::from(new);
         new
     }
 
-    /// [`insert`](Self::insert) for many keys, as if one by one; `new` gets an answer for each.
+    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut Answers) {
-        let mut room = Room::default();
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) {
+        let mut scratch = Scratch::default();
         let spec = self.hash_spec();
-        hashed(keys, &spec, new, |hashes, new| self.put(hashes, new, &mut room));
-        self.facts.inserted += new.count_ones();
+        for_each_chunk(keys, &spec, new, |hashes, new| {
+            self.insert_chunk(hashes, new, &mut scratch);
+        });
+        self.info.inserted += new.count_ones();
     }
 
-    /// [`insert_batch`](Self::insert_batch) for hashes: two words for each key, the low one first.
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut Answers) {
-        let mut room = Room::default();
-        let answers = new.reset(hashes.len() / 2).chunks_mut(CHUNK / 64);
-        for (hashes, new) in hashes.chunks(2 * CHUNK).zip(answers) {
-            self.put(hashes, new, &mut room);
+    /// [`insert_batch`](Self::insert_batch) for hashes: two words for each key, the low word first.
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) {
+        let mut scratch = Scratch::default();
+        let results = new.reset(hashes.len() / 2).chunks_mut(CHUNK / 64);
+        for (hashes, new) in hashes.chunks(2 * CHUNK).zip(results) {
+            self.insert_chunk(hashes, new, &mut scratch);
         }
-        self.facts.inserted += new.count_ones();
+        self.info.inserted += new.count_ones();
     }
 
-    /// Into one filter and into the other. What one says of a key does not depend on the other, so
-    /// that this is as good as key by key.
-    fn put(&mut self, hashes: &[u64], new: &mut [u64], room: &mut Room) {
+    /// Inserts a chunk into one filter, then into the other. Their results do not depend on each
+    /// other, so that this equals inserting key by key.
+    fn insert_chunk(&mut self, hashes: &[u64], new: &mut [u64], scratch: &mut Scratch) {
         let (hashes, _) = hashes.as_chunks::<2>();
         for (half, filter) in [&mut self.low, &mut self.high].into_iter().enumerate() {
-            room.take(hashes.iter().map(|words| words[half]));
-            filter.insert_mixed_hashes(&room.words, &mut room.answers);
-            for (new, more) in new.iter_mut().zip(room.answers.as_words()) {
-                *new |= more;
+            scratch.set_words(hashes.iter().map(|words| words[half]));
+            filter.insert_mixed_hashes(&scratch.words, &mut scratch.results);
+            for (new, half_new) in new.iter_mut().zip(scratch.results.as_words()) {
+                *new |= half_new;
             }
         }
     }
 
-    /// Makes this the filter of all keys that are in it or in `other`: exactly the filter that
-    /// would have come of inserting both.
+    /// Adds all keys of `other`. The result is exactly the filter of the keys of both.
     ///
     /// # Errors
-    /// If they are not compatible; nothing has changed then.
+    /// If the filters are not compatible; this filter is then unchanged.
     pub fn union<T: Store>(&mut self, other: &WideBloomFilter<T>) -> Result<()> {
         self.check_compatible(other)?;
         self.low.union(&other.low)?;
         self.high.union(&other.high)?;
-        self.facts.inserted = self.mean_inserted();
+        self.info.inserted = self.mean_inserted();
         Ok(())
     }
 
-    /// Makes this a filter that contains all keys that are in both, and by chance others: see
-    /// [`Filter::intersect`].
+    /// Keeps the keys that `other` contains, too: see [`Filter::intersect`].
     ///
     /// # Errors
-    /// If they are not compatible; nothing has changed then.
+    /// If the filters are not compatible; this filter is then unchanged.
     pub fn intersect<T: Store>(&mut self, other: &WideBloomFilter<T>) -> Result<()> {
         self.check_compatible(other)?;
         self.low.intersect(&other.low)?;
         self.high.intersect(&other.high)?;
-        self.facts.inserted = self.mean_inserted();
+        self.info.inserted = self.mean_inserted();
         Ok(())
     }
 
-    /// What both halves estimated after a set operation.
+    /// Returns the mean of the estimates of both halves after a set operation.
     fn mean_inserted(&self) -> u64 {
         self.low.inserted().midpoint(self.high.inserted())
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.low.clear();
         self.high.clear();
-        self.facts.inserted = 0;
+        self.info.inserted = 0;
+    }
+}
+
+impl<K: Key, S: StoreMut> Extend<K> for WideBloomFilter<S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        keys.into_iter().for_each(|key| _ = self.insert(&key));
     }
 }
 
 impl<S: Store, T: Store> PartialEq<WideBloomFilter<T>> for WideBloomFilter<S> {
-    /// Equal shape, hash and bits. What was planned and how it came about does not count.
+    /// Compares layout, hash and bits; capacity, target rate and number of inserts may differ.
     fn eq(&self, other: &WideBloomFilter<T>) -> bool {
         self.low == other.low && self.high == other.high
     }
 }
 
-/// The geometry of both halves in words.
-pub(crate) fn describe(half: Shape) -> String {
+/// Describes the layout of both halves in words.
+pub(crate) fn describe(half: BlockedLayout) -> String {
     let (blocks, bits, probes) = (half.blocks(), half.lanes() * 64, half.probes());
     format!("two filters of {blocks} blocks of {bits} bits, {probes} probes in each")
 }
 
-/// A promise that two filters can keep together; what each is to keep.
-fn half_rate(keys: u64, rate: f64) -> Result<f64> {
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(Error::rate(rate));
+/// Returns the target rate of each half, after checking that both together can reach `fpr`.
+fn half_fpr(capacity: u64, fpr: f64) -> Result<f64> {
+    if !(fpr > 0.0 && fpr < 1.0) {
+        return Err(Error::fpr(fpr));
     }
-    let (keys, half) = (keys.max(1), rate::wide_half(rate));
-    // Each filter wants its own floor to be at most half of its rate.
-    if rate::hash_floor(keys) > half / 2.0 {
-        return Err(Error::unattainable_wide(keys, rate, rate::wide_floor(keys)));
+    let (capacity, half) = (capacity.max(1), math::wide_part_fpr(fpr));
+    // The layout of each half needs a hash floor of at most half of its rate.
+    if math::hash_floor(capacity) > half / 2.0 {
+        return Err(Error::unattainable_wide(capacity, fpr, math::wide_floor(capacity)));
     }
     Ok(half)
 }

@@ -1,21 +1,21 @@
-//! Choosing a windowed filter's keys, rate, window, generations, hash and seed.
+//! The builder of windowed filters.
 
 use super::WindowedBloomFilter;
-use super::plan::Plan;
+use super::plan::WindowPlan;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
-/// Generations where nobody chose: 3 % from the least space at 1 %, and few lines to look at
-/// (docs/design.md, "Windowed filters").
+/// The default number of generations: within 3 % of the minimum space at a rate of 1 %, and few lines
+/// per query (docs/design/filters.md, "Windowed filters").
 const GENERATIONS: u32 = 4;
 
-/// Makes a [`WindowedBloomFilter`]. Keys and rate must be given.
+/// Builds a [`WindowedBloomFilter`]. Capacity and rate are required.
 ///
 /// ```
 /// use petal::WindowedBloomFilter;
 ///
 /// // Ten minutes in milliseconds, a million keys in them.
-/// let builder = WindowedBloomFilter::builder().keys(1_000_000).rate(0.01).time(600_000);
+/// let builder = WindowedBloomFilter::builder().capacity(1_000_000).fpr(0.01).time(600_000);
 /// let filter = builder.generations(8).build()?;
 /// assert_eq!(filter.window_ticks(), Some(600_000));
 /// # Ok::<_, petal::Error>(())
@@ -35,65 +35,65 @@ impl WindowedBuilder {
         Self { keys: None, rate: None, ticks: None, generations: GENERATIONS, hash }
     }
 
-    /// Keys in the window: it is the last so many insertions; with [`time`](Self::time), as many
-    /// as are planned for.
+    /// Sets the number of keys in the window: its length in insertions, or with
+    /// [`time`](Self::time) the number of keys planned for.
     #[must_use]
-    pub fn keys(mut self, keys: u64) -> Self {
-        self.keys = Some(keys);
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.keys = Some(capacity);
         self
     }
 
-    /// The false-positive rate to keep with that many keys.
+    /// Sets the target false-positive rate at the capacity.
     #[must_use]
-    pub fn rate(mut self, rate: f64) -> Self {
-        self.rate = Some(rate);
+    pub fn fpr(mut self, fpr: f64) -> Self {
+        self.rate = Some(fpr);
         self
     }
 
-    /// The window is the last so many ticks of the caller's clock, instead of a number of keys.
+    /// Makes the window the last `ticks` of the caller's clock instead of a number of insertions.
     #[must_use]
     pub fn time(mut self, ticks: u64) -> Self {
         self.ticks = Some(ticks);
         self
     }
 
-    /// In how many steps the window moves, and one more: 2 to 12; 4 if this is not said. A key is
-    /// forgotten after one window, and with G generations before G/(G-1) of it; by clock before
-    /// G · ⌈T/(G-1)⌉ ticks, which for few ticks is more. A time of at least 20 ticks for each
-    /// generation wastes little.
+    /// Sets the number of generations, 2 to 12 \[default: 4\]. The window moves in steps of one
+    /// generation. A key is forgotten after at least one window and at most G/(G-1) windows with G
+    /// generations; in a window of T ticks, before G · ⌈T/(G-1)⌉ ticks. Use at least 20 ticks per
+    /// generation, because the ticks of a generation are rounded up.
     #[must_use]
     pub fn generations(mut self, generations: u32) -> Self {
         self.generations = generations;
         self
     }
 
-    /// The default hash with this seed: filters with different seeds err on different keys.
+    /// Sets the seed of the default hash. False positives of different seeds are independent.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// The hash.
+    /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
         self
     }
 
-    /// Makes the filter, empty, its clock at 0.
+    /// Creates an empty filter with clock 0.
     ///
     /// # Errors
-    /// If keys or rate are not given, the rate is not between 0 and 1 or cannot be reached, the
-    /// time is 0, there are other than 2 to 12 generations, or the memory is refused.
+    /// If capacity or rate is missing, the rate is not between 0 and 1 or cannot be reached, the time
+    /// is 0, the generations are not 2 to 12, or memory allocation fails.
     pub fn build(self) -> Result<WindowedBloomFilter> {
         WindowedBloomFilter::empty(self.plan()?, self.hash)
     }
 
-    /// What is to be made.
-    pub(crate) fn plan(&self) -> Result<Plan> {
+    /// Returns the parameters of the filter, without building it.
+    pub(crate) fn plan(&self) -> Result<WindowPlan> {
         let (Some(keys), Some(rate)) = (self.keys, self.rate) else {
             return Err(Error::unsized_filter());
         };
-        Plan::new(keys, rate, self.ticks, self.generations)
+        WindowPlan::new(keys, rate, self.ticks, self.generations)
     }
 }

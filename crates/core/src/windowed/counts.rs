@@ -1,39 +1,40 @@
-//! How many inserts were new to each generation.
+//! The number of new inserts of each generation.
 //!
-//! A small window has few generations and counts little: then the counts take no memory of their
-//! own, which for such a filter would be a tenth of all it has.
+//! In small windows, with few generations and small counts, the counts are in the filter itself. A
+//! separate allocation would be a tenth of the memory of such a filter.
 
-use super::plan::MOST;
+use super::plan::MAX_GENERATIONS;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 
-/// Generations whose counts lie in the filter itself: as many as there is room for beside the
-/// pointer to more.
+/// The number of counts that fit into the filter itself, in the space of the pointer to more.
 const FEW: usize = 5;
 
-/// A count for each place that a generation may have; those that there are not count 0.
+/// A count for each slot; 0 for slots without a generation.
 #[derive(Clone, Debug)]
-pub(super) enum Counts {
-    /// While all count less than 2³².
+pub(super) enum GenerationCounts {
+    /// As long as all counts are below 2³².
     Few([u32; FEW]),
-    Many(Box<[u64; MOST]>),
+    Many(Box<[u64; MAX_GENERATIONS]>),
 }
 
-impl Counts {
-    /// Of these numbers, of so many generations.
-    pub(super) fn new(generations: u32, all: [u64; MOST]) -> Self {
+impl GenerationCounts {
+    /// Creates the counts of `generations` generations.
+    pub(super) fn new(generations: u32, all: [u64; MAX_GENERATIONS]) -> Self {
         let fits = |count: &u64| u32::try_from(*count).is_ok();
         if generations as usize <= FEW && all.iter().all(fits) {
-            return Self::Few(std::array::from_fn(|at| all[at] as u32));
+            return Self::Few(core::array::from_fn(|at| all[at] as u32));
         }
         Self::Many(Box::new(all))
     }
 
     pub(super) fn zero(generations: u32) -> Self {
-        Self::new(generations, [0; MOST])
+        Self::new(generations, [0; MAX_GENERATIONS])
     }
 
-    pub(super) fn all(&self) -> [u64; MOST] {
+    pub(super) fn all(&self) -> [u64; MAX_GENERATIONS] {
         match self {
-            Self::Few(few) => std::array::from_fn(|at| few.get(at).copied().unwrap_or(0).into()),
+            Self::Few(few) => core::array::from_fn(|at| few.get(at).copied().unwrap_or(0).into()),
             Self::Many(all) => **all,
         }
     }
@@ -60,7 +61,7 @@ impl Counts {
         }
     }
 
-    /// Sets a count to 0; what it was.
+    /// Sets a count to 0 and returns its former value.
     pub(super) fn take(&mut self, at: usize) -> u64 {
         let count = self.get(at);
         match self {
@@ -77,7 +78,7 @@ impl Counts {
         *self = Self::Many(Box::new(all));
     }
 
-    /// Bytes of memory of its own.
+    /// Returns the memory on the heap in bytes.
     pub(super) fn memory_usage(&self) -> u64 {
         match self {
             Self::Few(_) => 0,
@@ -86,7 +87,7 @@ impl Counts {
     }
 }
 
-impl PartialEq for Counts {
+impl PartialEq for GenerationCounts {
     fn eq(&self, other: &Self) -> bool {
         self.all() == other.all()
     }
@@ -99,7 +100,8 @@ mod tests {
     #[test]
     fn counts_move_out_when_they_grow() {
         for generations in [2, 5, 6, 12] {
-            let (mut counts, mut model) = (Counts::zero(generations), [0u64; MOST]);
+            let (mut counts, mut model) =
+                (GenerationCounts::zero(generations), [0u64; MAX_GENERATIONS]);
             let most = generations as usize - 1;
             assert_eq!(counts.memory_usage() > 0, generations > 5);
             for more in [1, u64::from(u32::MAX) - 1, 1, 7, u64::MAX] {
@@ -108,14 +110,14 @@ mod tests {
                     model[at] = model[at].saturating_add(more);
                 }
                 assert_eq!((counts.all(), counts.get(most)), (model, model[most]));
-                assert_eq!(Counts::new(generations, model), counts);
+                assert_eq!(GenerationCounts::new(generations, model), counts);
             }
             assert_eq!(
                 (counts.take(0), counts.take(most), counts.take(0)),
                 (u64::MAX, u64::MAX, 0)
             );
-            assert_eq!(counts, Counts::zero(generations));
+            assert_eq!(counts, GenerationCounts::zero(generations));
         }
-        assert!(size_of::<Counts>() == 24);
+        assert!(size_of::<GenerationCounts>() == 24);
     }
 }

@@ -1,65 +1,64 @@
-//! Filters that forget: "among the last N", "within the last T".
+//! Filters that forget old keys: "among the last N", "within the last T".
 //!
-//! [`WindowedBloomFilter`] has G *generations*, blocked Bloom filters of one shape. Keys go into
-//! the newest. From time to time the oldest is cleared and becomes the newest. All generations of
-//! a block lie side by side, so that a query looks at G neighbouring lines: one cache miss, or
-//! little more.
+//! A [`WindowedBloomFilter`] has G *generations*, blocked Bloom filters of one layout. Keys are
+//! inserted into the newest. From time to time the oldest is cleared and becomes the newest. The
+//! generations of a block are adjacent in memory, so that a query reads G neighbouring lines: about
+//! one cache miss.
 //!
 //! Invariants: a key is in the generation that was the newest when it was last inserted; a
-//! generation is cleared only when G - 1 later ones are there. By count each of these has counted
-//! its part of the window, N / (G - 1); by clock each is T / (G - 1) wide. So nothing within the
-//! window is forgotten.
+//! generation is cleared only when G - 1 later ones exist. By count each of these has its share of
+//! the window, N / (G - 1) keys; by clock each spans T / (G - 1). So no key within the window is
+//! forgotten.
 //!
-//! A key goes into the newest generation even if an older one has it: else it would be forgotten
-//! with that one, or with whatever made it seem to be there. Except in `insert_if_absent`, whose
-//! callers want just that: a key comes due again one window after it was inserted.
+//! A key is inserted into the newest generation even if an older one contains it, because it would
+//! be forgotten with the older one otherwise. `insert_if_absent` is the exception: a key expires
+//! one window after it was inserted first.
 //!
-//! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", had two such
-//! generations; interleaving them is in docs/design.md, "Windowed filters".
+//! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", has two such
+//! generations; docs/design/filters.md, "Windowed filters", describes interleaving them.
 
 mod builder;
 mod change;
 mod counts;
 mod file;
-mod frame;
+mod membership;
+mod params;
 mod plan;
 
 pub use builder::WindowedBuilder;
 
-use crate::answers::Answers;
+use crate::batch::for_each_chunk;
 use crate::error::Result;
-use crate::filter::hashed;
 use crate::hash::HashSpec;
-use crate::kernel::Keys;
+use crate::kernel::UnhashedKeys;
 use crate::key::Key;
+use crate::layout::BlockedLayout;
 use crate::membership::Membership;
-use crate::rate;
-use crate::shape::Shape;
+use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 
-use counts::Counts;
-use frame::Frame;
-use plan::Plan;
+use counts::GenerationCounts;
+use params::WindowParams;
+use plan::WindowPlan;
 
-/// A Bloom filter of what came last: of the last so many keys, or of the last so many ticks of a
-/// clock.
+/// A Bloom filter of the most recent keys: of the last N keys, or of the last T ticks of a clock.
 ///
-/// By count ([`with_rate`](Self::with_rate)): a key is contained for at least the next N - 1
-/// insertions after its own, and forgotten after N · G/(G-1) of them, where an insertion counts
-/// if the newest of G generations did not have its key yet. Keys that keep coming keep being
-/// known.
+/// By count ([`with_fpr`](Self::with_fpr)): a key is contained for at least the next N - 1
+/// insertions after its own, and forgotten after N · G/(G-1) of them. An insertion counts if the
+/// newest of G generations did not contain its key. Keys that are inserted again and again are not
+/// forgotten.
 ///
 /// By clock ([`with_time`](Self::with_time)): a key is contained for at least T ticks, and
-/// forgotten after T · G/(G-1), rounded up to whole ticks of a generation. Time is a number that
-/// the caller hands in with [`advance_to`](Self::advance_to), in seconds, milliseconds or whatever
-/// else. The rate is kept while no more keys come in any T than planned, about evenly;
-/// [`is_overfull`](Self::is_overfull) tells of more.
+/// forgotten after T · G/(G-1), rounded up to whole ticks of a generation. The caller sets the time
+/// with [`advance_to`](Self::advance_to), in any unit. The target rate holds while no more keys
+/// arrive in any T than the capacity, about evenly;
+/// [`is_overfull`](Membership::is_overfull) detects more.
 ///
 /// ```
 /// use petal::WindowedBloomFilter;
 ///
-/// // Seen within the last minute? A hundred thousand keys in it.
-/// let mut seen = WindowedBloomFilter::with_time(60, 100_000, 0.01)?;
+/// // Keys of the last minute, of which there are a hundred thousand.
+/// let mut seen = WindowedBloomFilter::with_time(100_000, 0.01, 60)?;
 /// seen.advance_to(1_800_000_000);
 /// assert!(seen.insert("https://example.org/"));
 /// seen.advance_to(1_800_000_060);
@@ -68,176 +67,178 @@ use plan::Plan;
 /// assert!(!seen.contains("https://example.org/"));
 /// # Ok::<_, petal::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WindowedBloomFilter<S = Owned> {
-    frame: Frame,
-    /// Rotations, or ticks.
+    params: WindowParams,
+    /// Rotations of a window by count, else ticks.
     clock: u64,
-    /// How many inserts were new to each generation, by its place.
-    counts: Counts,
+    /// The number of inserts that were new to each generation, by slot.
+    counts: GenerationCounts,
     store: S,
 }
 
-/// Runs with all generations of a filter as a [`Ring`](crate::kernel::ring::Ring).
+/// Evaluates an expression with the generations of a filter as a
+/// [`GenerationRing`](crate::kernel::generations::GenerationRing).
 macro_rules! ring {
     ($filter:expr, $lines:expr, |$ring:ident| $call:expr) => {{
-        let (shape, newest) = ($filter.frame.shape(), $filter.newest());
+        let (layout, newest) = ($filter.params.layout(), $filter.newest());
         let generations = $filter.generations() as usize;
-        let (blocks, probes) = (shape.blocks(), shape.probes());
-        if shape.lanes() == 8 {
-            let rule = crate::kernel::blocked::Rule::<8> { blocks, probes };
-            let $ring = crate::kernel::ring::Ring::new(rule, generations, newest, $lines);
+        let (blocks, probes) = (layout.blocks(), layout.probes());
+        if layout.lanes() == 8 {
+            let params = crate::kernel::blocked::BlockParams::<8> { blocks, probes };
+            let $ring = crate::kernel::generations::GenerationRing::new(
+                params,
+                generations,
+                newest,
+                $lines,
+            );
             $call
         } else {
-            let rule = crate::kernel::blocked::Rule::<16> { blocks, probes };
-            let $ring = crate::kernel::ring::Ring::new(rule, generations, newest, $lines);
+            let params = crate::kernel::blocked::BlockParams::<16> { blocks, probes };
+            let $ring = crate::kernel::generations::GenerationRing::new(
+                params,
+                generations,
+                newest,
+                $lines,
+            );
             $call
         }
     }};
 }
 
-// For what is beside this file.
+// For the modules below.
 use ring;
 
-// ---- Made new -----------------------------------------------------------------------------------
+// ---- Constructors -------------------------------------------------------------------------------
 
 impl WindowedBloomFilter {
-    /// A filter of the last `keys` insertions that keeps the false-positive rate `rate`.
+    /// Creates a filter of the last `capacity` insertions with a false-positive rate of at most
+    /// `fpr`.
     ///
     /// # Errors
-    /// If the rate is not between 0 and 1, cannot be reached with 64-bit hashes, or the memory is
-    /// refused.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self> {
-        Self::builder().keys(keys).rate(rate).build()
+    /// If the rate is not between 0 and 1 or cannot be reached with 64-bit hashes, or memory
+    /// allocation fails.
+    pub fn with_fpr(capacity: u64, fpr: f64) -> Result<Self> {
+        Self::builder().capacity(capacity).fpr(fpr).build()
     }
 
-    /// A filter of the last `ticks` of the caller's clock that keeps the false-positive rate
-    /// `rate` with `keys` distinct keys in any such time, if they come about evenly.
+    /// Creates a filter of the last `ticks` of a clock, with a false-positive rate of at most `fpr`
+    /// if at most `capacity` distinct keys arrive in that time, about evenly.
     ///
     /// # Errors
-    /// As [`with_rate`](Self::with_rate); also if the time is 0.
-    pub fn with_time(ticks: u64, keys: u64, rate: f64) -> Result<Self> {
-        Self::builder().time(ticks).keys(keys).rate(rate).build()
+    /// As [`with_fpr`](Self::with_fpr); also if the time is 0.
+    pub fn with_time(capacity: u64, fpr: f64, ticks: u64) -> Result<Self> {
+        Self::builder().time(ticks).capacity(capacity).fpr(fpr).build()
     }
 
-    /// Chooses keys, rate, window, generations, hash and seed one by one.
+    /// Returns a builder, which chooses capacity, rate, window, generations, hash and seed
+    /// separately.
     #[must_use]
     pub fn builder() -> WindowedBuilder {
         WindowedBuilder::new()
     }
 
-    fn empty(plan: Plan, hash: HashSpec) -> Result<Self> {
-        let shape = plan.shape()?;
-        let store = Owned::zeroed(shape.lines() * u64::from(plan.generations))?;
-        Ok(Self::over(plan, shape, hash, store))
+    fn empty(plan: WindowPlan, hash: HashSpec) -> Result<Self> {
+        let layout = plan.layout()?;
+        let store = Owned::zeroed(layout.lines() * u64::from(plan.generations))?;
+        Ok(Self::from_parts(plan, layout, hash, store))
     }
 }
 
-// ---- Asked --------------------------------------------------------------------------------------
+// ---- Queries ------------------------------------------------------------------------------------
 
 impl<S: Store> WindowedBloomFilter<S> {
-    /// A filter over lines that are there, its clock at 0; they must be those of the shape.
-    fn over(plan: Plan, shape: Shape, hash: HashSpec, store: S) -> Self {
-        let counts = Counts::zero(plan.generations);
-        Self { frame: Frame::new(plan, shape, hash), clock: 0, counts, store }
+    /// Creates a filter of existing lines, which must be those of the layout, with clock 0.
+    fn from_parts(plan: WindowPlan, layout: BlockedLayout, hash: HashSpec, store: S) -> Self {
+        let counts = GenerationCounts::zero(plan.generations);
+        Self { params: WindowParams::new(plan, layout, hash), clock: 0, counts, store }
     }
 
     #[inline(always)]
-    fn plan(&self) -> Plan {
-        self.frame.plan()
+    fn plan(&self) -> WindowPlan {
+        self.params.plan()
     }
 
-    /// The place of the newest generation.
+    /// Returns the slot of the newest generation.
     #[inline]
     fn newest(&self) -> usize {
         self.plan().slot(self.plan().epoch(self.clock))
     }
 
-    /// Whether the key may have been inserted within the window. `false` is certain.
+    /// Returns true if the key may have been inserted within the window, false if it certainly was
+    /// not.
     ///
     /// Cost: one hash; one or two neighbouring cache lines for each generation.
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.frame.hash))
+        self.contains_mixed_hash(key.hash_with(&self.params.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
-    /// another hash of 64 bits whose every bit is random. A plain integer is no such hash: insert
-    /// it as a key.
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Membership::hash_spec), or
+    /// with another 64-bit hash function whose every output bit is random. Plain integers are not
+    /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
-        ring!(self, self.store.lines(), |ring| ring.contains(self.frame.kernel, hash))
+        ring!(self, self.store.lines(), |ring| ring.contains(self.params.kernel, hash))
     }
 
-    /// [`contains`](Self::contains) for many keys; `found` gets an answer for each.
+    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut Answers) {
-        let lines = self.store.lines();
-        if let (Some(words), Some(hash)) = (K::words(keys), self.frame.hash.of_words()) {
-            let (hashes, found) = (Keys { words, hash }, found.reset(keys.len()));
-            ring!(self, lines, |ring| self
-                .frame
-                .kernel
-                .contains_batch_in_ring(ring, hashes, found));
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
+        let (lines, kernel) = (self.store.lines(), self.params.kernel);
+        if let (Some(words), Some(hash)) = (K::words(keys), self.params.hash.word_hasher()) {
+            let (hashes, found) = (UnhashedKeys { words, hash }, found.reset(keys.len()));
+            ring!(self, lines, |ring| kernel.contains_batch_in_ring(ring, hashes, found));
             return;
         }
-        hashed(keys, &self.frame.hash, found, |hashes, found| {
-            ring!(self, lines, |ring| self
-                .frame
-                .kernel
-                .contains_batch_in_ring(ring, hashes, found));
+        for_each_chunk(keys, &self.params.hash, found, |hashes, found| {
+            ring!(self, lines, |ring| kernel.contains_batch_in_ring(ring, hashes, found));
         });
     }
 
-    /// [`contains_batch`](Self::contains_batch) for hashes.
-    pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut Answers) {
-        let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
-        ring!(self, lines, |ring| self.frame.kernel.contains_batch_in_ring(ring, hashes, found));
-    }
-
-    /// The answer that [`contains`](Self::contains) would give after
-    /// [`advance_to`](Self::advance_to): for those who may ask at a time, but not change anything.
-    /// A window that is a number of keys has no time, and any will do.
+    /// Returns the result that [`contains`](Self::contains) would have after
+    /// [`advance_to`](Self::advance_to), without changing the filter. The time is ignored for a
+    /// window by count.
     ///
     /// Cost: as [`contains`](Self::contains).
     #[inline]
     #[must_use]
     pub fn contains_at<K: Key + ?Sized>(&self, now: u64, key: &K) -> bool {
-        self.contains_mixed_hash_at(now, key.hash_with(&self.frame.hash))
+        self.contains_mixed_hash_at(now, key.hash_with(&self.params.hash))
     }
 
     /// [`contains_at`](Self::contains_at) for a hash.
     #[must_use]
     pub fn contains_mixed_hash_at(&self, now: u64, hash: u64) -> bool {
-        let (live, kernel) = (self.live(now), self.frame.kernel);
+        let (live, kernel) = (self.live_slots(now), self.params.kernel);
         ring!(self, self.store.lines(), |ring| ring.live_contain(kernel, live, hash))
     }
 
     /// [`contains_at`](Self::contains_at) for many hashes.
     ///
-    /// Cost: as one by one, but cache misses overlap. Until the first generation is too old, as
-    /// [`contains_mixed_hashes`](Self::contains_mixed_hashes).
-    pub fn contains_mixed_hashes_at(&self, now: u64, hashes: &[u64], found: &mut Answers) {
-        let live = self.live(now);
+    /// Cost: as one by one, but cache misses overlap. As
+    /// [`contains_mixed_hashes`](Membership::contains_mixed_hashes) until a generation has expired.
+    pub fn contains_mixed_hashes_at(&self, now: u64, hashes: &[u64], found: &mut BatchResults) {
+        let live = self.live_slots(now);
         if live.count_ones() == self.generations() {
             return self.contains_mixed_hashes(hashes, found);
         }
         let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
-        let kernel = self.frame.kernel;
+        let kernel = self.params.kernel;
         ring!(self, lines, |ring| kernel.live_contain_batch(ring, live, hashes, found));
     }
 
-    /// Places of the generations that are not too old at this time, a bit for each.
-    fn live(&self, now: u64) -> u16 {
+    /// Returns the slots of the generations that have not expired at `now`, one bit for each.
+    fn live_slots(&self, now: u64) -> u16 {
         let all = !(u16::MAX << self.generations());
-        self.too_old(now).fold(all, |live, slot| live & !(1 << slot))
+        self.expired_slots(now).fold(all, |live, slot| live & !(1 << slot))
     }
 
-    /// Places of the generations that a clock of this time makes too old, which is to say new.
-    fn too_old(&self, now: u64) -> impl Iterator<Item = usize> + use<S> {
+    /// Returns the slots of the generations that expire at `now` and are reused.
+    fn expired_slots(&self, now: u64) -> impl Iterator<Item = usize> + use<S> {
         let plan = self.plan();
         let clock = if plan.ticks.is_some() { self.clock.max(now) } else { self.clock };
         let (before, after) = (plan.epoch(self.clock), plan.epoch(clock));
@@ -245,137 +246,46 @@ impl<S: Store> WindowedBloomFilter<S> {
         (after - steps..after).map(move |epoch| plan.slot(epoch + 1))
     }
 
-    /// The geometry of one generation.
+    /// Returns the layout of one generation.
     #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.frame.shape()
+    pub fn layout(&self) -> BlockedLayout {
+        self.params.layout()
     }
 
-    /// How many generations there are.
+    /// Returns the number of generations.
     #[must_use]
     pub fn generations(&self) -> u32 {
         self.plan().generations
     }
 
-    /// The window in ticks; `None` if it is a number of keys.
+    /// Returns the window in ticks; `None` for a window by count.
     #[must_use]
     pub fn window_ticks(&self) -> Option<u64> {
         self.plan().ticks
     }
 
-    /// The latest time it was told of; 0 before, and if the window is a number of keys.
+    /// Returns the time of the last [`advance_to`](Self::advance_to); 0 before, and for a window by
+    /// count.
     #[must_use]
     pub fn now(&self) -> u64 {
         if self.plan().ticks.is_some() { self.clock } else { 0 }
     }
 
-    /// How keys become hashes.
-    #[must_use]
-    pub fn hash_spec(&self) -> HashSpec {
-        self.frame.hash
-    }
-
-    /// Bytes that the bits of all generations take.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        self.shape().size_bytes() * u64::from(self.plan().generations)
-    }
-
-    /// Bytes of memory that the filter takes in all. A mapped file's pages are not counted.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        self.store.memory_usage() + self.counts.memory_usage() + size_of::<Self>() as u64
-    }
-
-    /// Keys in the window that it was planned for.
-    #[must_use]
-    pub fn planned_keys(&self) -> u64 {
-        self.plan().keys
-    }
-
-    /// The false-positive rate it was planned for.
-    #[must_use]
-    pub fn target_rate(&self) -> f64 {
-        self.plan().rate
-    }
-
-    /// How many inserts were new to the generation they went to, of the generations that are
-    /// there. A key that came again in a later generation counts again.
-    #[must_use]
-    pub fn inserted(&self) -> u64 {
-        self.counts.all().into_iter().fold(0, u64::saturating_add)
-    }
-
-    /// The false-positive rate with `keys` distinct keys in each window, by calculation: at its
-    /// highest, when the oldest generation is about to be cleared.
-    #[must_use]
-    pub fn expected_rate(&self, keys: u64) -> f64 {
-        self.plan().expected_rate(self.shape(), keys)
-    }
-
-    /// The false-positive rate that the bits give as they are now: that of any generation.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn estimated_rate(&self) -> f64 {
-        let rate = ring!(self, self.store.lines(), |ring| ring.rate_now());
-        rate::either(rate, rate::hash_floor(self.inserted()))
-    }
-
-    /// An estimate of the distinct keys that are contained, from the bits that are set in any
-    /// generation; infinite if all are. See [`rate::cardinality`](crate::rate::cardinality).
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        let lines = self.shape().lanes() as usize / 8;
-        let mut clear = 0u64;
-        for run in self.store.lines().chunks_exact(lines * self.plan().generations as usize) {
-            for part in 0..lines {
-                let mut any = [0; 8];
-                for line in run[part..].iter().step_by(lines) {
-                    any.iter_mut().zip(line.0).for_each(|(any, word)| *any |= word);
-                }
-                clear += any.iter().map(|word| u64::from(word.count_zeros())).sum::<u64>();
-            }
-        }
-        rate::cardinality(clear as f64 / self.shape().bits() as f64, self.shape().touch())
-    }
-
-    /// The share of bits that are set.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        let words = self.store.lines().iter().flat_map(|line| line.0);
-        let ones: u64 = words.map(|word| u64::from(word.count_ones())).sum();
-        ones as f64 / (self.size_bytes() * 8) as f64
-    }
-
-    /// Whether it errs more often than planned, as it does when more keys come in a time than
-    /// planned; what may come of chance passes.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn is_overfull(&self) -> bool {
-        Membership::is_overfull(self)
-    }
-
-    /// Returns how many keys a generation is planned for: its part of the keys of a window.
+    /// Returns the number of keys that a generation is planned for: its share of the window.
     #[must_use]
     pub fn generation_capacity(&self) -> u64 {
         self.plan().share(self.plan().keys)
     }
 
-    /// Returns the largest number of keys that any generation holds. More than
-    /// [`generation_capacity`](Self::generation_capacity) means that keys came faster than planned,
-    /// and stays visible until that generation is forgotten.
+    /// Returns the largest number of keys of any generation. More than
+    /// [`generation_capacity`](Self::generation_capacity) means that keys arrived faster than
+    /// planned; the number stays until that generation expires.
     #[must_use]
     pub fn fullest_generation(&self) -> u64 {
         self.counts.all().into_iter().max().unwrap_or(0)
     }
 
-    /// How many keys more the newest generation counts before the oldest is forgotten.
+    /// Returns how many more keys fit into the newest generation before the oldest is cleared.
     #[inline]
     fn room(&self) -> u64 {
         if self.plan().ticks.is_some() {
@@ -385,21 +295,22 @@ impl<S: Store> WindowedBloomFilter<S> {
         plan.share(plan.keys).saturating_sub(self.counts.get(self.newest()))
     }
 
-    /// A copy in memory of its own.
+    /// Copies the filter into memory of its own: see
+    /// [`Filter::try_clone`](crate::Filter::try_clone).
     ///
     /// # Errors
-    /// If the memory is refused.
-    pub fn to_owned_filter(&self) -> Result<WindowedBloomFilter> {
-        let store = Owned::copy_of(self.store.lines())?;
-        let Self { frame, clock, counts, .. } = self;
-        Ok(WindowedBloomFilter { frame: *frame, clock: *clock, counts: counts.clone(), store })
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<WindowedBloomFilter> {
+        let store = Owned::from_lines(self.store.lines())?;
+        let Self { params, clock, counts, .. } = self;
+        Ok(WindowedBloomFilter { params: *params, clock: *clock, counts: counts.clone(), store })
     }
 }
 
 impl<S: Store, T: Store> PartialEq<WindowedBloomFilter<T>> for WindowedBloomFilter<S> {
-    /// Equal plan, shape, hash, clock and bits.
+    /// Compares plan, layout, hash, clock, counts and bits.
     fn eq(&self, other: &WindowedBloomFilter<T>) -> bool {
-        self.frame == other.frame
+        self.params == other.params
             && self.clock == other.clock
             && self.counts == other.counts
             && self.store.lines() == other.store.lines()

@@ -1,34 +1,37 @@
-//! Counting filters beside counters in a plain array: random operations, told by bytes, on two
-//! filters of one shape. After each step the filter's file is, byte for byte, the one that
-//! docs/format.md makes of the array, and no key is lost.
+//! Counting filters compared with an array of counters: random operations, decoded from bytes, on two
+//! filters of one layout. After each step the filter's file equals that of the array by
+//! docs/format.md, and no key is lost.
 //!
-//! Tests and the fuzzer drive it. `crate::naive` has the positions.
+//! Used by tests and the fuzzer. `crate::naive` has the positions.
 
 use std::collections::HashMap;
 
-use petal::{Answers, ClassicShape, CountingFilter, Geometry, HashSpec, Kernel, Key, Lent, Shape};
+use petal::{
+    BatchResults, BlockedLayout, Borrowed, ClassicLayout, CountingFilter, HashSpec, Kernel, Key,
+    Layout, Membership as _, Persist as _,
+};
 
-use crate::naive::{Facts, Naive, mend};
+use crate::naive::{HeaderFields, Naive, update_checksums};
 
-/// Counters as the document defines them.
+/// Counters by docs/format.md.
 #[derive(Clone)]
 struct Model {
     /// The positions; its data are not used.
     layout: Naive,
-    facts: Facts,
+    fields: HeaderFields,
     width: u32,
     counts: Vec<u64>,
     inserted: u64,
-    /// How often each hash was inserted and not removed, where nobody removed what was not there.
+    /// How often each hash is present, if only present hashes were removed.
     members: HashMap<u64, u64>,
 }
 
 impl Model {
-    fn most(&self) -> u64 {
+    fn max_count(&self) -> u64 {
         2u64.pow(self.width - 1)
     }
 
-    /// Each position of a hash once.
+    /// Returns each position of a hash once.
     fn places(&self, hash: u64) -> Vec<usize> {
         let mut places: Vec<usize> =
             self.layout.positions(hash).into_iter().map(|place| place as usize).collect();
@@ -44,7 +47,7 @@ impl Model {
     fn insert(&mut self, hash: u64) -> bool {
         let new = self.count(hash) == 0;
         for place in self.places(hash) {
-            self.counts[place] = (self.counts[place] + 1).min(self.most());
+            self.counts[place] = (self.counts[place] + 1).min(self.max_count());
         }
         *self.members.entry(hash).or_default() += 1;
         self.inserted += u64::from(new);
@@ -56,7 +59,7 @@ impl Model {
             return false;
         }
         for place in self.places(hash) {
-            if self.counts[place] < self.most() {
+            if self.counts[place] < self.max_count() {
                 self.counts[place] -= 1;
             }
         }
@@ -72,9 +75,9 @@ impl Model {
     }
 
     fn union(&mut self, other: &Self) {
-        let most = self.most();
+        let max_count = self.max_count();
         for (ours, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *ours = (*ours + theirs).min(most);
+            *ours = (*ours + theirs).min(max_count);
         }
         for (&hash, &count) in &other.members {
             *self.members.entry(hash).or_default() += count;
@@ -110,15 +113,15 @@ impl Model {
         file.kind += 2;
         file.data.extend(planes);
         let metadata = metadata.to_owned();
-        let facts = Facts { inserted: self.inserted, metadata, ..self.facts.clone() };
-        let mut bytes = file.to_file(&facts);
+        let fields = HeaderFields { inserted: self.inserted, metadata, ..self.fields.clone() };
+        let mut bytes = file.to_file(&fields);
         bytes[96] = self.width as u8;
-        mend(&mut bytes);
+        update_checksums(&mut bytes);
         bytes
     }
 }
 
-/// Numbers from bytes; zeros behind the last.
+/// Numbers decoded from bytes; zeros after the end.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -135,7 +138,7 @@ impl Source<'_> {
         number % end
     }
 
-    /// One of 64 hashes that come again and again, or any; the first and the last among them.
+    /// Returns one of 64 repeated hashes, or any hash, including the first and the last.
     fn hash(&mut self) -> u64 {
         match self.byte() {
             0 => 0,
@@ -151,7 +154,7 @@ impl Source<'_> {
     }
 }
 
-/// Does what the bytes tell.
+/// Decodes and runs operations.
 ///
 /// # Panics
 /// If the filter and the model differ.
@@ -164,33 +167,40 @@ pub(crate) fn drive(bytes: &[u8]) {
         1 => Naive::blocked(1 + extent % 4, 16, 1 + probes % 16),
         _ => Naive::classic(1 + extent, 1 + probes % 64),
     };
-    let facts = match source.byte() % 2 {
-        0 => Facts::none(),
-        _ => Facts { hash: 2, seed: [5; 16], planned: 7, target: 0.25, ..Facts::none() },
+    let fields = match source.byte() % 2 {
+        0 => HeaderFields::none(),
+        _ => HeaderFields {
+            hash: 2,
+            seed: [5; 16],
+            planned: 7,
+            target: 0.25,
+            ..HeaderFields::none()
+        },
     };
     let width = 2 + u32::from(source.byte()) % 7;
     let counts = vec![0; layout.data.len() * 8];
-    let model = Model { layout, facts, width, counts, inserted: 0, members: HashMap::new() };
+    let model = Model { layout, fields, width, counts, inserted: 0, members: HashMap::new() };
     if model.layout.kind == 1 {
-        steps::<Shape>(source, model);
+        steps::<BlockedLayout>(source, model);
     } else {
-        steps::<ClassicShape>(source, model);
+        steps::<ClassicLayout>(source, model);
     }
 }
 
-/// An empty filter, which works with any of the machine's kernels.
-fn empty<G: Geometry>(source: &mut Source<'_>, model: &Model) -> CountingFilter<G> {
-    let kernels: Vec<Kernel> = Kernel::ALL.into_iter().filter(|kernel| kernel.is_there()).collect();
+/// Returns an empty filter with any available kernel.
+fn empty<L: Layout>(source: &mut Source<'_>, model: &Model) -> CountingFilter<L> {
+    let kernels: Vec<Kernel> =
+        Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).collect();
     kernels[usize::from(source.byte()) % kernels.len()].force();
-    CountingFilter::read_from(&model.file("")[..]).expect("a sound file").0
+    CountingFilter::read_from(&model.file("")[..]).expect("a valid file").0
 }
 
-fn steps<G: Geometry>(source: &mut Source<'_>, model: Model) {
-    let mut filter = empty::<G>(source, &model);
-    let mut other = empty::<G>(source, &model);
+fn steps<L: Layout>(source: &mut Source<'_>, model: Model) {
+    let mut filter = empty::<L>(source, &model);
+    let mut other = empty::<L>(source, &model);
     let (mut ours, mut theirs) = (model.clone(), model);
     let spec: HashSpec = filter.hash_spec();
-    let mut answers = Answers::new();
+    let mut results = BatchResults::new();
     while !source.0.is_empty() {
         match source.byte() % 16 {
             0 | 1 => {
@@ -213,27 +223,27 @@ fn steps<G: Geometry>(source: &mut Source<'_>, model: Model) {
             }
             5 => {
                 let hashes = source.hashes();
-                filter.insert_mixed_hashes(&hashes, &mut answers);
-                same(&answers, &hashes, |hash| ours.insert(hash));
+                filter.insert_mixed_hashes(&hashes, &mut results);
+                same(&results, &hashes, |hash| ours.insert(hash));
             }
             6 => {
                 let hashes = source.hashes();
-                filter.remove_mixed_hashes(&hashes, &mut answers);
-                same(&answers, &hashes, |hash| ours.remove(hash));
+                filter.remove_mixed_hashes(&hashes, &mut results);
+                same(&results, &hashes, |hash| ours.remove(hash));
             }
             7 => {
                 let keys: Vec<u128> = (0..source.below(150)).map(u128::from).collect();
                 let hashes: Vec<u64> = keys.iter().map(|key| key.hash_with(&spec)).collect();
                 if source.byte().is_multiple_of(2) {
-                    filter.insert_batch(&keys, &mut answers);
-                    same(&answers, &hashes, |hash| ours.insert(hash));
+                    filter.insert_batch(&keys, &mut results);
+                    same(&results, &hashes, |hash| ours.insert(hash));
                 } else {
-                    filter.remove_batch(&keys, &mut answers);
-                    same(&answers, &hashes, |hash| ours.remove(hash));
+                    filter.remove_batch(&keys, &mut results);
+                    same(&results, &hashes, |hash| ours.remove(hash));
                 }
             }
             8 | 9 => {
-                // Only what is there: nobody is lost.
+                // Only present keys: none is lost.
                 let mut known: Vec<u64> = ours.members.keys().copied().collect();
                 known.sort_unstable();
                 if !known.is_empty() {
@@ -243,8 +253,8 @@ fn steps<G: Geometry>(source: &mut Source<'_>, model: Model) {
             }
             10 => {
                 let hashes = source.hashes();
-                filter.contains_mixed_hashes(&hashes, &mut answers);
-                same(&answers, &hashes, |hash| ours.count(hash) > 0);
+                filter.contains_mixed_hashes(&hashes, &mut results);
+                same(&results, &hashes, |hash| ours.count(hash) > 0);
                 for &hash in &hashes {
                     assert_eq!(filter.count_mixed_hash(hash), ours.count(hash));
                     assert_eq!(filter.contains_mixed_hash(hash), ours.count(hash) > 0);
@@ -263,28 +273,31 @@ fn steps<G: Geometry>(source: &mut Source<'_>, model: Model) {
                 filter.clear();
                 ours.clear();
             }
-            14 => filter = filter.to_owned_filter().expect("small"),
+            14 => filter = filter.try_clone().expect("small"),
             _ => {
                 let frozen = filter.freeze().expect("small");
                 assert!(frozen == *filter.as_filter());
                 let mut file = Vec::new();
-                frozen.write_to(&mut file, "").expect("memory takes it");
-                let facts = Facts { inserted: ours.inserted, ..ours.facts.clone() };
-                assert!(file == ours.frozen().to_file(&facts), "the plain filter differs");
+                frozen.write_to(&mut file, "").expect("memory is writable");
+                let fields = HeaderFields { inserted: ours.inserted, ..ours.fields.clone() };
+                assert!(file == ours.frozen().to_file(&fields), "the plain filter differs");
             }
         }
         filter = through_a_file(&filter, &ours);
-        let stuck = ours.counts.iter().filter(|count| **count == ours.most()).count();
-        assert_eq!(filter.saturated(), stuck as u64);
+        let saturated = ours.counts.iter().filter(|count| **count == ours.max_count()).count();
+        assert_eq!(filter.saturated(), saturated as u64);
         assert_eq!(filter.inserted(), ours.inserted);
         for (&hash, &count) in &ours.members {
-            assert!(filter.count_mixed_hash(hash) >= count.min(filter.most()), "lost {hash:#x}");
-            assert!(count == 0 || filter.contains_mixed_hash(hash), "lost {hash:#x}");
+            assert!(
+                filter.count_mixed_hash(hash) >= count.min(filter.max_count()),
+                "absent: {hash:#x}"
+            );
+            assert!(count == 0 || filter.contains_mixed_hash(hash), "absent: {hash:#x}");
         }
     }
 }
 
-/// What a union counts: the estimate, or where all bits are set a bound.
+/// Returns the count of a union: the estimate, or a bound if all bits are set.
 fn estimated(keys: f64, counted: u64) -> u64 {
     if keys.is_finite() {
         return keys.round() as u64;
@@ -293,31 +306,31 @@ fn estimated(keys: f64, counted: u64) -> u64 {
     counted
 }
 
-fn same(answers: &Answers, hashes: &[u64], mut expect: impl FnMut(u64) -> bool) {
-    assert_eq!(answers.len(), hashes.len());
+fn same(results: &BatchResults, hashes: &[u64], mut expect: impl FnMut(u64) -> bool) {
+    assert_eq!(results.len(), hashes.len());
     for (at, &hash) in hashes.iter().enumerate() {
-        assert_eq!(answers.get(at), expect(hash), "hash {at} of {}", hashes.len());
+        assert_eq!(results.get(at), expect(hash), "hash {at} of {}", hashes.len());
     }
 }
 
-/// Out and in by both ways; the bytes are those of the model.
-fn through_a_file<G: Geometry>(filter: &CountingFilter<G>, model: &Model) -> CountingFilter<G> {
+/// Writes and reads the filter in both ways; the bytes equal those of the model.
+fn through_a_file<L: Layout>(filter: &CountingFilter<L>, model: &Model) -> CountingFilter<L> {
     let metadata = "{}";
     let mut file = Vec::new();
-    filter.write_to(&mut file, metadata).expect("memory takes it");
+    filter.write_to(&mut file, metadata).expect("memory is writable");
     assert!(file == model.file(metadata), "the file differs");
-    let (again, text) = CountingFilter::<G>::read_from(&file[..]).expect("just written");
+    let (again, text) = CountingFilter::<L>::read_from(&file[..]).expect("just written");
     assert!(again == *filter && text == metadata);
-    let mut room = vec![0; file.len() + 64];
-    let start = room.as_ptr().align_offset(64);
-    room[start..start + file.len()].copy_from_slice(&file);
-    let lent = &room[start..start + file.len()];
-    let lent = CountingFilter::<G, Lent<'_>>::from_bytes(lent).expect("just written");
-    assert!(lent == again && lent.saturated() == again.saturated());
+    let mut buffer = vec![0; file.len() + 64];
+    let start = buffer.as_ptr().align_offset(64);
+    buffer[start..start + file.len()].copy_from_slice(&file);
+    let borrowed = &buffer[start..start + file.len()];
+    let borrowed = CountingFilter::<L, Borrowed<'_>>::from_bytes(borrowed).expect("just written");
+    assert!(borrowed == again && borrowed.saturated() == again.saturated());
     for &hash in model.members.keys() {
-        assert_eq!(lent.count_mixed_hash(hash), model.count(hash));
-        assert_eq!(lent.contains_mixed_hash(hash), model.count(hash) > 0);
+        assert_eq!(borrowed.count_mixed_hash(hash), model.count(hash));
+        assert_eq!(borrowed.contains_mixed_hash(hash), model.count(hash) > 0);
     }
-    // What was read works with the kernel that was forced last: the filter goes on in turn.
-    if model.inserted.is_multiple_of(2) { again } else { filter.to_owned_filter().expect("small") }
+    // The filter that was read has the kernel that was forced last; operations continue with it.
+    if model.inserted.is_multiple_of(2) { again } else { filter.try_clone().expect("small") }
 }

@@ -1,11 +1,13 @@
-//! Any two filters that fold to one size: folds, unions of folds and overlaps against filters
-//! built small from the same hashes.
+//! Filters with a common fold: folds, unions and overlaps compared with small filters of the same
+//! hashes.
 
-use petal::{ClassicShape, Filter, Geometry, Lent, Shape};
+use petal::{
+    BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Membership as _, Persist as _,
+};
 
-use crate::naive::{Facts, Naive};
+use crate::naive::{HeaderFields, Naive};
 
-/// Numbers from bytes; zeros when there are no more.
+/// Numbers decoded from bytes; zeros after the end.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -16,7 +18,7 @@ impl Source<'_> {
         first.into()
     }
 
-    /// Anywhere among all hashes; few of them, so that they come again.
+    /// Returns a hash; there are few, so that they repeat.
     fn hash(&mut self) -> u64 {
         let number = self.byte() << 8 | self.byte();
         match number >> 14 {
@@ -28,7 +30,7 @@ impl Source<'_> {
     }
 }
 
-/// Decodes two filters and what goes into them, and checks all that folding promises.
+/// Decodes two filters and their hashes, and checks all properties of folding.
 pub(crate) fn drive(bytes: &[u8]) {
     let mut source = Source(bytes);
     let layout = source.byte() % 3;
@@ -40,27 +42,27 @@ pub(crate) fn drive(bytes: &[u8]) {
         // Sizes that are no multiples of words.
         _ => Naive::classic(common * times * 7, 1 + probes % 64),
     };
-    let mut held = [Vec::new(), Vec::new()];
+    let mut hashes = [Vec::new(), Vec::new()];
     while !source.0.is_empty() {
         let which = source.byte() % 3;
         let hash = source.hash();
         (0..2).filter(|side| which == 2 || which == *side).for_each(|side| {
-            held[side as usize].push(hash);
+            hashes[side as usize].push(hash);
         });
     }
     let filters = times.map(naive);
     if layout == 2 {
-        check::<ClassicShape>(&filters, &held);
+        check::<ClassicLayout>(&filters, &hashes);
     } else {
-        check::<Shape>(&filters, &held);
+        check::<BlockedLayout>(&filters, &hashes);
     }
 }
 
-/// The filter of these hashes, by the naive rules alone.
-fn built<G: Geometry>(shape: &Naive, hashes: &[u64]) -> Filter<G> {
+/// Returns the filter of these hashes by the naive model.
+fn built<L: Layout>(shape: &Naive, hashes: &[u64]) -> Filter<L> {
     let mut naive = shape.clone();
     hashes.iter().for_each(|&hash| _ = naive.insert(hash));
-    Filter::read_from(&naive.to_file(&Facts::none())[..]).expect("a sound file").0
+    Filter::read_from(&naive.to_file(&HeaderFields::none())[..]).expect("a valid file").0
 }
 
 fn smaller(shape: &Naive, divisor: u64) -> Naive {
@@ -72,26 +74,27 @@ fn smaller(shape: &Naive, divisor: u64) -> Naive {
     }
 }
 
-fn check<G: Geometry>(shapes: &[Naive; 2], held: &[Vec<u64>; 2]) {
-    let [left, right] = [0, 1].map(|side| built::<G>(&shapes[side], &held[side]));
+fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
+    let [left, right] = [0, 1].map(|side| built::<L>(&shapes[side], &hashes[side]));
 
-    // Every fold is the filter built small; what does not divide is refused.
+    // Every fold equals the small filter; a factor that does not divide the size is an error.
     let extent = shapes[0].extent;
-    let file = shapes[0].to_file(&Facts::none());
-    let mut room = vec![0; file.len() + 64];
-    let start = room.as_ptr().align_offset(64);
-    room[start..start + file.len()].copy_from_slice(&file);
-    let empty = Filter::<G, Lent<'_>>::from_bytes(&room[start..start + file.len()]).expect("sound");
+    let file = shapes[0].to_file(&HeaderFields::none());
+    let mut buffer = vec![0; file.len() + 64];
+    let start = buffer.as_ptr().align_offset(64);
+    buffer[start..start + file.len()].copy_from_slice(&file);
+    let empty = Filter::<L, Borrowed<'_>>::from_bytes(&buffer[start..start + file.len()])
+        .expect("a valid file");
     for divisor in 0..=extent.min(100) + 1 {
         if divisor == 0 || !extent.is_multiple_of(divisor) {
             assert!(left.fold(divisor).is_err_and(|error| error.is_invalid()), "{divisor}");
             continue;
         }
         let folded = left.fold(divisor).expect("a divisor");
-        assert!(folded == built(&smaller(&shapes[0], divisor), &held[0]), "by {divisor}");
+        assert!(folded == built(&smaller(&shapes[0], divisor), &hashes[0]), "by {divisor}");
         assert_eq!((folded.inserted(), folded.hash_spec()), (left.inserted(), left.hash_spec()));
         assert!(
-            held[0].iter().all(|&hash| folded.contains_mixed_hash(hash)),
+            hashes[0].iter().all(|&hash| folded.contains_mixed_hash(hash)),
             "lost a key by {divisor}"
         );
         assert_eq!(empty.fold(divisor).expect("a divisor").fill_ratio(), 0.0);
@@ -103,32 +106,32 @@ fn check<G: Geometry>(shapes: &[Naive; 2], held: &[Vec<u64>; 2]) {
         .find(|size| extent.is_multiple_of(*size) && shapes[1].extent.is_multiple_of(*size));
     let common = common.expect("one divides all");
     let (ours, theirs) = (extent / common, shapes[1].extent / common);
-    let both = [&held[0][..], &held[1]].concat();
-    let small = built::<G>(&smaller(&shapes[0], ours), &both);
+    let both = [&hashes[0][..], &hashes[1]].concat();
+    let small = built::<L>(&smaller(&shapes[0], ours), &both);
     match left.union_folded(&right) {
-        Ok(united) => {
-            assert!(united == small, "{ours} and {theirs}");
-            let (estimate, inserted) = (small.estimated_len(), united.inserted());
+        Ok(union) => {
+            assert!(union == small, "{ours} and {theirs}");
+            let (estimate, inserted) = (small.estimated_len(), union.inserted());
             assert!(inserted as f64 == estimate.round() || estimate.is_infinite(), "{inserted}");
             assert!(inserted < 1 << 40, "{inserted}");
         }
         Err(error) => {
             assert!(error.is_incompatible() && ours.max(theirs) > 1, "{error}");
-            assert!(small.estimated_rate() > 0.5, "{error}");
+            assert!(small.estimated_fpr() > 0.5, "{error}");
         }
     }
 
-    // So is what is said of the overlap, whichever is asked.
-    let overlap = left.compare(&right).expect("they fit");
+    // So is the overlap, in both directions.
+    let overlap = left.compare(&right).expect("compatible filters");
     let (a, b) = (left.fold(ours).expect("divides"), right.fold(theirs).expect("divides"));
     let folds = a.compare(&b).expect("equal shapes");
     assert_eq!((overlap.union, overlap.jaccard), (folds.union, folds.jaccard));
     assert_eq!(overlap.intersection, folds.intersection);
-    // But each filter's own keys are told by all of its bits.
+    // But the keys of each filter are estimated from all of its bits.
     assert_eq!(overlap.left.value, left.estimated_len());
     assert_eq!(overlap.right.value, right.estimated_len());
     assert_eq!(overlap.union.value, small.estimated_len());
-    let other = right.compare(&left).expect("they fit");
+    let other = right.compare(&left).expect("compatible filters");
     assert_eq!((other.left, other.union), (overlap.right, overlap.union));
     for estimate in [overlap.left, overlap.union, overlap.intersection, overlap.jaccard] {
         assert!(estimate.value >= 0.0 && estimate.error >= 0.0, "{overlap:?}");
@@ -136,15 +139,15 @@ fn check<G: Geometry>(shapes: &[Naive; 2], held: &[Vec<u64>; 2]) {
     }
     assert!(overlap.jaccard.value <= 1.0 && overlap.intersection.value <= overlap.union.value);
 
-    // A shrunk filter keeps the rate, and no smaller one does that calculation does not rule out.
+    // A shrunk filter keeps the rate, and no smaller fold does by calculation.
     for rate in [0.5, 0.01] {
-        match left.shrink_to_rate(rate) {
+        match left.shrink_to_fpr(rate) {
             Ok(shrunk) => {
-                assert!(shrunk.estimated_rate() <= rate && shrunk.target_rate() == rate);
-                assert!(held[0].iter().all(|&hash| shrunk.contains_mixed_hash(hash)));
+                assert!(shrunk.estimated_fpr() <= rate && shrunk.target_fpr() == rate);
+                assert!(hashes[0].iter().all(|&hash| shrunk.contains_mixed_hash(hash)));
             }
             Err(error) => {
-                assert!(error.is_invalid() && left.estimated_rate() > rate, "{rate} {error}");
+                assert!(error.is_invalid() && left.estimated_fpr() > rate, "{rate} {error}");
             }
         }
     }

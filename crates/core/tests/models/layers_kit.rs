@@ -1,6 +1,6 @@
-//! What the models of layers and generations share: operations decoded from bytes, files looked into.
+//! Utilities of the models of layers and generations: operations decoded from bytes, words of files.
 
-/// Bytes that say what to do; zeros behind their end.
+/// Operations decoded from bytes; zeros after the end.
 pub(crate) struct Source<'a>(&'a [u8]);
 
 impl<'a> Source<'a> {
@@ -22,7 +22,7 @@ impl<'a> Source<'a> {
         u16::from_le_bytes([self.byte(), self.byte()])
     }
 
-    /// A few hundred hashes at most, by a seed: of few kinds, so that they come again.
+    /// Returns up to a few hundred hashes, many of them repeated.
     pub(crate) fn hashes(&mut self) -> Vec<u64> {
         let count = usize::from(self.byte()) * usize::from(self.byte() % 3);
         let (mut state, few) = (u64::from(self.short()), self.byte().is_multiple_of(2));
@@ -32,34 +32,34 @@ impl<'a> Source<'a> {
         };
         let mut hash = || {
             let number = next(&mut state);
-            // One of a thousand, spread over all blocks.
+            // One of a thousand hashes in all blocks.
             if few { (number % 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { number }
         };
         (0..count).map(|_| hash()).collect()
     }
 }
 
-/// Bytes in memory that begins at a cache line.
+/// Bytes aligned to a cache line.
 pub(crate) struct Aligned {
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     start: usize,
     length: usize,
 }
 
 impl Aligned {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut room = vec![0; bytes.len() + 64];
-        let start = room.as_ptr().align_offset(64);
-        room[start..start + bytes.len()].copy_from_slice(bytes);
-        Self { room, start, length: bytes.len() }
+        let mut buffer = vec![0; bytes.len() + 64];
+        let start = buffer.as_ptr().align_offset(64);
+        buffer[start..start + bytes.len()].copy_from_slice(bytes);
+        Self { buffer, start, length: bytes.len() }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.room[self.start..self.start + self.length]
+        &self.buffer[self.start..self.start + self.length]
     }
 }
 
-/// So many words of a file from this byte on.
+/// Returns words of a file from an offset in bytes.
 pub(crate) fn words(file: &[u8], at: usize, count: usize) -> Vec<u64> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| file[at + byte]));
     (0..count).map(|word_at| word(at + 8 * word_at)).collect()

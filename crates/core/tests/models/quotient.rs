@@ -1,12 +1,15 @@
 //! A quotient filter against a sorted list of fingerprints, through random operations.
 //!
-//! The list is laid out into slots the slow and obvious way to know whether one is left. After
-//! every step the filter has the list's fingerprints, is what its file gives back, and is equal,
-//! byte by byte, to a filter into which the list was added anew.
+//! A simple layout of the list into slots shows whether a slot is left. After every step the filter
+//! has the fingerprints of the list, equals the filter read from its file, and equals, byte by byte,
+//! a new filter filled with the list.
 
-use petal::{Answers, Error, HashSpec, Lent, Membership, MembershipMut, QuotientFilter};
+use petal::{
+    BatchResults, Borrowed, Error, HashSpec, Membership, MembershipMut, Persist as _,
+    QuotientFilter,
+};
 
-/// Bytes that say what is done; when they are spent it ends.
+/// Operations decoded from bytes, up to their end.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -23,7 +26,7 @@ impl Script<'_> {
     }
 }
 
-/// What a filter should be.
+/// The expected contents of a filter.
 #[derive(Clone)]
 struct Model {
     slots: u64,
@@ -37,7 +40,7 @@ impl Model {
         self.slots << self.bits
     }
 
-    /// Slots in all, as docs/format.md has them.
+    /// The number of slots by docs/format.md.
     fn all_slots(&self) -> u64 {
         (self.slots + self.slots.min(320)).div_ceil(64) * 64
     }
@@ -47,7 +50,7 @@ impl Model {
         (u128::from(hash) * u128::from(self.range()) / (1 << 64)) as u64
     }
 
-    /// The least hash with this fingerprint.
+    /// Returns the smallest hash with this fingerprint.
     fn hash(&self, fingerprint: u64) -> u64 {
         (u128::from(fingerprint) << 64).div_ceil(self.range().into()) as u64
     }
@@ -62,7 +65,7 @@ impl Model {
         list.len() as u64
     }
 
-    /// Whether each fingerprint has a slot, at its own place or behind.
+    /// Returns whether there is a slot for each fingerprint.
     fn fits(&self) -> bool {
         let mut next = 0;
         for fingerprint in &self.list {
@@ -76,18 +79,18 @@ impl Model {
         self.list.insert(at, fingerprint);
     }
 
-    /// The filter may have grown by itself.
+    /// Updates the model if the filter has grown.
     fn follow(&mut self, filter: &QuotientFilter) {
-        let shape = filter.shape();
+        let shape = filter.layout();
         assert_eq!(shape.fingerprints(), self.range(), "growth changes no fingerprint");
         (self.slots, self.bits) = (shape.slots(), shape.remainder_bits());
     }
 }
 
-/// Decodes a filter and what is done to it, and does it.
+/// Decodes a filter and operations, and runs them.
 ///
 /// # Panics
-/// If the filter is not what it should be.
+/// If filter and model differ.
 pub(crate) fn drive(bytes: &[u8]) {
     let _ = run(&mut Script(bytes));
 }
@@ -100,9 +103,9 @@ fn run(script: &mut Script<'_>) -> Option<()> {
     let hash = if how & 1 == 0 { HashSpec::rapid(7) } else { HashSpec::keyed([3; 16]) };
     let build = |slots, bits| {
         let filter = QuotientFilter::builder().slots(slots).remainder_bits(bits).hash(hash);
-        if how & 2 == 0 { filter.build() } else { filter.max_keys(slots * 4).build() }
+        if how & 2 == 0 { filter.build() } else { filter.max_capacity(slots * 4).build() }
     };
-    // The other one has as many fingerprints or four times as many, in as many slots or twice.
+    // The other filter has one or four times the fingerprints, and one or two times the slots.
     let finer = u32::from(how >> 2 & 1) * 2;
     let (slots_2, bits_2) = if how & 8 != 0 && bits + finer > 1 {
         (slots * 2, bits + finer - 1)
@@ -119,16 +122,16 @@ fn run(script: &mut Script<'_>) -> Option<()> {
             22..=25 => many(step, script, &mut filter, &mut model)?,
             26 => put_other(script, &mut other, &mut other_model)?,
             27 | 28 => together(step % 32 == 27, &mut filter, &mut model, &other, &other_model),
-            // Small: what is slow to look through finds nothing more.
+            // Small, because large filters are slow to check and find no more errors.
             29 if model.slots > 1 << 14 => {}
-            29 => match filter.grow_past_rate() {
-                // What fills the end of one table may not fit that of another.
+            29 => match filter.grow_past_fpr() {
+                // The last slots of two tables differ.
                 Ok(()) => model.follow(&filter),
                 Err(error) => assert!(error.is_full()),
             },
             30 => {
                 let shrunk = filter.shrink().expect("small");
-                assert!(!shrunk || filter.shape().slots() < model.slots);
+                assert!(!shrunk || filter.layout().slots() < model.slots);
                 model.follow(&filter);
             }
             _ => {
@@ -136,7 +139,7 @@ fn run(script: &mut Script<'_>) -> Option<()> {
                     filter.clear();
                     model.list.clear();
                 } else {
-                    filter = filter.to_owned_filter().expect("sound");
+                    filter = filter.try_clone().expect("a valid file");
                 }
             }
         }
@@ -146,7 +149,7 @@ fn run(script: &mut Script<'_>) -> Option<()> {
     Some(())
 }
 
-/// Any fingerprint: of a few quotients, of the last ones, or of those that are there.
+/// Returns a fingerprint: of a few quotients, of the last ones, or a present one.
 fn pick(script: &mut Script<'_>, model: &Model) -> Option<u64> {
     let how = script.byte()?;
     let remainder = u64::from(script.byte()?) % (1 << model.bits.min(8));
@@ -203,7 +206,7 @@ fn take(model: &mut Model, fingerprint: u64) {
     }
 }
 
-/// What an insert said is what it should have said.
+/// Checks the result of an insertion.
 fn put(
     filter: &QuotientFilter,
     model: &mut Model,
@@ -219,7 +222,7 @@ fn put(
         Ok(new) => {
             assert_eq!(new, !there);
             if new || again {
-                assert!(with.fits(), "more than there are slots");
+                assert!(with.fits(), "more fingerprints than slots");
                 *model = with;
             }
         }
@@ -239,15 +242,15 @@ fn many(
     let fingerprints: Option<Vec<u64>> = (0..count).map(|_| pick(script, model)).collect();
     let fingerprints = fingerprints?;
     let hashes: Vec<u64> = fingerprints.iter().map(|all| model.hash(*all)).collect();
-    let mut answers = Answers::new();
+    let mut results = BatchResults::new();
     match step % 32 {
         22 | 23 => {
-            // Its face puts in a copy each.
+            // The trait method adds a copy of each.
             let again = step % 32 == 23;
             let result = if again {
-                MembershipMut::insert_mixed_hashes(filter, &hashes, &mut answers)
+                MembershipMut::insert_mixed_hashes(filter, &hashes, &mut results)
             } else {
-                filter.insert_mixed_hashes(&hashes, &mut answers)
+                filter.insert_mixed_hashes(&hashes, &mut results)
             };
             model.follow(filter);
             let mut refused = false;
@@ -256,9 +259,9 @@ fn many(
                 let there = model.count(fingerprint) > 0;
                 with.put(fingerprint);
                 if refused || there && !again {
-                    assert!(!answers.get(at));
+                    assert!(!results.get(at));
                 } else if with.fits() {
-                    assert_eq!(answers.get(at), !there);
+                    assert_eq!(results.get(at), !there);
                     *model = with;
                 } else {
                     refused = true;
@@ -269,23 +272,23 @@ fn many(
             assert!(result.err().is_none_or(|error| error.is_full()));
         }
         24 => {
-            MembershipMut::remove_mixed_hashes(filter, &hashes, &mut answers).expect("it deletes");
+            MembershipMut::remove_mixed_hashes(filter, &hashes, &mut results).expect("it deletes");
             for (at, fingerprint) in fingerprints.into_iter().enumerate() {
-                assert_eq!(answers.get(at), model.count(fingerprint) > 0);
+                assert_eq!(results.get(at), model.count(fingerprint) > 0);
                 take(model, fingerprint);
             }
         }
         _ => {
-            filter.contains_mixed_hashes(&hashes, &mut answers);
+            filter.contains_mixed_hashes(&hashes, &mut results);
             for (at, fingerprint) in fingerprints.into_iter().enumerate() {
-                assert_eq!(answers.get(at), model.count(fingerprint) > 0);
+                assert_eq!(results.get(at), model.count(fingerprint) > 0);
             }
         }
     }
     Some(())
 }
 
-/// Puts some into the other filter.
+/// Inserts some fingerprints into the other filter.
 fn put_other(script: &mut Script<'_>, other: &mut QuotientFilter, model: &mut Model) -> Option<()> {
     for _ in 0..script.byte()? % 40 {
         let fingerprint = pick(script, model)?;
@@ -304,7 +307,7 @@ fn together(
 ) {
     let finer = (theirs.range() / model.range()).ilog2();
     if finer > 0 {
-        let mut coarse = other.to_owned_filter().expect("sound");
+        let mut coarse = other.try_clone().expect("a valid file");
         assert!(coarse.union(filter).is_err_and(|error| error.is_incompatible()));
     }
     let result = if union { filter.union(other) } else { filter.merge(other) };
@@ -331,37 +334,37 @@ fn together(
     }
 }
 
-/// The filter is what the model is, and so is its file.
+/// Compares the filter and its file with the model.
 fn check(filter: &QuotientFilter, model: &Model) {
-    let shape = filter.shape();
+    let shape = filter.layout();
     assert_eq!((shape.slots(), shape.remainder_bits()), (model.slots, model.bits));
     assert_eq!(filter.fingerprints().collect::<Vec<_>>(), model.list);
     assert_eq!((filter.len(), filter.distinct()), (model.list.len() as u64, model.distinct()));
-    assert_eq!(filter.estimated_rate() == 0.0, model.list.is_empty());
+    assert_eq!(filter.estimated_fpr() == 0.0, model.list.is_empty());
     for fingerprint in &model.list {
-        assert!(filter.contains_mixed_hash(model.hash(*fingerprint)), "lost {fingerprint:#x}");
+        assert!(filter.contains_mixed_hash(model.hash(*fingerprint)), "absent: {fingerprint:#x}");
     }
-    let mut anew = QuotientFilter::builder()
+    let mut rebuilt = QuotientFilter::builder()
         .slots(model.slots)
         .remainder_bits(model.bits)
         .hash(filter.hash_spec())
         .build()
         .expect("small");
     for fingerprint in model.list.iter().rev() {
-        anew.add_mixed_hash(model.hash(*fingerprint)).expect("as many fit into the other");
+        rebuilt.add_mixed_hash(model.hash(*fingerprint)).expect("the same fingerprints fit");
     }
-    assert!(anew == *filter, "not what inserting makes");
+    assert!(rebuilt == *filter, "differs from a filter with the same insertions");
 
     let mut file = Vec::new();
-    filter.write_to(&mut file, "{}").expect("memory takes it");
+    filter.write_to(&mut file, "{}").expect("memory is writable");
     let (again, metadata) = QuotientFilter::read_from(&file[..]).expect("just written");
     assert!(again == *filter && metadata == "{}" && again.distinct() == filter.distinct());
-    let mut room = vec![0; file.len() + 64];
-    let start = room.as_ptr().align_offset(64);
-    let place = &mut room[start..start + file.len()];
+    let mut buffer = vec![0; file.len() + 64];
+    let start = buffer.as_ptr().align_offset(64);
+    let place = &mut buffer[start..start + file.len()];
     place.copy_from_slice(&file);
-    let lent = QuotientFilter::<Lent<'_>>::from_bytes(place).expect("just written");
-    assert!(lent == *filter && lent.len() == filter.len());
-    assert_eq!(lent.capacity_left(), filter.capacity_left());
-    assert_eq!(lent.geometry(), filter.geometry());
+    let borrowed = QuotientFilter::<Borrowed<'_>>::from_bytes(place).expect("just written");
+    assert!(borrowed == *filter && borrowed.len() == filter.len());
+    assert_eq!(borrowed.capacity_left(), filter.capacity_left());
+    assert_eq!(borrowed.parameters(), filter.parameters());
 }

@@ -1,11 +1,11 @@
 //! Scalable filters against a naive one: layers of naive blocked filters.
 //!
-//! The shape of a new layer is read from the file, since sizing is not part of the format; all
-//! else, which layer a key goes to above all, the model knows by itself.
+//! The model reads the layout of a new layer from the file, since sizing is not part of the format;
+//! it determines everything else itself, such as the layer of a key.
 
 use std::collections::HashSet;
 
-use petal::{Answers, HashSpec, Lent, ScalableBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, ScalableBloomFilter};
 
 use crate::kit::{Aligned, Source, words};
 use crate::naive::Naive;
@@ -17,13 +17,13 @@ struct Model {
     head: (u64, u64),
     /// The parts of the rate of which one is for the later layers, or 0.
     share: u64,
-    /// Bits, and how many keys were new.
+    /// Bits, and the number of new keys.
     layers: Vec<(Naive, u64)>,
     members: HashSet<u64>,
 }
 
 impl Model {
-    /// Layers that the file has and the model has not.
+    /// Adds the layers of the file that the model does not have.
     fn learn_shapes(&mut self, file: &[u8]) {
         let layers = words(file, 64, 1)[0];
         for layer in self.layers.len() as u64..layers {
@@ -50,10 +50,10 @@ impl Model {
             }
             keys *= if keys < self.head.1 { self.growth.max(self.head.0) } else { self.growth };
         }
-        panic!("a layer more is needed than the filter has");
+        panic!("the filter has too few layers");
     }
 
-    /// What a file must hold from its data on.
+    /// Returns the expected bytes of a file from its data on.
     fn data(&self) -> Vec<u8> {
         let mut data = Vec::new();
         for (layer, inserted) in &self.layers {
@@ -74,11 +74,12 @@ impl Model {
         let parameters = [self.growth, self.head.0, self.head.1, self.share];
         assert_eq!(words(file, 96, 4), parameters);
         let aligned = Aligned::new(file);
-        let lent = ScalableBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("sound");
-        assert!(lent == *filter);
-        let mut found = Answers::new();
+        let borrowed =
+            ScalableBloomFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).expect("a valid file");
+        assert!(borrowed == *filter);
+        let mut found = BatchResults::new();
         let members: Vec<u64> = self.members.iter().copied().collect();
-        lent.contains_mixed_hashes(&members, &mut found);
+        borrowed.contains_mixed_hashes(&members, &mut found);
         assert_eq!(found.count_ones(), members.len() as u64, "a key was lost");
         assert!(members.iter().all(|&hash| filter.contains_mixed_hash(hash)));
     }
@@ -86,11 +87,11 @@ impl Model {
 
 fn file_of(filter: &ScalableBloomFilter) -> Vec<u8> {
     let mut file = Vec::new();
-    filter.write_to(&mut file, "").expect("memory takes it");
+    filter.write_to(&mut file, "").expect("memory is writable");
     file
 }
 
-/// Decodes a filter and operations on it from bytes, and compares after each.
+/// Decodes a filter and operations from bytes, and compares filter and model after each.
 pub(crate) fn drive(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let first = 1 + u64::from(source.byte()) % 40;
@@ -99,13 +100,13 @@ pub(crate) fn drive(bytes: &[u8]) {
     let (growth, head) = (2 + byte % 3, [(0, 0), (8, 300), (3, 1 << 40)][byte as usize / 3 % 3]);
     let spec =
         if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
-    let builder = ScalableBloomFilter::builder().keys(first).rate(rate).growth(growth);
+    let builder = ScalableBloomFilter::builder().capacity(first).fpr(rate).growth(growth);
     let share = [0, 2, 32][byte as usize / 9 % 3];
     let builder = builder.head_start(head.0, head.1).growth_share(share);
     let mut filter = builder.hash(spec).build().expect("small");
     let mut model =
         Model { first, growth, head, share, layers: Vec::new(), members: HashSet::new() };
-    let mut answers = Answers::new();
+    let mut results = BatchResults::new();
     while !source.is_empty() {
         match source.byte() % 8 {
             0 => {
@@ -116,34 +117,34 @@ pub(crate) fn drive(bytes: &[u8]) {
             }
             1 | 2 => {
                 let hashes = source.hashes();
-                filter.insert_mixed_hashes(&hashes, &mut answers).expect("small");
+                filter.insert_mixed_hashes(&hashes, &mut results).expect("small");
                 model.learn_shapes(&file_of(&filter));
-                assert_eq!(answers.len(), hashes.len());
+                assert_eq!(results.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
-                    assert_eq!(answers.get(at), model.insert(hash), "hash {at}");
+                    assert_eq!(results.get(at), model.insert(hash), "hash {at}");
                 }
             }
             3 => {
                 let keys: Vec<u64> = source.hashes();
-                filter.insert_batch(&keys, &mut answers).expect("small");
+                filter.insert_batch(&keys, &mut results).expect("small");
                 model.learn_shapes(&file_of(&filter));
                 for (at, key) in keys.iter().enumerate() {
                     let new = model.insert(spec.hash(&key.to_le_bytes()));
-                    assert_eq!(answers.get(at), new, "key {at}");
+                    assert_eq!(results.get(at), new, "key {at}");
                 }
             }
             4 => {
                 let hashes = source.hashes();
                 model.learn_shapes(&file_of(&filter));
-                filter.contains_mixed_hashes(&hashes, &mut answers);
+                filter.contains_mixed_hashes(&hashes, &mut results);
                 for (at, &hash) in hashes.iter().enumerate() {
-                    assert_eq!(answers.get(at), model.contains(hash), "hash {at}");
+                    assert_eq!(results.get(at), model.contains(hash), "hash {at}");
                     assert_eq!(filter.contains_mixed_hash(hash), model.contains(hash));
                 }
                 let texts: Vec<[u8; 8]> = hashes.iter().map(|word| word.to_le_bytes()).collect();
-                filter.contains_batch(&texts, &mut answers);
+                filter.contains_batch(&texts, &mut results);
                 for (at, text) in texts.iter().enumerate() {
-                    assert_eq!(answers.get(at), model.contains(spec.hash(text)), "key {at}");
+                    assert_eq!(results.get(at), model.contains(spec.hash(text)), "key {at}");
                 }
             }
             5 if source.byte().is_multiple_of(4) => {
@@ -152,11 +153,12 @@ pub(crate) fn drive(bytes: &[u8]) {
                 model.members.clear();
             }
             6 => {
-                let read = ScalableBloomFilter::read_from(&file_of(&filter)[..]).expect("sound");
+                let read =
+                    ScalableBloomFilter::read_from(&file_of(&filter)[..]).expect("a valid file");
                 assert!(read.0 == filter);
                 filter = read.0;
             }
-            7 => filter = filter.to_owned_filter().expect("small"),
+            7 => filter = filter.try_clone().expect("small"),
             _ => {}
         }
         let file = file_of(&filter);

@@ -1,20 +1,20 @@
-//! Layout 8 of docs/format.md once more, the slow and obvious way, and static filters compared
-//! with it and with the set they were made of.
+//! A simple implementation of layout 8 of docs/format.md, and static filters compared with it and with
+//! their keys.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use petal::{Answers, HashSpec, Lent, StaticFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, StaticFilter};
 
-/// A file of layout 8, asked as the document says. Checks nothing.
+/// A file of layout 8, queried by the document, without checks.
 pub(crate) struct Naive<'a> {
     file: &'a [u8],
     columns: u64,
     layers: Vec<Layer>,
 }
 
-/// What the document says of a layer; offsets in bytes from the beginning of the file.
+/// The numbers of a layer; offsets in bytes from the start of the file.
 struct Layer {
     seed: u64,
     shards: u64,
@@ -76,7 +76,7 @@ impl<'a> Naive<'a> {
         self.bit(layer.rows_at, 32 * (before + column) + row % 32)
     }
 
-    /// Where a hash is in the first layer: its hash there, and the first row of its equation.
+    /// Returns the hash in the first layer, and the first row of its equation.
     fn first_place(&self, hash: u64) -> (u64, u64) {
         let layer = &self.layers[0];
         let g = remix(hash, layer.seed);
@@ -150,34 +150,34 @@ fn times(a: u64, b: u64) -> u64 {
     a.wrapping_mul(b)
 }
 
-/// Bytes in memory that begins at a cache line.
+/// Bytes aligned to a cache line.
 pub(crate) struct Aligned {
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     start: usize,
     length: usize,
 }
 
 impl Aligned {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut room = vec![0; bytes.len() + 64];
-        let start = room.as_ptr().align_offset(64);
-        room[start..start + bytes.len()].copy_from_slice(bytes);
-        Self { room, start, length: bytes.len() }
+        let mut buffer = vec![0; bytes.len() + 64];
+        let start = buffer.as_ptr().align_offset(64);
+        buffer[start..start + bytes.len()].copy_from_slice(bytes);
+        Self { buffer, start, length: bytes.len() }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.room[self.start..self.start + self.length]
+        &self.buffer[self.start..self.start + self.length]
     }
 }
 
 /// The file of a filter.
 pub(crate) fn file_of(filter: &StaticFilter, metadata: &str) -> Vec<u8> {
     let mut file = Vec::new();
-    filter.write_to(&mut file, metadata).expect("memory takes it");
+    filter.write_to(&mut file, metadata).expect("memory is writable");
     file
 }
 
-/// Numbers out of bytes; zeros when they are used up.
+/// Numbers decoded from bytes; zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -192,8 +192,8 @@ impl Bytes<'_> {
     }
 }
 
-/// Makes filters of sets that the bytes tell, and holds every answer, of every way into the
-/// library, against the set and the document.
+/// Builds filters of sets decoded from bytes, and compares the results of every way to query them
+/// with the set and the document.
 pub(crate) fn drive(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let rates = [0.9, 0.5, 0.3, 0.125, 0.1, 0.01, 0.004, 1e-3, 1e-4, 3e-6, 1e-9];
@@ -201,8 +201,8 @@ pub(crate) fn drive(bytes: &[u8]) {
     let keyed = bytes.next() % 4 == 0;
     let hash = if keyed { HashSpec::keyed([bytes.next(); 16]) } else { HashSpec::rapid(0) };
     let threads = NonZeroUsize::new(1 + usize::from(bytes.next()) % 3).expect("not 0");
-    let builder = StaticFilter::builder().rate(rate).hash(hash).threads(threads);
-    // Runs of hashes: like random ones, in a row, or the same again.
+    let builder = StaticFilter::builder().fpr(rate).hash(hash).threads(threads);
+    // Hashes: random, consecutive, or repeated.
     let mut hashes = Vec::new();
     for _ in 0..bytes.next() % 4 {
         let (kind, first) = (bytes.next(), bytes.word());
@@ -218,7 +218,7 @@ pub(crate) fn drive(bytes: &[u8]) {
     let filter = builder.from_mixed_hashes(hashes).expect("a set of any kind");
     assert_eq!((filter.len(), filter.is_empty()), (set.len() as u64, set.is_empty()));
 
-    // The set alone decides, not how it came.
+    // Only the set matters, not its order.
     let sorted =
         builder.threads(NonZeroUsize::MIN).from_mixed_hashes(set.iter().copied().collect());
     let sorted = sorted.expect("the same set");
@@ -228,26 +228,26 @@ pub(crate) fn drive(bytes: &[u8]) {
     let file = file_of(&filter, metadata);
     assert!(file == file_of(&sorted, metadata));
     let (read, text) = StaticFilter::read_from(&file[..]).expect("just written");
-    assert!(read == filter && text == metadata && read.rate() == filter.rate());
+    assert!(read == filter && text == metadata && read.fpr() == filter.fpr());
     let aligned = Aligned::new(&file);
-    let lent = StaticFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("just written");
-    assert!(lent == filter && petal_is_sound(&file));
+    let borrowed = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).expect("just written");
+    assert!(borrowed == filter && petal_is_sound(&file));
     let naive = Naive::new(&file);
 
     let near = set.iter().map(|hash| hash ^ 1).take(300);
     let others = (0..300).map(|_| bytes.word().wrapping_mul(0x2545_f491_4f6c_dd1d));
-    let mut asked: Vec<u64> = set.iter().copied().collect();
-    asked.extend(near.chain(others).chain([0, u64::MAX]));
-    let (mut found, mut found_lent) = (Answers::new(), Answers::new());
-    filter.contains_mixed_hashes(&asked, &mut found);
-    lent.contains_mixed_hashes(&asked, &mut found_lent);
+    let mut queries: Vec<u64> = set.iter().copied().collect();
+    queries.extend(near.chain(others).chain([0, u64::MAX]));
+    let (mut found, mut found_lent) = (BatchResults::new(), BatchResults::new());
+    filter.contains_mixed_hashes(&queries, &mut found);
+    borrowed.contains_mixed_hashes(&queries, &mut found_lent);
     assert_eq!(found, found_lent);
-    for (at, &hash) in asked.iter().enumerate() {
+    for (at, &hash) in queries.iter().enumerate() {
         let answer = naive.contains(hash);
-        assert!(answer || !set.contains(&hash), "lost {hash:#x}");
+        assert!(answer || !set.contains(&hash), "absent: {hash:#x}");
         assert_eq!(found.get(at), answer, "{hash:#x} in a batch");
         assert_eq!(filter.contains_mixed_hash(hash), answer, "{hash:#x}");
-        assert_eq!(read.contains_mixed_hash(hash), answer, "{hash:#x} after a file");
+        assert_eq!(read.contains_mixed_hash(hash), answer, "{hash:#x} after reading");
     }
 }
 

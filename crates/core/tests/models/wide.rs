@@ -1,10 +1,10 @@
-//! Any series of operations on wide filters against two naive filters, one on each word.
+//! Random operations on wide filters compared with two naive filters, one on each word.
 
 use std::collections::HashSet;
 
-use petal::{Answers, HashSpec, Lent, WideBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, WideBloomFilter};
 
-use crate::naive::{self, Facts, Naive};
+use crate::naive::{self, HeaderFields, Naive};
 
 /// Two filters on the words of a hash.
 #[derive(Clone, Debug)]
@@ -30,22 +30,22 @@ impl Pair {
         self.low.contains(low) && self.high.contains(high)
     }
 
-    /// The file of docs/format.md: both parts behind one header.
-    pub(crate) fn to_file(&self, facts: &Facts) -> Vec<u8> {
+    /// Returns the file by docs/format.md: one header and both parts.
+    pub(crate) fn to_file(&self, fields: &HeaderFields) -> Vec<u8> {
         let data = [&self.low.data[..], &self.high.data].concat();
-        Naive { kind: 10, data, ..self.low }.to_file(facts)
+        Naive { kind: 10, data, ..self.low }.to_file(fields)
     }
 }
 
-/// Bytes in memory that begin at a cache line.
+/// Bytes aligned to a cache line.
 pub(crate) fn aligned<T>(file: &[u8], look: impl FnOnce(&[u8]) -> T) -> T {
-    let mut room = vec![0; file.len() + 64];
-    let start = room.as_ptr().align_offset(64);
-    room[start..start + file.len()].copy_from_slice(file);
-    look(&room[start..start + file.len()])
+    let mut buffer = vec![0; file.len() + 64];
+    let start = buffer.as_ptr().align_offset(64);
+    buffer[start..start + file.len()].copy_from_slice(file);
+    look(&buffer[start..start + file.len()])
 }
 
-/// Numbers from bytes; zeros when there are no more.
+/// Numbers decoded from bytes; zeros after the end.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -56,7 +56,7 @@ impl Source<'_> {
         first.into()
     }
 
-    /// Few words, so that words of different keys meet.
+    /// Few words, so that different keys have common words.
     fn hash(&mut self) -> [u64; 2] {
         [self.byte(), self.byte()].map(|byte| match byte {
             0 => 0,
@@ -66,7 +66,7 @@ impl Source<'_> {
     }
 
     fn hashes(&mut self) -> Vec<[u64; 2]> {
-        // Now and then more than a chunk of a batch.
+        // Sometimes more than a chunk of a batch.
         let count = match self.byte() {
             byte @ 0..250 => byte % 20,
             byte => 2040 + byte,
@@ -78,46 +78,46 @@ impl Source<'_> {
 struct Run {
     filter: WideBloomFilter,
     pair: Pair,
-    facts: Facts,
+    fields: HeaderFields,
     members: HashSet<[u64; 2]>,
 }
 
-/// Decodes a filter and operations on it, and compares after each.
+/// Decodes a filter and operations from bytes, and compares filter and model after each.
 pub(crate) fn drive(bytes: &[u8]) {
     let mut source = Source(bytes);
     let lanes = 8 << (source.byte() % 2);
     let pair = Pair::new(1 + source.byte() % 32, lanes, 1 + source.byte() % lanes);
     let keyed = source.byte() % 2 == 1;
     let spec = if keyed { HashSpec::wide_keyed([7; 16]) } else { HashSpec::wide(7) };
-    let facts = Facts { hash: spec.id(), seed: spec.seed(), ..Facts::none() };
-    let filter = read(&pair, &facts);
-    let mut run = Run { filter, pair, facts, members: HashSet::new() };
+    let fields = HeaderFields { hash: spec.id(), seed: spec.seed(), ..HeaderFields::none() };
+    let filter = read(&pair, &fields);
+    let mut run = Run { filter, pair, fields, members: HashSet::new() };
     while !source.0.is_empty() {
         run.step(&mut source);
         run.compare();
     }
 }
 
-fn read(pair: &Pair, facts: &Facts) -> WideBloomFilter {
-    WideBloomFilter::read_from(&pair.to_file(facts)[..]).expect("a sound file").0
+fn read(pair: &Pair, fields: &HeaderFields) -> WideBloomFilter {
+    WideBloomFilter::read_from(&pair.to_file(fields)[..]).expect("a valid file").0
 }
 
 impl Run {
     fn step(&mut self, source: &mut Source<'_>) {
-        let mut answers = Answers::new();
+        let mut results = BatchResults::new();
         match source.byte() % 12 {
             0 => {
                 self.filter.clear();
                 let Naive { extent, lanes, probes, .. } = self.pair.low;
                 self.pair = Pair::new(extent, lanes, probes);
                 self.members.clear();
-                self.facts.inserted = 0;
+                self.fields.inserted = 0;
             }
             1 => self.put_together(source, true),
             2 => self.put_together(source, false),
             3 => {
                 let key: Vec<u8> = (0..source.byte() % 30).map(|_| source.byte() as u8).collect();
-                let hash = naive::hash::hash_wide(&self.facts, &key);
+                let hash = naive::hash::hash_wide(&self.fields, &key);
                 assert_eq!(self.filter.hash_spec().hash_wide(&key), hash);
                 let new = self.filter.insert(&key[..]);
                 self.expect_insert(hash, new);
@@ -125,33 +125,33 @@ impl Run {
             }
             4 | 5 => {
                 let hashes = source.hashes();
-                self.filter.insert_mixed_hashes(hashes.as_flattened(), &mut answers);
-                assert_eq!(answers.len(), hashes.len());
+                self.filter.insert_mixed_hashes(hashes.as_flattened(), &mut results);
+                assert_eq!(results.len(), hashes.len());
                 for (at, hash) in hashes.into_iter().enumerate() {
-                    self.expect_insert(hash, answers.get(at));
+                    self.expect_insert(hash, results.get(at));
                 }
             }
             6 => {
                 let hashes = source.hashes();
-                // A word that is no whole hash is ignored.
+                // An incomplete hash is ignored.
                 let words = [hashes.as_flattened(), &[1]].concat();
-                self.filter.contains_mixed_hashes(&words, &mut answers);
-                assert_eq!(answers.len(), hashes.len());
+                self.filter.contains_mixed_hashes(&words, &mut results);
+                assert_eq!(results.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
-                    assert_eq!(answers.get(at), self.pair.contains(hash), "{hash:x?}");
+                    assert_eq!(results.get(at), self.pair.contains(hash), "{hash:x?}");
                 }
             }
             7 => {
                 let keys: Vec<u64> = (0..source.byte()).collect();
-                let before = self.filter.to_owned_filter().expect("memory");
-                self.filter.insert_batch(&keys, &mut answers);
-                let mut found = Answers::new();
+                let before = self.filter.try_clone().expect("memory");
+                self.filter.insert_batch(&keys, &mut results);
+                let mut found = BatchResults::new();
                 before.contains_batch(&keys, &mut found);
                 for (at, key) in keys.iter().enumerate() {
-                    let hash = naive::hash::hash_wide(&self.facts, &key.to_le_bytes());
-                    assert!(answers.get(at) || before.contains(key) || self.pair.contains(hash));
+                    let hash = naive::hash::hash_wide(&self.fields, &key.to_le_bytes());
+                    assert!(results.get(at) || before.contains(key) || self.pair.contains(hash));
                     assert_eq!(found.get(at), before.contains(key));
-                    self.expect_insert(hash, answers.get(at));
+                    self.expect_insert(hash, results.get(at));
                 }
             }
             _ => {
@@ -165,8 +165,8 @@ impl Run {
 
     fn expect_insert(&mut self, hash: [u64; 2], new: bool) {
         assert_eq!(self.pair.insert(hash), new, "{hash:x?}");
-        self.facts.inserted += u64::from(new);
-        // Certainly new: it was not a member.
+        self.fields.inserted += u64::from(new);
+        // A new key was not a member.
         assert!(self.members.insert(hash) || !new);
     }
 
@@ -175,7 +175,7 @@ impl Run {
         let mut other = Pair::new(extent, lanes, probes);
         let hashes = source.hashes();
         hashes.iter().for_each(|&hash| _ = other.insert(hash));
-        let theirs = read(&other, &self.facts);
+        let theirs = read(&other, &self.fields);
         let combine = |ours: &mut Naive, theirs: &Naive| {
             for (ours, theirs) in ours.data.iter_mut().zip(&theirs.data) {
                 *ours = if union { *ours | theirs } else { *ours & theirs };
@@ -184,36 +184,38 @@ impl Run {
         combine(&mut self.pair.low, &other.low);
         combine(&mut self.pair.high, &other.high);
         if union {
-            self.filter.union(&theirs).expect("alike");
+            self.filter.union(&theirs).expect("compatible filters");
             self.members.extend(hashes);
         } else {
-            self.filter.intersect(&theirs).expect("alike");
+            self.filter.intersect(&theirs).expect("compatible filters");
             self.members.retain(|hash| hashes.contains(hash));
         }
-        // The common keys are estimated from three numbers of bits: tests/algebra.rs judges that.
+        // tests/algebra.rs tests the estimate of the common keys.
         let (estimate, inserted) = (self.filter.estimated_len(), self.filter.inserted());
-        let most = if estimate.is_finite() { estimate + 1.0 } else { 1e12 };
-        assert!(inserted as f64 <= most, "{inserted} of {estimate}");
+        let max = if estimate.is_finite() { estimate + 1.0 } else { 1e12 };
+        assert!(inserted as f64 <= max, "{inserted} of {estimate}");
         assert!(!union || estimate.is_infinite() || inserted as f64 >= estimate - 1.0);
-        self.facts.inserted = inserted;
+        self.fields.inserted = inserted;
     }
 
-    /// The filter, its file, and what is read back are those of the model.
+    /// Compares the filter, its file, and the filter read from it with the model.
     fn compare(&self) {
         assert!(
             self.members.iter().all(|&hash| self.filter.contains_mixed_hash(hash)),
             "lost a key"
         );
-        assert_eq!(self.filter.inserted(), self.facts.inserted);
+        assert_eq!(self.filter.inserted(), self.fields.inserted);
         let mut file = Vec::new();
-        self.filter.write_to(&mut file, &self.facts.metadata).expect("memory takes it");
-        assert!(file == self.pair.to_file(&self.facts), "not the file of the document");
-        let (again, _) = WideBloomFilter::read_from(&file[..]).expect("its own file");
+        self.filter.write_to(&mut file, &self.fields.metadata).expect("memory is writable");
+        assert!(file == self.pair.to_file(&self.fields), "the file differs from docs/format.md");
+        let (again, _) = WideBloomFilter::read_from(&file[..]).expect("a valid file");
         assert!(again == self.filter && again.inserted() == self.filter.inserted());
         aligned(&file, |file| {
-            let lent = WideBloomFilter::<Lent<'_>>::from_bytes(file).expect("its own file");
-            assert!(lent == self.filter && lent.estimated_rate() == self.filter.estimated_rate());
-            assert!(self.members.iter().all(|&hash| lent.contains_mixed_hash(hash)));
+            let borrowed = WideBloomFilter::<Borrowed<'_>>::from_bytes(file).expect("a valid file");
+            assert!(
+                borrowed == self.filter && borrowed.estimated_fpr() == self.filter.estimated_fpr()
+            );
+            assert!(self.members.iter().all(|&hash| borrowed.contains_mixed_hash(hash)));
         });
     }
 }

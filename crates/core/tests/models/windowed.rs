@@ -1,23 +1,23 @@
-//! Windowed filters against a naive one: a queue of naive blocked filters, a clock, and a diary of
-//! what was inserted when.
+//! Windowed filters compared with a model: a queue of naive blocked filters, a clock, and the times
+//! of all insertions.
 
 use std::collections::{HashMap, VecDeque};
 
-use petal::{Answers, HashSpec, Lent, WindowedBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, WindowedBloomFilter};
 
 use crate::kit::{Aligned, Source, words};
 use crate::naive::Naive;
 
 struct Model {
-    /// Keys of a generation, if it is they that make a window.
+    /// Keys of a generation, in windows of keys.
     share: Option<u64>,
     /// Ticks of a generation.
     width: u64,
     window: u64,
     empty: Naive,
-    /// Bits and what was new to them, the newest first; as many as there may be.
+    /// Bits and numbers of new keys of all generations, the newest first.
     generations: VecDeque<(Naive, u64)>,
-    /// How many generations there have been before the newest: where it lies.
+    /// Number of generations before the newest, which determines its position.
     epoch: u64,
     now: u64,
     /// When each hash was last inserted: by the clock, or by the number of insertions.
@@ -65,10 +65,10 @@ impl Model {
         }
     }
 
-    /// Generation by generation where they lie, and block by block.
+    /// Returns the interleaved blocks of all generations.
     fn data(&self) -> (Vec<u8>, Vec<u64>) {
         let many = self.generations.len() as u64;
-        // The newest lies at epoch mod many, older ones before it.
+        // The newest is at the epoch modulo the number of generations, older ones before it.
         let age = |slot: u64| ((self.epoch % many + many - slot) % many) as usize;
         let counts = (0..many).map(|slot| self.generations[age(slot)].1).collect();
         let block = self.empty.lanes as usize * 8;
@@ -92,39 +92,40 @@ impl Model {
         let parameters = [vec![self.generations.len() as u64, ticks, clock], counts].concat();
         assert_eq!(words(file, 96, 18), parameters);
         let aligned = Aligned::new(file);
-        let lent = WindowedBloomFilter::<Lent<'_>>::from_bytes(aligned.bytes()).expect("sound");
-        assert!(lent == *filter);
-        // Nothing within the window is forgotten, whatever the model thinks of generations.
-        let mut found = Answers::new();
+        let borrowed =
+            WindowedBloomFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).expect("a valid file");
+        assert!(borrowed == *filter);
+        // No key in the window is absent.
+        let mut found = BatchResults::new();
         let young = |when: u64| match self.share {
             Some(_) => self.insertions - when < self.window,
             None => self.now - when <= self.window,
         };
         let (hashes, whens): (Vec<u64>, Vec<u64>) = self.diary.iter().unzip();
-        lent.contains_mixed_hashes(&hashes, &mut found);
+        borrowed.contains_mixed_hashes(&hashes, &mut found);
         let mut false_positives = 0;
         for (at, when) in whens.into_iter().enumerate() {
-            assert!(found.get(at) || !young(when), "forgot what was inserted at {when}");
+            assert!(found.get(at) || !young(when), "a key inserted at {when} is absent");
             let old = self.share.is_none()
                 && self.now - when >= self.width * self.generations.len() as u64;
             false_positives += u64::from(old && found.get(at));
         }
-        // What is older than all generations is there by mistake only: at most where bits are.
+        // Expired keys are found only as false positives.
         assert!(false_positives == 0 || self.generations.iter().any(|(_, count)| *count > 0));
     }
 }
 
 fn file_of(filter: &WindowedBloomFilter) -> Vec<u8> {
     let mut file = Vec::new();
-    filter.write_to(&mut file, "").expect("memory takes it");
+    filter.write_to(&mut file, "").expect("memory is writable");
     file
 }
 
-/// What is asked for a time is what would be answered at that time, and changes nothing.
-fn asked_ahead(filter: &WindowedBloomFilter, now: u64, hashes: &[u64]) {
-    let mut copy = filter.to_owned_filter().expect("small");
+/// Queries at a later time return the results of that time, without changes.
+fn query_ahead(filter: &WindowedBloomFilter, now: u64, hashes: &[u64]) {
+    let mut copy = filter.try_clone().expect("small");
     copy.advance_to(now);
-    let (mut found, mut then) = (Answers::new(), Answers::new());
+    let (mut found, mut then) = (BatchResults::new(), BatchResults::new());
     filter.contains_mixed_hashes_at(now, hashes, &mut found);
     copy.contains_mixed_hashes(hashes, &mut then);
     assert_eq!(found, then);
@@ -134,7 +135,7 @@ fn asked_ahead(filter: &WindowedBloomFilter, now: u64, hashes: &[u64]) {
     }
 }
 
-/// Decodes a filter and operations on it from bytes, and compares after each.
+/// Decodes a filter and operations from bytes, and compares filter and model after each.
 pub(crate) fn drive(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let keys = 1 + u64::from(source.short() % 3000);
@@ -145,7 +146,7 @@ pub(crate) fn drive(bytes: &[u8]) {
     let spec =
         if source.byte().is_multiple_of(2) { HashSpec::rapid(7) } else { HashSpec::keyed([7; 16]) };
     let mut builder =
-        WindowedBloomFilter::builder().keys(keys).rate(rate).generations(many as u32).hash(spec);
+        WindowedBloomFilter::builder().capacity(keys).fpr(rate).generations(many as u32).hash(spec);
     if by_time {
         builder = builder.time(window);
     }
@@ -164,7 +165,7 @@ pub(crate) fn drive(bytes: &[u8]) {
         diary: HashMap::new(),
         insertions: 0,
     };
-    let mut answers = Answers::new();
+    let mut results = BatchResults::new();
     while !source.is_empty() {
         match source.byte() % 10 {
             0 => {
@@ -173,31 +174,31 @@ pub(crate) fn drive(bytes: &[u8]) {
             }
             1 | 2 => {
                 let hashes = source.hashes();
-                filter.insert_mixed_hashes(&hashes, &mut answers);
-                assert_eq!(answers.len(), hashes.len());
+                filter.insert_mixed_hashes(&hashes, &mut results);
+                assert_eq!(results.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
-                    assert_eq!(answers.get(at), model.insert(hash), "hash {at}");
+                    assert_eq!(results.get(at), model.insert(hash), "hash {at}");
                 }
             }
             3 => {
                 let keys: Vec<u64> = source.hashes();
-                filter.insert_batch(&keys, &mut answers);
+                filter.insert_batch(&keys, &mut results);
                 for (at, key) in keys.iter().enumerate() {
                     let new = model.insert(spec.hash(&key.to_le_bytes()));
-                    assert_eq!(answers.get(at), new, "key {at}");
+                    assert_eq!(results.get(at), new, "key {at}");
                 }
             }
             4 => {
                 let hashes = source.hashes();
-                filter.contains_mixed_hashes(&hashes, &mut answers);
+                filter.contains_mixed_hashes(&hashes, &mut results);
                 for (at, &hash) in hashes.iter().enumerate() {
-                    assert_eq!(answers.get(at), model.contains(hash), "hash {at}");
+                    assert_eq!(results.get(at), model.contains(hash), "hash {at}");
                     assert_eq!(filter.contains_mixed_hash(hash), model.contains(hash));
                 }
-                filter.contains_batch(&hashes, &mut answers);
+                filter.contains_batch(&hashes, &mut results);
                 for (at, word) in hashes.iter().enumerate() {
                     let hash = spec.hash(&word.to_le_bytes());
-                    assert_eq!(answers.get(at), model.contains(hash), "key {at}");
+                    assert_eq!(results.get(at), model.contains(hash), "key {at}");
                 }
             }
             5 if source.byte().is_multiple_of(8) => {
@@ -219,11 +220,12 @@ pub(crate) fn drive(bytes: &[u8]) {
                 }
             }
             6 => {
-                let read = WindowedBloomFilter::read_from(&file_of(&filter)[..]).expect("sound");
+                let read =
+                    WindowedBloomFilter::read_from(&file_of(&filter)[..]).expect("a valid file");
                 assert!(read.0 == filter);
                 filter = read.0;
             }
-            7 => filter = filter.to_owned_filter().expect("small"),
+            7 => filter = filter.try_clone().expect("small"),
             8 => {
                 // Small steps, steps back, and now and then a long gap.
                 let step = u64::from(source.byte());
@@ -233,7 +235,7 @@ pub(crate) fn drive(bytes: &[u8]) {
                     _ => filter.now().saturating_add(step - 40),
                 };
                 let hashes = [source.hashes(), model.diary.keys().copied().collect()].concat();
-                asked_ahead(&filter, now, &hashes);
+                query_ahead(&filter, now, &hashes);
                 filter.advance_to(now);
                 model.advance(now);
                 assert_eq!(filter.now(), model.now);
@@ -243,18 +245,18 @@ pub(crate) fn drive(bytes: &[u8]) {
                 let of_key = |key: &u64| spec.hash(&key.to_le_bytes());
                 let (how, mut hashes) = (source.byte() % 4, keys.clone());
                 match how {
-                    0 => filter.insert_mixed_hashes_if_absent(&keys, &mut answers),
-                    1 => answers
-                        .answer(keys.len(), |at| filter.insert_mixed_hash_if_absent(keys[at])),
-                    2 => filter.insert_batch_if_absent(&keys, &mut answers),
-                    _ => answers.answer(keys.len(), |at| filter.insert_if_absent(&keys[at])),
+                    0 => filter.insert_mixed_hashes_if_absent(&keys, &mut results),
+                    1 => results
+                        .fill_with(keys.len(), |at| filter.insert_mixed_hash_if_absent(keys[at])),
+                    2 => filter.insert_batch_if_absent(&keys, &mut results),
+                    _ => results.fill_with(keys.len(), |at| filter.insert_if_absent(&keys[at])),
                 }
                 if how > 1 {
                     hashes = keys.iter().map(of_key).collect();
                 }
-                assert_eq!(answers.len(), hashes.len());
+                assert_eq!(results.len(), hashes.len());
                 for (at, &hash) in hashes.iter().enumerate() {
-                    assert_eq!(answers.get(at), model.insert_if_absent(hash), "hash {at}");
+                    assert_eq!(results.get(at), model.insert_if_absent(hash), "hash {at}");
                 }
             }
         }

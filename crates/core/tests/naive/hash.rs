@@ -2,15 +2,15 @@
 //! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3, with 64 and with 128 bits of
 //! result. XXH3-128 is that of the crate for it, word by word instead of at once.
 
-use super::{Facts, times};
+use super::{HeaderFields, times};
 
-/// The hash of a key's bytes as a file asks for it.
-pub(crate) fn hash(facts: &Facts, key: &[u8]) -> u64 {
-    let [low, high] = [word(&facts.seed, 0), word(&facts.seed, 8)];
-    match facts.hash {
+/// Returns the hash of a key's bytes for the hash id and seed of a file.
+pub(crate) fn hash(fields: &HeaderFields, key: &[u8]) -> u64 {
+    let [low, high] = [word(&fields.seed, 0), word(&fields.seed, 8)];
+    match fields.hash {
         1 => rapidhash(key, low ^ mix(low ^ SECRET[2], SECRET[1]), &SECRET),
         5 => {
-            // The seed is derived as the secret behind the seven.
+            // The seed is derived like an eighth secret.
             let secrets = PI.map(|[one, two]| mix(low ^ one, high ^ two));
             rapidhash(key, secrets[7], &secrets)
         }
@@ -19,10 +19,10 @@ pub(crate) fn hash(facts: &Facts, key: &[u8]) -> u64 {
     }
 }
 
-/// Both words of the hash of a key's bytes, the low one first, for files that ask for two.
-pub(crate) fn hash_wide(facts: &Facts, key: &[u8]) -> [u64; 2] {
-    let [low, high] = [word(&facts.seed, 0), word(&facts.seed, 8)];
-    match facts.hash {
+/// Returns both words of a 128-bit hash, the low word first.
+pub(crate) fn hash_wide(fields: &HeaderFields, key: &[u8]) -> [u64; 2] {
+    let [low, high] = [word(&fields.seed, 0), word(&fields.seed, 8)];
+    match fields.hash {
         3 => {
             let mut state = xxhash_rust::xxh3::Xxh3::with_seed(low);
             key.chunks(8).for_each(|piece| state.update(piece));
@@ -44,7 +44,7 @@ const SECRET: [u64; 7] = [
     0x90ed_1765_281c_388c,
 ];
 
-/// Bits of π behind the point: of each secret the constants for the two words of the key.
+/// Bits of the fraction of π: for each secret the constants for the two words of the key.
 const PI: [[u64; 2]; 8] = [
     [0x243f_6a88_85a3_08d3, 0x9216_d5d9_8979_fb1b],
     [0x1319_8a2e_0370_7344, 0xd131_0ba6_98df_b5ac],
@@ -64,7 +64,7 @@ fn half(bytes: &[u8], at: usize) -> u64 {
     (0..4).map(|byte| u64::from(bytes[at + byte]) << (8 * byte)).sum()
 }
 
-/// Both halves of the 128-bit product, xored.
+/// Returns the XOR of both halves of the 128-bit product.
 fn mix(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64 ^ times(a, b)
 }

@@ -1,7 +1,7 @@
-//! docs/format.md once more, the slow and obvious way, sharing no code with the library.
+//! A simple implementation of docs/format.md that shares no code with the library.
 //!
-//! Whoever changes the library's index rules, header or hash finds that this disagrees. It is to
-//! be changed only together with docs/format.md, and then only with a new version of the format.
+//! It detects changes of the library's bit positions, header or hashes. It changes only together with
+//! docs/format.md and a new format version.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod hash;
@@ -30,7 +30,7 @@ impl Naive {
         Self { kind: 2, lanes: 0, probes, extent: bits, data }
     }
 
-    /// The numbers of the bits that a hash sets.
+    /// Returns the numbers of the bits that a hash sets.
     pub(crate) fn positions(&self, hash: u64) -> Vec<u64> {
         if self.kind == 1 { self.blocked_positions(hash) } else { self.classic_positions(hash) }
     }
@@ -60,7 +60,7 @@ impl Naive {
         positions
     }
 
-    /// Sets the bits of a hash; whether one of them was clear.
+    /// Sets the bits of a hash. Returns whether one of them was clear.
     pub(crate) fn insert(&mut self, hash: u64) -> bool {
         let new = !self.contains(hash);
         for position in self.positions(hash) {
@@ -75,9 +75,9 @@ impl Naive {
     }
 }
 
-/// What a file says besides the bits.
+/// The contents of a file other than the bits.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Facts {
+pub(crate) struct HeaderFields {
     pub(crate) hash: u16,
     pub(crate) seed: [u8; 16],
     pub(crate) planned: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Facts {
     pub(crate) metadata: String,
 }
 
-impl Facts {
+impl HeaderFields {
     /// Those of a filter made from bits and probes, with rapidhash and seed 0.
     pub(crate) fn none() -> Self {
         let metadata = String::new();
@@ -96,8 +96,8 @@ impl Facts {
 
 impl Naive {
     /// The whole file, field by field as in the table of docs/format.md.
-    pub(crate) fn to_file(&self, facts: &Facts) -> Vec<u8> {
-        let metadata = facts.metadata.as_bytes();
+    pub(crate) fn to_file(&self, fields: &HeaderFields) -> Vec<u8> {
+        let metadata = fields.metadata.as_bytes();
         let data_at = (256 + metadata.len()).div_ceil(4096) * 4096;
         let mut file = Vec::new();
         file.extend(b"\x89PETAL\r\n");
@@ -107,25 +107,25 @@ impl Naive {
         file.extend((data_at as u64).to_le_bytes());
         file.extend((self.data.len() as u64).to_le_bytes());
         file.extend((metadata.len() as u32).to_le_bytes());
-        file.extend(facts.hash.to_le_bytes());
+        file.extend(fields.hash.to_le_bytes());
         file.extend((self.probes as u16).to_le_bytes());
         file.extend((self.lanes as u16).to_le_bytes());
         file.extend([0; 6]);
-        file.extend(facts.seed);
+        file.extend(fields.seed);
         file.extend(self.extent.to_le_bytes());
-        file.extend(facts.planned.to_le_bytes());
-        file.extend(facts.target.to_bits().to_le_bytes());
-        file.extend(facts.inserted.to_le_bytes());
+        file.extend(fields.planned.to_le_bytes());
+        file.extend(fields.target.to_bits().to_le_bytes());
+        file.extend(fields.inserted.to_le_bytes());
         file.resize(256, 0);
         file.extend(metadata);
         file.resize(data_at, 0);
         file.extend(&self.data);
-        mend(&mut file);
+        update_checksums(&mut file);
         file
     }
 
     /// Reads what [`Naive::to_file`] writes. Checks nothing.
-    pub(crate) fn from_file(file: &[u8]) -> (Self, Facts) {
+    pub(crate) fn from_file(file: &[u8]) -> (Self, HeaderFields) {
         let short = |at: usize| u16::from_le_bytes([file[at], file[at + 1]]);
         let long = |at: usize| {
             (0..8).rev().fold(0, |number, byte| number << 8 | u64::from(file[at + byte]))
@@ -138,7 +138,7 @@ impl Naive {
             extent: long(64),
             data: file[data_at..].to_vec(),
         };
-        let facts = Facts {
+        let fields = HeaderFields {
             hash: short(36),
             seed: std::array::from_fn(|at| file[48 + at]),
             planned: long(72),
@@ -146,13 +146,13 @@ impl Naive {
             inserted: long(88),
             metadata: String::from_utf8_lossy(&file[256..256 + length]).into_owned(),
         };
-        (naive, facts)
+        (naive, fields)
     }
 }
 
-/// Makes both checksums of a file right, wherever its fields say that metadata and data are.
-/// Metadata or data that are not there count as far as they are.
-pub(crate) fn mend(file: &mut [u8]) {
+/// Updates both checksums of a file, with the offsets and lengths in its fields. Missing metadata or
+/// data is ignored.
+pub(crate) fn update_checksums(file: &mut [u8]) {
     let part = |at: usize, end: usize| at.min(file.len())..end.min(file.len());
     let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| file[at + byte]));
     let data = xxh3_64(&file[part(long(16).min(1 << 60) as usize, usize::MAX)]);

@@ -1,44 +1,44 @@
-//! Apache DataSketches' `BloomFilter.toByteArray`: a byte each for the 8-byte words of the header
-//! (4, or 3 if it is empty), the version (1), the family (21) and flags; the probes in two bytes
-//! and two unused; the seed in eight; the number of 64-bit words in four and four unused. An empty
-//! filter ends here. Others go on with how many bits are set in eight bytes, and the words. All
-//! with the low byte first.
+//! Apache DataSketches' `BloomFilter.toByteArray`, little-endian: one byte each for the 8-byte
+//! words of the header (4, or 3 if the filter is empty), the version (1), the family (21) and
+//! flags; two bytes of probes and two unused; eight of seed; four for the number of 64-bit words
+//! and four unused. An empty filter ends here. Others continue with the number of set bits in eight
+//! bytes, and the words.
 //!
-//! A key is hashed with XXH64 and the seed, then with that hash as the seed; the second is added
-//! for each probe, and the sum without its lowest bit, modulo the bits, is a position. Empty keys
-//! are passed over.
+//! A key is hashed with XXH64 and the seed, then with that hash as the seed. The second hash is
+//! added for each probe, and the sum without its lowest bit, modulo the number of bits, is a
+//! position. Empty keys are skipped.
 //!
-//! How many bits are set is -1 once keys were put in by `update`, and counted by a union.
-//! `createByAccuracy` takes a random seed if it is given none; petal always takes 12345.
+//! The number of set bits is -1 after an `update`, and is counted by a union. `createByAccuracy`
+//! takes a random seed if none is given; petal always takes 12345.
 //!
-//! Source: the files and answers of datasketches-java 6.2, and its documented preamble.
+//! Source: files and results of datasketches-java 6.2, and its documented preamble.
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh64::xxh64;
 
-use crate::bits::Bits;
-use crate::bytes::{le16, le32, le64, put};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{le16, le32, le64, put};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::floor::Stepping;
 use crate::format::Format;
-use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
+use crate::formats::format_impl::{BitArrayFormat, HashFn, MAX_PROBES, NewFilter, Plan};
+use crate::formats::fpr_floor::Stepping;
+use crate::key_type::KeyType;
+use crate::stats::FilterStats;
 
 /// Bytes of an empty filter.
 const EMPTY: usize = 24;
-/// Where the number of set bits is, and how many bytes are before the words.
+/// Offset of the number of set bits; the words follow it.
 const SET: usize = 24;
 const HEADER: usize = 32;
 const VERSION: u8 = 1;
 const FAMILY: u8 = 21;
 /// The flag of an empty filter.
 const IS_EMPTY: u8 = 4;
-/// What stands for a number of set bits that nobody counted.
+/// The value of an unknown number of set bits.
 const UNCOUNTED: u64 = u64::MAX;
-/// Words that the library makes at most.
-const MOST_WORDS: u32 = i32::MAX as u32 - 4;
+/// Maximum number of words that the library makes.
+const MAX_WORDS: u32 = i32::MAX as u32 - 4;
 const SEED: u64 = 12345;
 
 #[derive(Clone, Debug)]
@@ -69,11 +69,11 @@ impl DataSketches {
         if flags & !IS_EMPTY != 0 {
             return bad("flags", "0 or 4", flags);
         }
-        if !(1..=MOST_PROBES).contains(&probes.into()) {
+        if !(1..=MAX_PROBES).contains(&probes.into()) {
             return bad("probes", "1 to 4096", probes);
         }
-        if !(1..=MOST_WORDS).contains(&words) {
-            return bad("words", &format!("1 to {MOST_WORDS}"), words);
+        if !(1..=MAX_WORDS).contains(&words) {
+            return bad("words", &format!("1 to {MAX_WORDS}"), words);
         }
         let scheme = Self { probes, seed, words };
         let expected = if flags == IS_EMPTY { EMPTY as u64 } else { scheme.length() };
@@ -88,14 +88,14 @@ impl DataSketches {
         }
     }
 
-    /// As `BloomFilterBuilder.createByAccuracy` sizes it.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Sizes a filter as `BloomFilterBuilder.createByAccuracy` does.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let keys = plan.keys as f64;
         let bits = (-keys * plan.rate.ln() / (ln2 * ln2)).ceil();
         let probes = (bits / keys * ln2).ceil().max(1.0) as u16;
         let words = (bits / 64.0).ceil();
-        if words > f64::from(MOST_WORDS) {
+        if words > f64::from(MAX_WORDS) {
             return Err(Error::limit(
                 Format::DataSketches,
                 format!("{bits} bits are needed, 137438953216 are the most"),
@@ -104,7 +104,7 @@ impl DataSketches {
         }
         let scheme = Self { probes, seed: SEED, words: words as u32 };
         if scheme.length() > plan.limit {
-            // The file is short until a key comes.
+            // The file is in short form until the first insert.
             return Err(Error::too_large(scheme.length(), plan.limit));
         }
         let mut header = vec![3, VERSION, FAMILY, IS_EMPTY];
@@ -115,13 +115,13 @@ impl DataSketches {
         Ok((scheme, file))
     }
 
-    /// Bytes of a filter that is not empty.
+    /// Returns the length of a filter that is not empty.
     fn length(&self) -> u64 {
         HEADER as u64 + u64::from(self.words) * 8
     }
 }
 
-impl Positional for DataSketches {
+impl BitArrayFormat for DataSketches {
     fn format(&self) -> Format {
         Format::DataSketches
     }
@@ -130,7 +130,7 @@ impl Positional for DataSketches {
         2
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         let seed = self.seed;
         Arc::new(move |key, words| {
             let first = xxh64(key, seed);
@@ -159,14 +159,14 @@ impl Positional for DataSketches {
         self.probes.into()
     }
 
-    /// A sum loses its lowest bit, so that only even steps are progressions.
+    /// A sum loses its lowest bit, so only even steps are progressions.
     fn stepping(&self) -> Option<Stepping> {
         let modulus = self.bits().count;
         let put: &'static [fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
         Some(Stepping { modulus, width: 63, shift: 1, signed: false, put })
     }
 
-    fn unfold(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
+    fn materialize(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
         let length = self.length();
         if file.len() as u64 == length {
             return Ok(());
@@ -187,39 +187,39 @@ impl Positional for DataSketches {
         put(file, SET, &UNCOUNTED.to_le_bytes());
     }
 
-    fn note_union(&mut self, file: &mut [u8], _theirs: &Facts) {
+    fn note_union(&mut self, file: &mut [u8], _theirs: &FilterStats) {
         let set = self.bits().count_ones(file);
         put(file, SET, &set.to_le_bytes());
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
-        facts.choice("seed", self.seed);
-        facts.forms = &[
-            KeyForm::Text,
-            KeyForm::Int64,
-            KeyForm::Int32,
-            KeyForm::Uint64,
-            KeyForm::Uint32,
-            KeyForm::RustStr,
-            KeyForm::RustSlice,
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
+        stats.choice("seed", self.seed);
+        stats.key_types = &[
+            KeyType::Text,
+            KeyType::Int64,
+            KeyType::Int32,
+            KeyType::Uint64,
+            KeyType::Uint32,
+            KeyType::RustStr,
+            KeyType::RustSlice,
         ];
-        facts.untold.push(
-            "the type of the keys: --as text for strings and arrays of bytes, int64 for whole \
+        stats.not_recorded.push(
+            "the type of the keys: text for strings and arrays of bytes, int64 for whole \
              numbers of Java and C++",
         );
-        facts.untold.push(
-            "whether the Rust crate datasketches wrote it: it hashes other bytes; --as rust-str \
+        stats.not_recorded.push(
+            "whether the Rust crate datasketches wrote it: it hashes other bytes; rust-str \
              for its strings, rust-slice for its slices of bytes, and numbers by their type \
              (int64, uint64, int32, uint32)",
         );
     }
 
-    /// The bits are as many as the header says, if it says it.
+    /// Checks the number of set bits, if the header has it.
     fn check(&self, file: &[u8]) -> Result<()> {
         let set = self.bits().count_ones(file);
         match le64(file, SET) {
             Some(counted) if counted != UNCOUNTED && counted != set => {
-                bad("set bits", &format!("{counted}, as the header says"), set)
+                bad("set bits", &format!("{counted}, as in the header"), set)
             }
             _ => Ok(()),
         }
@@ -229,42 +229,42 @@ impl Positional for DataSketches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Foreign;
+    use crate::ForeignFilter;
 
-    fn planned() -> Foreign {
-        Foreign::with_rate(Format::DataSketches, 5, 0.01).unwrap()
+    fn planned() -> ForeignFilter {
+        ForeignFilter::with_fpr(Format::DataSketches, 5, 0.01).unwrap()
     }
 
-    fn set(filter: &Foreign) -> Option<u64> {
+    fn set(filter: &ForeignFilter) -> Option<u64> {
         le64(filter.as_bytes(), SET)
     }
 
     #[test]
-    fn an_empty_filter_is_short_until_a_key_comes() {
+    fn empty_filter_is_short_until_the_first_insert() {
         let mut filter = planned();
         assert_eq!(filter.as_bytes().len(), EMPTY);
         assert!(!filter.contains(b"key").unwrap());
-        assert_eq!((filter.facts().set, filter.facts().rate_now), (0, 0.0));
-        let mut read = Foreign::from_bytes(filter.as_bytes().to_vec(), None).unwrap();
+        assert_eq!((filter.stats().set, filter.stats().estimated_fpr), (0, 0.0));
+        let mut read = ForeignFilter::from_bytes(filter.as_bytes().to_vec(), None).unwrap();
         for filter in [&mut filter, &mut read] {
             assert!(filter.insert(b"").unwrap_err().is_key());
             assert_eq!(filter.as_bytes().len(), EMPTY);
             assert!(filter.insert(b"key").unwrap() && filter.contains(b"key").unwrap());
             assert_eq!((filter.as_bytes().len(), set(filter)), (HEADER + 8, Some(UNCOUNTED)));
-            Foreign::from_bytes(filter.as_bytes(), None).unwrap().verify().unwrap();
+            ForeignFilter::from_bytes(filter.as_bytes(), None).unwrap().verify().unwrap();
         }
     }
 
     #[test]
-    fn a_union_counts() {
+    fn union_counts_set_bits() {
         let (mut ours, mut theirs, mut empty) = (planned(), planned(), planned());
         ours.insert(b"a").unwrap();
         theirs.insert(b"hello").unwrap();
         ours.union(&theirs).unwrap();
         theirs.union(&empty).unwrap();
         empty.union(&planned()).unwrap();
-        // What the library writes after the same unions: number of set bits, and bits.
-        let tail = |filter: &Foreign| [SET, HEADER].map(|at| le64(filter.as_bytes(), at));
+        // The number of set bits, and the bits, as the library writes them after the same unions.
+        let tail = |filter: &ForeignFilter| [SET, HEADER].map(|at| le64(filter.as_bytes(), at));
         assert_eq!(tail(&ours), [Some(10), Some(0x0040_00a0_07a0_0140)]);
         assert_eq!(tail(&theirs), [Some(7), Some(0x0040_00a0_00a0_0140)]);
         assert_eq!(empty.as_bytes(), planned().as_bytes());
@@ -276,26 +276,26 @@ mod tests {
     }
 
     #[test]
-    fn a_few_bytes_do_not_claim_all_memory() {
+    fn small_file_cannot_claim_large_memory() {
         let mut file = planned().as_bytes().to_vec();
-        put(&mut file, 16, &MOST_WORDS.to_le_bytes());
-        let mut filter = Foreign::from_bytes(file, None).unwrap();
+        put(&mut file, 16, &MAX_WORDS.to_le_bytes());
+        let mut filter = ForeignFilter::from_bytes(file, None).unwrap();
         assert!(filter.insert(b"key").unwrap_err().is_too_large());
         let mut file = planned().as_bytes().to_vec();
         put(&mut file, 16, &[16]);
-        let mut filter = Foreign::read_from(&file[..], None, 100).unwrap();
+        let mut filter = ForeignFilter::read_from(&file[..], None, 100).unwrap();
         assert!(filter.insert(b"key").unwrap_err().is_too_large());
-        let mut filter = Foreign::read_from(&file[..], None, 160).unwrap();
+        let mut filter = ForeignFilter::read_from(&file[..], None, 160).unwrap();
         filter.insert(b"key").unwrap();
-        assert!(Foreign::with_limit(Format::DataSketches, 1000, 0.01, 100).is_err());
+        assert!(ForeignFilter::with_fpr_within(Format::DataSketches, 1000, 0.01, 100).is_err());
     }
 
     #[test]
-    fn lies_are_refused() {
+    fn invalid_headers_are_errors() {
         let mut filter = planned();
         filter.insert(b"key").unwrap();
         let file = filter.as_bytes().to_vec();
-        let lies: [(usize, &[u8]); 9] = [
+        let invalid: [(usize, &[u8]); 9] = [
             (0, &[5]),
             (1, &[2]),
             (2, &[20]),
@@ -306,9 +306,9 @@ mod tests {
             (16, &[0]),
             (SET, &[65, 0, 0, 0, 0, 0, 0, 0]),
         ];
-        for (at, lie) in lies {
+        for (at, bytes) in invalid {
             let mut file = file.clone();
-            put(&mut file, at, lie);
+            put(&mut file, at, bytes);
             assert!(DataSketches::parse(&file).unwrap_err().is_malformed(), "{at}");
         }
         for length in 0..file.len() {
@@ -316,6 +316,8 @@ mod tests {
         }
         let mut file = file;
         put(&mut file, SET, &[9, 0, 0, 0, 0, 0, 0, 0]);
-        assert!(Foreign::from_bytes(file, None).unwrap().verify().unwrap_err().is_malformed());
+        assert!(
+            ForeignFilter::from_bytes(file, None).unwrap().verify().unwrap_err().is_malformed()
+        );
     }
 }

@@ -1,25 +1,25 @@
-//! The files of DCSO's program `bloom`, version 1: 48 bytes of header, words, and whatever data the
-//! user put behind them. All numbers with the low byte first.
+//! The files of DCSO's program `bloom`, version 1: 48 bytes of header, words, and user data, all
+//! little-endian.
 //!
-//! A key is hashed with FNV-1 and taken modulo the largest prime below 2⁶⁴; a multiplicative
-//! generator goes on from there, and every number it gives is a position modulo the bits.
+//! A key is hashed with FNV-1 modulo the largest prime below 2⁶⁴. A multiplicative generator
+//! continues from there; each of its numbers modulo the number of bits is a position.
 //!
-//! The program counts an insert only if it changed a bit. Source: the files that version 0.2.4 of
-//! Debian's package `golang-github-dcso-bloom-cli` writes.
+//! The program counts an insert only if it changed a bit. Source: files written by version 0.2.4 of
+//! Debian's package `golang-github-dcso-bloom-cli`.
 
 use std::sync::Arc;
 
-use crate::bits::Bits;
-use crate::bytes::{le64, lef64, put};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{le64, lef64, put};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
 use crate::format::Format;
+use crate::formats::format_impl::{BitArrayFormat, HashFn, MAX_PROBES, NewFilter, Plan};
 use crate::hashes::fnv::fnv1;
-use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
+use crate::key_type::KeyType;
+use crate::stats::FilterStats;
 
 const HEADER: usize = 48;
-/// Where the number of inserted keys is.
+/// Offset of the number of inserted keys.
 const COUNTED: usize = 40;
 /// The largest prime below 2⁶⁴.
 const MODULUS: u64 = 18_446_744_073_709_551_557;
@@ -47,7 +47,7 @@ impl Dcso {
         if flags != 1 {
             return bad("flags", "1", flags.to_string());
         }
-        if !(1..=MOST_PROBES).contains(&probes) {
+        if !(1..=MAX_PROBES).contains(&probes) {
             return bad("probes", "1 to 4096", probes.to_string());
         }
         if !(rate > 0.0 && rate < 1.0) {
@@ -56,7 +56,7 @@ impl Dcso {
         if bits == 0 {
             return bad("bits", "1 or more", bits.to_string());
         }
-        // Behind them may be data of the user's.
+        // User data may follow.
         let expected = bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64);
         if (file.len() as u64) < expected {
             return Err(Error::cut(Format::Dcso, expected, file));
@@ -64,8 +64,8 @@ impl Dcso {
         Ok(Self { keys, rate, probes, bits })
     }
 
-    /// As `bloom create` sizes it: rounded down, for it rounds a negative number up.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Sizes a filter as `bloom create` does: rounded down, because it rounds a negative number up.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let bits = (plan.keys as f64 * plan.rate.ln().abs() / (ln2 * ln2)).floor();
         if bits < 1.0 {
@@ -89,13 +89,13 @@ impl Dcso {
     }
 }
 
-/// Where the filter in a file ends, and data of the user's may follow.
+/// Returns the offset where the filter ends and user data may follow.
 pub(crate) fn end(file: &[u8]) -> Result<u64> {
     let bits = Dcso::parse(file)?.bits;
     Ok(bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64))
 }
 
-impl Positional for Dcso {
+impl BitArrayFormat for Dcso {
     fn format(&self) -> Format {
         Format::Dcso
     }
@@ -104,7 +104,7 @@ impl Positional for Dcso {
         1
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         Arc::new(|key, words| words.push(fnv1(key) % MODULUS))
     }
 
@@ -131,27 +131,26 @@ impl Positional for Dcso {
         }
     }
 
-    fn note_union(&mut self, file: &mut [u8], theirs: &Facts) {
+    fn note_union(&mut self, file: &mut [u8], theirs: &FilterStats) {
         let both = Self::counted(file).saturating_add(theirs.counted.unwrap_or(0));
         put(file, COUNTED, &both.to_le_bytes());
     }
 
-    fn tell(&self, file: &[u8], facts: &mut Facts) {
-        facts.forms = &[KeyForm::Text, KeyForm::TextCrlf];
-        facts.planned_keys = Some(self.keys);
-        facts.target_rate = Some(self.rate);
-        facts.counted = Some(Self::counted(file));
+    fn describe(&self, file: &[u8], stats: &mut FilterStats) {
+        stats.key_types = &[KeyType::Text, KeyType::TextCrlf];
+        stats.capacity = Some(self.keys);
+        stats.target_fpr = Some(self.rate);
+        stats.counted = Some(Self::counted(file));
         let words = self.bits.div_ceil(64) as usize * 8;
         let data = file.len().saturating_sub(HEADER + words);
         if data > 0 {
-            facts.choice("data behind the filter", format!("{data} bytes"));
+            stats.choice("data behind the filter", format!("{data} bytes"));
         }
-        facts.untold.push(
+        stats.not_recorded.push(
             "how keys were written: published lists hold hexadecimal digests, in capitals or not",
         );
-        facts.untold.push(
-            "the ends of lines: the program bloom drops a CR before the LF, petal does not; --as \
-             text-crlf for lines that end in CR LF",
+        stats.not_recorded.push(
+            "the ends of lines: the program bloom drops a CR before the LF, petal does not; text-crlf for lines that end in CR LF",
         );
     }
 }

@@ -1,26 +1,26 @@
 //! `BloomFilter.WriteTo` of the Go package bits-and-blooms/bloom, version 3: the number of bits,
-//! the probes, and a bit set, which is its length once more and words. Numbers of 64 bits, the
-//! high byte first; after `bitset.LittleEndian()` the bit set alone has its low byte first, which
-//! its length betrays.
+//! the probes, and a bit set, which is its length again and the words. Numbers are big-endian
+//! 64-bit; after `bitset.LittleEndian()` only the bit set is little-endian, which its length
+//! reveals.
 //!
-//! A key is hashed with MurmurHash3 of 128 bits, and again with a byte 1 behind it; the four
-//! halves are summed in a pattern that repeats after four probes.
+//! A key is hashed with 128-bit MurmurHash3, and again followed by a byte 1; the four halves are
+//! added in a pattern that repeats after four probes.
 //!
-//! The package believes what it reads: a file whose two lengths differ makes it grow its bits or
-//! look beyond them. Such files are refused here. Nothing is counted, keys are not.
+//! With a file whose two lengths differ the package grows its bits or reads out of bounds. Such
+//! files are refused here. Keys are not counted.
 //!
-//! Source: the files that version 3.3.1, as Debian packs it, writes.
+//! Source: files written by version 3.3.1 as packaged by Debian.
 
 use std::sync::Arc;
 
-use crate::bits::{Bits, Order};
-use crate::bytes::{be64, le64, to_be64};
+use crate::encoding::bits::{Bits, Order};
+use crate::encoding::bytes::{be64, le64, to_be64};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::floor::Stepping;
 use crate::format::Format;
+use crate::formats::format_impl::{BitArrayFormat, HashFn, MAX_PROBES, NewFilter, Plan};
+use crate::formats::fpr_floor::Stepping;
 use crate::hashes::murmur3;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
+use crate::stats::FilterStats;
 
 const HEADER: usize = 24;
 
@@ -41,7 +41,7 @@ impl GoBloom {
         else {
             return bad("length", "24 bytes or more", format!("{} bytes", file.len()));
         };
-        if !(1..=MOST_PROBES).contains(&probes) {
+        if !(1..=MAX_PROBES).contains(&probes) {
             return bad("probes", "1 to 4096", probes.to_string());
         }
         let order = match (big == bits, little == bits) {
@@ -61,8 +61,8 @@ impl GoBloom {
         Ok(Self { bits, probes, order })
     }
 
-    /// As `NewWithEstimates` sizes it.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Sizes a filter as `NewWithEstimates` does.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let bits = (plan.keys as f64 * -plan.rate.ln() / (ln2 * ln2)).ceil();
         let probes = (ln2 * bits / plan.keys as f64).ceil() as u64;
@@ -75,7 +75,7 @@ impl GoBloom {
     }
 }
 
-impl Positional for GoBloom {
+impl BitArrayFormat for GoBloom {
     fn format(&self) -> Format {
         Format::GoBloom
     }
@@ -84,7 +84,7 @@ impl Positional for GoBloom {
         4
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         Arc::new(|key, words| words.extend(murmur3::x64_128_twice(key)))
     }
 
@@ -107,16 +107,17 @@ impl Positional for GoBloom {
         self.probes as u32
     }
 
-    /// Half of the probes share a step, the others another: one that returns takes half away.
+    /// Half of the probes have one step, the others another; a step that returns affects half of
+    /// them.
     fn stepping(&self) -> Option<Stepping> {
         let put: &'static [fn(&mut [u64; 4], u64)] =
             &[|words, step| words[2] = step, |words, step| words[3] = step];
         Some(Stepping { modulus: self.bits, width: 64, shift: 0, signed: false, put })
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
         let little = self.order == Order::LowFirst;
-        facts.choice("bit set", if little { "little-endian" } else { "big-endian" });
+        stats.choice("bit set", if little { "little-endian" } else { "big-endian" });
     }
 
     fn check(&self, file: &[u8]) -> Result<()> {

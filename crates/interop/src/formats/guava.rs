@@ -1,24 +1,24 @@
 //! Guava's `BloomFilter.writeTo` (com.google.common.hash): one byte for the strategy, one for the
-//! probes, the number of 64-bit words in four bytes, and the words, all with the high byte first.
+//! probes, the number of 64-bit words in four bytes, and the words, all big-endian.
 //!
-//! A key's bytes are hashed with MurmurHash3 of 128 bits. Strategy 1, `MURMUR128_MITZ_64`, adds
-//! the second half of the hash to the first for each probe; strategy 0, `MURMUR128_MITZ_32`, does
-//! so with two quarters of 32 bits, and so reaches 2³¹ bits at most. Which funnel made the bytes
-//! of a key is not told.
+//! The bytes of a key are hashed with 128-bit MurmurHash3. Strategy 1, `MURMUR128_MITZ_64`, adds
+//! the second half of the hash to the first for each probe. Strategy 0, `MURMUR128_MITZ_32`, does
+//! so with two 32-bit quarters, and so addresses at most 2³¹ bits. The file does not record the
+//! funnel that encoded the keys.
 //!
-//! Source: the files that Guava 31.1 and 33.4 write; Kirsch & Mitzenmacher 2006 for the probes.
+//! Source: files written by Guava 31.1 and 33.4; Kirsch & Mitzenmacher 2006 for the probes.
 
 use std::sync::Arc;
 
-use crate::bits::Bits;
-use crate::bytes::{be32, to_be32};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{be32, to_be32};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::floor::Stepping;
 use crate::format::Format;
+use crate::formats::format_impl::{BitArrayFormat, HashFn, NewFilter, Plan, REACH};
+use crate::formats::fpr_floor::Stepping;
 use crate::hashes::murmur3;
-use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, Plan, Positional, REACH};
+use crate::key_type::KeyType;
+use crate::stats::FilterStats;
 
 /// Bytes before the words.
 const HEADER: usize = 6;
@@ -31,7 +31,7 @@ pub(crate) struct Guava {
 }
 
 impl Guava {
-    /// Examines the beginning and the length of a file.
+    /// Parses the header and checks the length of a file.
     pub(crate) fn parse(file: &[u8], wide: bool) -> Result<Self> {
         let name = format(wide).name();
         let bad = |what, expected: &str, found: String| {
@@ -58,8 +58,9 @@ impl Guava {
         Ok(Self { wide, probes, words })
     }
 
-    /// As `BloomFilter.create` sizes it; but strategy 0 not larger than its hash reaches.
-    pub(crate) fn plan(plan: &Plan, wide: bool) -> Result<Empty<Self>> {
+    /// Sizes a filter as `BloomFilter.create` does, but refuses strategy 0 beyond the bits it can
+    /// address.
+    pub(crate) fn plan(plan: &Plan, wide: bool) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let bits = (-(plan.keys as f64) * plan.rate.ln() / (ln2 * ln2)) as u64;
         let limit = |what, do_this| Err(Error::limit(format(wide), what, do_this));
@@ -78,7 +79,7 @@ impl Guava {
         let probes = (-plan.rate.log2()).round().max(1.0);
         if probes > f64::from(u8::MAX) {
             let what = format!("{probes} probes are needed, 255 are the most");
-            return limit(what, "ask for a higher rate");
+            return limit(what, "use a higher rate");
         }
         let probes = probes as u8;
         let scheme = Self { wide, probes, words: words.cast_unsigned() };
@@ -93,7 +94,7 @@ fn format(wide: bool) -> Format {
     if wide { Format::Guava } else { Format::Guava32 }
 }
 
-impl Positional for Guava {
+impl BitArrayFormat for Guava {
     fn format(&self) -> Format {
         format(self.wide)
     }
@@ -102,7 +103,7 @@ impl Positional for Guava {
         2
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         Arc::new(|key, words| words.extend(murmur3::x64_128(key, 0)))
     }
 
@@ -136,7 +137,7 @@ impl Positional for Guava {
         if self.wide { u64::MAX } else { REACH }
     }
 
-    /// The highest bit of a sum is cleared: 63 bits count. Strategy 0 has 32.
+    /// Strategy 1 clears the highest bit of a sum, which leaves 63 bits. Strategy 0 has 32.
     fn stepping(&self) -> Option<Stepping> {
         let put: &'static [fn(&mut [u64; 4], u64)] = if self.wide {
             &[|words, step| words[1] = step]
@@ -147,17 +148,17 @@ impl Positional for Guava {
         Some(Stepping { modulus: self.bits().count, width, shift: 0, signed: false, put })
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
         let strategy = if self.wide { "MURMUR128_MITZ_64" } else { "MURMUR128_MITZ_32" };
-        facts.choice("strategy", strategy);
+        stats.choice("strategy", strategy);
         if !self.wide && self.bits().count > REACH {
-            facts.warnings.push(
+            stats.warnings.push(
                 "strategy 0 sets none of the bits from 2^31 on: such a filter is worse than it looks",
             );
         }
-        facts.forms = &[KeyForm::Text, KeyForm::Utf16, KeyForm::Int64, KeyForm::Int32];
-        facts.untold.push(
-            "the funnel: --as text for stringFunnel(UTF_8) and byteArrayFunnel, \
+        stats.key_types = &[KeyType::Text, KeyType::Utf16, KeyType::Int64, KeyType::Int32];
+        stats.not_recorded.push(
+            "the funnel: text for stringFunnel(UTF_8) and byteArrayFunnel, \
              utf16 for unencodedCharsFunnel, int64 for longFunnel, int32 for integerFunnel",
         );
     }

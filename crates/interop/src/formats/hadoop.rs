@@ -1,29 +1,28 @@
-//! Hadoop's `BloomFilter.write` (org.apache.hadoop.util.bloom), which Apache Hudi puts in base64
-//! into the footers of its files: -1 in four bytes, the probes in four, the hash in one (0 for
-//! Jenkins', 1 for Murmur's), the number of bits in four, all with the high byte first; then the
-//! bits, the low one first.
+//! Hadoop's `BloomFilter.write` (org.apache.hadoop.util.bloom), which Apache Hudi stores in base64
+//! in the footers of its files. Big-endian: -1 in four bytes, the probes in four, the hash in one
+//! (0 Jenkins, 1 Murmur), the number of bits in four; then the bits, least significant first.
 //!
-//! A key is hashed for each probe anew, with the hash before as the seed; a hash as a signed
-//! number modulo the bits, without its sign, is a position. An empty key is refused. The weight
-//! that Hadoop gives keys is not in the file.
+//! A key is hashed once per probe, with the previous hash as the seed. A hash as a signed number
+//! modulo the number of bits, without its sign, is a position. Empty keys are refused. The file
+//! does not have the weights that Hadoop gives keys.
 //!
-//! Hadoop leaves the size to the user: petal takes Hudi's formulas. Source: the files and answers
-//! of Hadoop's client library 3.4.
+//! Hadoop leaves the size to the user; petal uses Hudi's formulas. Source: files and results of
+//! Hadoop's client library 3.4.
 
 use std::sync::Arc;
 
-use crate::bits::Bits;
-use crate::bytes::{be32, to_be32};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{be32, to_be32};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
 use crate::format::Format;
+use crate::formats::format_impl::{BitArrayFormat, HashFn, NewFilter, Plan};
 use crate::hashes::hadoop::{jenkins, murmur2};
-use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::stats::FilterStats;
 
 const HEADER: usize = 13;
 const VERSION: u32 = u32::MAX;
-/// Each is a word of a key; the smallest rate that there is asks for 1,075.
-const MOST_PROBES: u32 = 2048;
+/// Each probe is a word of a key; the smallest possible rate needs 1,075.
+const MAX_PROBES: u32 = 2048;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hash {
@@ -70,7 +69,7 @@ impl Hadoop {
         if number != hash.number() {
             return bad("hash", &hash.number().to_string(), number.to_string());
         }
-        if !(1..=MOST_PROBES).contains(&probes) {
+        if !(1..=MAX_PROBES).contains(&probes) {
             return bad("probes", "1 to 2048", probes.to_string());
         }
         if bits == 0 || bits > i32::MAX as u32 {
@@ -83,8 +82,8 @@ impl Hadoop {
         Ok(Self { hash, probes, bits })
     }
 
-    /// As Hudi sizes it.
-    pub(crate) fn plan(plan: &Plan, hash: Hash) -> Result<Empty<Self>> {
+    /// Sizes a filter as Hudi does.
+    pub(crate) fn plan(plan: &Plan, hash: Hash) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let keys = plan.keys as f64;
         let bits = (keys * (-plan.rate.ln() / (ln2 * ln2))).ceil();
@@ -105,17 +104,17 @@ impl Hadoop {
     }
 }
 
-impl Positional for Hadoop {
+impl BitArrayFormat for Hadoop {
     fn format(&self) -> Format {
         self.hash.format()
     }
 
-    /// One for each probe: none follows from the others without the key.
+    /// One per probe: none follows from the others without the key.
     fn words(&self) -> usize {
         self.probes as usize
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         let probes = self.probes;
         let hash = match self.hash {
             Hash::Jenkins => jenkins,
@@ -148,8 +147,8 @@ impl Positional for Hadoop {
         self.probes
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
-        facts.choice(
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
+        stats.choice(
             "hash",
             match self.hash {
                 Hash::Jenkins => "Jenkins",
@@ -169,16 +168,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_kept() {
+    fn sizes_beyond_the_limits_are_errors() {
         let plan = Plan::new(1 << 30, 0.01, 1 << 40).unwrap();
         assert!(Hadoop::plan(&plan, Hash::Murmur).unwrap_err().is_limit());
         let plan = Plan::new(10, 0.01, 1000).unwrap();
         let (scheme, _) = Hadoop::plan(&plan, Hash::Murmur).unwrap();
-        assert!(!Positional::takes_empty_keys(&scheme));
+        assert!(!BitArrayFormat::takes_empty_keys(&scheme));
     }
 
     #[test]
-    fn lies_are_refused() {
+    fn invalid_headers_are_errors() {
         let plan = Plan::new(5, 0.01, 1000).unwrap();
         for hash in [Hash::Jenkins, Hash::Murmur] {
             let (_, file) = Hadoop::plan(&plan, hash).unwrap();
@@ -195,17 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn bits_behind_the_last_are_found() {
+    fn bits_after_the_last_one_are_errors() {
         for bits in 1..=16_u8 {
             let mut file = [&[0xff; 4][..], &[0, 0, 0, 7, 1, 0, 0, 0, bits]].concat();
             file.resize(HEADER + usize::from(bits).div_ceil(8), 0xff);
             let last = file.len() - 1;
             file[last] = 0xff >> (bits.next_multiple_of(8) - bits);
             let scheme = Hadoop::parse(&file, Hash::Murmur).unwrap();
-            Positional::check(&scheme, &file).unwrap();
+            BitArrayFormat::check(&scheme, &file).unwrap();
             if bits % 8 > 0 {
                 file[last] |= 1 << (bits % 8);
-                assert!(Positional::check(&scheme, &file).unwrap_err().is_malformed(), "{bits}");
+                assert!(
+                    BitArrayFormat::check(&scheme, &file).unwrap_err().is_malformed(),
+                    "{bits}"
+                );
             }
         }
     }

@@ -1,8 +1,11 @@
-//! One file for each format. Here is the one list of them all: how each is opened and made.
+//! The formats, one file each, and the functions that open and make a filter of any of them.
 
 mod datasketches;
 mod dcso;
+pub(crate) mod detect;
 pub(crate) mod filter_cascade;
+pub(crate) mod format_impl;
+pub(crate) mod fpr_floor;
 mod go_bloom;
 mod guava;
 mod hadoop;
@@ -18,14 +21,14 @@ pub(crate) use redisbloom::chunks as redisbloom_chunks;
 
 pub use filter_cascade::CascadeHash;
 
-pub(crate) use spark::sql_digest;
+pub(crate) use spark::sql_hash_fn;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
-use crate::scheme::{Plan, Scheme};
+use crate::formats::format_impl::{FormatImpl, Plan};
 
-/// What the beginning of a file says, if it is a filter of this format.
-pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
+/// Parses the header of a filter of this format.
+pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn FormatImpl>> {
     Ok(match format {
         Format::Parquet => Box::new(parquet::Parquet::parse(file)?),
         Format::Guava => Box::new(guava::Guava::parse(file, true)?),
@@ -50,9 +53,11 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn Scheme>> {
     })
 }
 
-/// An empty filter of this format, sized as its own program would.
-pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn Scheme>, Vec<u8>)> {
-    fn boxed<S: Scheme + 'static>((scheme, file): (S, Vec<u8>)) -> (Box<dyn Scheme>, Vec<u8>) {
+/// Makes an empty filter of this format, sized as its program would size it.
+pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn FormatImpl>, Vec<u8>)> {
+    fn boxed<S: FormatImpl + 'static>(
+        (scheme, file): (S, Vec<u8>),
+    ) -> (Box<dyn FormatImpl>, Vec<u8>) {
         (Box::new(scheme), file)
     }
     Ok(match format {

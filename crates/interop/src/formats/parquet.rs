@@ -1,35 +1,35 @@
-//! Parquet's split-block filter as it lies in a Parquet file: a header in Thrift's compact
-//! protocol, which names its length in bytes and the only algorithm, hash and compression that
-//! there are, and blocks of 256 bits, each eight words with the low byte first.
+//! Parquet's split-block filter as stored in a Parquet file: a header in Thrift's compact protocol,
+//! with the length in bytes and the only defined algorithm, hash and compression, and blocks of 256
+//! bits, each eight little-endian words.
 //!
-//! A key's bytes, as Parquet encodes plain values but without the length of text, are hashed with
-//! XXH64. The high half of the hash chooses the block; the low half, times an odd number for each
+//! The bytes of a key, in Parquet's plain encoding without the length of text, are hashed with
+//! XXH64. The high half of the hash selects the block; the low half, times an odd number for each
 //! word, one bit of every word.
 //!
-//! `optimalNumOfBits` of Parquet's Java library sizes it, and its rounding adds up to 255 bits
-//! before the next power of two is taken: where a size just fits, the C++ library behind pyarrow
-//! makes it half as large. That one also folds a filter of fewer keys than planned to half its
-//! size, again and again. The Java library, unless told otherwise, stops at 1 MiB.
+//! The size is that of `optimalNumOfBits` of Parquet's Java library. Its rounding adds up to 255
+//! bits before it takes the next power of two; where a size just fits, the C++ library behind
+//! pyarrow makes it half as large. That library also folds a filter with fewer keys than its
+//! capacity. The Java library stops at 1 MiB unless configured otherwise.
 //!
-//! Source: Apache Parquet's specification of its Bloom filter; the files of parquet-column 1.16.
+//! Source: Apache Parquet's specification of its Bloom filter; files of parquet-column 1.16.
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh64::xxh64;
 
-use crate::bits::Bits;
+use crate::encoding::bits::Bits;
+use crate::encoding::thrift::{Kind, Reader};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
 use crate::format::Format;
-use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, Plan, Positional};
-use crate::thrift::{Kind, Reader};
+use crate::formats::format_impl::{BitArrayFormat, HashFn, NewFilter, Plan};
+use crate::key_type::KeyType;
+use crate::stats::FilterStats;
 
 /// Bytes of a block, and its words of 32 bits.
 const BLOCK: usize = 32;
 const LANES: usize = 8;
-/// Bits that the libraries make at most: 128 MiB.
-const MOST_BITS: f64 = (1 << 30) as f64;
+/// Maximum number of bits of the libraries: 128 MiB.
+const MAX_BITS: f64 = (1 << 30) as f64;
 const SALTS: [u32; LANES] = [
     0x47b6_137b,
     0x4497_4d91,
@@ -53,7 +53,7 @@ fn bad<T>(what: &'static str, expected: &str, found: impl std::fmt::Display) -> 
 }
 
 impl Parquet {
-    /// A filter that is a whole file.
+    /// Parses a whole file.
     pub(crate) fn parse(file: &[u8]) -> Result<Self> {
         let filter = Self::begin(file)?;
         let (bytes, there) = (filter.bits().bytes(), file.len() - filter.header);
@@ -63,7 +63,7 @@ impl Parquet {
         Ok(filter)
     }
 
-    /// What a header says, whatever comes behind it.
+    /// Parses a header, without the following bytes.
     pub(crate) fn begin(file: &[u8]) -> Result<Self> {
         let (header, bytes) = read_header(file)?;
         match u32::try_from(bytes) {
@@ -74,16 +74,17 @@ impl Parquet {
         }
     }
 
-    /// The block of a hash; a larger hash has the same or a later one.
+    /// Returns the block of a hash; it does not decrease with the hash.
     #[inline]
     pub(crate) fn block(&self, hash: u64) -> u64 {
         ((hash >> 32) * u64::from(self.blocks)) >> 32
     }
 
-    /// As parquet-mr's `BlockSplitBloomFilter` sizes it; but not smaller than it must be.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Sizes a filter as parquet-mr's `BlockSplitBloomFilter` does, but refuses one that is too
+    /// small.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let bits = -8.0 * plan.keys as f64 / (1.0 - plan.rate.powf(0.125)).ln();
-        if !(0.0..=MOST_BITS).contains(&bits.trunc()) {
+        if !(0.0..=MAX_BITS).contains(&bits.trunc()) {
             return Err(Error::limit(
                 Format::Parquet,
                 format!("{} keys at a rate of {:e} take more than 128 MiB", plan.keys, plan.rate),
@@ -91,7 +92,7 @@ impl Parquet {
             ));
         }
         let bytes = java_bits(bits as u32) / 8;
-        let bytes = bytes.next_power_of_two().min(MOST_BITS as u32 / 8);
+        let bytes = bytes.next_power_of_two().min(MAX_BITS as u32 / 8);
         let header = header(bytes);
         let scheme = Self { header: header.len(), blocks: bytes / BLOCK as u32 };
         let file = plan.file(&header, header.len() as u64 + u64::from(bytes))?;
@@ -99,14 +100,14 @@ impl Parquet {
     }
 }
 
-/// A number of bits, rounded as the Java library does: it means the next multiple of 256, but
-/// clears one bit where it means to clear eight.
+/// Rounds a number of bits as the Java library does: it intends the next multiple of 256, but
+/// clears one bit instead of eight.
 fn java_bits(bits: u32) -> u32 {
     ((bits + 255) & !256).max(256)
 }
 
-/// The header of a filter of so many bytes: four fields, of which the last three hold a choice
-/// each, an empty struct.
+/// Returns the header of a filter of this size: four fields, of which the last three are unions
+/// with an empty struct.
 fn header(bytes: u32) -> Vec<u8> {
     let mut header = vec![0x15];
     let mut rest = u64::from(bytes) << 1;
@@ -122,7 +123,7 @@ fn header(bytes: u32) -> Vec<u8> {
     header
 }
 
-/// How many bytes the header has, and how many come behind it.
+/// Returns the length of the header, and the number of bytes that follow.
 fn read_header(file: &[u8]) -> Result<(usize, i32)> {
     let mut reader = Reader::new(file);
     let (mut bytes, mut chosen, mut last) = (None, [false; 3], 0);
@@ -141,7 +142,7 @@ fn read_header(file: &[u8]) -> Result<(usize, i32)> {
     }
 }
 
-/// Reads a union, of which Parquet knows the first choice only.
+/// Reads a union of which Parquet defines only the first choice.
 fn first_choice(reader: &mut Reader, what: &'static str) -> Result<bool> {
     let mut last = 0;
     while let Some(field) = reader.field(&mut last)? {
@@ -153,7 +154,7 @@ fn first_choice(reader: &mut Reader, what: &'static str) -> Result<bool> {
     Ok(last == 1)
 }
 
-impl Positional for Parquet {
+impl BitArrayFormat for Parquet {
     fn format(&self) -> Format {
         Format::Parquet
     }
@@ -162,7 +163,7 @@ impl Positional for Parquet {
         1
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         Arc::new(|key, words| words.push(xxh64(key, 0)))
     }
 
@@ -181,9 +182,9 @@ impl Positional for Parquet {
         LANES as u32
     }
 
-    /// A key falls into one block, and there sets one bit of each word: the rate is the mean over
-    /// the blocks of the chance that all eight are set.
-    fn measure(&self, file: &[u8], facts: &mut Facts) {
+    /// A key sets one bit of each word of one block, so the rate is the mean over the blocks of the
+    /// probability that all eight are set.
+    fn measure(&self, file: &[u8], stats: &mut FilterStats) {
         let bits = self.bits();
         let (mut set, mut rates) = (0_u64, 0.0);
         for block in bits.of(file).as_chunks::<BLOCK>().0 {
@@ -197,19 +198,19 @@ impl Positional for Parquet {
         }
         let zero = 1.0 - set as f64 / bits.count as f64;
         let touch = 1.0 / f64::from(self.blocks) / 32.0;
-        facts.bits = bits.count;
-        facts.set = set;
-        facts.probes = LANES as u32;
-        facts.layers = 1;
-        facts.estimated_keys = Some(petal::rate::cardinality(zero, touch));
-        facts.rate_now = rates / f64::from(self.blocks);
+        stats.bits = bits.count;
+        stats.set = set;
+        stats.probes = LANES as u32;
+        stats.layers = 1;
+        stats.estimated_keys = Some(petal::math::cardinality(zero, touch));
+        stats.estimated_fpr = rates / f64::from(self.blocks);
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
-        facts.forms =
-            &[KeyForm::Text, KeyForm::Int64, KeyForm::Int32, KeyForm::Uint64, KeyForm::Uint32];
-        facts.untold.push(
-            "the type of the column: --as text for strings and binary values, int64 and int32 \
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
+        stats.key_types =
+            &[KeyType::Text, KeyType::Int64, KeyType::Int32, KeyType::Uint64, KeyType::Uint32];
+        stats.not_recorded.push(
+            "the type of the column: text for strings and binary values, int64 and int32 \
              for whole numbers of that size, uint64 and uint32 for those without a sign",
         );
     }
@@ -218,7 +219,7 @@ impl Positional for Parquet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Foreign;
+    use crate::ForeignFilter;
 
     fn sized(keys: u64, rate: f64) -> Result<u32> {
         Ok(Parquet::plan(&Plan::new(keys, rate, 1 << 40)?)?.0.blocks)
@@ -228,7 +229,7 @@ mod tests {
     fn sizes_are_powers_of_two_up_to_128_mib() {
         assert_eq!(sized(1, 0.01).unwrap(), 1);
         assert_eq!(sized(600, 0.1).unwrap(), 16);
-        // 1,016 bits are needed: with the library's rounding they do not fit into 1,024.
+        // 1,016 bits are needed; with the library's rounding they do not fit into 1,024.
         assert_eq!(sized(105, 0.01).unwrap(), 8);
         assert_eq!(sized(110_000_000, 0.01).unwrap(), 1 << 22);
         for (keys, rate) in [(120_000_000, 0.01), (1, 1e-200), (u64::MAX, 0.9)] {
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn other_orders_and_unknown_fields_are_read() {
+    fn field_order_and_unknown_fields_are_accepted() {
         let mut file = header(32);
         file.resize(file.len() + 32, 0);
         assert_eq!(Parquet::parse(&file).unwrap().blocks, 1);
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_are_refused() {
+    fn invalid_headers_are_errors() {
         let mut file = header(64);
         file.resize(file.len() + 64, 0);
         for length in 0..file.len() {
@@ -260,38 +261,38 @@ mod tests {
             file.resize(header.len() + 64, 0);
             Parquet::parse(&file).unwrap_err()
         };
-        let lies: [&[u8]; 8] = [
+        let invalid: [&[u8]; 8] = [
             // 32, 65, 0 and -32 bytes.
             b"\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
             b"\x15\x82\x01\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
             b"\x15\x00\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
             b"\x15\x3f\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
-            // Another algorithm, none, no compression, no length.
+            // Another algorithm, no algorithm, no compression, no length.
             b"\x15\x80\x01\x1c\x2c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
             b"\x15\x80\x01\x1c\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
             b"\x15\x80\x01\x1c\x1c\0\0\x1c\x1c\0\0\0",
             b"\x2c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0",
         ];
-        for lie in lies {
-            assert!(with(lie).is_malformed(), "{lie:x?}");
+        for bytes in invalid {
+            assert!(with(bytes).is_malformed(), "{bytes:x?}");
         }
     }
 
     #[test]
-    fn the_rate_and_the_keys_are_those_measured() {
+    fn estimates_equal_measurements() {
         for (keys, members) in [(20_000_u64, 20_000_u64), (20_000, 50_000), (20_000, 5_000)] {
-            let mut filter = Foreign::with_rate(Format::Parquet, keys, 0.02).unwrap();
+            let mut filter = ForeignFilter::with_fpr(Format::Parquet, keys, 0.02).unwrap();
             for key in 0..members {
                 filter.insert(&key.to_le_bytes()).unwrap();
             }
-            let facts = filter.facts();
-            let estimated = facts.estimated_keys.unwrap();
+            let stats = filter.stats();
+            let estimated = stats.estimated_keys.unwrap();
             assert!((estimated / members as f64 - 1.0).abs() < 0.02, "{estimated}");
-            let asked = 400_000;
-            let yes = (members..members + asked)
+            let queried = 400_000;
+            let yes = (members..members + queried)
                 .filter(|key| filter.contains(&key.to_le_bytes()).unwrap())
                 .count() as f64;
-            let expect = facts.rate_now * asked as f64;
+            let expect = stats.estimated_fpr * queried as f64;
             assert!((yes - expect).abs() < 5.0 * expect.sqrt() + 1.0, "{yes}, not {expect}");
         }
     }

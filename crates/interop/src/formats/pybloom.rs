@@ -1,45 +1,45 @@
-//! `BloomFilter.tofile` of the Python package pybloom-live, version 4: the rate as a float of 64
-//! bits, then the probes, bits of a slice, capacity and count in 8 bytes each, all with the low
-//! byte first, and the bits. A key has one bit in each slice.
+//! `BloomFilter.tofile` of the Python package pybloom-live, version 4, little-endian: the rate as a
+//! 64-bit float, then the probes, bits of a slice, capacity and count in 8 bytes each, and the
+//! bits. A key has one bit in each slice.
 //!
-//! The hash function follows from the bits that a key needs. The package counts a key when it
-//! changed a bit, refuses more once the count is above the capacity, and forgets the count when it
-//! unites filters. Text is hashed as UTF-8, anything else as its `str()`. Versions before 4 wrote
-//! the same header with another hash.
+//! The hash function depends on the number of bits that a key needs. The package counts a key that
+//! changed a bit, refuses more when the count is above the capacity, and resets the count in a
+//! union. Text is hashed as UTF-8, anything else as its `str()`. Versions before 4 wrote the same
+//! header with another hash.
 //!
-//! `ScalableBloomFilter.tofile` puts a header before several of these: growth, tightening, first
-//! capacity and rate, how many there are and their lengths. Those are asked, not filled: each
-//! filter that is added has its own hash function. Source: the files that version 4.0.0 writes.
+//! `ScalableBloomFilter.tofile` writes a header before several of these: growth, tightening, first
+//! capacity and rate, the number of filters and their lengths. Those can be queried, not filled:
+//! each added filter has its own hash function. Source: files written by version 4.0.0.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
-use petal::Answers;
+use petal::BatchResults;
 
-use crate::bits::Bits;
-use crate::bytes::{le32, le64, lef64, put};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{le32, le64, lef64, put};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
 use crate::format::Format;
+use crate::formats::format_impl::{BitArrayFormat, FormatImpl, HashFn, MAX_WORDS, NewFilter, Plan};
 use crate::hashes::salted::Salted;
-use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, MOST_WORDS, Plan, Positional, Scheme};
+use crate::key_type::KeyType;
+use crate::stats::FilterStats;
 
 const HEADER: usize = 40;
 const COUNT: usize = 32;
-/// Bytes of the growing filter's header, before the lengths.
+/// Bytes of a scalable filter's header, before the lengths.
 const CHAIN_HEADER: usize = 32;
-/// How much lower the rate of each filter of a growing one is. The package has no other: this is
-/// what tells the header from that of a single filter.
+/// Factor between the rates of the filters of a scalable one. The package has no other, so it
+/// distinguishes the header from that of a single filter.
 const RATIO: f64 = 0.9;
-/// Each filter of a growing one is at least twice as large as the one before.
-const MOST_LAYERS: u32 = 64;
+/// Each filter of a scalable one is at least twice as large as the previous one.
+const MAX_LAYERS: u32 = 64;
 
 fn bad<T>(what: &'static str, expected: impl Display, found: impl Display) -> Result<T> {
     Err(Error::malformed(Format::Pybloom.name(), what, expected, found))
 }
 
-/// A filter of a fixed size, somewhere in a file.
+/// A filter of fixed size at some offset of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Pybloom {
     at: usize,
@@ -55,7 +55,7 @@ impl Pybloom {
         Self::parse_at(file, 0)
     }
 
-    /// One that fills the bytes from `at` on.
+    /// Parses a filter that extends from `at` to the end.
     fn parse_at(file: &[u8], at: usize) -> Result<Self> {
         let numbers = [8, 16, 24, COUNT].map(|place| le64(file, at + place));
         let (Some(rate), [Some(probes), Some(slice), Some(capacity), Some(count)]) =
@@ -66,8 +66,8 @@ impl Pybloom {
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate);
         }
-        if !(1..=MOST_WORDS).contains(&probes) {
-            return bad("slices", format!("1 to {MOST_WORDS}"), probes);
+        if !(1..=MAX_WORDS).contains(&probes) {
+            return bad("slices", format!("1 to {MAX_WORDS}"), probes);
         }
         if slice == 0 || capacity == 0 {
             return bad(
@@ -92,15 +92,15 @@ impl Pybloom {
         Ok(Self { at, rate, probes, slice, capacity, hash })
     }
 
-    /// As `BloomFilter` sizes it.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Sizes a filter as `BloomFilter` does.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let probes = (plan.rate.recip().ln() / ln2).ceil();
         if probes < 1.0 || probes.is_infinite() {
             return Err(Error::limit(
                 Format::Pybloom,
                 format!("the package cannot compute with a rate of {:e}", plan.rate),
-                "ask for one above 1e-300 and below 1",
+                "use one above 1e-300 and below 1",
             ));
         }
         let slice = (plan.keys as f64 * plan.rate.ln().abs()) / (probes * (ln2 * ln2));
@@ -127,10 +127,10 @@ impl Pybloom {
 
 const UNTOLD: &str =
     "the version: before 4, pybloom-live hashed otherwise and wrote the same header";
-const UNTOLD_KEYS: &str = "the type of the keys: --as text for str and numbers, python-bytes for \
+const UNTOLD_KEYS: &str = "the type of the keys: text for str and numbers, python-bytes for \
                            bytes objects, of which the package hashes what Python shows, b'...'";
 
-impl Positional for Pybloom {
+impl BitArrayFormat for Pybloom {
     fn format(&self) -> Format {
         Format::Pybloom
     }
@@ -139,7 +139,7 @@ impl Positional for Pybloom {
         self.probes as usize
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         let hash = Arc::clone(&self.hash);
         Arc::new(move |key, words| hash.hash(key, words))
     }
@@ -158,7 +158,7 @@ impl Positional for Pybloom {
         self.probes as u32
     }
 
-    fn room(&self, file: &[u8]) -> Result<()> {
+    fn check_capacity(&self, file: &[u8]) -> Result<()> {
         if self.count(file) <= self.capacity {
             return Ok(());
         }
@@ -173,18 +173,18 @@ impl Positional for Pybloom {
         }
     }
 
-    /// The package's union is a new filter with a count of its own, which nothing adds to.
-    fn note_union(&mut self, file: &mut [u8], _theirs: &Facts) {
+    /// The package's union is a new filter with a count of 0.
+    fn note_union(&mut self, file: &mut [u8], _theirs: &FilterStats) {
         put(file, self.at + COUNT, &0u64.to_le_bytes());
     }
 
-    fn tell(&self, file: &[u8], facts: &mut Facts) {
-        facts.planned_keys = Some(self.capacity);
-        facts.target_rate = Some(self.rate);
-        facts.counted = Some(self.count(file));
-        facts.choice("hash", self.hash.name());
-        facts.forms = &[KeyForm::Text, KeyForm::PythonBytes];
-        facts.untold.extend([UNTOLD, UNTOLD_KEYS]);
+    fn describe(&self, file: &[u8], stats: &mut FilterStats) {
+        stats.capacity = Some(self.capacity);
+        stats.target_fpr = Some(self.rate);
+        stats.counted = Some(self.count(file));
+        stats.choice("hash", self.hash.name());
+        stats.key_types = &[KeyType::Text, KeyType::PythonBytes];
+        stats.not_recorded.extend([UNTOLD, UNTOLD_KEYS]);
     }
 
     fn check(&self, file: &[u8]) -> Result<()> {
@@ -193,7 +193,7 @@ impl Positional for Pybloom {
     }
 }
 
-/// A filter that grew: several of a fixed size.
+/// A scalable filter: several filters of fixed size.
 #[derive(Clone, Debug)]
 pub(crate) struct Growing {
     rate: f64,
@@ -216,8 +216,9 @@ impl Growing {
         if !(rate > 0.0 && rate < 1.0) {
             return bad("rate", "above 0 and below 1", rate);
         }
-        // One without any, which a cut file of a fixed size can look like, holds nothing.
-        if !(1..=MOST_LAYERS).contains(&count) {
+        // A scalable filter without filters, which a truncated filter of fixed size can look like,
+        // is empty.
+        if !(1..=MAX_LAYERS).contains(&count) {
             return bad("filters", "1 to 64", count);
         }
         let mut at = CHAIN_HEADER + count as usize * 8;
@@ -238,29 +239,29 @@ impl Growing {
             at = bytes.len();
         }
         let slices: u64 = layers.iter().map(|layer| layer.probes).sum();
-        if slices > MOST_WORDS {
-            return bad("slices of all filters", format!("{MOST_WORDS} or fewer"), slices);
+        if slices > MAX_WORDS {
+            return bad("slices of all filters", format!("{MAX_WORDS} or fewer"), slices);
         }
         Ok(Self { rate, layers })
     }
 }
 
-impl Scheme for Growing {
+impl FormatImpl for Growing {
     fn words(&self) -> usize {
-        self.layers.iter().map(Positional::words).sum()
+        self.layers.iter().map(BitArrayFormat::words).sum()
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         let hashes: Vec<_> = self.layers.iter().map(|layer| Arc::clone(&layer.hash)).collect();
         Arc::new(move |key, words| hashes.iter().for_each(|hash| hash.hash(key, words)))
     }
 
-    fn contains(&self, file: &[u8], words: &[u64], found: &mut Answers) {
-        let each = Scheme::words(self);
-        found.answer(words.len() / each, |at| {
+    fn contains(&self, file: &[u8], words: &[u64], found: &mut BatchResults) {
+        let each = FormatImpl::words(self);
+        found.fill_with(words.len() / each, |at| {
             let mut rest = &words[at * each..(at + 1) * each];
             self.layers.iter().any(|layer| {
-                let (own, others) = rest.split_at(Positional::words(layer));
+                let (own, others) = rest.split_at(BitArrayFormat::words(layer));
                 rest = others;
                 layer.holds(file, own)
             })
@@ -272,37 +273,37 @@ impl Scheme for Growing {
         _file: &mut Vec<u8>,
         _words: &[u64],
         _limit: u64,
-        _new: &mut Answers,
+        _new: &mut BatchResults,
     ) -> Result<()> {
-        Err(Error::unsupported(Format::Pybloom, "that grows is only asked, not filled"))
+        Err(Error::unsupported(Format::Pybloom, "that grows can be queried, but not filled"))
     }
 
-    fn facts(&self, file: &[u8]) -> Facts {
-        let mut facts = self.told(file);
+    fn stats(&self, file: &[u8]) -> FilterStats {
+        let mut stats = self.header_stats(file);
         for layer in &self.layers {
             let bits = layer.bits();
-            facts.add_row(bits.count, bits.count_ones(file), Positional::probes(layer));
+            stats.add_row(bits.count, bits.count_ones(file), BitArrayFormat::probes(layer));
         }
-        facts
+        stats
     }
 
-    fn told(&self, file: &[u8]) -> Facts {
-        let mut facts = Facts::new(Format::Pybloom);
+    fn header_stats(&self, file: &[u8]) -> FilterStats {
+        let mut stats = FilterStats::new(Format::Pybloom);
         let (mut capacity, mut counted) = (0u64, 0u64);
         for layer in &self.layers {
             capacity = capacity.saturating_add(layer.capacity);
             counted = counted.saturating_add(layer.count(file));
         }
-        facts.planned_keys = Some(capacity);
-        facts.target_rate = Some(self.rate);
-        facts.counted = Some(counted);
-        facts.choice("kind", "ScalableBloomFilter");
-        facts.forms = &[KeyForm::Text, KeyForm::PythonBytes];
-        facts.untold.extend([UNTOLD, UNTOLD_KEYS]);
-        facts
+        stats.capacity = Some(capacity);
+        stats.target_fpr = Some(self.rate);
+        stats.counted = Some(counted);
+        stats.choice("kind", "ScalableBloomFilter");
+        stats.key_types = &[KeyType::Text, KeyType::PythonBytes];
+        stats.not_recorded.extend([UNTOLD, UNTOLD_KEYS]);
+        stats
     }
 
     fn check(&self, file: &[u8]) -> Result<()> {
-        self.layers.iter().try_for_each(|layer| Positional::check(layer, file))
+        self.layers.iter().try_for_each(|layer| BitArrayFormat::check(layer, file))
     }
 }

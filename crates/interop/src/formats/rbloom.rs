@@ -1,24 +1,24 @@
-//! `Bloom.save` of the Python package rbloom: the probes in 8 bytes, the low byte first, and the
-//! bits, to the end of the file.
+//! `Bloom.save` of the Python package rbloom: the probes in 8 bytes, little-endian, and the bits,
+//! to the end of the file.
 //!
-//! A key becomes 128 bits by a function that the package's user brings; here it is the one that
-//! the package's own guide shows: the first 16 bytes of SHA-256, as a signed number with its high
-//! byte first. A generator modulo 2¹²⁸ goes on from there, and its bits 32 to 95 are a position
-//! modulo the bits. Nothing in the file tells the function, nor that it is such a file.
+//! The package's user provides the hash function. petal uses the one of the package's guide: the
+//! first 16 bytes of SHA-256 as a signed big-endian number. A generator modulo 2¹²⁸ continues from
+//! there, and its bits 32 to 95, modulo the number of bits, are a position. Nothing in the file
+//! identifies the function or the format.
 //!
-//! The package rounds the probes down: 6 for 1 %, and none at all above one half, where it finds
-//! every key; such filters are refused. Source: the files that version 1.5.4 writes.
+//! The package rounds the probes down: 6 for 1 %, and 0 above one half, where every key is present;
+//! such filters are refused. Source: files written by version 1.5.4.
 
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::bits::Bits;
-use crate::bytes::le64;
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::le64;
 use crate::error::{Error, Result};
-use crate::facts::Facts;
 use crate::format::Format;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional};
+use crate::formats::format_impl::{BitArrayFormat, HashFn, MAX_PROBES, NewFilter, Plan};
+use crate::stats::FilterStats;
 
 const HEADER: usize = 8;
 const MULTIPLIER: u128 = 47_026_247_687_942_121_848_144_207_491_837_418_733;
@@ -37,14 +37,14 @@ impl Rbloom {
         let Some(probes) = le64(file, 0).filter(|_| file.len() > HEADER) else {
             return bad("length", "9 bytes or more", format!("{} bytes", file.len()));
         };
-        if !(1..=MOST_PROBES).contains(&probes) {
+        if !(1..=MAX_PROBES).contains(&probes) {
             return bad("probes", "1 to 4096", probes.to_string());
         }
         Ok(Self { probes, bytes: (file.len() - HEADER) as u64 })
     }
 
-    /// As `Bloom` sizes it.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Sizes a filter as `Bloom` does.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let bits = -(plan.keys as f64) * plan.rate.ln() / (ln2 * ln2);
         let probes = (bits / plan.keys as f64 * ln2) as u64;
@@ -53,7 +53,7 @@ impl Rbloom {
             return Err(Error::limit(
                 Format::Rbloom,
                 format!("a rate of {} leaves no probes", plan.rate),
-                "ask for a rate of 0.5 or less",
+                "use a rate of 0.5 or less",
             ));
         }
         let length = scheme.bytes.saturating_add(HEADER as u64);
@@ -62,14 +62,14 @@ impl Rbloom {
     }
 }
 
-/// The guide's function, as two words: the low one first.
+/// Returns the hash of the guide as two words, the low one first.
 fn words_of(key: &[u8]) -> [u64; 2] {
     let sum: [u8; 32] = Sha256::digest(key).into();
-    let word = |at| crate::bytes::be64(&sum, at).unwrap_or_default();
+    let word = |at| crate::encoding::bytes::be64(&sum, at).unwrap_or_default();
     [word(8), word(0)]
 }
 
-impl Positional for Rbloom {
+impl BitArrayFormat for Rbloom {
     fn format(&self) -> Format {
         Format::Rbloom
     }
@@ -78,7 +78,7 @@ impl Positional for Rbloom {
         2
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         Arc::new(|key, words| words.extend(words_of(key)))
     }
 
@@ -100,8 +100,8 @@ impl Positional for Rbloom {
         self.probes as u32
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
-        facts.untold.push(
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
+        stats.not_recorded.push(
             "the hash: taken to be that of rbloom's guide, int.from_bytes(sha256(key).digest()\
              [:16], \"big\", signed=True); with any other, every answer is wrong",
         );

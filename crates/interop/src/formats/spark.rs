@@ -1,26 +1,25 @@
-//! Spark's `BloomFilter.writeTo` (org.apache.spark.util.sketch): four bytes each for the version,
-//! the probes, in version 2 the seed, and the number of 64-bit words; then the words, all with the
-//! high byte first.
+//! Spark's `BloomFilter.writeTo` (org.apache.spark.util.sketch), big-endian: four bytes each for
+//! the version, the probes, in version 2 the seed, and the number of 64-bit words; then the words.
 //!
 //! A key is hashed twice with 32 bits, the second time with the first hash as the seed. Version 1
-//! adds the second hash again and again in 32 bits, and so reaches 2³¹ bits; version 2 starts with
-//! the first hash times 2³¹ - 1, and counts in 64. What type of value the bytes of a key were is
-//! not told; whole numbers of any size are hashed as 8 bytes.
+//! adds the second hash repeatedly in 32 bits, and so addresses 2³¹ bits. Version 2 starts with the
+//! first hash times 2³¹ - 1, and adds in 64 bits. The file does not record the type of the keys;
+//! integers of any size are hashed as 8 bytes.
 //!
-//! Source: the files and answers of the sketch library of Spark 4.1, whose default is version 2
-//! with seed 0.
+//! Source: files and results of the sketch library of Spark 4.1, whose default is version 2 with
+//! seed 0.
 
 use std::sync::Arc;
 
-use crate::bits::Bits;
-use crate::bytes::{be32, to_be32};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{be32, to_be32};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::floor::Stepping;
 use crate::format::Format;
+use crate::formats::format_impl::{BitArrayFormat, HashFn, MAX_PROBES, NewFilter, Plan, REACH};
+use crate::formats::fpr_floor::Stepping;
 use crate::hashes::spark::{murmur3, xxhash64};
-use crate::keys::KeyForm;
-use crate::scheme::{Digest, Empty, MOST_PROBES, Plan, Positional, REACH};
+use crate::key_type::KeyType;
+use crate::stats::FilterStats;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -80,7 +79,7 @@ impl Spark {
         if number != version.number() {
             return bad("version", &version.number().to_string(), number.to_string());
         }
-        if !(1..=MOST_PROBES).contains(&u64::from(probes)) {
+        if !(1..=MAX_PROBES).contains(&u64::from(probes)) {
             return bad("probes", "1 to 4096", probes.to_string());
         }
         if words == 0 || words > i32::MAX as u32 {
@@ -93,8 +92,9 @@ impl Spark {
         Ok(Self { version, probes, seed, words })
     }
 
-    /// As `BloomFilter.create` sizes it; but version 1 not larger than its hash reaches.
-    pub(crate) fn plan(plan: &Plan, version: Version) -> Result<Empty<Self>> {
+    /// Sizes a filter as `BloomFilter.create` does, but refuses version 1 beyond the bits it can
+    /// address.
+    pub(crate) fn plan(plan: &Plan, version: Version) -> Result<NewFilter<Self>> {
         let ln2 = std::f64::consts::LN_2;
         let keys = plan.keys as f64;
         let bits = (-keys * plan.rate.ln() / (ln2 * ln2)) as u64;
@@ -123,7 +123,7 @@ impl Spark {
     }
 }
 
-impl Positional for Spark {
+impl BitArrayFormat for Spark {
     fn format(&self) -> Format {
         self.version.format()
     }
@@ -132,8 +132,8 @@ impl Positional for Spark {
         1
     }
 
-    /// Both hashes in one word, the first one low.
-    fn digest(&self) -> Digest {
+    /// Both hashes in one word, the first one in the low half.
+    fn hash_fn(&self) -> HashFn {
         let seed = self.seed;
         Arc::new(move |key, words| {
             let first = murmur3(key, seed);
@@ -171,7 +171,7 @@ impl Positional for Spark {
         if self.version == Version::V1 { REACH } else { u64::MAX }
     }
 
-    /// Version 2 counts steps of 32 bits in 64, which do not overflow.
+    /// Version 2 adds 32-bit steps in 64 bits, which do not overflow.
     fn stepping(&self) -> Option<Stepping> {
         Some(Stepping {
             modulus: self.bits().count,
@@ -182,26 +182,26 @@ impl Positional for Spark {
         })
     }
 
-    fn tell(&self, _file: &[u8], facts: &mut Facts) {
-        facts.choice("version", self.version.number());
+    fn describe(&self, _file: &[u8], stats: &mut FilterStats) {
+        stats.choice("version", self.version.number());
         if self.version == Version::V2 {
-            facts.choice("seed", self.seed.cast_signed());
+            stats.choice("seed", self.seed.cast_signed());
         } else if self.bits().count > REACH {
-            facts.warnings.push(
+            stats.warnings.push(
                 "version 1 sets none of the bits from 2^31 on: such a filter is worse than it \
                  looks; version 2 has no such limit",
             );
         }
-        facts.forms = &[KeyForm::Text, KeyForm::Int64];
-        facts.untold.push(
-            "the type of the keys: --as text for strings and binary values, int64 for whole \
+        stats.key_types = &[KeyType::Text, KeyType::Int64];
+        stats.not_recorded.push(
+            "the type of the keys: text for strings and binary values, int64 for whole \
              numbers of any size",
         );
     }
 }
 
-/// What `xxhash64` of Spark's SQL gives.
-pub(crate) fn sql_digest() -> Digest {
+/// Returns the function `xxhash64` of Spark SQL.
+pub(crate) fn sql_hash_fn() -> HashFn {
     Arc::new(|key, words| words.push(xxhash64(key)))
 }
 
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn sizes_beyond_the_format_are_errors() {
         let plan = |keys, rate, version| {
             Spark::plan(&Plan::new(keys, rate, 1 << 40).unwrap(), version).unwrap_err()
         };
@@ -220,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn lies_are_refused() {
+    fn invalid_headers_are_errors() {
         let plan = Plan::new(10, 0.01, 1000).unwrap();
         for version in [Version::V1, Version::V2] {
             let (_, file) = Spark::plan(&plan, version).unwrap();
             Spark::parse(&file, version).unwrap();
-            // Version, probes, words: each with its high byte or its low bits changed.
+            // Version, probes, words, each with a changed byte.
             for (at, value) in [(3, 7), (4, 0x80), (7, 0), (version.header() - 1, 1)] {
                 let mut file = file.clone();
                 file[at] = value;

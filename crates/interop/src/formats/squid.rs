@@ -1,46 +1,46 @@
 //! The digest that Squid caches exchange (`/squid-internal-periodic/store_digest`): 128 bytes of
-//! header, the high byte first, and a mask of bits.
+//! header, big-endian, and a bit mask.
 //!
-//! A key is MD5 over one byte for the method and the URL; its four words, with the high byte
-//! first, are the four positions. The method is taken to be GET.
+//! A key is MD5 of one byte for the method and the URL; its four big-endian words are the four
+//! positions. The method is assumed to be GET.
 //!
-//! A header holds two versions of 2 bytes, four counters (capacity, entries, removed ones, bytes
-//! of the mask) of 4, the bits of an entry, and the number of positions, which must be 4. Squid
-//! itself makes digests of 5 bits per entry; of a peer it takes others, as long as the mask has
-//! the bytes that capacity and bits per entry come to. So a rate is kept by choosing that number,
-//! within what Squid bears: it throws a digest away of which more than 65 % is set ("useless
-//! digest"), as fewer than 4 bits per entry make it, and dies of one with 128 or more.
+//! The header has two versions of 2 bytes, four counters of 4 (capacity, entries, removed entries,
+//! bytes of the mask), the bits per entry, and the number of positions, which must be 4. Squid
+//! makes digests of 5 bits per entry; it accepts others from a peer if the size of the mask matches
+//! capacity and bits per entry. So petal meets a rate by choosing that number, within Squid's
+//! limits: Squid discards a digest with more than 65 % of its bits set ("useless digest"), which
+//! fewer than 4 bits per entry give, and crashes on 128 or more.
 //!
-//! Source: Squid 5.7, the digests that it serves and takes.
+//! Source: Squid 5.7, the digests that it serves and accepts.
 
 use std::sync::Arc;
 
 use md5::{Digest as _, Md5};
 
-use crate::bits::Bits;
-use crate::bytes::{at, be16, be32, put, to_be32};
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::{at, be16, be32, put, to_be32};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
 use crate::format::Format;
-use crate::scheme::{Digest, Empty, Plan, Positional};
+use crate::formats::format_impl::{BitArrayFormat, HashFn, NewFilter, Plan};
+use crate::stats::FilterStats;
 
 const HEADER: usize = 128;
-/// The version and the least version that can read it.
+/// The version, and the oldest version that can read it.
 const VERSIONS: [u16; 2] = [5, 3];
 const COUNT: usize = 8;
 const REMOVED: usize = 12;
-/// What is behind is nothing, so far.
+/// The rest of the header is unused.
 const RESERVED: usize = 22;
 const PROBES: u8 = 4;
-/// Bits of an entry that Squid chooses: with these, 55 % of a full mask is set.
+/// Squid's bits per entry: a full mask has 55 % of its bits set.
 const BITS_PER_ENTRY: f64 = 5.0;
-/// With more, Squid reads a negative number and dies.
-const MOST_BITS_PER_ENTRY: u8 = 127;
-/// With more of its bits set, a digest is thrown away.
+/// Above this, Squid reads a negative number and crashes.
+const MAX_BITS_PER_ENTRY: u8 = 127;
+/// Squid discards a digest with a larger share of bits set.
 const USELESS: f64 = 0.65;
-/// GET, as Squid numbers methods.
+/// Squid's number for GET.
 const METHOD: u8 = 1;
-/// Bytes of the longest mask: a position has 32 bits.
+/// Maximum size of a mask: a position has 32 bits.
 const LONGEST: u64 = 1 << 29;
 
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl SquidDigest {
         if probes != PROBES {
             return bad("positions of a key", "4", probes.to_string());
         }
-        if !(1..=MOST_BITS_PER_ENTRY).contains(&bits_per_entry) {
+        if !(1..=MAX_BITS_PER_ENTRY).contains(&bits_per_entry) {
             return bad("bits per entry", "1 to 127", bits_per_entry.to_string());
         }
         for (what, number) in [("entries", count), ("removed entries", removed)] {
@@ -96,16 +96,16 @@ impl SquidDigest {
         Ok(Self { capacity, bits_per_entry, mask })
     }
 
-    /// Room for the keys, as Squid has room for what its cache holds, and the fewest bits for an
-    /// entry that keep the rate, but no fewer than Squid's own, which are a rate of 9.2 %.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Uses the capacity as Squid uses the number of cached objects, and the fewest bits per entry
+    /// that meet the rate, but at least Squid's own, which give a rate of 9.2 %.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let no_room = |what: String| {
             Err(Error::limit(Format::SquidDigest, what, "plan for fewer keys or a higher rate"))
         };
         let probes = f64::from(PROBES);
         let bits_per_entry =
             (-probes / (-plan.rate.powf(probes.recip())).ln_1p()).ceil().max(BITS_PER_ENTRY);
-        if bits_per_entry > MOST_BITS_PER_ENTRY.into() {
+        if bits_per_entry > MAX_BITS_PER_ENTRY.into() {
             return no_room(format!(
                 "{bits_per_entry:.3e} bits per entry are needed, 127 are the most"
             ));
@@ -128,12 +128,12 @@ impl SquidDigest {
     }
 }
 
-/// What Squid holds the length of a mask against.
+/// Returns the size of a mask that Squid expects.
 fn mask_bytes(capacity: u64, bits_per_entry: u8) -> u64 {
     capacity.saturating_mul(bits_per_entry.into()).div_ceil(8)
 }
 
-impl Positional for SquidDigest {
+impl BitArrayFormat for SquidDigest {
     fn format(&self) -> Format {
         Format::SquidDigest
     }
@@ -142,11 +142,13 @@ impl Positional for SquidDigest {
         2
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         Arc::new(|url, words| {
             let sum: [u8; 16] =
                 Md5::new().chain_update([METHOD]).chain_update(url).finalize().into();
-            words.extend([0, 8].map(|at| crate::bytes::be64(&sum, at).unwrap_or_default()));
+            words.extend(
+                [0, 8].map(|at| crate::encoding::bytes::be64(&sum, at).unwrap_or_default()),
+            );
         })
     }
 
@@ -167,30 +169,32 @@ impl Positional for SquidDigest {
         PROBES.into()
     }
 
-    /// Squid counts every entry that it puts in.
+    /// Squid counts every inserted entry.
     fn note(&mut self, file: &mut [u8], _changed: u64) {
         let count = Self::count(file, COUNT).saturating_add(1).min(i32::MAX as u32);
         put(file, COUNT, &to_be32(count));
     }
 
-    fn note_union(&mut self, file: &mut [u8], theirs: &Facts) {
+    fn note_union(&mut self, file: &mut [u8], theirs: &FilterStats) {
         let theirs = u32::try_from(theirs.counted.unwrap_or(0)).unwrap_or(u32::MAX);
         let count = Self::count(file, COUNT).saturating_add(theirs).min(i32::MAX as u32);
         put(file, COUNT, &to_be32(count));
     }
 
-    fn tell(&self, file: &[u8], facts: &mut Facts) {
-        facts.planned_keys = Some(self.capacity.into());
-        facts.counted = Some(Self::count(file, COUNT).into());
-        facts.choice("bits per entry", self.bits_per_entry);
+    fn describe(&self, file: &[u8], stats: &mut FilterStats) {
+        stats.capacity = Some(self.capacity.into());
+        stats.counted = Some(Self::count(file, COUNT).into());
+        stats.choice("bits per entry", self.bits_per_entry);
         let removed = Self::count(file, REMOVED);
         if removed > 0 {
-            facts.choice("removed entries", removed);
+            stats.choice("removed entries", removed);
         }
-        if facts.set as f64 > USELESS * facts.bits as f64 {
-            facts.warnings.push("Squid takes no digest of which more than 65 % is set, as here");
+        if stats.set as f64 > USELESS * stats.bits as f64 {
+            stats.warnings.push("Squid takes no digest of which more than 65 % is set, as here");
         }
-        facts.untold.push("the method: taken to be GET; keys are whole URLs, as Squid stores them");
+        stats
+            .not_recorded
+            .push("the method: taken to be GET; keys are whole URLs, as Squid stores them");
     }
 
     fn check(&self, file: &[u8]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! FNV-1 of 64 bits: multiply, then xor. Source: Fowler, Noll & Vo; RFC 9923.
 
-/// The hash of bytes.
+/// Returns the hash of bytes.
 #[inline]
 pub(crate) fn fnv1(key: &[u8]) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;

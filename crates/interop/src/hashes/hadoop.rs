@@ -1,13 +1,13 @@
-//! Hadoop's two hash functions of 32 bits: Jenkins' lookup3 (`hashlittle`), and MurmurHash2 with
-//! the rest of a key taken in the other order and with signs. Source: the answers of Hadoop's
-//! client library; Jenkins 2006 and Appleby 2008, both public domain, for the rest.
+//! Hadoop's two 32-bit hash functions: Jenkins' lookup3 (`hashlittle`), and MurmurHash2 with the
+//! tail of a key in reverse order and with signed bytes. Source: the results of Hadoop's client
+//! library; Jenkins 2006 and Appleby 2008, both public domain.
 
-/// Jenkins' hash of bytes, of which there is at least one.
+/// Returns Jenkins' hash of at least one byte.
 #[inline]
 pub(crate) fn jenkins(key: &[u8], seed: u32) -> u32 {
     let [mut a, mut b, mut c] =
         [0xdead_beef_u32.wrapping_add(key.len() as u32).wrapping_add(seed); 3];
-    // The last block is mixed in another way, even if it is a whole one.
+    // The last block is mixed differently, even if it is complete.
     let last = key.len().saturating_sub(1) / 12 * 12;
     let (whole, rest) = key.split_at(last);
     for block in whole.as_chunks::<12>().0 {
@@ -44,7 +44,7 @@ fn thirds(block: &[u8; 12]) -> [u32; 3] {
     [word(0), word(4), word(8)]
 }
 
-/// Hadoop's MurmurHash2 of bytes.
+/// Returns Hadoop's MurmurHash2 of bytes.
 #[inline]
 pub(crate) fn murmur2(key: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // What Jenkins gives for his own function.
+        // Jenkins' own test vectors.
         let text = b"Four score and seven years ago";
         assert_eq!(jenkins(text, 0), 0x1777_0551);
         assert_eq!(jenkins(text, 1), 0xcd62_8161);
-        // What Hadoop gives: a rest of each length, with bytes that have signs, and whole blocks.
+        // Hadoop's results: a tail of each length, with negative bytes, and whole blocks.
         for (key, hashes, murmurs) in [
             ("a", [0x58d6_8708, 0x5b4f_d270], [0x9268_5f5e, 0x1eb4_6e11]),
             ("é", [0xe93a_01fc, 0x39f4_85a2], [0xe91c_0273, 0xb469_0128]),

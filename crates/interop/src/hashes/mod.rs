@@ -1,5 +1,4 @@
-//! The hash functions of foreign formats, bit for bit: short, and with the quirks of those who
-//! use them.
+//! The hash functions of foreign formats, bit for bit, with the quirks of their programs.
 
 pub(crate) mod fnv;
 pub(crate) mod hadoop;

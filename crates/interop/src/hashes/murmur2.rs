@@ -1,5 +1,4 @@
-//! MurmurHash2 of 32 bits, and MurmurHash64A, its form for 64-bit machines. Source: Appleby 2008,
-//! public domain.
+//! MurmurHash2 with 32 bits, and MurmurHash64A. Source: Appleby 2008, public domain.
 
 /// MurmurHash64A.
 #[inline]
@@ -45,7 +44,7 @@ pub(crate) fn x32(key: &[u8], seed: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// The check of SMHasher, the author's own: keys of 0 to 255 bytes, each with another seed,
+    /// The verification of SMHasher by the author: keys of 0 to 255 bytes, each with another seed,
     /// and the hash of all those hashes.
     fn verification(hash: impl Fn(&[u8], u32) -> Vec<u8>) -> u32 {
         let bytes: Vec<u8> = (0..=255).collect();

@@ -1,10 +1,9 @@
-//! MurmurHash3 in its form for 64-bit machines with 128 bits of result, and in that with 32 bits.
-//! Source: Appleby 2011, public domain.
+//! MurmurHash3_x64_128 and MurmurHash3_x86_32. Source: Appleby 2011, public domain.
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
-/// MurmurHash3_x64_128: the first and the second half of the hash.
+/// Returns MurmurHash3_x64_128: the first and the second half of the hash.
 #[inline]
 pub(crate) fn x64_128(key: &[u8], seed: u64) -> [u64; 2] {
     let (blocks, tail) = key.as_chunks();
@@ -12,8 +11,8 @@ pub(crate) fn x64_128(key: &[u8], seed: u64) -> [u64; 2] {
     end(state, tail, key.len())
 }
 
-/// The same with seed 0 of a key, and of the key with a byte 1 behind it, in one pass: Go's
-/// bits-and-blooms/bloom.
+/// Returns the hash with seed 0 of a key, and of the key followed by a byte 1, in one pass, for
+/// Go's bits-and-blooms/bloom.
 #[inline]
 pub(crate) fn x64_128_twice(key: &[u8]) -> [u64; 4] {
     let (blocks, tail) = key.as_chunks();
@@ -30,7 +29,7 @@ pub(crate) fn x64_128_twice(key: &[u8]) -> [u64; 4] {
     [a, b, c, d]
 }
 
-/// Takes in a whole block.
+/// Mixes in a whole block.
 #[inline]
 fn block([mut h1, mut h2]: [u64; 2], block: &[u8; 16]) -> [u64; 2] {
     let [k1, k2] = halves(block);
@@ -41,7 +40,7 @@ fn block([mut h1, mut h2]: [u64; 2], block: &[u8; 16]) -> [u64; 2] {
     [h1, h2]
 }
 
-/// Takes in what is no whole block, and the length.
+/// Mixes in the tail and the length.
 #[inline]
 fn end([mut h1, mut h2]: [u64; 2], tail: &[u8], length: usize) -> [u64; 2] {
     if !tail.is_empty() {
@@ -108,7 +107,7 @@ mod tests {
     #[test]
     fn known_values() {
         assert_eq!(x64_128(b"", 0), [0, 0]);
-        // What other implementations give, in their order of halves.
+        // Results of other implementations, in their order of halves.
         assert_eq!(x64_128(b"hello", 0), [0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19]);
         assert_eq!(
             x64_128(b"The quick brown fox jumps over the lazy dog", 0),
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_is_once_each() {
+    fn double_hash_equals_two_hashes() {
         let key: Vec<u8> = (0..40).collect();
         for length in 0..key.len() {
             let longer = [&key[..length], &[1]].concat();
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn known_values_of_32_bits() {
-        // What the Python package mmh3 gives.
+        // Results of the Python package mmh3.
         for (key, seed, hash) in [
             ("", 0, 0),
             ("", 1, 0x514e_28b7),

@@ -1,23 +1,23 @@
-//! pybloom-live's family of hash functions: one that yields enough bits for all positions of a
-//! key, salted and repeated where none does. The salt of round i is the hash of i as 4 bytes; the
-//! key stands behind it. Source: what version 4.0.0 writes.
+//! pybloom-live's hash functions: one with enough bits for all positions of a key, or, if none has
+//! enough, several salted rounds of one. The salt of round i is the hash of i as 4 bytes; the key
+//! follows it. Source: files written by version 4.0.0.
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::bytes::{le16, le32, le64, to_be128};
+use crate::encoding::bytes::{le16, le32, le64, to_be128};
 
 /// Bytes of the longest hash.
 const LONGEST: usize = 64;
 
-/// A function, and how its hashes are cut into numbers.
+/// A hash function, and how its output is divided into numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Salted {
     function: Function,
-    /// Bytes of a number.
+    /// Bytes per number.
     piece: usize,
-    /// Numbers of a key.
+    /// Numbers per key.
     count: usize,
     salts: Vec<Vec<u8>>,
 }
@@ -32,7 +32,7 @@ enum Function {
 }
 
 impl Salted {
-    /// The function for so many numbers that are to be positions below `bits`.
+    /// Returns the function for `count` positions below `bits`.
     pub(crate) fn new(count: usize, bits: u64) -> Self {
         let piece = match bits {
             0x8000_0000.. => 8,
@@ -99,7 +99,7 @@ impl Function {
         }
     }
 
-    /// The hash of a salt and what is behind it, at the beginning of `out`.
+    /// Writes the hash of a salt followed by a key to the start of `out`.
     fn hash(self, salt: &[u8], key: &[u8], out: &mut [u8; LONGEST]) {
         fn of<D: Digest>(salt: &[u8], key: &[u8], out: &mut [u8; LONGEST]) {
             let sum = D::new().chain_update(salt).chain_update(key).finalize();
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_function_is_the_first_with_enough_bits() {
+    fn smallest_hash_with_enough_bits_is_used() {
         let chosen = |count, bits| {
             let salted = Salted::new(count, bits);
             let mut numbers = Vec::new();

@@ -1,17 +1,17 @@
-//! Spark's own MurmurHash3 of 32 bits: words of four bytes as in the original, but each byte of
-//! the rest is mixed in like a word of its own, with its sign. Source: the answers of Spark's
-//! sketch library; Appleby 2011 for the rest.
+//! Spark's variant of the 32-bit MurmurHash3: four-byte words as in the original, but each byte of
+//! the tail is mixed in as a signed word of its own. Source: the results of Spark's sketch library;
+//! Appleby 2011.
 
 use xxhash_rust::xxh64::xxh64;
 
-/// The function `xxhash64` of Spark's SQL, of one column: the original with a seed of its own.
-/// Whole numbers are hashed as the bytes of their type, low byte first.
+/// Returns `xxhash64` of Spark SQL for one column: XXH64 with Spark's seed. Integers are hashed as
+/// the bytes of their type, little-endian.
 #[inline]
 pub(crate) fn xxhash64(key: &[u8]) -> u64 {
     xxh64(key, 42)
 }
 
-/// The hash of bytes.
+/// Returns the hash of bytes.
 #[inline]
 pub(crate) fn murmur3(key: &[u8], seed: u32) -> u32 {
     let (words, tail) = key.as_chunks();
@@ -35,12 +35,12 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // Whole words: the same as the original.
+        // Whole words: equal to the original.
         assert_eq!(murmur3(b"", 0), 0);
         assert_eq!(murmur3(b"", 1), 0x514e_28b7);
         assert_eq!(murmur3(b"test", 0), 0xba6b_d213);
         assert_eq!(murmur3(b"test", 0x9747_b28c), 0x704b_81dc);
-        // With a rest: what Spark gives.
+        // With a tail: Spark's results.
         for (key, hash, other) in [
             ("a", 0x2b03_8801, 0x69d8_9ff4),
             ("hello", 0xb21f_6e00, 0x31d1_9e46),
@@ -53,8 +53,8 @@ mod tests {
     }
 
     #[test]
-    fn hashes_of_sql() {
-        // `select xxhash64(...)` of Spark 4.3, without the sign.
+    fn hashes_equal_spark_sql() {
+        // `select xxhash64(...)` of Spark 4.3, as unsigned numbers.
         for (key, hash) in [
             (&b""[..], 0x98b1_582b_0977_e704),
             (b"a", 0x88e4_fe59_adf7_b0cc),

@@ -1,5 +1,5 @@
-//! What a Parquet file's footer says of one column: the type of its values, and for each row group
-//! where its Bloom filter lies.
+//! The part of a Parquet footer that concerns one column: the type of its values, and for each row
+//! group the location of its Bloom filter.
 //!
 //! ```text
 //! FileMetaData  2 schema: a list, a node before its children   4 row groups: a list
@@ -9,23 +9,23 @@
 //! ColumnMetaData 1 type  3 path  14 offset of the filter  15 its length
 //! ```
 //!
-//! Cost: one pass over the footer; nothing is kept of other columns.
+//! Cost: one pass over the footer; other columns are skipped.
 
+use crate::encoding::thrift::{Kind, Reader};
 use crate::error::{Error, Result};
-use crate::thrift::{Kind, Reader};
 
-/// A row group, as far as one column and its filter are concerned.
+/// A row group, with the location of one column's filter.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RowGroup {
-    /// Rows in it.
+    /// Number of rows.
     pub rows: u64,
-    pub(super) values: Values,
-    pub(super) filter: Option<Place>,
+    pub(super) column_type: ColumnType,
+    pub(super) filter: Option<FilterLocation>,
 }
 
 impl RowGroup {
-    /// Whether the column has a filter here.
+    /// Returns true if the column has a filter in this row group.
     #[must_use]
     pub fn has_filter(&self) -> bool {
         self.filter.is_some()
@@ -34,9 +34,9 @@ impl RowGroup {
 
 /// How a column's values are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Values {
+pub(super) enum ColumnType {
     Bytes,
-    /// Bytes, always so many.
+    /// Byte arrays of this length.
     Fixed(usize),
     Int32,
     Uint32,
@@ -44,8 +44,8 @@ pub(super) enum Values {
     Uint64,
 }
 
-impl Values {
-    /// What a key must be.
+impl ColumnType {
+    /// Describes a valid key.
     pub(super) fn expected(self) -> &'static str {
         match self {
             Self::Bytes => "any bytes",
@@ -58,14 +58,14 @@ impl Values {
     }
 }
 
-/// Where a filter lies, as the footer claims.
+/// The location of a filter, as stated by the footer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FilterLocation {
     pub(super) at: u64,
     length: Option<u64>,
 }
 
-impl Place {
+impl FilterLocation {
     fn new(at: i64, length: Option<i32>) -> Result<Self> {
         let bad = |what, found: i64| Error::bad_file(what, "1 or more", found);
         Ok(Self {
@@ -79,24 +79,24 @@ impl Place {
         })
     }
 
-    /// The first byte behind it, which lies among the `body` bytes before the footer.
+    /// Returns its end offset, which must be within the `body` bytes before the footer.
     pub(super) fn end(self, body: u64) -> Result<u64> {
         if !(4..body).contains(&self.at) {
             let expected = format!("4 or more, before the footer at {body}");
             return Err(Error::bad_file("offset of a Bloom filter", expected, self.at));
         }
-        let room = body - self.at;
+        let result = body - self.at;
         match self.length {
-            Some(length) if length > room => {
-                let expected = format!("{room} bytes at most before the footer");
+            Some(length) if length > result => {
+                let expected = format!("{result} bytes at most before the footer");
                 Err(Error::bad_file("length of a Bloom filter", expected, length))
             }
-            length => Ok(self.at + length.unwrap_or(room)),
+            length => Ok(self.at + length.unwrap_or(result)),
         }
     }
 }
 
-/// The column, and every row group in order.
+/// Returns all row groups in order, for one column.
 pub(super) fn row_groups(footer: &[u8], column: &str) -> Result<Vec<RowGroup>> {
     let read = || {
         let (mut reader, mut last) = (Reader::new(footer), 0);
@@ -116,24 +116,24 @@ pub(super) fn row_groups(footer: &[u8], column: &str) -> Result<Vec<RowGroup>> {
     read().map_err(|error| error.in_file("footer"))
 }
 
-/// A column of values: which of all, its path, its type in the file, and how it is hashed.
+/// A column of values: its index, its path, its physical type, and how it is hashed.
 struct Leaf<'a> {
     number: usize,
     path: &'a str,
     physical: i32,
-    values: Values,
+    column_type: ColumnType,
 }
 
-/// Groups of columns nest only so deep.
+/// Maximum nesting of column groups.
 const DEPTH: usize = 100;
-/// Columns that are named when the one asked for is not there.
+/// Columns listed in the error for a missing column.
 const NAMED: usize = 8;
 
-/// A group of columns whose children are being read.
+/// A column group whose children are being read.
 struct Open<'a, 'b> {
     children: usize,
     name: &'b [u8],
-    /// What is left of the wanted path below it, if that leads here.
+    /// The rest of the wanted path below this group, if it matches so far.
     rest: Option<&'a [u8]>,
 }
 
@@ -145,7 +145,7 @@ fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
         let node = Node::read(reader)?;
         while open.pop_if(|group| group.children == 0).is_some() {}
         let path = match open.last_mut() {
-            // The root, whose name is no part of a path.
+            // The root, whose name is not part of a path.
             None if at == 0 => {
                 open.push(Open {
                     children: node.children,
@@ -184,21 +184,21 @@ fn schema<'a>(reader: &mut Reader<'_>, column: &'a str) -> Result<Leaf<'a>> {
         return Err(Error::bad_file("schema", "more columns", "its end"));
     }
     let Some((number, node)) = found else {
-        // What lies below a column of that name is most likely what is meant.
+        // Prefer columns below a group of that name.
         let names = if near.is_empty() { names } else { near };
         let more = if leaves > names.len() { ", ..." } else { "" };
         let names = names.join(", ");
         return Err(Error::refused(format!("it has no column '{column}', but {names}{more}")));
     };
     let physical = node.physical.ok_or_else(|| missing("type of a column"))?;
-    Ok(Leaf { number, path: column, physical, values: node.values(physical, column)? })
+    Ok(Leaf { number, path: column, physical, column_type: node.column_type(physical, column)? })
 }
 
-/// The path of a column, cut where it gets too long to be shown.
+/// Returns the path of a column, truncated for messages.
 fn path_of(open: &[Open<'_, '_>], name: &[u8]) -> String {
     const SHOWN: usize = 40;
     let names = open.iter().skip(1).map(|group| group.name).chain([name]);
-    // A name may hold anything; what is shown is one line.
+    // A name may contain any bytes; messages are one line.
     let names = names.map(|name| String::from_utf8_lossy(&name[..name.len().min(SHOWN)]));
     let names: Vec<_> = names.map(|name| name.escape_debug().to_string()).collect();
     names.join(".")
@@ -208,12 +208,12 @@ fn path_of(open: &[Open<'_, '_>], name: &[u8]) -> String {
 #[derive(Clone, Copy, Default)]
 struct Node<'a> {
     name: &'a [u8],
-    /// None if it is a column of values.
+    /// 0 for a column of values.
     children: usize,
     physical: Option<i32>,
     length: i32,
     converted: Option<i32>,
-    /// The logical type is a whole number without a sign.
+    /// True if the logical type is an unsigned integer.
     unsigned: bool,
 }
 
@@ -239,17 +239,17 @@ impl<'a> Node<'a> {
         Ok(node)
     }
 
-    /// How keys are hashed as values of this column.
-    fn values(&self, physical: i32, column: &str) -> Result<Values> {
-        // UINT_8 to UINT_64 of the older kind of annotation.
+    /// Returns how keys are hashed as values of this column.
+    fn column_type(&self, physical: i32, column: &str) -> Result<ColumnType> {
+        // UINT_8 to UINT_64 of the older annotations.
         let unsigned = self.unsigned || matches!(self.converted, Some(11..=14));
         Ok(match (physical, unsigned) {
-            (1, false) => Values::Int32,
-            (1, true) => Values::Uint32,
-            (2, false) => Values::Int64,
-            (2, true) => Values::Uint64,
-            (6, _) => Values::Bytes,
-            (7, _) => Values::Fixed(usize::try_from(self.length).unwrap_or_default()),
+            (1, false) => ColumnType::Int32,
+            (1, true) => ColumnType::Uint32,
+            (2, false) => ColumnType::Int64,
+            (2, true) => ColumnType::Uint64,
+            (6, _) => ColumnType::Bytes,
+            (7, _) => ColumnType::Fixed(usize::try_from(self.length).unwrap_or_default()),
             (other, _) => {
                 let name = usize::try_from(other).ok().and_then(|other| TYPES.get(other));
                 let Some(name) = name else {
@@ -257,18 +257,18 @@ impl<'a> Node<'a> {
                 };
                 return Err(Error::refused(format!(
                     "its column '{column}' is of type {name}; only BYTE_ARRAY, \
-                     FIXED_LEN_BYTE_ARRAY, INT32 and INT64 can be asked for keys"
+                     FIXED_LEN_BYTE_ARRAY, INT32 and INT64 can be queried"
                 )));
             }
         })
     }
 }
 
-/// What values are in the file.
+/// Names of the physical types.
 const TYPES: [&str; 8] =
     ["BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"];
 
-/// Whether a logical type is INTEGER, field 10 of the union, and its field 2, signed, is false.
+/// Returns true if a logical type is INTEGER, field 10 of the union, with field 2, signed, false.
 fn is_unsigned(reader: &mut Reader<'_>) -> Result<bool> {
     let (mut unsigned, mut last) = (false, 0);
     while let Some(field) = reader.field(&mut last)? {
@@ -285,7 +285,7 @@ fn is_unsigned(reader: &mut Reader<'_>) -> Result<bool> {
     Ok(unsigned)
 }
 
-/// Every row group.
+/// Returns all row groups.
 fn groups_of(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Vec<RowGroup>> {
     (0..structs(reader)?).map(|_| group(reader, leaf)).collect()
 }
@@ -318,11 +318,11 @@ fn group(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<RowGroup> {
     }
     let rows = rows.ok_or_else(|| missing("number of rows"))?;
     let filter = filter.ok_or_else(|| missing("list of columns"))?;
-    Ok(RowGroup { rows, values: leaf.values, filter })
+    Ok(RowGroup { rows, column_type: leaf.column_type, filter })
 }
 
-/// The column in one row group: where its filter is.
-fn chunk(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<Place>> {
+/// Returns the location of the column's filter in one row group.
+fn chunk(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<FilterLocation>> {
     let (mut filter, mut elsewhere, mut encrypted, mut last) = (None, false, false, 0);
     while let Some(field) = reader.field(&mut last)? {
         match (field.id, field.kind) {
@@ -340,12 +340,12 @@ fn chunk(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<Place>> {
         return Err(Error::refused(format!("its column '{column}' is encrypted")));
     }
     if elsewhere {
-        return Err(Error::refused(format!("its column '{column}' lies in another file")));
+        return Err(Error::refused(format!("its column '{column}' is in another file")));
     }
     filter.ok_or_else(|| missing("metadata of a column"))
 }
 
-fn metadata(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<Place>> {
+fn metadata(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<FilterLocation>> {
     let (mut offset, mut length, mut last) = (None, None, 0);
     let (mut physical, mut path_is_right) = (None, false);
     while let Some(field) = reader.field(&mut last)? {
@@ -364,10 +364,10 @@ fn metadata(reader: &mut Reader<'_>, leaf: &Leaf<'_>) -> Result<Option<Place>> {
     if !path_is_right {
         return Err(Error::bad_file("path of a column", leaf.path, "another"));
     }
-    offset.map(|offset| Place::new(offset, length)).transpose()
+    offset.map(|offset| FilterLocation::new(offset, length)).transpose()
 }
 
-/// Whether a list of names is this path.
+/// Returns true if a list of names equals this path.
 fn is_path(reader: &mut Reader<'_>, path: &str) -> Result<bool> {
     let (count, kind) = reader.list()?;
     if kind != Kind::Binary {
@@ -382,7 +382,7 @@ fn is_path(reader: &mut Reader<'_>, path: &str) -> Result<bool> {
     Ok(rest == Some(b""))
 }
 
-/// The number of elements of a list of structs.
+/// Returns the length of a list of structs.
 fn structs(reader: &mut Reader<'_>) -> Result<usize> {
     match reader.list()? {
         (0, _) => Ok(0),

@@ -1,58 +1,58 @@
-//! Parquet files, asked where they lie: which of them, and which of their row groups, can hold any
-//! of some keys in a column.
+//! Queries the Bloom filters inside Parquet files: which files, and which of their row groups, may
+//! contain any of some keys in a column.
 //!
 //! ```text
-//! PAR1, pages and Bloom filters, footer in Thrift's compact form, its length in 4 bytes, PAR1
+//! PAR1, pages and Bloom filters, footer in Thrift's compact protocol, its length in 4 bytes, PAR1
 //! ```
 //!
-//! The footer tells of every row group and column where its Bloom filter lies, if it has one. Only
-//! the footer is read, then of each filter its header and the blocks that the keys are in; keys are
-//! hashed once and asked in the order of their blocks, so that no byte is read twice. Memory: the
+//! The footer has, for every row group and column, the location of its Bloom filter, if any. Only
+//! the footer is read, and of each filter its header and the blocks of the keys. Keys are hashed
+//! once and looked up in the order of their blocks, so that no byte is read twice. Memory: the
 //! footer, and 64 KiB.
 //!
-//! Source: the document "Parquet file format" of Apache Parquet, parquet.thrift, and the files
-//! that pyarrow 26 and DuckDB 2.0 write.
+//! Source: the document "Parquet file format" of Apache Parquet, parquet.thrift, and the files that
+//! pyarrow 26 and DuckDB 2.0 write.
 
 mod footer;
-mod probe;
+mod keys;
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use crate::bits::Bits;
+use crate::encoding::bits::Bits;
 use crate::error::{Error, Result};
+use crate::formats::format_impl::BitArrayFormat;
 use crate::formats::parquet::Parquet;
-use crate::scheme::Positional;
 
 pub use footer::RowGroup;
-pub use probe::Probe;
+pub use keys::ParquetKeys;
 
-/// The end of a file, and its beginning.
+/// The first and last bytes of a file.
 const MAGIC: [u8; 4] = *b"PAR1";
-/// The same of a file whose footer is encrypted.
+/// The last bytes of a file with an encrypted footer.
 const ENCRYPTED: [u8; 4] = *b"PARE";
-/// The length of the footer, and the magic.
+/// Bytes of the footer's length and the magic.
 const TAIL: u64 = 8;
-/// Bytes that a filter's header may take; all writers' take 16 or so.
-const MOST_HEADER: u64 = 256;
-/// The largest filter; writers make none above this.
-const MOST_FILTER: u64 = 128 << 20;
-/// Bytes of a block.
+/// Maximum size of a filter's header; writers use about 16 bytes.
+const MAX_HEADER: u64 = 256;
+/// Maximum size of a filter; writers make none above this.
+const MAX_FILTER: u64 = 128 << 20;
+/// Bytes per block.
 const BLOCK: u64 = 32;
-/// Blocks are read so many bytes at a time where keys are dense.
+/// Bytes per read where keys are dense.
 const WINDOW: u64 = 64 << 10;
-/// Keys farther apart than this have their blocks read one by one.
+/// Blocks farther apart than this are read one by one.
 const SPARSE: u64 = 4 << 10;
 
-/// A Parquet file, open to be asked.
+/// An open Parquet file.
 ///
 /// ```no_run
-/// use petal_interop::{ParquetAnswer, ParquetFile, ParquetProbe};
+/// use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
 ///
-/// let mut keys = ParquetProbe::new();
+/// let mut keys = ParquetKeys::new();
 /// keys.push(b"https://example.com/");
 /// let mut file = ParquetFile::open(std::fs::File::open("part-0001.parquet")?)?;
 /// for group in file.row_groups("url")? {
-///     if file.ask(&group, &keys)? != ParquetAnswer::No {
+///     if file.query(&group, &keys)? != ParquetAnswer::No {
 ///         println!("{} rows to be read", group.rows);
 ///     }
 /// }
@@ -61,35 +61,35 @@ const SPARSE: u64 = 4 << 10;
 #[derive(Debug)]
 pub struct ParquetFile<R> {
     file: R,
-    /// The bytes of the file that come before the footer.
+    /// Number of bytes before the footer.
     body: u64,
     footer: Vec<u8>,
 }
 
-/// Whether a row group can hold any of some keys.
+/// Whether a row group may contain any of some keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Certainly none of them.
+    /// Certainly not.
     No,
-    /// Its filter says that it may.
+    /// Its filter reports a key as present.
     Maybe,
-    /// It has no filter, so it may hold anything.
-    Untold,
+    /// It has no filter, so it may contain any key.
+    NoFilter,
 }
 
 impl<R: Read + Seek> ParquetFile<R> {
-    /// Footers larger than this are refused unless another limit is given.
-    pub const MOST_FOOTER: u64 = 256 << 20;
+    /// Maximum size of a footer unless another limit is given.
+    pub const MAX_FOOTER: u64 = 256 << 20;
 
-    /// Reads the footer.
+    /// Opens a file and reads its footer.
     ///
     /// # Errors
-    /// If reading fails, or there is no footer that can be read.
+    /// If reading fails, or there is no valid footer.
     pub fn open(file: R) -> Result<Self> {
-        Self::open_within(file, Self::MOST_FOOTER)
+        Self::open_within(file, Self::MAX_FOOTER)
     }
 
-    /// The same with another limit for the footer, in bytes.
+    /// Opens a file with another limit for the footer, in bytes.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -127,33 +127,33 @@ impl<R: Read + Seek> ParquetFile<R> {
         Ok(Self { file, body, footer })
     }
 
-    /// The row groups, for a column given by its path, a dot between names.
+    /// Returns the row groups, for a column given by its path, with dots between names.
     ///
     /// # Errors
-    /// If there is no such column, its values are of a type that cannot be asked, it is encrypted,
-    /// or the footer is damaged.
+    /// If there is no such column, its type cannot be queried, it is encrypted, or the footer is
+    /// damaged.
     pub fn row_groups(&self, column: &str) -> Result<Vec<RowGroup>> {
         footer::row_groups(&self.footer, column)
     }
 
-    /// Whether a row group can hold any of the keys; *no* is certain. It ends with the first that
-    /// it may hold.
+    /// Returns whether a row group may contain any of the keys; *no* is certain. Stops at the first
+    /// key that it may contain.
     ///
     /// # Errors
     /// If a key cannot be a value of the column, reading fails, or the filter is damaged.
-    pub fn ask(&mut self, group: &RowGroup, keys: &Probe) -> Result<Answer> {
-        let hashes = keys.hashes(group.values)?;
+    pub fn query(&mut self, group: &RowGroup, keys: &ParquetKeys) -> Result<Answer> {
+        let hashes = keys.hashes(group.column_type)?;
         if group.rows == 0 || hashes.is_empty() {
             return Ok(Answer::No);
         }
-        let Some(place) = group.filter else { return Ok(Answer::Untold) };
-        let end = place.end(self.body)?;
-        let mut start = [0; MOST_HEADER as usize];
-        let start = &mut start[..MOST_HEADER.min(end - place.at) as usize];
-        read_at(&mut self.file, place.at, start)?;
+        let Some(location) = group.filter else { return Ok(Answer::NoFilter) };
+        let end = location.end(self.body)?;
+        let mut start = [0; MAX_HEADER as usize];
+        let start = &mut start[..MAX_HEADER.min(end - location.at) as usize];
+        read_at(&mut self.file, location.at, start)?;
         let filter = Parquet::begin(start).map_err(|error| error.in_file("Bloom filter"))?;
-        let bits_at = place.at + filter.header as u64;
-        let (bytes, most) = (filter.bits().bytes(), MOST_FILTER.min(end - bits_at));
+        let bits_at = location.at + filter.header as u64;
+        let (bytes, most) = (filter.bits().bytes(), MAX_FILTER.min(end - bits_at));
         if bytes > most {
             let expected = format!("{most} at most");
             return Err(Error::bad_file("bytes of a Bloom filter", expected, bytes));
@@ -161,14 +161,15 @@ impl<R: Read + Seek> ParquetFile<R> {
         self.any(hashes, &filter, bits_at)
     }
 
-    /// Whether a filter whose bits lie here may hold any of these hashes, the smallest first.
+    /// Returns whether the filter with its bits at `bits_at` may contain any of these hashes,
+    /// sorted.
     fn any(&mut self, hashes: &[u64], filter: &Parquet, bits_at: u64) -> Result<Answer> {
         let bytes = filter.bits().bytes();
         let step = if bytes / hashes.len() as u64 > SPARSE { BLOCK } else { WINDOW };
         let mut window = Vec::new();
         let mut read = 0..0;
         for &hash in hashes {
-            // Blocks come in the order of hashes: what was read is never needed again.
+            // Blocks are in the order of hashes, so bytes that were read are not needed again.
             let at = filter.block(hash) * BLOCK;
             if at >= read.end {
                 read = at..bytes.min(at + step);
@@ -185,7 +186,7 @@ impl<R: Read + Seek> ParquetFile<R> {
     }
 }
 
-/// Fills a buffer from a place in a file.
+/// Fills a buffer from an offset of a file.
 fn read_at(file: &mut (impl Read + Seek), at: u64, into: &mut [u8]) -> Result<()> {
     file.seek(SeekFrom::Start(at))?;
     file.read_exact(into).map_err(|error| match error.kind() {

@@ -1,185 +1,194 @@
-//! The commands. Each is a type with a description and a function that parses, does and replies.
+//! The commands. Each is a type that implements [`Command`](crate::bindings::Command): a description,
+//! and a function that parses the arguments, executes and replies.
 
+mod args;
 mod bf;
 mod cf;
 mod debug;
 mod petal;
 mod transfer;
-mod words;
 
 use std::ops::{Deref, Range};
 
-use crate::ffi::{Call, Entry, Failure, Found, Opened, Word};
-use crate::metrics;
-use crate::object::{Clock, Kind, Object, Refusal};
-use crate::plan::Plan;
+use crate::bindings::{
+    Call, CommandEntry, KeyContent, ReplicatedArg, ReplyError, WriteKey, metrics,
+};
+use crate::error::FilterError;
+use crate::filters::{Clock, FilterSpec, StoredFilter, StoredType};
 
-/// All of them.
-pub(crate) const ALL: &[Entry] = &[
-    Entry::of::<bf::Reserve>(),
-    Entry::of::<bf::Add>(),
-    Entry::of::<bf::Madd>(),
-    Entry::of::<bf::Insert>(),
-    Entry::of::<bf::Exists>(),
-    Entry::of::<bf::Mexists>(),
-    Entry::of::<bf::Info>(),
-    Entry::of::<bf::Card>(),
-    Entry::of::<debug::Bloom>(),
-    Entry::of::<bf::ScanDump>(),
-    Entry::of::<bf::LoadChunk>(),
-    Entry::of::<cf::Reserve>(),
-    Entry::of::<cf::Add>(),
-    Entry::of::<cf::AddNx>(),
-    Entry::of::<cf::Insert>(),
-    Entry::of::<cf::InsertNx>(),
-    Entry::of::<cf::Exists>(),
-    Entry::of::<cf::Mexists>(),
-    Entry::of::<cf::Count>(),
-    Entry::of::<cf::Del>(),
-    Entry::of::<cf::Mdel>(),
-    Entry::of::<cf::Compact>(),
-    Entry::of::<cf::Info>(),
-    Entry::of::<debug::Cuckoo>(),
-    Entry::of::<cf::ScanDump>(),
-    Entry::of::<cf::LoadChunk>(),
-    Entry::of::<petal::Reserve>(),
-    Entry::of::<petal::Seen>(),
-    Entry::of::<petal::SeenAt>(),
-    Entry::of::<petal::SeenCreate>(),
-    Entry::of::<petal::Exists>(),
-    Entry::of::<petal::Clear>(),
-    Entry::of::<petal::Del>(),
-    Entry::of::<petal::Count>(),
-    Entry::of::<petal::Merge>(),
-    Entry::of::<petal::Compare>(),
-    Entry::of::<petal::Info>(),
-    Entry::of::<transfer::Import>(),
-    Entry::of::<transfer::Export>(),
-    Entry::of::<transfer::LoadChunk>(),
+/// All commands.
+pub(crate) const ALL: &[CommandEntry] = &[
+    CommandEntry::of::<bf::Reserve>(),
+    CommandEntry::of::<bf::Add>(),
+    CommandEntry::of::<bf::Madd>(),
+    CommandEntry::of::<bf::Insert>(),
+    CommandEntry::of::<bf::Exists>(),
+    CommandEntry::of::<bf::Mexists>(),
+    CommandEntry::of::<bf::Info>(),
+    CommandEntry::of::<bf::Card>(),
+    CommandEntry::of::<debug::Bloom>(),
+    CommandEntry::of::<bf::ScanDump>(),
+    CommandEntry::of::<bf::LoadChunk>(),
+    CommandEntry::of::<cf::Reserve>(),
+    CommandEntry::of::<cf::Add>(),
+    CommandEntry::of::<cf::AddNx>(),
+    CommandEntry::of::<cf::Insert>(),
+    CommandEntry::of::<cf::InsertNx>(),
+    CommandEntry::of::<cf::Exists>(),
+    CommandEntry::of::<cf::Mexists>(),
+    CommandEntry::of::<cf::Count>(),
+    CommandEntry::of::<cf::Del>(),
+    CommandEntry::of::<cf::Mdel>(),
+    CommandEntry::of::<cf::Compact>(),
+    CommandEntry::of::<cf::Info>(),
+    CommandEntry::of::<debug::Cuckoo>(),
+    CommandEntry::of::<cf::ScanDump>(),
+    CommandEntry::of::<cf::LoadChunk>(),
+    CommandEntry::of::<petal::Reserve>(),
+    CommandEntry::of::<petal::Seen>(),
+    CommandEntry::of::<petal::SeenAt>(),
+    CommandEntry::of::<petal::SeenCreate>(),
+    CommandEntry::of::<petal::Exists>(),
+    CommandEntry::of::<petal::Clear>(),
+    CommandEntry::of::<petal::Del>(),
+    CommandEntry::of::<petal::Count>(),
+    CommandEntry::of::<petal::Merge>(),
+    CommandEntry::of::<petal::Compare>(),
+    CommandEntry::of::<petal::Info>(),
+    CommandEntry::of::<transfer::Import>(),
+    CommandEntry::of::<transfer::Export>(),
+    CommandEntry::of::<transfer::LoadChunk>(),
 ];
 
-/// What a key holds, if it is not for `CF.*`.
+/// Returns the filter of a key for `BF.*`; an error for a `CF.*` filter.
 #[inline]
-fn bloom<T: Deref<Target = Object>>(found: Found<T>) -> Result<Option<T>, Failure> {
-    match found.known()? {
-        Some(object) if object.deleting().is_some() => Err(Failure::WrongType),
-        found => Ok(found),
+fn bloom<T: Deref<Target = StoredFilter>>(content: KeyContent<T>) -> Result<Option<T>, ReplyError> {
+    match content.complete()? {
+        Some(stored) if stored.as_cuckoo().is_some() => Err(ReplyError::WrongType),
+        stored => Ok(stored),
     }
 }
 
-/// Bytes that a command may make a filter take: what a master or an append-only file says has been
-/// accepted before.
-fn limit(call: &Call<'_>, limit: u64) -> u64 {
-    if call.is_replayed() { u64::MAX } else { limit }
+/// Returns the memory limit of a filter. Replayed commands have none: they were accepted before.
+fn memory_limit(call: &Call<'_>, setting: u64) -> u64 {
+    if call.is_replay() { u64::MAX } else { setting }
 }
 
-/// Tells replicas of a new filter all that they need to make the same.
-fn replicate_creation(call: &Call<'_>, plan: &Plan) {
-    let (command, words) = petal::creation(plan);
-    let words: Vec<_> = [Word::Same(1)]
+/// Replicates the creation of a filter by a command that creates an identical one.
+fn replicate_creation(call: &Call<'_>, spec: &FilterSpec) {
+    let (command, args) = petal::creation_command(spec);
+    let args: Vec<_> = [ReplicatedArg::FromCall(1)]
         .into_iter()
-        .chain(words.iter().map(|word| Word::Bytes(word.as_bytes())))
+        .chain(args.iter().map(|arg| ReplicatedArg::Bytes(arg.as_bytes())))
         .collect();
-    call.replicate(command, &words);
+    call.replicate(command, &args);
 }
 
-/// Tells a window of time what time it is, before items are put in; the time, if it matters.
+/// Advances the clock of a window by time before an insert. Returns the time if the clock changed.
 ///
-/// Replicas and the append-only file are told of such times as they come, by `PETAL.SEENAT`: for
-/// them it is the time of the last one.
-fn tick(call: &Call<'_>, object: &mut Object) -> Option<u64> {
-    if !object.has_clock() || call.is_replayed() {
+/// Such times are replicated by `PETAL.SEENAT`; on replicas and in append-only files the clock
+/// moves only then.
+fn advance_window(call: &Call<'_>, stored: &mut StoredFilter) -> Option<u64> {
+    if !stored.is_time_window() || call.is_replay() {
         return None;
     }
     let now = call.now();
-    object.advance(now).then_some(now)
+    stored.advance(now).then_some(now)
 }
 
-/// Items that were put into the filter of the first word.
-struct Added {
-    /// Where they stand in the call.
+/// Items that a command inserted into the filter of its first key.
+struct InsertedItems {
+    /// Argument indices of the items.
     items: Range<usize>,
-    /// Whether any was new.
     any_new: bool,
-    /// Whether they are all that the call names, and it tells nothing else.
-    same: bool,
-    /// The time, if it has mattered.
+    /// Whether the command can be replicated verbatim: it has these items and no options.
+    verbatim: bool,
+    /// The new time of the window, if its clock changed.
     time: Option<u64>,
 }
 
-/// Tells replicas and watchers of items that were put in, if they changed the filter.
-fn added(call: &Call<'_>, object: &Object, added: Added) {
-    let Added { items, any_new, same, time } = added;
-    if items.is_empty() || !(any_new || time.is_some() || object.takes_again()) {
+/// Replicates inserted items and notifies keyspace events, if the filter changed.
+fn replicate_inserts(call: &Call<'_>, stored: &StoredFilter, inserted: InsertedItems) {
+    let InsertedItems { items, any_new, verbatim, time } = inserted;
+    if items.is_empty() || !(any_new || time.is_some() || stored.changes_on_repeat()) {
         return;
     }
-    let key = [Word::Same(1)].into_iter();
+    let key = [ReplicatedArg::FromCall(1)].into_iter();
     if let Some(time) = time {
         let time = time.to_string();
-        let time = [Word::Bytes(time.as_bytes())].into_iter();
-        let words: Vec<_> = key.chain(time).chain(items.map(Word::Same)).collect();
-        call.replicate(c"PETAL.SEENAT", &words);
-    } else if same && !(object.kind() == Kind::RedisBloom && call.is_own()) {
-        call.replicate_same();
+        let time = [ReplicatedArg::Bytes(time.as_bytes())].into_iter();
+        let args: Vec<_> = key.chain(time).chain(items.map(ReplicatedArg::FromCall)).collect();
+        call.replicate(c"PETAL.SEENAT", &args);
+    } else if verbatim
+        && !(stored.stored_type() == StoredType::RedisBloom && call.is_petal_command())
+    {
+        call.replicate_verbatim();
     } else {
-        // RedisBloom knows no commands of petal's.
-        call.replicate(c"BF.MADD", &key.chain(items.map(Word::Same)).collect::<Vec<_>>());
+        // A replica with RedisBloom does not support `PETAL.*`.
+        let args = key.chain(items.map(ReplicatedArg::FromCall)).collect::<Vec<_>>();
+        call.replicate(c"BF.MADD", &args);
     }
     if any_new {
         call.notify(c"bloom.add", 1);
     }
 }
 
-/// Keeps the filter of a key from answering without an item that a master or an append-only file
-/// says it has, and that was refused here.
-fn keep_honest(call: &Call<'_>, key: &mut Opened<'_>, refusal: &Refusal) {
-    let is_expected = match refusal {
-        Refusal::Type => true,
-        // RedisBloom also sends items that its own filter was too full for. petal sends only items
-        // that its filter took.
-        Refusal::Full | Refusal::Layers => {
-            matches!(key.object(), Found::Object(Object::RedisBloom(_) | Object::RedisCuckoo(_)))
+/// Replaces the filter by a damaged one if a replayed command could not insert an item that the
+/// master inserted.
+fn damage_if_replayed(call: &Call<'_>, key: &mut WriteKey<'_>, error: &FilterError) {
+    let is_expected = match error {
+        FilterError::Unsupported => true,
+        // RedisBloom also replicates items that did not fit into its own filter; petal does not.
+        FilterError::Full | FilterError::MaxLayers => {
+            matches!(
+                key.filter(),
+                KeyContent::Filter(StoredFilter::RedisBloom(_) | StoredFilter::RedisCuckoo(_))
+            )
         }
         _ => false,
     };
-    if call.is_replayed() && !is_expected {
-        call.damage_key(key, &refusal.clone().into());
+    if call.is_replay() && !is_expected {
+        call.damage_key(key, &error.clone().into());
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        count_rejection(&refusal);
-        match refusal {
-            Refusal::Full => Self::Says("ERR non scaling filter is full"),
-            Refusal::Layers => Self::Says("Maximum expansions reached"),
-            Refusal::Limit => Self::Says("ERR operation exceeds bloom object memory limit"),
-            Refusal::Memory | Refusal::TooLarge => {
-                Self::Says("ERR Insufficient memory to create filter")
+impl From<FilterError> for ReplyError {
+    fn from(error: FilterError) -> Self {
+        count_rejection(&error);
+        match error {
+            FilterError::Full => Self::Static("ERR non scaling filter is full"),
+            FilterError::MaxLayers => Self::Static("Maximum expansions reached"),
+            FilterError::MemoryLimit => {
+                Self::Static("ERR operation exceeds bloom object memory limit")
             }
-            Refusal::LargeLayer => Self::Says(
+            FilterError::OutOfMemory | FilterError::TooLarge => {
+                Self::Static("ERR Insufficient memory to create filter")
+            }
+            FilterError::LayerTooLarge => Self::Static(
                 "ERR a layer of a cuckoo filter in RedisBloom's layout takes at most 4294967296 \
                  bytes: reserve fewer items, or use petal's layout",
             ),
-            Refusal::Rate => Self::Says(
-                "ERR hashes of 64 bits cannot keep this error rate for so many items: choose a \
+            FilterError::FprUnattainable => Self::Static(
+                "ERR 64-bit hashes cannot keep this error rate for this capacity: choose a \
                  higher rate or a smaller capacity",
             ),
-            Refusal::Type => Self::WrongType,
-            Refusal::Malformed(_) => Self::Says("ERR received bad data"),
-            Refusal::NoRow => Self::Says("ERR invalid offset - no link found"),
-            Refusal::TooLong => Self::Says("ERR invalid chunk - Too big for current filter"),
-            Refusal::Other(what) => Self::Told(format!("ERR {what}")),
+            FilterError::Unsupported => Self::WrongType,
+            FilterError::Malformed(_) => Self::Static("ERR received bad data"),
+            FilterError::BadOffset => Self::Static("ERR invalid offset - no link found"),
+            FilterError::ChunkTooLong => {
+                Self::Static("ERR invalid chunk - Too big for current filter")
+            }
+            FilterError::Other(message) => Self::Message(format!("ERR {message}")),
         }
     }
 }
 
-/// Counts a refusal for `INFO`, if it is for lack of room.
-fn count_rejection(refusal: &Refusal) {
-    match refusal {
-        Refusal::Full | Refusal::Layers => metrics::REJECTED_FULL.add(1),
-        Refusal::Limit => metrics::REJECTED_LIMIT.add(1),
-        Refusal::Memory | Refusal::TooLarge => metrics::REJECTED_MEMORY.add(1),
+/// Counts errors for lack of capacity or memory, for `INFO`.
+fn count_rejection(error: &FilterError) {
+    match error {
+        FilterError::Full | FilterError::MaxLayers => metrics::REJECTED_FULL.add(1),
+        FilterError::MemoryLimit => metrics::REJECTED_LIMIT.add(1),
+        FilterError::OutOfMemory | FilterError::TooLarge => metrics::REJECTED_MEMORY.add(1),
         _ => {}
     }
 }

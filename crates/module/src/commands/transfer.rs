@@ -1,287 +1,302 @@
-//! Filters that come and go in pieces: `PETAL.IMPORT` and `PETAL.EXPORT` of `.petal` files,
-//! `PETAL.LOADCHUNK`, and petal's own part of `SCANDUMP` and `LOADCHUNK`.
+//! Import and export in chunks: `PETAL.IMPORT` and `PETAL.EXPORT` of `.petal` files,
+//! `PETAL.LOADCHUNK`, and the part of `SCANDUMP` and `LOADCHUNK` for petal's layout.
 //!
-//! While a filter comes, its key holds what has come so far and answers nothing: it is replicated,
-//! saved and deleted as any other. With the last piece it is a filter, or, if anything is wrong
-//! with it, nothing.
+//! During an import the key holds a [`PartialImport`], which is replicated, saved and deleted like
+//! a filter, but not queried. The last chunk turns it into a filter; an invalid chunk deletes it.
 
 use std::borrow::Cow;
 
-use petal::Image;
+use petal::embed::SerializedView;
 
-use super::limit;
-use super::words::integer;
-use crate::about::{ASKED, About, Arg, ArgKind, CHANGED, key};
-use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Loses, Word, incomplete};
-use crate::object::{Object, Refusal};
-use crate::parcel::{FRONT, Incoming, MARK};
-use crate::persist::PIECE;
+use super::args::integer;
+use super::memory_limit;
+use crate::bindings::command_spec::{
+    Arg, ArgKind, CommandSpec, RO_ACCESS, RW_ACCESS_INSERT, first_key,
+};
+use crate::bindings::config::Settings;
+use crate::bindings::{Call, Command, ReplayLoss, ReplicatedArg, ReplyError, not_usable};
+use crate::error::FilterError;
+use crate::filters::{MAGIC, PREFIX_BYTES, PartialImport, StoredFilter};
+use crate::persistence::CHUNK_BYTES;
 
 const KEY: Arg = Arg::key();
 const OFFSET: Arg = Arg::new(c"offset", ArgKind::Integer);
 const DATA: Arg = Arg::new(c"data", ArgKind::Text);
-/// Where data begin in a file without metadata.
-const DATA_AT: u64 = 4096;
-/// The header of a file says how many ticks a window has, not how long one is.
-const TIMED: Failure = Failure::Says(
-    "ERR a window by time counts milliseconds here and seconds in files: make it here with PETAL.RESERVE, or move it by DUMP and RESTORE",
+/// Offset of the data in a file without metadata.
+const DATA_OFFSET: u64 = 4096;
+/// The header of a file has the number of ticks of a window, but not their unit.
+const TIME_WINDOW: ReplyError = ReplyError::Static(
+    "ERR a window by time cannot be in a file, which counts seconds instead of milliseconds: \
+     create it with PETAL.RESERVE, or move it by DUMP and RESTORE",
 );
 
 pub(super) struct Import;
 
 impl Command for Import {
-    const LOSES: Loses = Loses::Items;
+    const REPLAY_LOSS: ReplayLoss = ReplayLoss::Items;
 
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.IMPORT",
-        summary: c"Takes a .petal file in pieces, in their order; with the last one it is a filter",
+        summary: c"Imports a .petal file in chunks, in order; the last chunk makes it a filter",
         complexity: c"O(bytes)",
         since: c"0.1.0",
         arity: 4,
         flags: c"write deny-oom",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[KEY, OFFSET, DATA],
         categories: c"petal",
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 4 {
-            return Err(Failure::Arity);
-        }
-        take(call, offset(call.word(2))?, Incoming::file)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(4)?;
+        import_chunk(call, offset(call.arg(2))?, PartialImport::file)
     }
 }
 
 pub(super) struct LoadChunk;
 
 impl Command for LoadChunk {
-    const LOSES: Loses = Loses::Items;
+    const REPLAY_LOSS: ReplayLoss = ReplayLoss::Items;
 
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.LOADCHUNK",
-        summary: c"Takes a filter as append-only files hold it, in pieces, in their order",
+        summary: c"Loads a filter from the chunks of an append-only file, in order",
         complexity: c"O(bytes)",
         since: c"0.1.0",
         arity: 4,
         flags: c"write deny-oom",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[KEY, OFFSET, DATA],
         categories: c"petal",
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 4 {
-            return Err(Failure::Arity);
-        }
-        take(call, offset(call.word(2))?, Incoming::parcel)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(4)?;
+        import_chunk(call, offset(call.arg(2))?, PartialImport::container)
     }
 }
 
-fn offset(word: &[u8]) -> Result<u64, Failure> {
-    let offset = integer(word).and_then(|offset| u64::try_from(offset).ok());
-    offset.ok_or(Failure::Says("ERR an offset is a whole number of bytes, from 0"))
+fn offset(arg: &[u8]) -> Result<u64, ReplyError> {
+    let offset = integer(arg).and_then(|offset| u64::try_from(offset).ok());
+    offset.ok_or(ReplyError::Static("ERR an offset is a number of bytes from 0"))
 }
 
-/// Takes a piece; replies how many bytes have come, and of a file how many there will be.
-fn take(call: &Call<'_>, offset: u64, begin: fn(u64) -> Incoming) -> Result<(), Failure> {
-    let (came, total) = push(call, offset, call.word(3), begin)?;
+/// Adds a chunk; replies with the bytes received and, of a file, the total.
+fn import_chunk(
+    call: &Call<'_>,
+    offset: u64,
+    new_import: fn(u64) -> PartialImport,
+) -> Result<(), ReplyError> {
+    let (received, total) = push(call, offset, call.arg(3), new_import)?;
     call.array(2);
-    call.count(came);
+    call.count(received);
     call.count(total);
     Ok(())
 }
 
-/// Puts a piece to what has come of the filter of a key. The first begins anew what was not
-/// finished. How much has come now, and how much there will be if that is known.
+/// Adds a chunk to the import of a key; offset 0 starts it again. Returns the bytes received, and
+/// the total if it is known.
 fn push(
     call: &Call<'_>,
     offset: u64,
     data: &[u8],
-    begin: fn(u64) -> Incoming,
-) -> Result<(u64, u64), Failure> {
+    new_import: fn(u64) -> PartialImport,
+) -> Result<(u64, u64), ReplyError> {
     if data.is_empty() {
-        // Of a key for which nothing has come, an append-only file could tell nothing.
-        return Err(Failure::Says("ERR a piece has at least one byte"));
+        // An empty import cannot be written to an append-only file.
+        return Err(ReplyError::Static("ERR a chunk has at least one byte"));
     }
-    let limit = limit(call, Settings::now().memory_limit);
-    let mut key = call.write(1);
-    let exists = Failure::Exists("ERR item exists: load under another name, then RENAME");
-    match key.object().any()? {
-        // A log that begins the filter again replaces it; a client deletes it first.
-        Some(object) if object.damage().is_some() && (offset > 0 || !call.is_replayed()) => {
-            return Err(incomplete(object));
+    let limit = memory_limit(call, Settings::current().memory_limit);
+    let mut key = call.open_write(1);
+    let exists = ReplyError::KeyExists("ERR item exists: load under another name, then RENAME");
+    match key.filter().any_filter()? {
+        // A log that starts the import again replaces a damaged filter; a client must delete it.
+        Some(stored) if stored.damage().is_some() && (offset > 0 || !call.is_replay()) => {
+            return Err(not_usable(stored));
         }
-        Some(Object::Incoming(incoming)) if offset > 0 && incoming.came() != offset => {
-            let came = incoming.came();
-            return Err(Failure::Told(format!(
-                "ERR {came} bytes have come: go on with offset {came}, or begin again with 0"
+        Some(StoredFilter::Partial(import)) if offset > 0 && import.received_bytes() != offset => {
+            let received = import.received_bytes();
+            return Err(ReplyError::Message(format!(
+                "ERR {received} bytes received: continue with offset {received}, or start again \
+                 with 0"
             )));
         }
-        Some(Object::Incoming(_)) => {}
+        Some(StoredFilter::Partial(_)) => {}
         Some(_) => return Err(exists),
         None if offset > 0 => {
-            return Err(Failure::Says("ERR nothing has come yet: begin with offset 0"));
+            return Err(ReplyError::Static("ERR no import in progress: start with offset 0"));
         }
         None => {}
     }
     if offset == 0 {
-        let begun = Object::Incoming(Box::new(begin(limit)));
-        match key.object_mut().any()? {
-            // In its place, for a key that is set anew loses its time to live.
-            Some(before) => *before = begun,
-            None => key.set(begun)?,
+        let import = StoredFilter::Partial(Box::new(new_import(limit)));
+        match key.filter_mut().any_filter()? {
+            // In place, because setting a key removes its time to live.
+            Some(stored) => *stored = import,
+            None => key.set(import)?,
         }
     }
-    let Some(Object::Incoming(incoming)) = key.object_mut().any()? else { return Err(exists) };
-    if incoming.is_file() != begin(0).is_file() {
-        return Err(Failure::Says(
-            "ERR another command has begun this: go on with that, or delete it",
+    let Some(StoredFilter::Partial(import)) = key.filter_mut().any_filter()? else {
+        return Err(exists);
+    };
+    if import.is_file() != new_import(0).is_file() {
+        return Err(ReplyError::Static(
+            "ERR another command started this import: continue with that, or delete the key",
         ));
     }
-    let (pushed, is_file) = (incoming.push(data), incoming.is_file());
-    let (came, total) = (incoming.came(), incoming.total());
-    // What was begun before the server was started knows of no limit: it is looked at here too, with
-    // room for what lies beside the data.
-    let most = limit.saturating_add(DATA_AT);
-    let done = match pushed.and_then(|content| content.map(Object::of).transpose()) {
-        Ok(None) if incoming.memory_usage() > most => Err(Refusal::Limit.into()),
-        Ok(Some(object)) if object.memory_usage() > most => Err(Refusal::Limit.into()),
-        Ok(None) => Ok((came, total)),
-        Ok(Some(object)) if is_file && object.has_clock() => Err(TIMED),
-        Ok(Some(object)) => {
-            // In the same place, for a key that is set anew loses its time to live.
-            if let Some(held) = key.object_mut().any()? {
-                *held = object;
+    let (pushed, is_file) = (import.push(data), import.is_file());
+    let (received, total) = (import.received_bytes(), import.total_bytes());
+    // An import that was started before a restart has no limit, so it is checked here as well, with
+    // an allowance for headers.
+    let max_memory = limit.saturating_add(DATA_OFFSET);
+    let done = match pushed.and_then(|content| content.map(StoredFilter::from_content).transpose())
+    {
+        Ok(None) if import.memory_usage() > max_memory => Err(FilterError::MemoryLimit.into()),
+        Ok(Some(stored)) if stored.memory_usage() > max_memory => {
+            Err(FilterError::MemoryLimit.into())
+        }
+        Ok(None) => Ok((received, total)),
+        Ok(Some(stored)) if is_file && stored.is_time_window() => Err(TIME_WINDOW),
+        Ok(Some(stored)) => {
+            // In place, as above.
+            if let Some(import) = key.filter_mut().any_filter()? {
+                *import = stored;
             }
             call.notify(c"petal.import", 1);
-            Ok((came, came))
+            Ok((received, received))
         }
-        Err(what) => Err(Failure::Told(format!("ERR received bad data: {what}"))),
+        Err(error) => Err(ReplyError::Message(format!("ERR received bad data: {error}"))),
     };
     if done.is_err() {
-        // Nothing can come of it, here or on a replica.
+        // The import cannot be continued, here or on a replica.
         key.delete();
-        call.replicate(c"DEL", &[Word::Same(1)]);
+        call.replicate(c"DEL", &[ReplicatedArg::FromCall(1)]);
         call.notify(c"del", 1);
         return done;
     }
-    call.replicate_same();
+    call.replicate_verbatim();
     done
 }
 
 pub(super) struct Export;
 
 impl Command for Export {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.EXPORT",
-        summary: c"A filter as a .petal file, in pieces: the next offset (0 at the end) and bytes",
+        summary:
+            c"Exports a filter as a .petal file in chunks: the next offset (0 at the end) and bytes",
         complexity:
-            c"O(bytes); with an offset below 4096 one pass over the filter, 0.1 to 0.3 ms a MB",
+            c"O(bytes); with an offset below 4096 one pass over the filter, 0.1 to 0.3 ms per MB",
         since: c"0.1.0",
         arity: -3,
         flags: c"readonly",
-        keys: &[key(ASKED)],
-        args: &[KEY, OFFSET, Arg::new(c"count", ArgKind::Integer).after(c"COUNT")],
+        keys: &[first_key(RO_ACCESS)],
+        args: &[KEY, OFFSET, Arg::new(c"count", ArgKind::Integer).option(c"COUNT")],
         categories: c"petal",
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        let most = match call.len() {
-            3 => PIECE,
-            5 if super::words::is(call.word(3), "COUNT") => {
-                let count = integer(call.word(4)).and_then(|count| usize::try_from(count).ok());
-                let range = Failure::Says("ERR COUNT is a number of bytes from 1 to 67108864");
-                count.filter(|count| (1..=64 << 20).contains(count)).ok_or(range)?
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        let max_len = match call.len() {
+            3 => CHUNK_BYTES,
+            5 if super::args::is_option(call.arg(3), "COUNT") => {
+                let count = integer(call.arg(4)).and_then(|count| usize::try_from(count).ok());
+                let invalid =
+                    ReplyError::Static("ERR COUNT is a number of bytes from 1 to 67108864");
+                count.filter(|count| (1..=64 << 20).contains(count)).ok_or(invalid)?
             }
-            _ => return Err(Failure::Arity),
+            _ => return Err(ReplyError::WrongArity),
         };
-        let offset = offset(call.word(2))?;
-        let key = call.read(1);
-        let object = key.object().known()?.ok_or(Failure::Says("ERR not found"))?;
-        if object.has_clock() {
-            return Err(TIMED);
+        let offset = offset(call.arg(2))?;
+        let key = call.open_read(1);
+        let stored = key.filter().complete()?.ok_or(ReplyError::Static("ERR not found"))?;
+        if stored.is_time_window() {
+            return Err(TIME_WINDOW);
         }
-        let image = object
-            .image()
-            .ok_or(Failure::Says("ERR this filter is not one file: PETAL.EXPORT is not for CF.*, nor for RedisBloom's layout"))?;
-        let (piece, total) = file_piece(&image, offset, most);
-        let next = offset + piece.len() as u64;
+        let view = stored.serialized().ok_or(ReplyError::Static(
+            "ERR PETAL.EXPORT does not support CF.* filters and RedisBloom's layout",
+        ))?;
+        let (chunk, total) = file_chunk(&view, offset, max_len);
+        let next = offset + chunk.len() as u64;
         call.array(2);
         call.count(if next < total { next } else { 0 });
-        call.bytes(&piece);
+        call.bytes(&chunk);
         Ok(())
     }
 }
 
-/// Some bytes of the file of a filter, and how many it has.
-fn file_piece<'i>(image: &'i Image<'_>, offset: u64, most: usize) -> (Cow<'i, [u8]>, u64) {
-    let total = DATA_AT + image.data_len();
-    if offset < DATA_AT {
-        let mut front = image.header().to_vec();
-        front.resize(DATA_AT as usize, 0);
-        let rest = &front[offset as usize..];
-        return (rest[..rest.len().min(most)].to_vec().into(), total);
+/// Returns up to `max_len` bytes of a filter's file from an offset, and the length of the file.
+fn file_chunk<'i>(
+    view: &'i SerializedView<'_>,
+    offset: u64,
+    max_len: usize,
+) -> (Cow<'i, [u8]>, u64) {
+    let total = DATA_OFFSET + view.data_len();
+    if offset < DATA_OFFSET {
+        let mut header = view.header().to_vec();
+        header.resize(DATA_OFFSET as usize, 0);
+        let rest = &header[offset as usize..];
+        return (rest[..rest.len().min(max_len)].to_vec().into(), total);
     }
-    (image.read(offset - DATA_AT, most).into(), total)
+    (view.read(offset - DATA_OFFSET, max_len).into(), total)
 }
 
-/// `SCANDUMP` of what is in petal's own layout: as RedisBloom's, a mark with number 1, then pieces
-/// with numbers that tell how far they reach. `false` if it has another layout.
-pub(super) fn scan_dump(call: &Call<'_>, object: &Object, number: u64) -> bool {
-    let Some(parcel) = object.parcel() else { return false };
-    let front = FRONT as u64;
-    let (number, piece) = match number {
-        0 => (1, parcel.read(0, FRONT)),
-        number => {
-            let at = (number - 1).saturating_add(front);
-            let piece = parcel.read(at, PIECE);
-            (if piece.is_empty() { 0 } else { number.saturating_add(piece.len() as u64) }, piece)
+/// Replies to `SCANDUMP` of a filter in petal's layout: the container's prefix with iterator 1,
+/// then chunks with the position after them. Returns `false` for other layouts.
+pub(super) fn scan_dump(call: &Call<'_>, stored: &StoredFilter, iterator: u64) -> bool {
+    let Some(container) = stored.container() else { return false };
+    let (next, chunk) = match iterator {
+        0 => (1, container.read(0, PREFIX_BYTES)),
+        position => {
+            let offset = (position - 1).saturating_add(PREFIX_BYTES as u64);
+            let chunk = container.read(offset, CHUNK_BYTES);
+            let next = position.saturating_add(chunk.len() as u64);
+            (if chunk.is_empty() { 0 } else { next }, chunk)
         }
     };
     call.array(2);
-    call.count(number);
-    if piece.is_empty() && object.deleting().is_some() {
-        // `CF.SCANDUMP` ends with nothing, `BF.SCANDUMP` with no bytes.
+    call.count(next);
+    if chunk.is_empty() && stored.as_cuckoo().is_some() {
+        // `CF.SCANDUMP` ends with null, `BF.SCANDUMP` with an empty string.
         call.null();
     } else {
-        call.bytes(&piece);
+        call.bytes(&chunk);
     }
     true
 }
 
-/// `SCANDUMP` as RedisBloom does it: a header with number 1, chunks with how far they reach.
+/// Replies to `SCANDUMP` as RedisBloom does: a header with iterator 1, then chunks with the
+/// position after them.
 pub(super) fn reply_chunk<'c>(
     call: &Call<'_>,
-    number: u64,
+    iterator: u64,
     header: impl AsRef<[u8]>,
     chunk: impl Fn(u64) -> Option<(u64, &'c [u8])>,
 ) {
     call.array(2);
-    if number == 0 {
+    if iterator == 0 {
         call.count(1);
         call.bytes(header.as_ref());
         return;
     }
-    let (reached, bytes) = chunk(number).unwrap_or((0, &[]));
-    call.count(reached);
+    let (next, bytes) = chunk(iterator).unwrap_or((0, &[]));
+    call.count(next);
     call.bytes(bytes);
 }
 
-/// `LOADCHUNK` of what is in petal's own layout. None if it is not.
-pub(super) fn load_chunk(call: &Call<'_>, number: u64) -> Option<Result<(), Failure>> {
-    let data = call.word(3);
-    let begins = number == 1 && data.starts_with(&MARK);
-    let going_on = || matches!(call.read(1).object().any(), Ok(Some(Object::Incoming(_))));
-    if !begins && !going_on() {
+/// Executes `LOADCHUNK` of a filter in petal's layout. `None` for other layouts.
+pub(super) fn load_chunk(call: &Call<'_>, iterator: u64) -> Option<Result<(), ReplyError>> {
+    let data = call.arg(3);
+    let starts = iterator == 1 && data.starts_with(&MAGIC);
+    let continues =
+        || matches!(call.open_read(1).filter().any_filter(), Ok(Some(StoredFilter::Partial(_))));
+    if !starts && !continues() {
         return None;
     }
-    let reached = number.checked_sub(1).and_then(|number| number.checked_add(FRONT as u64));
-    let before = reached.and_then(|reached| reached.checked_sub(data.len() as u64));
-    let before = if begins { Some(0) } else { before };
-    let pushed = match before {
-        Some(offset) => push(call, offset, data, Incoming::parcel),
-        None => Err(Failure::Says("ERR invalid offset - no link found")),
+    let end = iterator.checked_sub(1).and_then(|at| at.checked_add(PREFIX_BYTES as u64));
+    let begin = end.and_then(|end| end.checked_sub(data.len() as u64));
+    let pushed = match if starts { Some(0) } else { begin } {
+        Some(offset) => push(call, offset, data, PartialImport::container),
+        None => Err(ReplyError::Static("ERR invalid offset - no link found")),
     };
     Some(pushed.map(|_| call.ok()))
 }

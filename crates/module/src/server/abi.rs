@@ -1,15 +1,13 @@
-//! What the server's module interface is made of: opaque things, functions found by their names,
-//! structures. Declarations only; nothing here does anything.
+//! Declarations of the server's module API: opaque types, functions, structures.
 //!
-//! Functions that every supported server has (Redis 7.0, Valkey 8) are required; the others are
-//! optional. Source: the module API reference of both.
+//! Functions of all supported servers (Redis 7.0, Valkey 8) are required; the others are optional.
+//! Source: the module API reference of both.
 
 use std::ffi::{c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
 
-/// Things that only the server looks into.
+/// Declares opaque types of the server.
 macro_rules! opaque {
     ($($name:ident)*) => {$(
-        /// Known to the server alone.
         #[repr(C)]
         #[derive(Debug)]
         pub(crate) struct $name([u8; 0]);
@@ -18,7 +16,6 @@ macro_rules! opaque {
 
 opaque! { Context Text Key Type Io Digest Info Command KeyContext Defrag }
 
-/// A command's function.
 pub(crate) type Run = unsafe extern "C" fn(*mut Context, *mut *mut Text, c_int) -> c_int;
 
 pub(crate) const OK: c_int = 0;
@@ -35,11 +32,11 @@ pub(crate) const FLAG_LOADING: c_int = 1 << 13;
 pub(crate) const FLAG_RESP3: c_int = 1 << 22;
 pub(crate) const FLAG_ASYNC_LOADING: c_int = 1 << 23;
 
-/// Read errors are told to whoever reads, instead of ending the server.
+/// Read errors are returned to the caller instead of ending the server.
 pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
-/// A key that was open to be changed need not have been.
+/// Opening a key for writing does not signal a change.
 pub(crate) const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
-/// Filters may be loaded from a master while the old ones still answer.
+/// Data may be loaded from a master while the old data are served.
 pub(crate) const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
 
 pub(crate) const NOTIFY_MODULE: c_int = 1 << 13;
@@ -55,10 +52,10 @@ pub(crate) type SetText =
 pub(crate) type GetChoice = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
 pub(crate) type SetChoice =
     unsafe extern "C" fn(*const c_char, c_int, *mut c_void, *mut *mut Text) -> c_int;
-/// Never used by this module.
+/// Unused by this module.
 pub(crate) type Apply = unsafe extern "C" fn(*mut Context, *mut c_void, *mut *mut Text) -> c_int;
 
-/// Functions by the names under which the server knows them.
+/// Declares functions with their names in the server.
 macro_rules! functions {
     (
         required { $($field:ident: $name:literal = fn($($arg:ty),* $(; $dots:tt)?) $(-> $out:ty)?,)* }
@@ -71,10 +68,13 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// Asks for all of them; an error is the name of one that is lacking.
+            /// Looks up all functions.
+            ///
+            /// # Errors
+            /// The name of a required function that is missing.
             ///
             /// # Safety
-            /// `find` must give, for each name, null or the function of that name.
+            /// `find` must return, for each name, null or the function of that name.
             pub(crate) unsafe fn find(
                 find: impl Fn(&'static std::ffi::CStr) -> *mut c_void,
             ) -> Result<Self, &'static std::ffi::CStr> {
@@ -90,7 +90,7 @@ macro_rules! functions {
                             unsafe extern "C" fn($($arg),* $(, $dots)?) $(-> $out)?,
                         >(function) }
                     },)*
-                    // SAFETY: as above; null is none.
+                    // SAFETY: as above; null is `None`.
                     $($may: unsafe { std::mem::transmute::<
                         *mut c_void,
                         Option<unsafe extern "C" fn($($may_arg),*) $(-> $may_out)?>,
@@ -168,7 +168,7 @@ functions! {
     }
 }
 
-/// What the server calls a type's values with, version 4.
+/// The callbacks of a data type, version 4.
 #[repr(C)]
 pub(crate) struct TypeMethods {
     pub(crate) version: u64,
@@ -196,7 +196,7 @@ pub(crate) struct TypeMethods {
 
 pub(crate) const TYPE_METHODS: u64 = 4;
 
-/// A command's description, for `COMMAND DOCS` and for whoever looks for keys.
+/// The description of a command.
 #[repr(C)]
 pub(crate) struct CommandInfo {
     pub(crate) version: *const InfoVersion,
@@ -231,8 +231,7 @@ pub(crate) struct HistoryEntry {
     pub(crate) changes: *const c_char,
 }
 
-/// Where keys are, and what is done to them: from an index, a range. The words of the unions that
-/// this does not use are zeros.
+/// A key spec: a start index and a range. Unused union members are zero.
 #[repr(C)]
 pub(crate) struct KeySpec {
     pub(crate) notes: *const c_char,
@@ -243,7 +242,7 @@ pub(crate) struct KeySpec {
     pub(crate) range: Range,
 }
 
-/// As large as the other member of its union: a pointer and a number.
+/// Padded to the size of the other member of its union, a pointer and a number.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Index {
@@ -262,7 +261,7 @@ pub(crate) struct Range {
 pub(crate) const BEGIN_INDEX: c_int = 2;
 pub(crate) const FIND_RANGE: c_int = 2;
 
-/// An argument's description.
+/// The description of an argument.
 #[repr(C)]
 pub(crate) struct Arg {
     pub(crate) name: *const c_char,

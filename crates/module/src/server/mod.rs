@@ -1,51 +1,56 @@
-//! The server that the module is loaded into: its functions, found by name, and its memory.
+//! Raw bindings to the server that loads the module: its C functions and its allocator.
 //!
-//! [`abi`] declares them, [`memory`] makes the server's allocator that of all Rust code here.
-//! Nothing above this room and `ffi` calls the server.
+//! [`abi`] declares the functions, [`allocator`] makes the server's allocator Rust's global one.
+//! Only this module and `bindings` call the server.
 //!
-//! Facts that all blocks rely on: a function found under a name has the type declared for it; the
-//! server outlives the module.
+//! All `unsafe` blocks rely on this: a function that the server returns for a name has the type
+//! declared for it, and the server outlives the module.
 
 #![allow(unsafe_code)]
 
 pub(crate) mod abi;
-mod memory;
+mod allocator;
+mod fields;
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use abi::{Api, Context, Text};
 #[cfg(test)]
-pub(crate) use memory::allocations;
-pub(crate) use memory::{copied_bytes, held, is_plain, zeroed_bytes};
+pub(crate) use allocator::count_allocations;
+pub(crate) use allocator::{allocated_bytes, copied_bytes, is_plain, zeroed_bytes};
+pub(crate) use fields::{FieldReader, FieldWriter};
 
 static API: OnceLock<Api> = OnceLock::new();
 
-/// The server's functions, once the module is loaded.
+/// Returns the server's functions; `None` before the module is loaded.
 #[inline]
 pub(crate) fn loaded() -> Option<&'static Api> {
     API.get()
 }
 
-/// The server's functions, for whoever runs because the server called.
+/// Returns the server's functions.
+///
+/// # Panics
+/// If the module is not loaded. Code that the server calls never panics here.
 #[inline]
 pub(crate) fn api() -> &'static Api {
     match API.get() {
         Some(api) => api,
-        None => without_server(),
+        None => not_loaded(),
     }
 }
 
 #[cold]
-fn without_server() -> ! {
-    panic!("only a server calls this")
+fn not_loaded() -> ! {
+    panic!("the module is not loaded into a server")
 }
 
-/// Finds the server's functions, and makes its memory ours. `false` if one is lacking, or if this
-/// was done before.
+/// Looks up the server's functions and switches to its allocator. Returns `false` if a required
+/// function is missing, or if this was called before.
 ///
 /// # Safety
-/// The context is one that a server gave to a module that it loads.
+/// `context` must be the one that the server passed to `RedisModule_OnLoad`.
 pub(crate) unsafe fn find(context: *mut Context) -> bool {
     // SAFETY: the first word of such a context is the function that finds all others.
     let api = unsafe {
@@ -57,30 +62,30 @@ pub(crate) unsafe fn find(context: *mut Context) -> bool {
         })
     };
     let Ok(api) = api else { return false };
-    memory::try_alignment(&api);
+    allocator::detect_natural_alignment(&api);
     API.set(api).is_ok()
 }
 
-/// A line in the server's log.
-pub(crate) fn warn(context: *mut Context, what: &str) {
-    let line = c_string(what);
-    // SAFETY: the format takes one string, which lives until the call is over.
+/// Writes a warning to the server's log.
+pub(crate) fn warn(context: *mut Context, message: &str) {
+    let line = c_string(message);
+    // SAFETY: the format takes one string, which lives until the call returns.
     unsafe { (api().log)(context, c"warning".as_ptr(), c"petal: %s".as_ptr(), line.as_ptr()) };
 }
 
-/// Text for C; what is behind a zero byte is lost.
+/// Converts text to a C string, truncated at the first zero byte.
 pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or("")).unwrap_or_default()
 }
 
-/// The bytes of a text of the server.
+/// Returns the bytes of a server string.
 ///
 /// # Safety
-/// The text must live as long as what is returned is used.
+/// `text` must outlive `'a`.
 #[inline]
 pub(crate) unsafe fn bytes_of<'a>(text: *const Text) -> &'a [u8] {
     let mut length = 0;
-    // SAFETY: a text of the server; its bytes are as many as it says.
+    // SAFETY: a string of the server; it has `length` bytes.
     unsafe {
         let bytes = (api().text_bytes)(text, &raw mut length);
         if bytes.is_null() { &[] } else { std::slice::from_raw_parts(bytes.cast(), length) }

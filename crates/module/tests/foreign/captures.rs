@@ -1,4 +1,4 @@
-//! What RedisBloom wrote: `testdata/redisbloom/filters.json`.
+//! Keys that RedisBloom wrote: `testdata/redisbloom/filters.json`.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use crate::server::{Reply, Server};
 /// A key that RedisBloom filled.
 pub(crate) struct Capture {
     pub(crate) key: String,
-    /// Items that are in it.
+    /// Items in the filter.
     pub(crate) members: Vec<String>,
-    /// Items of [`strangers`] that it says yes to.
+    /// Items of [`absent_items`] that RedisBloom finds.
     pub(crate) false_positives: Vec<String>,
-    /// Answers of SCANDUMP: position and bytes.
+    /// Chunks of SCANDUMP: position and bytes.
     pub(crate) chunks: Vec<(u64, Vec<u8>)>,
     pub(crate) dump: Vec<u8>,
     /// The flat array of INFO, as JSON.
@@ -19,67 +19,71 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// `BF` or `CF`.
+    /// Returns `BF` or `CF`.
     pub(crate) fn family(&self) -> &'static str {
         if self.key.starts_with("cf") { "CF" } else { "BF" }
     }
 
-    /// A command about it: `EXISTS` is `BF.EXISTS key` or `CF.EXISTS key`.
-    pub(crate) fn ask(&self, server: &Server, name: &str, words: &[&[u8]]) -> Reply {
+    /// Sends a command for the key: `EXISTS` is `BF.EXISTS key` or `CF.EXISTS key`.
+    pub(crate) fn call(&self, server: &Server, name: &str, args: &[&[u8]]) -> Reply {
         let name = format!("{}.{name}", self.family());
-        server.ask_words(&[&[name.as_bytes(), self.key.as_bytes()], words].concat())
+        server.call_args(&[&[name.as_bytes(), self.key.as_bytes()], args].concat())
     }
 
-    /// All members are there.
+    /// Asserts that all members are found.
     #[track_caller]
     pub(crate) fn assert_members(&self, server: &Server) {
         let absent = self.answers(server, &self.members).iter().filter(|&&yes| !yes).count();
-        assert_eq!(absent, 0, "members of {} that are denied", self.key);
+        assert_eq!(absent, 0, "members of {} that are not found", self.key);
     }
 
-    /// All members are there, and of the strangers the same as in RedisBloom.
+    /// Asserts that all members are found, and the same absent items as in RedisBloom.
     #[track_caller]
-    pub(crate) fn assert_exact(&self, server: &Server) {
+    pub(crate) fn assert_equals_redisbloom(&self, server: &Server) {
         self.assert_members(server);
-        let strangers = strangers();
-        let answers = self.answers(server, &strangers);
-        let yes = strangers.iter().zip(answers).filter(|(_, yes)| *yes).map(|(item, _)| item);
+        let absent_items = absent_items();
+        let answers = self.answers(server, &absent_items);
+        let yes = absent_items.iter().zip(answers).filter(|(_, yes)| *yes).map(|(item, _)| item);
         let yes: Vec<_> = yes.cloned().collect();
-        assert!(yes == self.false_positives, "{}: not RedisBloom's false positives", self.key);
+        assert!(
+            yes == self.false_positives,
+            "{}: false positives differ from RedisBloom's",
+            self.key
+        );
     }
 
-    /// Items can be added, and are found beside those that were there.
+    /// Asserts that items can be added and all items are found.
     #[track_caller]
-    pub(crate) fn assert_goes_on(&self, server: &Server) {
-        // The one that never grows takes 200 more.
+    pub(crate) fn assert_accepts_items(&self, server: &Server) {
+        // The filter of fixed size has space for 200 more.
         for item in (0..150).map(|number| format!("later:{number}")) {
-            let reply = self.ask(server, "ADD", &[item.as_bytes()]);
+            let reply = self.call(server, "ADD", &[item.as_bytes()]);
             assert!(!reply.is_error(), "{}: {reply:?}", self.key);
-            assert_eq!(self.ask(server, "EXISTS", &[item.as_bytes()]).int(), 1);
+            assert_eq!(self.call(server, "EXISTS", &[item.as_bytes()]).int(), 1);
         }
         self.assert_members(server);
     }
 
-    /// Brings it in by its chunks.
+    /// Loads the key from its chunks.
     #[track_caller]
     pub(crate) fn load_chunks(&self, server: &Server) {
         for (position, chunk) in &self.chunks {
-            self.ask(server, "LOADCHUNK", &[position.to_string().as_bytes(), chunk]).ok();
+            self.call(server, "LOADCHUNK", &[position.to_string().as_bytes(), chunk]).ok();
         }
     }
 
     fn answers(&self, server: &Server, items: &[String]) -> Vec<bool> {
         let items: Vec<_> = items.iter().map(String::as_bytes).collect();
-        self.ask(server, "MEXISTS", &items).ints().iter().map(|&answer| answer == 1).collect()
+        self.call(server, "MEXISTS", &items).ints().iter().map(|&answer| answer == 1).collect()
     }
 }
 
-/// Every chunk of a key, as SCANDUMP gives it.
+/// Returns all chunks of a key, by SCANDUMP.
 #[track_caller]
 pub(crate) fn chunks(server: &Server, family: &str, key: &str) -> Vec<(u64, Vec<u8>)> {
     let (mut all, mut position) = (Vec::new(), 0);
     loop {
-        let reply = server.ask(&format!("{family}.SCANDUMP {key} {position}"));
+        let reply = server.call(&format!("{family}.SCANDUMP {key} {position}"));
         position = reply.items()[0].int() as u64;
         if position == 0 {
             return all;
@@ -88,12 +92,12 @@ pub(crate) fn chunks(server: &Server, family: &str, key: &str) -> Vec<(u64, Vec<
     }
 }
 
-/// Items that are in none of them.
-pub(crate) fn strangers() -> Vec<String> {
+/// Items that are in none of the keys.
+pub(crate) fn absent_items() -> Vec<String> {
     (100_000..104_000).map(|number| format!("item:{number}")).collect()
 }
 
-/// A file of RedisBloom's.
+/// Reads a file that RedisBloom wrote.
 pub(crate) fn file(name: &str) -> Vec<u8> {
     std::fs::read(format!("../../testdata/redisbloom/{name}")).unwrap()
 }
@@ -119,7 +123,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().unwrap().iter()
 }
 
-/// `only`, or `item:0..799` with words behind.
+/// Parses `only`, or `item:0..799` with further words.
 fn members(text: &str) -> Vec<String> {
     let Some((first, last)) = text.split(' ').next().unwrap().split_once("..") else {
         return vec![text.into()];

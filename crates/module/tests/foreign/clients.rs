@@ -1,4 +1,4 @@
-//! Clients as people use them: redis-py's helpers, the crate `redis`, redis-cli.
+//! Clients: redis-py's methods for `BF.*` and `CF.*`, the crate `redis`, redis-cli.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,11 +7,11 @@ use crate::server::{Server, command, program};
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn redis_pys_helpers_work_in_both_protocols() {
-    for server in [Server::new(), Server::compat()] {
+fn redis_py_works_in_both_protocols() {
+    for server in [Server::new(), Server::redisbloom_layout()] {
         for protocol in ["2", "3"] {
-            server.ask("FLUSHALL").ok();
-            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign/helpers.py");
+            server.call("FLUSHALL").ok();
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign/redis_py.py");
             let output = Command::new(program("python/bin/python"))
                 .args([script, &server.port().to_string(), protocol])
                 .output()
@@ -24,38 +24,38 @@ fn redis_pys_helpers_work_in_both_protocols() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn the_crate_redis_works_in_both_protocols() {
+fn redis_crate_works_in_both_protocols() {
     let server = Server::new();
     for protocol in ["resp2", "resp3"] {
-        server.ask("FLUSHALL").ok();
+        server.call("FLUSHALL").ok();
         let url = format!("redis://127.0.0.1:{}/?protocol={protocol}", server.port());
         let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
-        let mut ask = |line: &str| {
-            let mut words = line.split(' ');
-            let mut command = redis::cmd(words.next().unwrap());
-            words.for_each(|word| {
-                command.arg(word);
+        let mut call = |line: &str| {
+            let mut args = line.split(' ');
+            let mut command = redis::cmd(args.next().unwrap());
+            args.for_each(|arg| {
+                command.arg(arg);
             });
             command.query::<redis::Value>(&mut connection)
         };
         let yes = |value: redis::Value| redis::from_redis_value::<bool>(value).unwrap();
-        assert!(yes(ask("BF.ADD key a").unwrap()));
-        assert!(!yes(ask("BF.ADD key a").unwrap()));
-        let many = ask("BF.MEXISTS key a b").unwrap();
+        assert!(yes(call("BF.ADD key a").unwrap()));
+        assert!(!yes(call("BF.ADD key a").unwrap()));
+        let many = call("BF.MEXISTS key a b").unwrap();
         assert_eq!(redis::from_redis_value::<Vec<bool>>(many).unwrap(), [true, false]);
-        assert!(yes(ask("CF.ADD cuckoo a").unwrap()));
-        assert!(yes(ask("CF.DEL cuckoo a").unwrap()));
-        let info = ask("BF.INFO key").unwrap();
+        assert!(yes(call("CF.ADD cuckoo a").unwrap()));
+        assert!(yes(call("CF.DEL cuckoo a").unwrap()));
+        let info = call("BF.INFO key").unwrap();
         let info = redis::from_redis_value::<std::collections::HashMap<String, u64>>(info).unwrap();
         assert_eq!(info["Number of items inserted"], 1);
-        let error = ask("BF.INFO none").unwrap_err();
+        let error = call("BF.INFO none").unwrap_err();
         assert_eq!(error.detail(), Some("not found"));
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn redis_cli_pipes_many_commands() {
+fn redis_cli_pipe_sends_many_commands() {
     let server = Server::new();
     let mut cli = Command::new(program("bin/redis-cli"))
         .args(["-p", &server.port().to_string(), "--pipe"])
@@ -73,23 +73,23 @@ fn redis_cli_pipes_many_commands() {
     });
     let output = cli.wait_with_output().unwrap();
     writer.join().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("errors: 0, replies: 50000"), "{said}");
+    let output = String::from_utf8_lossy(&output.stdout);
+    assert!(output.contains("errors: 0, replies: 50000"), "{output}");
     let items = (0..25_000).map(|number| format!("item:{}", number * 2));
-    let words = ["BF.MEXISTS", "BF"].into_iter().map(str::to_owned).chain(items);
-    let found = server.ask_words(&words.collect::<Vec<_>>());
+    let args = ["BF.MEXISTS", "BF"].into_iter().map(str::to_owned).chain(items);
+    let found = server.call_args(&args.collect::<Vec<_>>());
     assert!(found.ints().iter().all(|&yes| yes == 1));
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn redis_cli_shows_what_it_should() {
+fn redis_cli_formats_replies() {
     let server = Server::new();
-    let cli = |words: &[&str]| {
+    let cli = |args: &[&str]| {
         let port = server.port().to_string();
         let output = Command::new(program("bin/redis-cli"))
             .args(["-p", &port, "--no-raw"])
-            .args(words)
+            .args(args)
             .output()
             .unwrap();
         String::from_utf8(output.stdout).unwrap()

@@ -1,39 +1,40 @@
-//! Three masters: keys are where they belong, and move while clients write.
+//! A cluster of three masters: redirections, and slots that move while clients write.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::sample_filters;
 use crate::server::{Cluster, slot};
-use crate::zoo;
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_key_belongs_to_one_master() {
+fn key_is_served_by_one_master() {
     let cluster = Cluster::new();
-    let owner = cluster.nodes.iter().filter(|node| !node.ask("BF.ADD key item").is_error()).count();
+    let owner =
+        cluster.nodes.iter().filter(|node| !node.call("BF.ADD key item").is_error()).count();
     assert_eq!(owner, 1);
-    let away = cluster.nodes.iter().filter_map(|node| match node.ask("BF.EXISTS key item") {
+    let away = cluster.nodes.iter().filter_map(|node| match node.call("BF.EXISTS key item") {
         crate::server::Reply::Error(error) => Some(error),
         _ => None,
     });
     assert!(away.into_iter().all(|error| error.starts_with("MOVED ")));
-    // A command with several keys needs them in one slot: see zoo's own for those that have.
+    // A command with several keys needs them in one slot.
     assert_eq!(slot(b"{user1}.a"), slot(b"{user1}.b"));
-    let theirs = cluster.nodes[0].ask("CLUSTER KEYSLOT {user1}.a").int();
+    let theirs = cluster.nodes[0].call("CLUSTER KEYSLOT {user1}.a").int();
     assert_eq!(theirs, i64::from(slot(b"{user1}.a")));
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn slots_move_while_a_client_writes_and_nothing_is_lost() {
+fn no_item_is_lost_while_slots_move() {
     let cluster = Cluster::new();
-    // One slot for all of them, so that every move takes every kind.
+    // One slot for all keys, so that every move includes every type.
     let tag = "{moving}";
     let home = slot(&tag.as_bytes()[1..tag.len() - 1]);
     let mut first = cluster.client();
-    for line in zoo::lines_that_make(tag) {
-        first.ask(&line).ok();
+    for line in sample_filters::reserve_commands(tag) {
+        first.call(&line).ok();
     }
-    let keys = zoo::keys_with(tag);
+    let keys = sample_filters::keys_with_suffix(tag);
     let done = AtomicBool::new(false);
     let mut client = cluster.client();
     let added = std::thread::scope(|scope| {
@@ -43,16 +44,16 @@ fn slots_move_while_a_client_writes_and_nothing_is_lost() {
             let mut added = 0_usize;
             while !done.load(Relaxed) {
                 for (key, family, _) in keys {
-                    let reply = client.ask(&format!("{family}.ADD {key} item:{added}"));
+                    let reply = client.call(&format!("{family}.ADD {key} item:{added}"));
                     assert!(!reply.is_error(), "{key}: {reply:?}");
-                    let reply = client.ask(&format!("{family}.EXISTS {key} item:{added}"));
+                    let reply = client.call(&format!("{family}.EXISTS {key} item:{added}"));
                     assert_eq!(reply.int(), 1, "{key} lost item:{added}");
                 }
                 added += 1;
             }
             added
         });
-        // Also when a move fails, or the writer would go on forever.
+        // Also stops the writer if a move fails.
         let _stop = Stop(done);
         let mut from = cluster.owner(home);
         for _ in 0..12 {
@@ -64,16 +65,16 @@ fn slots_move_while_a_client_writes_and_nothing_is_lost() {
         done.store(true, Relaxed);
         writer.join().unwrap()
     });
-    println!("{added} items were added to {} keys during twelve moves", keys.len());
+    println!("{added} items added to {} keys during twelve moves", keys.len());
     assert!(added > 0);
     for (key, family, holds) in keys {
         for item in added.saturating_sub(holds)..added {
-            assert_eq!(first.ask(&format!("{family}.EXISTS {key} item:{item}")).int(), 1, "{key}");
+            assert_eq!(first.call(&format!("{family}.EXISTS {key} item:{item}")).int(), 1, "{key}");
         }
     }
 }
 
-/// Tells that it is done when it is dropped.
+/// Sets the flag when it is dropped.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

@@ -1,9 +1,9 @@
-//! What the server knows of the commands: their descriptions, keys and rights.
+//! Descriptions, keys and ACL rules of the commands.
 
+use crate::sample_filters;
 use crate::server::{Reply, Server};
-use crate::zoo;
 
-/// A line of each command that is well formed; keys come as `key` and `key2`.
+/// A valid line for each command; the keys are `key` and `key2`.
 const LINES: &[&str] = &[
     "bf.reserve key 0.01 100 EXPANSION 2",
     "bf.add key item",
@@ -47,9 +47,9 @@ const LINES: &[&str] = &[
     "petal.loadchunk key 0 bytes",
 ];
 
-/// The names of all commands that the module has.
+/// Returns the names of the module's commands.
 fn names(server: &Server) -> Vec<String> {
-    let all = server.ask("COMMAND LIST FILTERBY MODULE petal");
+    let all = server.call("COMMAND LIST FILTERBY MODULE petal");
     let mut all: Vec<_> = all.items().iter().map(Reply::text).collect();
     all.sort();
     all
@@ -59,17 +59,17 @@ fn name(line: &str) -> &str {
     line.split(' ').next().unwrap()
 }
 
-/// Words of a set or list of words, such as flags.
+/// Returns the words of a set or an array, such as flags.
 fn words(reply: &Reply) -> Vec<String> {
     match reply {
         Reply::Array(items) | Reply::Set(items) => items.iter().map(Reply::text).collect(),
-        other => panic!("no list: {other:?}"),
+        other => panic!("not a list: {other:?}"),
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn every_command_is_here() {
+fn commands_are_those_of_this_list() {
     let server = Server::new();
     let mut listed: Vec<_> = LINES.iter().map(|line| name(line).to_owned()).collect();
     listed.sort();
@@ -78,10 +78,10 @@ fn every_command_is_here() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn the_server_knows_arity_flags_and_keys() {
+fn commands_have_arity_flags_and_keys() {
     let server = Server::new();
     for name in names(&server) {
-        let info = server.ask(&format!("COMMAND INFO {name}"));
+        let info = server.call(&format!("COMMAND INFO {name}"));
         let fields = info.items()[0].items();
         let (arity, flags) = (fields[1].int(), words(&fields[2]));
         assert!(arity.abs() >= 2, "{name}: {arity}");
@@ -91,28 +91,31 @@ fn the_server_knows_arity_flags_and_keys() {
         if !reads
             && !matches!(&*name, "cf.del" | "cf.mdel" | "cf.compact" | "petal.del" | "petal.clear")
         {
-            assert!(flags.contains(&"denyoom".to_owned()), "{name} takes memory");
+            assert!(flags.contains(&"denyoom".to_owned()), "{name} needs memory");
         }
         let specs = fields[8].items();
         assert!(!specs.is_empty(), "{name}: no keys");
         for spec in specs {
             let flags = words(spec.field("flags"));
-            let shown = format!("{name}: {flags:?}");
+            let formatted = format!("{name}: {flags:?}");
             assert!(
                 flags.iter().any(|flag| flag == if reads { "RO" } else { "RW" }) || !reads,
-                "{shown}"
+                "{formatted}"
             );
-            assert!(reads || !flags.iter().any(|flag| flag == "RO") || specs.len() > 1, "{shown}");
+            assert!(
+                reads || !flags.iter().any(|flag| flag == "RO") || specs.len() > 1,
+                "{formatted}"
+            );
         }
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn keys_are_found_in_every_command() {
+fn command_getkeys_finds_all_keys() {
     let server = Server::new();
     for line in LINES {
-        let keys = server.ask(&format!("COMMAND GETKEYS {line}"));
+        let keys = server.call(&format!("COMMAND GETKEYS {line}"));
         let expected: Vec<_> = line.split(' ').filter(|word| word.starts_with("key")).collect();
         assert_eq!(words(&keys), expected, "{line}");
     }
@@ -123,7 +126,7 @@ fn keys_are_found_in_every_command() {
 fn every_command_has_documentation() {
     let server = Server::new();
     for name in names(&server) {
-        let docs = server.ask(&format!("COMMAND DOCS {name}"));
+        let docs = server.call(&format!("COMMAND DOCS {name}"));
         let docs = &docs.items()[1];
         for field in ["summary", "since", "complexity"] {
             assert!(!docs.field(field).text().is_empty(), "{name}: {field}");
@@ -136,43 +139,43 @@ fn every_command_has_documentation() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_user_who_may_read_may_ask_and_not_change() {
+fn read_only_user_can_query_but_not_write() {
     let server = Server::new();
-    let zoo = zoo::filled(&server, 10);
-    server.ask("ACL SETUSER reader on >secret +@all %R~*").ok();
+    let filters = sample_filters::create(&server, 10);
+    server.call("ACL SETUSER reader on >secret +@all %R~*").ok();
     let mut reader = server.client();
-    reader.ask("AUTH reader secret").ok();
+    reader.call("AUTH reader secret").ok();
     for line in LINES {
-        let info = server.ask(&format!("COMMAND INFO {}", name(line)));
+        let info = server.call(&format!("COMMAND INFO {}", name(line)));
         let reads = words(&info.items()[0].items()[2]).contains(&"readonly".to_owned());
         let family = if line.starts_with("cf") { "cf-auto" } else { "bf-auto" };
-        let reply = reader.ask(&line.replace("key", family));
-        let refused = matches!(&reply, Reply::Error(error) if error.starts_with("NOPERM"));
-        assert_eq!(refused, !reads, "{line}: {reply:?}");
+        let reply = reader.call(&line.replace("key", family));
+        let rejected = matches!(&reply, Reply::Error(error) if error.starts_with("NOPERM"));
+        assert_eq!(rejected, !reads, "{line}: {reply:?}");
     }
-    zoo.assert_members(&server);
+    filters.assert_members(&server);
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_user_is_held_to_their_keys_and_commands() {
+fn acl_restricts_keys_and_commands() {
     let server = Server::new();
-    server.ask("ACL SETUSER crawler on >secret +bf.madd +bf.mexists ~seen:*").ok();
+    server.call("ACL SETUSER crawler on >secret +bf.madd +bf.mexists ~seen:*").ok();
     let mut crawler = server.client();
-    crawler.ask("AUTH crawler secret").ok();
-    assert_eq!(crawler.ask("BF.MADD seen:a x").ints(), [1]);
-    assert_eq!(crawler.ask("BF.MEXISTS seen:a x y").ints(), [1, 0]);
+    crawler.call("AUTH crawler secret").ok();
+    assert_eq!(crawler.call("BF.MADD seen:a x").ints(), [1]);
+    assert_eq!(crawler.call("BF.MEXISTS seen:a x y").ints(), [1, 0]);
     for line in ["BF.MADD other x", "BF.MEXISTS other x", "BF.ADD seen:a x", "CF.ADD seen:c x"] {
-        assert!(crawler.ask(line).error().starts_with("NOPERM"), "{line}");
+        assert!(crawler.call(line).error().starts_with("NOPERM"), "{line}");
     }
-    // Servers from 7.4 and Valkey 8 have categories for modules.
-    if words(&server.ask("ACL CAT")).contains(&"bloom".to_owned()) {
-        server.ask("ACL SETUSER bloomer on >secret +@bloom -@cuckoo ~*").ok();
+    // Redis 7.4 and Valkey 8 have ACL categories for modules.
+    if words(&server.call("ACL CAT")).contains(&"bloom".to_owned()) {
+        server.call("ACL SETUSER bloomer on >secret +@bloom -@cuckoo ~*").ok();
         let mut bloomer = server.client();
-        bloomer.ask("AUTH bloomer secret").ok();
-        assert_eq!(bloomer.ask("BF.ADD seen:b x").int(), 1);
-        assert!(bloomer.ask("CF.ADD seen:c x").error().starts_with("NOPERM"));
+        bloomer.call("AUTH bloomer secret").ok();
+        assert_eq!(bloomer.call("BF.ADD seen:b x").int(), 1);
+        assert!(bloomer.call("CF.ADD seen:c x").error().starts_with("NOPERM"));
     } else {
-        println!("left out: this server has no ACL categories for modules");
+        println!("skipped: this server has no ACL categories for modules");
     }
 }

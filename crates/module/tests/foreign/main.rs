@@ -1,34 +1,34 @@
-//! The module in real servers, with real clients: `cargo x test --foreign` installs them and tells
-//! where they are in `PETAL_PEERS`. Each file is one subject; `server` is what starts the servers.
+//! Tests of the module in real servers with real clients. `cargo x test --foreign` installs them
+//! and sets `PETAL_PEERS` to their folder. The file README.md lists what the tests cover.
 //!
-//! `PETAL_VALKEY=/path/to/valkey-server` runs all of it on that server. RedisBloom is that of the
-//! peers, or the module that `PETAL_REDISBLOOM=/path/redisbloom.so` names; its captures in
-//! testdata/redisbloom are compared with always.
+//! `PETAL_VALKEY=/path/to/valkey-server` runs all tests on that server.
+//! `PETAL_REDISBLOOM=/path/redisbloom.so` selects another build of RedisBloom than that of the
+//! peers. The captures in testdata/redisbloom are always compared.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-#![allow(clippy::print_stdout, reason = "what was left out, and the log of a server that failed")]
-#![allow(missing_docs, reason = "names that say it all")]
+#![allow(clippy::unwrap_used, reason = "a failed test reports where")]
+#![allow(clippy::print_stdout, reason = "skipped tests, and logs of servers that failed")]
+#![allow(missing_docs, reason = "test names describe the tests")]
 
-mod adversary;
 mod aof;
 mod captures;
-mod citizen;
 mod clients;
 mod cluster;
+mod colliding_items;
 mod commands;
-mod copies;
-mod cuckoo;
-mod damage;
+mod copy_and_restore;
+mod corrupt_input;
+mod cuckoo_filters;
 mod errors;
-mod extensions;
-mod hostile;
+mod events;
+mod failed_replay;
+mod filter_sizes;
+mod import_export;
 mod memory;
-mod petal;
+mod more_commands;
+mod petal_commands;
 mod rdb;
 mod replication;
 mod replies;
+mod sample_filters;
 mod server;
-mod sizes;
-mod told;
-mod transfer;
-mod zoo;
+mod server_features;

@@ -1,35 +1,36 @@
-//! Memory: what it says it takes is what it takes; what is too much is refused, and the server lives.
+//! Memory: reported sizes, limits, and errors when it is exhausted.
 
-use crate::server::{Server, Setup, until};
-use crate::zoo;
+use crate::sample_filters;
+use crate::server::{Server, Setup, wait_until};
 
 fn used(server: &Server) -> i64 {
     server.info("used_memory").parse().unwrap()
 }
 
-/// Whether what a key says it takes is what the server counts: its allocator rounds up, by a quarter at most.
-fn tells(said: i64, counted: i64) -> bool {
-    said * 99 / 100 <= counted && counted <= said * 5 / 4
+/// Returns whether a reported size matches the server's count. Its allocator rounds up, by a
+/// quarter at most.
+fn is_close(reported: i64, counted: i64) -> bool {
+    reported * 99 / 100 <= counted && counted <= reported * 5 / 4
 }
 
-/// Made large, in ways that take different code.
+/// Large filters of different types.
 const LARGE: &[&str] =
     &["BF.RESERVE k 0.01 8000000", "BF.RESERVE k 0.001 4000000 NONSCALING", "CF.RESERVE k 8000000"];
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn memory_usage_is_what_the_server_counts() {
-    for setup in [Setup::new(), Setup::compat()] {
+fn memory_usage_equals_allocated_memory() {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
         let server = setup.start();
         for line in LARGE {
-            server.ask("SET warm up");
+            server.call("SET warm up");
             let before = used(&server);
-            server.ask(line).ok();
-            let (said, counted) = (server.ask("MEMORY USAGE k").int(), used(&server) - before);
-            assert!(tells(said, counted), "{line}: says {said}, counted {counted}");
-            server.ask("DEL k");
-            // Perhaps in the background.
-            until(&format!("{line} is given back"), || used(&server) - before < 100_000);
+            server.call(line).ok();
+            let (reported, counted) = (server.call("MEMORY USAGE k").int(), used(&server) - before);
+            assert!(is_close(reported, counted), "{line}: reported {reported}, counted {counted}");
+            server.call("DEL k");
+            // Possibly in the background.
+            wait_until(&format!("{line} is freed"), || used(&server) - before < 100_000);
         }
     }
 }
@@ -37,23 +38,26 @@ fn memory_usage_is_what_the_server_counts() {
 #[test]
 #[ignore = "cargo x test --foreign"]
 fn memory_usage_follows_growth() {
-    for setup in [Setup::new(), Setup::compat()] {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
         let server = setup.start();
         let before = used(&server);
-        let zoo = zoo::filled(&server, 20_000);
-        let said: i64 =
-            zoo.keys().iter().map(|key| server.ask(&format!("MEMORY USAGE {key}")).int()).sum();
+        let filters = sample_filters::create(&server, 20_000);
+        let reported: i64 = filters
+            .keys()
+            .iter()
+            .map(|key| server.call(&format!("MEMORY USAGE {key}")).int())
+            .sum();
         let counted = used(&server) - before;
-        // Some of it is the buffers of the connection.
-        assert!(tells(said, counted - 200_000), "says {said}, counted {counted}");
+        // A part of it is the buffers of the connection.
+        assert!(is_close(reported, counted - 200_000), "reported {reported}, counted {counted}");
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn absurd_sizes_are_refused() {
-    for setup in [Setup::new(), Setup::compat()] {
-        let server = setup.words("--petal.memory-limit 0").memory(1 << 30).start();
+fn oversized_filters_are_rejected() {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
+        let server = setup.args("--petal.memory-limit 0").memory(1 << 30).start();
         for line in [
             "BF.RESERVE k 0.01 9223372036854775807",
             "BF.RESERVE k 0.0000000001 4611686018427387904 NONSCALING",
@@ -68,10 +72,10 @@ fn absurd_sizes_are_refused() {
             "CF.INSERT k CAPACITY 9223372036854775807 ITEMS a",
             "CF.INSERTNX k CAPACITY 10000000000 ITEMS a",
         ] {
-            let reply = server.ask(line);
+            let reply = server.call(line);
             assert!(reply.is_error(), "{line}: {reply:?}");
-            assert_eq!(server.ask("EXISTS k").int(), 0, "{line}");
-            assert_eq!(server.ask("PING").text(), "PONG");
+            assert_eq!(server.call("EXISTS k").int(), 0, "{line}");
+            assert_eq!(server.call("PING").text(), "PONG");
         }
         assert!(used(&server) < 50_000_000);
     }
@@ -79,87 +83,87 @@ fn absurd_sizes_are_refused() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn growth_beyond_the_memory_is_refused_and_what_is_there_stays() {
-    for setup in [Setup::new(), Setup::compat()] {
-        let server = setup.words("--petal.memory-limit 0").memory(600 << 20).start();
-        // The second layer is the one that does not fit.
-        server.ask("BF.RESERVE bloom 0.01 30000 EXPANSION 32768").ok();
-        server.ask("CF.RESERVE cuckoo 30000 EXPANSION 32768").ok();
-        let mut refused = 0;
+fn failed_growth_keeps_existing_items() {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
+        let server = setup.args("--petal.memory-limit 0").memory(600 << 20).start();
+        // The second layer does not fit.
+        server.call("BF.RESERVE bloom 0.01 30000 EXPANSION 32768").ok();
+        server.call("CF.RESERVE cuckoo 30000 EXPANSION 32768").ok();
+        let mut rejected = 0;
         for number in 0..400 {
             let items: Vec<_> = (0..100).map(|item| format!("{number}:{item}")).collect();
-            let words = ["BF.MADD", "bloom"].into_iter().map(str::to_owned);
-            let reply = server.ask_words(&words.chain(items.clone()).collect::<Vec<_>>());
-            refused += i32::from(reply.items().iter().any(crate::server::Reply::is_error));
-            let words = ["CF.INSERT", "cuckoo", "ITEMS"].into_iter().map(str::to_owned);
-            server.ask_words(&words.chain(items).collect::<Vec<_>>());
+            let args = ["BF.MADD", "bloom"].into_iter().map(str::to_owned);
+            let reply = server.call_args(&args.chain(items.clone()).collect::<Vec<_>>());
+            rejected += i32::from(reply.items().iter().any(crate::server::Reply::is_error));
+            let args = ["CF.INSERT", "cuckoo", "ITEMS"].into_iter().map(str::to_owned);
+            server.call_args(&args.chain(items).collect::<Vec<_>>());
         }
-        assert!(refused > 50, "{refused} of 400 commands met a refusal");
-        assert_eq!(server.ask("BF.EXISTS bloom 0:0").int(), 1);
-        assert_eq!(server.ask("CF.EXISTS cuckoo 0:0").int(), 1);
+        assert!(rejected > 50, "{rejected} of 400 commands were rejected");
+        assert_eq!(server.call("BF.EXISTS bloom 0:0").int(), 1);
+        assert_eq!(server.call("CF.EXISTS cuckoo 0:0").int(), 1);
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_key_has_a_limit() {
-    for setup in [Setup::new(), Setup::compat()] {
-        let server = setup.words("--petal.memory-limit 100kb").start();
+fn memory_limit_applies_to_each_key() {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
+        let server = setup.args("--petal.memory-limit 100kb").start();
         for line in ["BF.RESERVE k 0.01 1000000", "BF.INSERT k CAPACITY 1000000 ITEMS a"] {
             assert_eq!(
-                server.ask(line).error(),
+                server.call(line).error(),
                 "ERR operation exceeds bloom object memory limit",
                 "{line}"
             );
         }
-        assert!(server.ask("CF.RESERVE k 1000000").is_error());
-        assert_eq!(server.ask("EXISTS k").int(), 0);
+        assert!(server.call("CF.RESERVE k 1000000").is_error());
+        assert_eq!(server.call("EXISTS k").int(), 0);
         let mut added = Vec::new();
         for number in 0..1_000_000 {
             let item = format!("item:{number}");
-            match server.ask(&format!("BF.ADD grown {item}")) {
+            match server.call(&format!("BF.ADD grown {item}")) {
                 crate::server::Reply::Int(_) => added.push(item),
-                refused => {
-                    assert!(refused.is_error());
+                rejected => {
+                    assert!(rejected.is_error());
                     break;
                 }
             }
         }
         assert!(added.len() > 10_000 && added.len() < 200_000, "{}", added.len());
-        assert!(server.ask("MEMORY USAGE grown").int() < 110_000);
-        let words = ["BF.MEXISTS", "grown"].into_iter().chain(added.iter().map(String::as_str));
-        let denied = server.ask_words(&words.collect::<Vec<_>>()).ints();
+        assert!(server.call("MEMORY USAGE grown").int() < 110_000);
+        let args = ["BF.MEXISTS", "grown"].into_iter().chain(added.iter().map(String::as_str));
+        let denied = server.call_args(&args.collect::<Vec<_>>()).ints();
         assert!(denied.iter().all(|&yes| yes == 1));
-        server.ask("CONFIG SET petal.memory-limit 1mb").ok();
-        assert_eq!(server.ask("BF.ADD grown more-room-now").int(), 1);
+        server.call("CONFIG SET petal.memory-limit 1mb").ok();
+        assert_eq!(server.call("BF.ADD grown more-room-now").int(), 1);
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_server_whose_memory_is_used_up_refuses_writes_and_answers() {
+fn writes_fail_and_queries_work_at_maxmemory() {
     let server = Server::new();
-    let zoo = zoo::filled(&server, 1000);
-    server.ask("CONFIG SET maxmemory 1mb").ok();
+    let filters = sample_filters::create(&server, 1000);
+    server.call("CONFIG SET maxmemory 1mb").ok();
     for line in ["BF.ADD bf-auto new", "CF.ADD cf-auto new", "BF.RESERVE k 0.01 10"] {
-        assert!(server.ask(line).error().starts_with("OOM"), "{line}");
+        assert!(server.call(line).error().starts_with("OOM"), "{line}");
     }
-    zoo.assert_members(&server);
-    assert_eq!(server.ask("CF.DEL cf-auto item:1").int(), 1);
-    server.ask("CONFIG SET maxmemory 0").ok();
-    zoo.grow(&server, 10);
+    filters.assert_members(&server);
+    assert_eq!(server.call("CF.DEL cf-auto item:1").int(), 1);
+    server.call("CONFIG SET maxmemory 0").ok();
+    filters.grow(&server, 10);
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn keys_are_evicted_like_any_other() {
-    // Where values are freed in the background, it takes a moment until there is room again.
-    let words = "--maxmemory 20mb --maxmemory-policy allkeys-lru --lazyfree-lazy-eviction no";
-    let server = Setup::new().words(words).start();
+fn filters_are_evicted_at_maxmemory() {
+    // Freeing in the background would delay the eviction.
+    let args = "--maxmemory 20mb --maxmemory-policy allkeys-lru --lazyfree-lazy-eviction no";
+    let server = Setup::new().args(args).start();
     for number in 0..100 {
-        let reply = server.ask(&format!("BF.RESERVE k{number} 0.01 500000"));
+        let reply = server.call(&format!("BF.RESERVE k{number} 0.01 500000"));
         assert!(reply.is_ok(), "{reply:?}");
         assert!(used(&server) < 22_000_000);
     }
-    assert!(server.ask("DBSIZE").int() < 60);
+    assert!(server.call("DBSIZE").int() < 60);
 }

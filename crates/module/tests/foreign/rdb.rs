@@ -1,31 +1,31 @@
-//! RDB: files of RedisBloom's are read exactly, and what the module saves comes back the same.
+//! RDB: RedisBloom's files are loaded exactly, and saved filters are restored.
 
 use crate::captures::{captures, chunks, file};
+use crate::sample_filters;
 use crate::server::{Server, Setup, redisbloom};
-use crate::zoo;
 
 fn loaded() -> Server {
-    Setup::new().words("--dbfilename dump.rdb").file("dump.rdb", file("dump.rdb")).start()
+    Setup::new().args("--dbfilename dump.rdb").file("dump.rdb", file("dump.rdb")).start()
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn redisblooms_file_is_read_exactly() {
+fn redisblooms_rdb_file_is_loaded_exactly() {
     let server = loaded();
-    assert_eq!(server.ask("DBSIZE").int(), captures().len() as i64);
+    assert_eq!(server.call("DBSIZE").int(), captures().len() as i64);
     for capture in captures() {
-        capture.assert_exact(&server);
+        capture.assert_equals_redisbloom(&server);
         assert_eq!(chunks(&server, capture.family(), &capture.key), capture.chunks);
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn what_info_tells_of_redisblooms_file_is_what_redisbloom_tells() {
+fn info_of_redisblooms_filters_equals_redisblooms() {
     let server = loaded();
     for capture in captures() {
-        let info = capture.ask(&server, "INFO", &[]);
-        let shown: Vec<_> = info
+        let info = capture.call(&server, "INFO", &[]);
+        let formatted: Vec<_> = info
             .items()
             .iter()
             .map(|field| match field {
@@ -34,15 +34,15 @@ fn what_info_tells_of_redisblooms_file_is_what_redisbloom_tells() {
                 text => text.text().into(),
             })
             .collect();
-        assert_eq!(shown, capture.info, "{}", capture.key);
+        assert_eq!(formatted, capture.info, "{}", capture.key);
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn adding_to_redisblooms_file_goes_on() {
+fn redisblooms_filters_accept_items_after_loading() {
     let mut server = loaded();
-    captures().iter().for_each(|capture| capture.assert_goes_on(&server));
+    captures().iter().for_each(|capture| capture.assert_accepts_items(&server));
     let digest = server.digest();
     server.restart();
     assert_eq!(server.digest(), digest);
@@ -51,33 +51,33 @@ fn adding_to_redisblooms_file_goes_on() {
 #[test]
 #[ignore = "cargo x test --foreign"]
 fn redisblooms_log_is_replayed() {
-    for (setup, exact) in [(Setup::new(), false), (Setup::compat(), true)] {
+    for (setup, exact) in [(Setup::new(), false), (Setup::redisbloom_layout(), true)] {
         let setup = setup.file("appendonly.aof", file("appendonly.aof"));
-        let server = setup.words("--appendonly yes --appendfilename appendonly.aof").start();
+        let server = setup.args("--appendonly yes --appendfilename appendonly.aof").start();
         for capture in captures() {
             if exact {
-                capture.assert_exact(&server)
+                capture.assert_equals_redisbloom(&server)
             } else {
                 capture.assert_members(&server)
             }
-            capture.assert_goes_on(&server);
+            capture.assert_accepts_items(&server);
         }
     }
 }
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn a_saved_filter_comes_back() {
-    for setup in [Setup::new(), Setup::compat()] {
+fn saved_filters_are_restored() {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
         let mut server = setup.start();
-        let zoo = zoo::filled(&server, 3000);
+        let filters = sample_filters::create(&server, 3000);
         let digest = server.digest();
         for _ in 0..2 {
             server.restart();
             assert_eq!(server.digest(), digest);
-            zoo.assert_members(&server);
+            filters.assert_members(&server);
         }
-        zoo.grow(&server, 500);
+        filters.grow(&server, 500);
         let grown = server.digest();
         assert_ne!(grown, digest);
         server.restart();
@@ -87,17 +87,17 @@ fn a_saved_filter_comes_back() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn redisbloom_reads_what_the_compat_layout_saves() {
+fn redisbloom_loads_files_in_its_layout() {
     let Some(module) = redisbloom() else {
-        println!("left out: the peers have no RedisBloom for this machine");
+        println!("skipped: no RedisBloom for this machine");
         return;
     };
-    let mut ours = Setup::compat().start();
-    let zoo = zoo::filled_as_redisbloom_can(&ours, 3000);
-    ours.ask("SAVE").ok();
-    let saved = ours.folder().read("dump.rdb");
-    ours.kill();
-    let theirs = Setup::with(module).file("dump.rdb", saved).start();
-    zoo.assert_members(&theirs);
-    zoo.grow(&theirs, 100);
+    let mut petal_server = Setup::redisbloom_layout().start();
+    let filters = sample_filters::create_redisbloom_types(&petal_server, 3000);
+    petal_server.call("SAVE").ok();
+    let saved = petal_server.folder().read("dump.rdb");
+    petal_server.kill();
+    let redisbloom_server = Setup::with(module).file("dump.rdb", saved).start();
+    filters.assert_members(&redisbloom_server);
+    filters.grow(&redisbloom_server, 100);
 }

@@ -1,14 +1,14 @@
-"""Bloom filters and their family, and exact set operations on files larger than memory.
+"""Bloom filters and related filters, and exact set operations on files larger than memory.
 
     >>> import petal
-    >>> seen = petal.BloomFilter(1_000_000, rate=0.01)
+    >>> seen = petal.BloomFilter(1_000_000, fpr=0.01)
     >>> seen.add("https://example.com/")
     True
     >>> "https://example.com/" in seen, "https://example.org/" in seen
     (True, False)
 """
 
-from petal._files import Phase, Report, build, check, common, dedup, diff
+from petal._set_operations import Phase, Report, build, check, common, dedup, diff
 from petal._petal import (
     BloomFilter,
     ClassicBloomFilter,
@@ -22,7 +22,7 @@ from petal._petal import (
     IncompatibleError,
     InputError,
     Mask,
-    MemoryCapError,
+    MemoryLimitError,
     MissingFileError,
     PetalError,
     QuotientFilter,
@@ -50,7 +50,7 @@ __all__ = [
     "IncompatibleError",
     "InputError",
     "Mask",
-    "MemoryCapError",
+    "MemoryLimitError",
     "MissingFileError",
     "PetalError",
     "Phase",

@@ -1,4 +1,4 @@
-"""Types of the extension module. What things do is said in their own docstrings."""
+"""Types of the extension module. Its docstrings are in the module itself."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
@@ -21,7 +21,7 @@ __all__ = [
     "IncompatibleError",
     "InputError",
     "Mask",
-    "MemoryCapError",
+    "MemoryLimitError",
     "MissingFileError",
     "PetalError",
     "QuotientFilter",
@@ -33,22 +33,22 @@ __all__ = [
     "__version__",
     "_build_job",
     "_check_job",
-    "_set_job",
-    "_unpickled",
-    "add_prints",
-    "add_prints_twice",
+    "_set_operation_job",
+    "_unpickle",
+    "add_fingerprints",
+    "add_fingerprints_with_repeats",
+    "contains_fingerprints",
     "fingerprints",
     "from_bytes",
     "load",
     "open",
-    "prints_found",
     "ranges",
     "spark_xxhash64",
 ]
 
 __version__: str
 
-# What the workers of a cluster do; typed where it is called.
+# Tasks of distributed jobs; the calling functions have the types.
 ranges: ModuleType
 
 _Key: TypeAlias = str | SupportsIndex | ReadableBuffer
@@ -68,7 +68,7 @@ class FormatError(PetalError, ValueError): ...
 class IncompatibleError(PetalError, ValueError): ...
 class FullError(PetalError): ...
 class UnsupportedError(PetalError, TypeError): ...
-class MemoryCapError(PetalError, MemoryError): ...
+class MemoryLimitError(PetalError, MemoryError): ...
 class InputError(PetalError, OSError): ...
 class MissingFileError(InputError, FileNotFoundError): ...
 
@@ -90,7 +90,7 @@ class Filter:
     @property
     def estimated_len(self) -> float: ...
     @property
-    def estimated_rate(self) -> float: ...
+    def estimated_fpr(self) -> float: ...
     @property
     def fill_ratio(self) -> float: ...
     @property
@@ -106,7 +106,7 @@ class Filter:
     @metadata.setter
     def metadata(self, value: str) -> None: ...
     @property
-    def rate(self) -> float: ...
+    def target_fpr(self) -> float: ...
     @property
     def size_bytes(self) -> int: ...
     @property
@@ -120,13 +120,13 @@ class Filter:
     __hash__: None  # type: ignore[assignment]
     def add(self, key: _Key) -> bool: ...
     def clear(self) -> None: ...
-    # In the form of the keys' library: a list of bool, or an array or Series of NumPy, pandas, ...
+    # The type depends on that of the keys: a list of bool, a NumPy array, a pandas Series, ...
     def contains_batch(self, keys: _Keys) -> Any: ...
     def copy(self) -> Self: ...
-    def expected_rate(self, keys: int) -> float: ...
+    def expected_fpr(self, capacity: int) -> float: ...
     @staticmethod
     def from_bytes(
-        data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
+        data: ReadableBuffer, *, format: str | None = None, key_type: str = "text"
     ) -> Filter: ...
     def info(self) -> dict[str, Any]: ...
     def save(self, path: _Path) -> None: ...
@@ -139,9 +139,9 @@ class BloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float | None = None,
+        fpr: float | None = None,
         *,
-        memory: int | str | None = None,
+        memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...
@@ -156,16 +156,16 @@ class BloomFilter(Filter):
     def compare(self, other: Self) -> dict[str, tuple[float, float]]: ...
     def fold(self, divisor: int) -> Self: ...
     def jaccard(self, other: Self) -> float: ...
-    def shrink_to_rate(self, rate: float) -> Self: ...
+    def shrink_to_fpr(self, fpr: float) -> Self: ...
 
 @final
 class ClassicBloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float | None = None,
+        fpr: float | None = None,
         *,
-        memory: int | str | None = None,
+        memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...
@@ -180,17 +180,17 @@ class ClassicBloomFilter(Filter):
     def compare(self, other: Self) -> dict[str, tuple[float, float]]: ...
     def fold(self, divisor: int) -> Self: ...
     def jaccard(self, other: Self) -> float: ...
-    def shrink_to_rate(self, rate: float) -> Self: ...
+    def shrink_to_fpr(self, fpr: float) -> Self: ...
 
 @final
 class CountingBloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float | None = None,
+        fpr: float | None = None,
         *,
         width: int = 4,
-        memory: int | str | None = None,
+        memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...
@@ -205,10 +205,10 @@ class ClassicCountingBloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float | None = None,
+        fpr: float | None = None,
         *,
         width: int = 4,
-        memory: int | str | None = None,
+        memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...
@@ -223,9 +223,9 @@ class WideBloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float | None = None,
+        fpr: float | None = None,
         *,
-        memory: int | str | None = None,
+        memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...
@@ -243,7 +243,7 @@ class QuotientFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float = 0.01,
+        fpr: float = 0.01,
         *,
         max_capacity: int | None = None,
         seed: int = 0,
@@ -259,7 +259,7 @@ class ScalableBloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float = 0.01,
+        fpr: float = 0.01,
         *,
         growth: int = 2,
         seed: int = 0,
@@ -275,7 +275,7 @@ class WindowedBloomFilter(Filter):
     def __new__(
         cls,
         capacity: int,
-        rate: float = 0.01,
+        fpr: float = 0.01,
         *,
         window: int | None = None,
         generations: int = 4,
@@ -292,7 +292,7 @@ class WindowedBloomFilter(Filter):
 @final
 class StaticFilter(Filter):
     def __new__(
-        cls, keys: _Keys, rate: float = 0.01, *, seed: int = 0, secret: bytes | None = None
+        cls, keys: _Keys, fpr: float = 0.01, *, seed: int = 0, secret: bytes | None = None
     ) -> Self: ...
 
 @final
@@ -301,7 +301,7 @@ class FilterCascade(Filter):
         cls,
         members: _Keys,
         others: _Keys,
-        rate: float = 0.01,
+        fpr: float = 0.01,
         *,
         seed: int = 0,
         secret: bytes | None = None,
@@ -310,33 +310,33 @@ class FilterCascade(Filter):
 @final
 class ForeignFilter(Filter):
     def __new__(
-        cls, format: str, capacity: int, rate: float = 0.01, *, keys: str = "text"
+        cls, format: str, capacity: int, fpr: float = 0.01, *, key_type: str = "text"
     ) -> Self: ...
     @property
     def format(self) -> str | None: ...
     @property
-    def keys(self) -> str | None: ...
+    def key_type(self) -> str | None: ...
     def __or__(self, other: Self, /) -> Self: ...
     def __ior__(self, other: Self, /) -> Self: ...
     def __ror__(self, other: Self, /) -> Self: ...
     def union(self, *others: Self) -> Self: ...
 
-# Jobs of the file engine; typed where they are called.
-def _build_job(inputs: Any, out: Any, not_in: Any, asked: Any, told: Any) -> Any: ...
-def _check_job(filter: Any, inputs: Any, question: Any, told: Any) -> Any: ...
-def _set_job(verb: Any, first: Any, others: Any, answer: Any, told: Any) -> Any: ...
-def _unpickled(data: ReadableBuffer, format: str | None, keys: str) -> Filter: ...
-def add_prints(filter: Filter, prints: bytes) -> None: ...
-def add_prints_twice(seen: Filter, twice: Filter, prints: bytes) -> None: ...
+# Jobs of the file engine; the calling functions have the types.
+def _build_job(inputs: Any, out: Any, not_in: Any, filter_spec: Any, options: Any) -> Any: ...
+def _check_job(filter: Any, inputs: Any, check_options: Any, options: Any) -> Any: ...
+def _set_operation_job(operation: Any, first: Any, others: Any, outputs: Any, options: Any) -> Any: ...
+def _unpickle(data: ReadableBuffer, format: str | None, key_type: str) -> Filter: ...
+def add_fingerprints(filter: Filter, fingerprints: bytes) -> None: ...
+def add_fingerprints_with_repeats(seen: Filter, repeated: Filter, fingerprints: bytes) -> None: ...
 def fingerprints(columns: Sequence[Any], key: bytes) -> bytes: ...
-def prints_found(filter: Filter, prints: bytes) -> bytes: ...
+def contains_fingerprints(filter: Filter, fingerprints: bytes) -> bytes: ...
 def spark_xxhash64(keys: _Keys) -> bytes: ...
 def from_bytes(
-    data: ReadableBuffer, *, format: str | None = None, keys: str = "text"
+    data: ReadableBuffer, *, format: str | None = None, key_type: str = "text"
 ) -> Filter: ...
 def load(
-    path: _Path, *, format: str | None = None, keys: str = "text"
+    path: _Path, *, format: str | None = None, key_type: str = "text"
 ) -> Filter: ...
 def open(
-    path: _Path, *, format: str | None = None, keys: str = "text"
+    path: _Path, *, format: str | None = None, key_type: str = "text"
 ) -> Filter: ...

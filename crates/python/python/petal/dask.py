@@ -1,9 +1,9 @@
 """Set operations on line files by the workers of a Dask cluster.
 
-The workers read the files themselves, range by range; Dask schedules, and runs again what a lost
-worker had. So every worker must have petal, and see the inputs and the output under the same
-paths. The answers are those of one machine, byte for byte: `petal.common`, `petal.diff`,
-`petal.dedup`; a filter has the bits and the plan of `petal.build`'s.
+The workers read byte ranges of the files; Dask schedules the tasks and repeats those of a lost
+worker. Each worker must have petal installed, and must see inputs and outputs under the same paths.
+The output is the same as on one machine, byte for byte (`petal.common`, `petal.diff`,
+`petal.dedup`); a filter has the same bits and layout as that of `petal.build`.
 
     >>> from distributed import Client
     >>> import petal.dask
@@ -16,13 +16,13 @@ from typing import Any, Concatenate, ParamSpec
 
 from distributed import Client
 
-from petal import _jobs, _stages
+from petal._distributed import jobs, stages
 
 
 class _Engine:
-    """Dask, as far as a job needs it: a place to run functions."""
+    """Runs tasks on a Dask cluster."""
 
-    fetch = staticmethod(_jobs.same)
+    fetch = staticmethod(jobs.same_path)
 
     def __init__(self, client: Client):
         if not isinstance(client, Client):
@@ -34,8 +34,8 @@ class _Engine:
         if slots := sum(self._client.nthreads().values()):
             return slots
         raise ValueError(
-            "slots=: expected where the cluster has no workers at the moment, found None; say how "
-            "many tasks it will run at a time, or wait for some: client.wait_for_workers(n)"
+            "slots=: required because the cluster has no workers yet; set it to the number of tasks "
+            "that it will run at a time, or wait for workers: client.wait_for_workers(n)"
         )
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
@@ -50,21 +50,21 @@ class _Engine:
 P = ParamSpec("P")
 
 
-def _verb(
-    verb: Callable[Concatenate[_stages.Engine, P], _stages.Report],
-) -> Callable[Concatenate[Client, P], _stages.Report]:
-    """The same job, with Dask as the engine."""
+def _on_dask(
+    operation: Callable[Concatenate[stages.Engine, P], stages.Report],
+) -> Callable[Concatenate[Client, P], stages.Report]:
+    """Returns the operation with a Dask client as its first argument."""
 
-    def run(client: Client, *args: P.args, **options: P.kwargs) -> _stages.Report:
-        return verb(_Engine(client), *args, **options)
+    def run(client: Client, *args: P.args, **options: P.kwargs) -> stages.Report:
+        return operation(_Engine(client), *args, **options)
 
-    run.__name__ = run.__qualname__ = verb.__name__
-    run.__doc__ = verb.__doc__
+    run.__name__ = run.__qualname__ = operation.__name__
+    run.__doc__ = operation.__doc__
     return run
 
 
-common = _verb(_jobs.common)
-diff = _verb(_jobs.diff)
-dedup = _verb(_jobs.dedup)
-build = _verb(_jobs.build)
-check = _verb(_jobs.check)
+common = _on_dask(jobs.common)
+diff = _on_dask(jobs.diff)
+dedup = _on_dask(jobs.dedup)
+build = _on_dask(jobs.build)
+check = _on_dask(jobs.check)

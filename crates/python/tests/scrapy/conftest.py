@@ -1,4 +1,4 @@
-"""What the tests of the duplicate filter share."""
+"""Fixtures for the tests of the duplicate filter."""
 
 import hashlib
 import json
@@ -9,44 +9,42 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import Site
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
+from site_server import Site
 
 from petal.scrapy import DupeFilter
 
-STOCK = ("JOBDIR", "DUPEFILTER_DEBUG", "REQUEST_FINGERPRINTER_CLASS", "STATS_CLASS")
+SCRAPY_SETTINGS = ("JOBDIR", "DUPEFILTER_DEBUG", "REQUEST_FINGERPRINTER_CLASS", "STATS_CLASS")
 CLASS = {"DUPEFILTER_CLASS": "petal.scrapy.DupeFilter"}
 
 
-class Bare(Spider):
-    name = "bare"
+class EmptySpider(Spider):
+    name = "empty"
 
 
-def number(at: int) -> Request:
-    """A request, another one for every number."""
-    return Request(f"http://example.com/{at}")
+def numbered_request(number: int) -> Request:
+    """Returns a request; each number has another URL."""
+    return Request(f"http://example.com/{number}")
 
 
-def fingerprint(at: int) -> bytes:
-    """Twenty bytes, others for every number."""
-    return hashlib.sha1(b"%d" % at).digest()
+def fingerprint(number: int) -> bytes:
+    """Returns 20 bytes that differ for each number."""
+    return hashlib.sha1(b"%d" % number).digest()
 
 
-class Asked:
-    """A duplicate filter that is open, with the crawler that it belongs to.
-
-    `new(numbers)` asks for them, and tells which were let through.
-    """
+class OpenFilter:
+    """An open duplicate filter with its crawler."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self.crawler = get_crawler(Bare, settings)
+        self.crawler = get_crawler(EmptySpider, settings)
         self.crawler.spider = self.crawler._create_spider()
         self.filter = DupeFilter.from_crawler(self.crawler)
         self.filter.open()
 
     def new(self, numbers: range) -> list[int]:
-        return [at for at in numbers if not self.filter.request_seen(number(at))]
+        """Looks up numbered requests and returns the numbers of those that are new."""
+        return [at for at in numbers if not self.filter.request_seen(numbered_request(at))]
 
     def stat(self, name: str) -> Any:
         return self.crawler.stats.get_value(f"petal/dupefilter/{name}")
@@ -55,18 +53,18 @@ class Asked:
         self.filter.close(reason)
 
     def kill(self) -> None:
-        """Ends it as a kill does: what the process held is gone, its lock too."""
+        """Unlocks the JOBDIR and saves nothing, as if the process was killed."""
         self.filter._jobdir.close()
 
 
 @pytest.fixture
-def ask() -> Callable[..., Asked]:
-    """Opens a filter: `ask(CAPACITY=1000, JOBDIR=path)`; petal's settings without their prefix."""
+def open_filter() -> Callable[..., OpenFilter]:
+    """Opens a filter: `open_filter(CAPACITY=1000, JOBDIR=path)`, without petal's prefix."""
 
-    def opened(**words: Any) -> Asked:
-        stock = {name: words.pop(name) for name in STOCK if name in words}
-        ours = {f"PETAL_DUPEFILTER_{name}": value for name, value in words.items()}
-        return Asked({name: str(value) for name, value in (stock | ours).items()})
+    def opened(**settings: Any) -> OpenFilter:
+        scrapy = {name: settings.pop(name) for name in SCRAPY_SETTINGS if name in settings}
+        petal = {f"PETAL_DUPEFILTER_{name}": value for name, value in settings.items()}
+        return OpenFilter({name: str(value) for name, value in (scrapy | petal).items()})
 
     return opened
 
@@ -84,14 +82,15 @@ class Crawl:
     def __init__(self, site: Site, folder: Path, settings: dict[str, Any]) -> None:
         self.out = folder / "stats.json"
         self.log = folder / "log"
-        words = [str(Path(__file__).with_name("crawl.py")), site.url, self.out]
+        script = Path(__file__).with_name("spider_process.py")
+        command = [sys.executable, script, site.url, self.out]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, *map(str, words), json.dumps(settings)], stderr=log
+                [*map(str, command), json.dumps(settings)], stderr=log
             )
 
     def stats(self) -> dict[str, Any]:
-        """Waits for its end."""
+        """Waits for the end of the crawl and returns its stats."""
         assert self.process.wait(200) == 0, self.log.read_text()
         return json.loads(self.out.read_text())
 

@@ -1,4 +1,4 @@
-"""What is pending in a JOBDIR, with as much of Scrapy's engine as it needs."""
+"""Pending requests in a JOBDIR, with a simulated engine."""
 
 import logging
 import shutil
@@ -6,31 +6,34 @@ import sqlite3
 from collections import deque
 
 import pytest
-from conftest import number
+from conftest import numbered_request
 from scrapy import Request, signals
-from scrapy.utils.request import fingerprint as stock_fingerprint
+from scrapy.utils.request import fingerprint as scrapys_fingerprint
 
 import petal
-from petal.scrapy.journal import Journal
-from petal.scrapy.pending import Pending
+from petal.scrapy.pending import PendingRequests
+from petal.scrapy.snapshot_log import SnapshotLog
 
 
 class Engine:
-    """A queue, and what is under way; it is its own slot and scheduler."""
+    """A simulated engine, which is also its slot and its scheduler.
 
-    def __init__(self, asked, queue=()):
-        self._asked, self.queue, self.inprogress = asked, deque(queue), set()
+    `queue` has the waiting requests, `inprogress` those in progress.
+    """
+
+    def __init__(self, dupefilter, queue=()):
+        self._dupefilter, self.queue, self.inprogress = dupefilter, deque(queue), set()
         self._slot = self.scheduler = self
-        asked.crawler.engine = self
+        dupefilter.crawler.engine = self
         self._send(signals.spider_opened)
 
-    def _send(self, signal, **words):
-        crawler = self._asked.crawler
-        crawler.signals.send_catch_log(signal, spider=crawler.spider, **words)
+    def _send(self, signal, **args):
+        crawler = self._dupefilter.crawler
+        crawler.signals.send_catch_log(signal, spider=crawler.spider, **args)
 
     def crawl(self, request):
         self._send(signals.request_scheduled, request=request)
-        if request.dont_filter or not self._asked.filter.request_seen(request):
+        if request.dont_filter or not self._dupefilter.filter.request_seen(request):
             self.queue.append(request)
 
     def has_pending_requests(self):
@@ -43,248 +46,257 @@ class Engine:
         return [request.url for request in self.queue]
 
 
-class ByLanguage:
-    """For `REQUEST_FINGERPRINTER_CLASS`: the same page in another language is another request."""
+class LanguageFingerprinter:
+    """A `REQUEST_FINGERPRINTER_CLASS` that includes the language."""
 
     def fingerprint(self, request: Request) -> bytes:
-        return stock_fingerprint(request, include_headers=["Accept-Language"])
+        return scrapys_fingerprint(request, include_headers=["Accept-Language"])
 
 
 def errors(caplog):
-    # Scrapy's own parts ask for a reactor, and miss it.
+    # Other parts of Scrapy log errors because there is no reactor.
     ours = [line for line in caplog.records if line.name == "petal.scrapy"]
     return [line.getMessage() for line in ours if line.levelno == logging.ERROR]
 
 
-def kept(folder):
-    base = sqlite3.connect(folder / "petal.dupefilter" / "pending.sqlite3")
-    (rows,) = base.execute("SELECT count(*) FROM pending").fetchone()
-    base.close()
+def count_pending(folder):
+    database = sqlite3.connect(folder / "petal.dupefilter" / "pending.sqlite3")
+    (rows,) = database.execute("SELECT count(*) FROM pending").fetchone()
+    database.close()
     return rows
 
 
-def test_a_request_is_done_when_the_engine_has_it_no_longer(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
+def test_request_is_removed_when_no_longer_in_progress(open_filter, tmp_path):
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
     for at in range(3):
-        engine.crawl(number(at))
+        engine.crawl(numbered_request(at))
     first = engine.scheduler.next_request()
     engine.inprogress.add(first)
-    # The second never reaches a downloader: a cache had it.
+    # The second is answered by a cache and never in progress.
     engine.scheduler.next_request()
-    # A download of a pipeline, of the same page as the third.
-    engine.inprogress.add(number(2))
-    assert kept(tmp_path) == 3
+    # A pipeline downloads the page of the third.
+    engine.inprogress.add(numbered_request(2))
+    assert count_pending(tmp_path) == 3
     engine.scheduler.next_request()
-    assert kept(tmp_path) == 2
-    # The first is tried again.
+    assert count_pending(tmp_path) == 2
+    # The first is retried.
     engine.crawl(first.replace(dont_filter=True))
     engine.inprogress.clear()
     engine.scheduler.next_request()
-    assert kept(tmp_path) == 1
+    assert count_pending(tmp_path) == 1
     engine.scheduler.next_request()
-    assert kept(tmp_path) == 0
-    asked.close()
+    assert count_pending(tmp_path) == 0
+    dupefilter.close()
 
 
-def test_a_request_is_done_though_its_fingerprint_has_changed(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path, REQUEST_FINGERPRINTER_CLASS="test_scrapy_pending.ByLanguage")
-    engine = Engine(asked)
-    engine.crawl(number(0))
-    # As from a disk: another object.
+def test_request_with_a_changed_fingerprint_is_removed(open_filter, tmp_path):
+    dupefilter = open_filter(
+        JOBDIR=tmp_path, REQUEST_FINGERPRINTER_CLASS="test_scrapy_pending.LanguageFingerprinter"
+    )
+    engine = Engine(dupefilter)
+    engine.crawl(numbered_request(0))
+    # A copy, as if read from the disk.
     engine.queue.append(engine.queue.pop().copy())
     first = engine.scheduler.next_request()
     engine.inprogress.add(first)
-    # A middleware does, and what it did goes into the retry.
+    # A middleware changes a header, and the retry inherits it.
     first.headers["Accept-Language"] = "en"
     engine.crawl(first.replace(dont_filter=True))
     engine.inprogress.clear()
     again = engine.scheduler.next_request()
-    assert (kept(tmp_path), again.headers["Accept-Language"]) == (1, b"en")
+    assert (count_pending(tmp_path), again.headers["Accept-Language"]) == (1, b"en")
     engine.scheduler.next_request()
-    assert kept(tmp_path) == 0
-    asked.close()
+    assert count_pending(tmp_path) == 0
+    dupefilter.close()
 
 
-def test_what_passes_the_filter_by_leaves_nothing_behind(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
+def test_unfiltered_requests_leave_nothing_behind(open_filter, tmp_path):
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
     for at in range(10):
-        engine.crawl(number(at).replace(dont_filter=True))
+        engine.crawl(numbered_request(at).replace(dont_filter=True))
     for _ in range(11):
         engine.scheduler.next_request()
-    assert not asked.filter._pending._again
-    assert not asked.filter._pending._handed_out
-    asked.close()
+    assert not dupefilter.filter._pending._repeats
+    assert not dupefilter.filter._pending._in_progress
+    dupefilter.close()
 
 
-def test_what_cannot_be_restored_is_told_and_the_rest_goes_on(ask, tmp_path, monkeypatch, caplog):
+def test_request_that_cannot_be_restored_is_logged_and_others_are_scheduled(
+    open_filter, tmp_path, monkeypatch, caplog
+):
     caplog.set_level(logging.INFO, logger="petal.scrapy")
-    monkeypatch.setattr("petal.scrapy.pending.SLICE", 4)
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
+    monkeypatch.setattr("petal.scrapy.pending.READ_BATCH", 4)
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
     for at in range(10):
-        engine.crawl(number(at))
-    asked.kill()
-    base = sqlite3.connect(tmp_path / "petal.dupefilter" / "pending.sqlite3")
-    base.execute("UPDATE pending SET request = x'00' WHERE id IN (2, 7)")
-    base.commit()
-    base.close()
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
-    assert engine.urls() == [number(at).url for at in range(10) if at not in (1, 6)]
-    assert (asked.stat("given_back"), asked.stat("not_restored")) == (8, 2)
-    # Told before it is done, for it may take long.
-    told = [line.getMessage() for line in caplog.records if line.name == "petal.scrapy"]
-    assert told[-2].startswith("10 requests that the last run had not done are scheduled anew")
-    assert told[-1].startswith("Duplicate filter cannot restore a pending request")
+        engine.crawl(numbered_request(at))
+    dupefilter.kill()
+    database = sqlite3.connect(tmp_path / "petal.dupefilter" / "pending.sqlite3")
+    database.execute("UPDATE pending SET request = x'00' WHERE id IN (2, 7)")
+    database.commit()
+    database.close()
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
+    assert engine.urls() == [numbered_request(at).url for at in range(10) if at not in (1, 6)]
+    assert (dupefilter.stat("rescheduled"), dupefilter.stat("not_restored")) == (8, 2)
+    # Logged before, because it may take long.
+    messages = [line.getMessage() for line in caplog.records if line.name == "petal.scrapy"]
+    assert messages[-2] == "Scheduling 10 unfinished requests of the last run first"
+    assert messages[-1].startswith("Duplicate filter cannot restore a pending request")
     assert len(errors(caplog)) == 1
-    # The filter filters again.
-    engine.crawl(number(3))
+    # The filter filters again after that.
+    engine.crawl(numbered_request(3))
     assert len(engine.queue) == 8
-    # They stay, for a spider that knows them again.
-    assert kept(tmp_path) == 10
-    asked.close()
+    # They stay, for a spider that can restore them.
+    assert count_pending(tmp_path) == 10
+    dupefilter.close()
 
 
-class Picky(Engine):
-    """Its queue has no place for one of the requests."""
+class EngineRefusingOne(Engine):
+    """An engine that refuses one of the requests."""
 
     def crawl(self, request):
-        if request.url == number(2).url:
+        if request.url == numbered_request(2).url:
             raise TypeError("'<' not supported")
         super().crawl(request)
 
 
-def test_what_cannot_be_scheduled_is_told_and_the_rest_goes_on(ask, tmp_path, caplog):
-    urls = killed(ask, tmp_path, 5)
-    asked = ask(JOBDIR=tmp_path)
-    engine = Picky(asked)
+def test_request_that_cannot_be_scheduled_is_logged_and_others_are_scheduled(
+    open_filter, tmp_path, caplog
+):
+    urls = killed(open_filter, tmp_path, 5)
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = EngineRefusingOne(dupefilter)
     del urls[2]
     assert engine.urls() == urls
-    assert (asked.stat("given_back"), asked.stat("not_restored")) == (4, 1)
+    assert (dupefilter.stat("rescheduled"), dupefilter.stat("not_restored")) == (4, 1)
     assert "cannot restore a pending request (TypeError: '<' not supported)" in errors(caplog)[0]
     while engine.scheduler.next_request() is not None:
         pass
-    asked.close("finished")
-    # It stays, and no run but the first counts as killed.
-    asked = ask(JOBDIR=tmp_path)
-    assert Engine(asked, [number(9)]).urls() == [number(9).url]
-    assert kept(tmp_path) == 1
-    asked.close()
+    dupefilter.close("finished")
+    # It stays, and the second run does not count as killed.
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert Engine(dupefilter, [numbered_request(9)]).urls() == [numbered_request(9).url]
+    assert count_pending(tmp_path) == 1
+    dupefilter.close()
 
 
-def test_a_twin_past_the_filter_does_not_end_a_request_that_waits(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
-    twin = number(0).replace(dont_filter=True)
-    engine.crawl(number(0))
+def test_unfiltered_copy_does_not_remove_a_waiting_request(open_filter, tmp_path):
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
+    twin = numbered_request(0).replace(dont_filter=True)
+    engine.crawl(numbered_request(0))
     engine.crawl(twin)
-    asked.close("shutdown")
-    # What a queue gives back are other objects.
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked, [twin.copy(), number(0)])
+    dupefilter.close("shutdown")
+    # A queue returns copies.
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter, [twin.copy(), numbered_request(0)])
     engine.scheduler.next_request()
     engine.scheduler.next_request()
-    assert kept(tmp_path) == 1
+    assert count_pending(tmp_path) == 1
     engine.scheduler.next_request()
-    assert kept(tmp_path) == 0
-    asked.close()
+    assert count_pending(tmp_path) == 0
+    dupefilter.close()
 
 
-def test_a_queue_from_before_is_kept_from_a_kill(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path, PENDING=False)
-    queue = [number(at) for at in range(5) if not asked.filter.request_seen(number(at))]
-    asked.close("shutdown")
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked, [*queue, Request("http://example.com/start", dont_filter=True)])
-    assert len(engine.queue) == 6 and kept(tmp_path) == 5
-    asked.kill()
+def test_imported_queue_survives_a_kill(open_filter, tmp_path):
+    dupefilter = open_filter(JOBDIR=tmp_path, PENDING=False)
+    queue = [numbered_request(at) for at in range(5)]
+    assert not any(map(dupefilter.filter.request_seen, queue))
+    dupefilter.close("shutdown")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter, [*queue, Request("http://example.com/start", dont_filter=True)])
+    assert len(engine.queue) == 6 and count_pending(tmp_path) == 5
+    dupefilter.kill()
     (tmp_path / "requests.queue").mkdir()
-    (tmp_path / "requests.queue" / "p0").write_text("torn")
-    asked = ask(JOBDIR=tmp_path)
+    (tmp_path / "requests.queue" / "p0").write_text("damaged")
+    dupefilter = open_filter(JOBDIR=tmp_path)
     assert (tmp_path / "requests.queue.killed" / "p0").exists()
-    assert Engine(asked).urls() == [request.url for request in queue]
-    asked.close()
+    assert Engine(dupefilter).urls() == [request.url for request in queue]
+    dupefilter.close()
 
 
-def test_pending_is_not_turned_off_where_it_was_on(ask, tmp_path, caplog):
-    ask(JOBDIR=tmp_path).close()
-    with pytest.raises(petal.IncompatibleError, match="PENDING is off: leave it on"):
-        ask(JOBDIR=tmp_path, PENDING=False)
+def test_pending_cannot_be_turned_off_later(open_filter, tmp_path, caplog):
+    open_filter(JOBDIR=tmp_path).close()
+    with pytest.raises(petal.IncompatibleError, match="PENDING is off: turn it on"):
+        open_filter(JOBDIR=tmp_path, PENDING=False)
     assert "PENDING is off" in caplog.text
-    ask(JOBDIR=tmp_path).close()
+    open_filter(JOBDIR=tmp_path).close()
 
 
-def test_a_table_that_takes_no_more_is_told_once_and_the_request_is_new(ask, tmp_path, caplog):
-    for words in ({}, {"EXACT": True}):
+def test_write_errors_are_logged_once_and_requests_are_new(open_filter, tmp_path, caplog):
+    for options in ({}, {"EXACT": True}):
         caplog.clear()
-        asked = ask(JOBDIR=tmp_path / str(len(words)), **words)
-        asked.filter._pending._base.execute("PRAGMA query_only = 1")
-        if words:
-            asked.filter._tier._exact._base.execute("PRAGMA query_only = 1")
-            asked.filter._tier._exact._full = 10
-        assert asked.new(range(100)) == list(range(100))
-        assert asked.new(range(100)) == []
-        assert asked.stat("pending_errors") == 100
-        assert len(errors(caplog)) == 1 + len(words)
-        asked.filter._pending._base.execute("PRAGMA query_only = 0")
-        asked.close()
+        dupefilter = open_filter(JOBDIR=tmp_path / str(len(options)), **options)
+        dupefilter.filter._pending._database.execute("PRAGMA query_only = 1")
+        if options:
+            dupefilter.filter._backend._exact._database.execute("PRAGMA query_only = 1")
+            dupefilter.filter._backend._exact._write_at = 10
+        assert dupefilter.new(range(100)) == list(range(100))
+        assert dupefilter.new(range(100)) == []
+        assert dupefilter.stat("pending_errors") == 100
+        assert len(errors(caplog)) == 1 + len(options)
+        dupefilter.filter._pending._database.execute("PRAGMA query_only = 0")
+        dupefilter.close()
 
 
-def test_trouble_is_told_once_though_the_crawler_keeps_no_stats(ask, tmp_path, caplog):
-    asked = ask(JOBDIR=tmp_path, STATS_CLASS="scrapy.statscollectors.DummyStatsCollector")
-    asked.filter._pending._base.execute("PRAGMA query_only = 1")
-    assert asked.new(range(100)) == list(range(100))
+def test_errors_are_logged_once_without_a_stats_collector(open_filter, tmp_path, caplog):
+    dupefilter = open_filter(
+        JOBDIR=tmp_path, STATS_CLASS="scrapy.statscollectors.DummyStatsCollector"
+    )
+    dupefilter.filter._pending._database.execute("PRAGMA query_only = 1")
+    assert dupefilter.new(range(100)) == list(range(100))
     assert len(errors(caplog)) == 1
-    asked.filter._pending._base.execute("PRAGMA query_only = 0")
-    asked.close()
+    dupefilter.filter._pending._database.execute("PRAGMA query_only = 0")
+    dupefilter.close()
 
 
-def killed(ask, tmp_path, requests):
-    """A run that was killed with so many requests pending."""
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
+def killed(open_filter, tmp_path, requests):
+    """Runs and kills a crawl with this number of pending requests, and returns their URLs."""
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
     for at in range(requests):
-        engine.crawl(number(at))
-    asked.kill()
+        engine.crawl(numbered_request(at))
+    dupefilter.kill()
     return engine.urls()
 
 
-def test_a_run_that_never_got_going_loses_nothing(ask, tmp_path):
-    urls = killed(ask, tmp_path, 10)
-    # Scrapy closes what it opened, but its spider was never opened.
-    ask(JOBDIR=tmp_path).close("shutdown")
-    asked = ask(JOBDIR=tmp_path)
-    assert Engine(asked).urls() == urls
-    asked.close()
+def test_run_whose_spider_never_opened_loses_nothing(open_filter, tmp_path):
+    urls = killed(open_filter, tmp_path, 10)
+    # Closed although its spider was never opened.
+    open_filter(JOBDIR=tmp_path).close("shutdown")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert Engine(dupefilter).urls() == urls
+    dupefilter.close()
 
 
-def test_a_start_that_fails_keeps_the_queue_that_was_moved_aside(ask, tmp_path):
-    urls = killed(ask, tmp_path, 3)
-    queue, aside = tmp_path / "requests.queue", tmp_path / "requests.queue.killed"
+def test_failed_start_keeps_the_moved_queue(open_filter, tmp_path):
+    urls = killed(open_filter, tmp_path, 3)
+    queue, moved = tmp_path / "requests.queue", tmp_path / "requests.queue.killed"
     (queue / "site").mkdir(parents=True)
-    (queue / "site" / "0").write_text("torn")
+    (queue / "site" / "0").write_text("damaged")
     for _ in range(3):
-        # As Scrapy leaves it where a pipeline does not open.
-        asked = ask(JOBDIR=tmp_path)
-        assert (aside / "site" / "0").exists() and not queue.exists()
+        # Scrapy leaves this queue if a pipeline cannot open.
+        dupefilter = open_filter(JOBDIR=tmp_path)
+        assert (moved / "site" / "0").exists() and not queue.exists()
         queue.mkdir()
         (queue / "active.json").write_text("{}")
-        asked.close("shutdown")
-    asked = ask(JOBDIR=tmp_path)
-    assert Engine(asked).urls() == urls
-    asked.kill()
-    # Another one that has something goes in its place.
+        dupefilter.close("shutdown")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert Engine(dupefilter).urls() == urls
+    dupefilter.kill()
+    # A queue with requests replaces it.
     (queue / "other").mkdir(parents=True)
-    (queue / "other" / "0").write_text("torn")
-    asked = ask(JOBDIR=tmp_path)
-    assert [path.name for path in aside.iterdir()] == ["other"]
-    asked.close("shutdown")
+    (queue / "other" / "0").write_text("damaged")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert [path.name for path in moved.iterdir()] == ["other"]
+    dupefilter.close("shutdown")
 
 
-class FullDisk(Engine):
-    """Its queue takes three requests."""
+class EngineWithFullDisk(Engine):
+    """An engine whose queue accepts three requests."""
 
     def crawl(self, request):
         if len(self.queue) == 3:
@@ -292,165 +304,169 @@ class FullDisk(Engine):
         super().crawl(request)
 
 
-def test_what_cannot_be_given_back_stays_for_the_next_run(ask, tmp_path, caplog):
-    urls = killed(ask, tmp_path, 10)
-    asked = ask(JOBDIR=tmp_path)
-    engine = FullDisk(asked)
-    assert "OSError: the disk is full): what is not scheduled now stays" in errors(caplog)[0]
-    assert (len(errors(caplog)), asked.stat("pending_errors")) == (1, 1)
+def test_requests_not_rescheduled_stay_for_the_next_run(open_filter, tmp_path, caplog):
+    urls = killed(open_filter, tmp_path, 10)
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = EngineWithFullDisk(dupefilter)
+    assert "OSError: the disk is full): those that are not scheduled stay" in errors(caplog)[0]
+    assert (len(errors(caplog)), dupefilter.stat("pending_errors")) == (1, 1)
     while engine.scheduler.next_request() is not None:
         pass
-    # For all that Scrapy knows.
-    asked.close("finished")
-    asked = ask(JOBDIR=tmp_path)
-    assert Engine(asked).urls() == urls[3:]
-    asked.close()
+    # Scrapy's queue is empty, so it finishes.
+    dupefilter.close("finished")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert Engine(dupefilter).urls() == urls[3:]
+    dupefilter.close()
 
 
-def test_a_queue_from_before_that_is_torn_is_told(ask, tmp_path, caplog):
-    asked = ask(JOBDIR=tmp_path)
+def test_damaged_queue_is_logged(open_filter, tmp_path, caplog):
+    dupefilter = open_filter(JOBDIR=tmp_path)
 
-    class Torn(Engine):
+    class DamagedQueue(Engine):
         def next_request(self):
             if len(self.queue) == 2:
-                raise ValueError("torn")
+                raise ValueError("damaged")
             return super().next_request()
 
-    Torn(asked, [number(at) for at in range(5)])
-    assert "ValueError: torn" in errors(caplog)[0]
-    asked.close("finished")
-    asked = ask(JOBDIR=tmp_path)
-    assert Engine(asked).urls() == [number(at).url for at in range(3)]
-    asked.close()
+    DamagedQueue(dupefilter, [numbered_request(at) for at in range(5)])
+    assert "ValueError: damaged" in errors(caplog)[0]
+    dupefilter.close("finished")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert Engine(dupefilter).urls() == [numbered_request(at).url for at in range(3)]
+    dupefilter.close()
 
 
-def test_a_request_that_came_to_no_end_is_given_to_the_next_run_that_has_no_other(ask, tmp_path):
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
-    engine.crawl(number(0))
-    # Scrapy's queue did not take it.
+def test_unfinished_request_is_scheduled_by_the_next_run_with_an_empty_queue(open_filter, tmp_path):
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
+    engine.crawl(numbered_request(0))
+    # Scrapy's queue loses the request.
     lost = engine.queue.pop()
-    asked.close("finished")
-    asked = ask(JOBDIR=tmp_path)
-    assert Engine(asked, [number(1)]).urls() == [number(1).url]
-    asked.close("shutdown")
-    asked = ask(JOBDIR=tmp_path)
-    engine = Engine(asked)
+    dupefilter.close("finished")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert Engine(dupefilter, [numbered_request(1)]).urls() == [numbered_request(1).url]
+    dupefilter.close("shutdown")
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    engine = Engine(dupefilter)
     assert engine.urls() == [lost.url]
     while engine.scheduler.next_request() is not None:
         pass
-    asked.close("finished")
-    assert kept(tmp_path) == 0
+    dupefilter.close("finished")
+    assert count_pending(tmp_path) == 0
 
 
-def state(folder, copy):
-    """The mark of the table's file as it is on the disk, without its log."""
+def mark_on_disk(folder, copy):
+    """Returns the mark in the table's file, without its write-ahead log."""
     shutil.copyfile(folder / "petal.dupefilter" / "pending.sqlite3", copy)
-    base = sqlite3.connect(copy)
-    (found,) = base.execute("PRAGMA user_version").fetchone()
-    base.close()
+    database = sqlite3.connect(copy)
+    (found,) = database.execute("PRAGMA user_version").fetchone()
+    database.close()
     return found
 
 
-def test_marks_are_on_the_disk_in_the_order_that_a_power_cut_needs(ask, tmp_path, monkeypatch):
+def test_marks_are_synced_in_the_order_that_survives_a_power_cut(
+    open_filter, tmp_path, monkeypatch
+):
     job, copy = tmp_path / "job", tmp_path / "copy"
-    asked = ask(JOBDIR=job)
-    Engine(asked)
-    assert state(job, copy) == 1
+    dupefilter = open_filter(JOBDIR=job)
+    Engine(dupefilter)
+    assert mark_on_disk(job, copy) == 1
     (job / "requests.queue" / "0").mkdir(parents=True)
     (job / "requests.queue" / "0" / "q00000").touch()
     synced = []
 
     def sync(path):
-        assert state(job, copy) == 1
+        assert mark_on_disk(job, copy) == 1
         synced.append(path.relative_to(tmp_path))
 
     monkeypatch.setattr("petal.scrapy.pending.sync", sync)
-    asked.close("shutdown")
+    dupefilter.close("shutdown")
     assert sorted(map(str, synced)) == [
         "job",
         "job/requests.queue",
         "job/requests.queue/0",
         "job/requests.queue/0/q00000",
     ]
-    assert state(job, copy) == 2
+    assert mark_on_disk(job, copy) == 2
 
 
-def test_what_is_pending_is_on_the_disk_before_a_snapshot_knows_it(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("petal.scrapy.journal.LEAST_LOG", 2000)
-    monkeypatch.setattr("petal.scrapy.local.STEP", 20)
-    asked = ask(JOBDIR=tmp_path, CAPACITY=100)
-    done = []
-    pending, journal = asked.filter._pending, asked.filter._tier._journal
-    for part, name in ((pending, "add"), (pending, "sync"), (journal, "rotate")):
-        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
-    asked.new(range(400))
-    before = [done[at - 1] for at, name in enumerate(done) if name == "rotate"]
+def test_pending_requests_are_synced_before_a_snapshot(open_filter, tmp_path, monkeypatch):
+    monkeypatch.setattr("petal.scrapy.snapshot_log.MIN_LOG_SIZE", 2000)
+    monkeypatch.setattr("petal.scrapy.local.CHECK_INTERVAL", 20)
+    dupefilter = open_filter(JOBDIR=tmp_path, CAPACITY=100)
+    calls = []
+    pending, snapshot_log = dupefilter.filter._pending, dupefilter.filter._backend._snapshot_log
+    for part, name in ((pending, "add"), (pending, "sync"), (snapshot_log, "rotate")):
+        monkeypatch.setattr(part, name, recorded(calls, name, getattr(part, name)))
+    dupefilter.new(range(400))
+    before = [calls[at - 1] for at, name in enumerate(calls) if name == "rotate"]
     assert before and set(before) == {"sync"}
-    asked.kill()
-    # The next run begins with one, of what the log tells.
-    done.clear()
-    for part, name in ((Pending, "sync"), (Journal, "rotate")):
-        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
-    asked = ask(JOBDIR=tmp_path, CAPACITY=100)
-    assert done[:2] == ["sync", "rotate"]
-    asked.close()
+    dupefilter.kill()
+    # The next run starts with a snapshot of the replayed log.
+    calls.clear()
+    for part, name in ((PendingRequests, "sync"), (SnapshotLog, "rotate")):
+        monkeypatch.setattr(part, name, recorded(calls, name, getattr(part, name)))
+    dupefilter = open_filter(JOBDIR=tmp_path, CAPACITY=100)
+    assert calls[:2] == ["sync", "rotate"]
+    dupefilter.close()
 
 
-def test_a_disk_that_is_broken_at_the_start_is_told(ask, tmp_path, monkeypatch, caplog):
-    killed(ask, tmp_path, 10)
-    monkeypatch.setattr("petal.scrapy.pending.Pending.sync", broken)
-    asked = ask(JOBDIR=tmp_path)
-    assert "cannot keep pending requests in JOBDIR (no such table: none)" in errors(caplog)[0]
-    asked.close()
+def test_broken_disk_at_the_start_is_logged(open_filter, tmp_path, monkeypatch, caplog):
+    killed(open_filter, tmp_path, 10)
+    monkeypatch.setattr("petal.scrapy.pending.PendingRequests.sync", broken)
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    assert "cannot store pending requests in JOBDIR (no such table: none)" in errors(caplog)[0]
+    dupefilter.close()
 
 
 def broken(pending):
-    return pending._change("DELETE FROM none", ())
+    return pending._execute("DELETE FROM none", ())
 
 
-def test_a_kill_after_the_exact_table_is_written_loses_nothing(ask, tmp_path):
-    words = {"EXACT": True, "RATE": 0.3, "CAPACITY": 100, "GROW": False, "JOBDIR": tmp_path}
-    asked = ask(**words)
-    engine = Engine(asked)
+def test_kill_after_writing_the_exact_table_loses_nothing(open_filter, tmp_path):
+    settings = {"EXACT": True, "FPR": 0.3, "CAPACITY": 100, "GROW": False, "JOBDIR": tmp_path}
+    dupefilter = open_filter(**settings)
+    engine = Engine(dupefilter)
     for at in range(300):
-        engine.crawl(number(at))
+        engine.crawl(numbered_request(at))
     while engine.scheduler.next_request() is not None:
         pass
-    # What the filter wrongly knows is looked up in the table, also by the next run.
-    tier = asked.filter._tier
+    # A false positive of the filter is looked up in the table, also by the next run.
+    backend = dupefilter.filter._backend
     at = next(
-        at for at in range(300, 1000) if asked.filter._fingerprint(number(at)) in tier._filter
+        at
+        for at in range(300, 1000)
+        if dupefilter.filter._fingerprint(numbered_request(at)) in backend._filter
     )
-    add = tier._exact.add
+    add = backend._exact.add
 
     def add_and_die(fingerprint):
         add(fingerprint)
-        tier._exact.commit()
+        backend._exact.commit()
         raise KeyboardInterrupt
 
-    tier._exact.add = add_and_die
+    backend._exact.add = add_and_die
     with pytest.raises(KeyboardInterrupt):
-        engine.crawl(number(at))
-    asked.kill()
-    asked = ask(**words)
-    assert Engine(asked).urls() == [number(at).url]
-    asked.close()
+        engine.crawl(numbered_request(at))
+    dupefilter.kill()
+    dupefilter = open_filter(**settings)
+    assert Engine(dupefilter).urls() == [numbered_request(at).url]
+    dupefilter.close()
 
 
-def test_what_is_taken_over_is_on_the_disk_before_anything_is_fetched(ask, tmp_path, monkeypatch):
-    asked = ask(JOBDIR=tmp_path)
-    done = []
-    for part, name in ((asked.filter._pending, "add"), (asked.filter._pending, "sync")):
-        monkeypatch.setattr(part, name, noted(done, name, getattr(part, name)))
-    Engine(asked, [number(at) for at in range(5)])
-    assert "add" in done and done[-1] == "sync"
-    asked.close()
+def test_imported_queue_is_synced_before_the_first_fetch(open_filter, tmp_path, monkeypatch):
+    dupefilter = open_filter(JOBDIR=tmp_path)
+    calls = []
+    for part, name in ((dupefilter.filter._pending, "add"), (dupefilter.filter._pending, "sync")):
+        monkeypatch.setattr(part, name, recorded(calls, name, getattr(part, name)))
+    Engine(dupefilter, [numbered_request(at) for at in range(5)])
+    assert "add" in calls and calls[-1] == "sync"
+    dupefilter.close()
 
 
-def noted(done, name, call):
-    def noting(*words):
-        done.append(name)
-        return call(*words)
+def recorded(calls, name, function):
+    def record(*args):
+        calls.append(name)
+        return function(*args)
 
-    return noting
+    return record

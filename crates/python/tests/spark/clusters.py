@@ -1,4 +1,4 @@
-"""Clusters to be started, and executors to be killed."""
+"""Starts Spark clusters and kills executors."""
 
 import os
 import socket
@@ -11,19 +11,19 @@ from pathlib import Path
 
 @contextmanager
 def standalone(folder: Path, memory: str = "1g") -> Iterator[str]:
-    """A master and two workers of one core each; its address."""
+    """Starts a master and two workers with one core each; yields the address."""
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
     common = ["--host", "127.0.0.1", "--webui-port", "0"]
-    words = [[f"{deploy}.master.Master", *common, "--port", str(port)]]
+    commands = [[f"{deploy}.master.Master", *common, "--port", str(port)]]
     for number in (1, 2):
         at = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / f"worker-{number}")]
-        words.append([f"{deploy}.worker.Worker", *common, *at, address])
+        commands.append([f"{deploy}.worker.Worker", *common, *at, address])
     options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
     started: list[subprocess.Popen] = []
     try:
-        for number, line in enumerate(words):
+        for number, line in enumerate(commands):
             log = folder / f"log-{number}"
             with log.open("w") as out:
                 started.append(
@@ -56,8 +56,7 @@ def _until(done: Callable[[], bool], log: Path) -> None:
 
 
 def kill_executor_once(flag: Path) -> Callable:
-    """A function for `mapInArrow` that gives what it gets, and the first time that it has got
-    something kills the executor that it runs in."""
+    """Returns a function for `mapInArrow` that passes batches on, and kills its executor once."""
 
     def task(batches):
         import os
@@ -69,11 +68,11 @@ def kill_executor_once(flag: Path) -> Callable:
             except FileExistsError:
                 yield batch
                 continue
-            # Its worker's parent's parent, or so.
+            # The executor is an ancestor of the Python worker.
             process = os.getpid()
             while process > 1:
-                with open(f"/proc/{process}/cmdline", "rb") as words:
-                    if b"CoarseGrainedExecutorBackend" in words.read():
+                with open(f"/proc/{process}/cmdline", "rb") as command:
+                    if b"CoarseGrainedExecutorBackend" in command.read():
                         os.kill(process, signal.SIGKILL)
                 with open(f"/proc/{process}/stat") as stat:
                     process = int(stat.read().rpartition(")")[2].split()[1])

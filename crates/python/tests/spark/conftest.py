@@ -1,7 +1,6 @@
-"""Real Spark clusters on the loopback: in one process, in several that Spark starts itself, and a
-standalone master with two workers. One session of each for all tests.
+"""Spark clusters on the loopback interface: local, local-cluster, and standalone with two workers.
 
-Their executors have a Python of their own in which there is pyarrow and nothing else: no petal.
+All tests share one session per cluster. Executors have a Python environment with only pyarrow.
 """
 
 import importlib.util
@@ -18,7 +17,7 @@ from clusters import spark_home, standalone
 
 MODES = ["local", "local-cluster", "standalone"]
 
-# Without Spark there is nothing to collect: `cargo x python --engines` installs it.
+# Without Spark no test is collected. `cargo x python --engines` installs it.
 collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
 
 
@@ -30,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with pyarrow alone."""
+    """A Python environment with only pyarrow."""
     import pyarrow
 
     home = tmp_path_factory.mktemp("executors")
@@ -43,7 +42,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def bloom_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The extension of Spark's SQL."""
+    """The jar of the SQL extension."""
     import petal.spark
 
     _find_java()
@@ -52,7 +51,7 @@ def bloom_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", params=MODES)
 def spark(request, bare_python: Path, bloom_jar: Path, tmp_path_factory) -> Iterator:
-    """A session on a cluster, one kind of cluster after the other."""
+    """A session on each kind of cluster."""
     from pyspark.sql import SparkSession
 
     mode, folder = request.param, tmp_path_factory.mktemp(request.param)
@@ -85,12 +84,12 @@ def spark(request, bare_python: Path, bloom_jar: Path, tmp_path_factory) -> Iter
         finally:
             session.stop()
             if mode == "local-cluster":
-                # It works inside of the package's own folder.
+                # Spark creates this folder in its own package.
                 shutil.rmtree(spark_home() / "work", ignore_errors=True)
 
 
 def _find_java() -> None:
-    """That of the PATH or JAVA_HOME, or what install.sh put beside this Python."""
+    """Sets JAVA_HOME to the JDK that install.sh has installed, unless it is set."""
     own = Path(sys.prefix) / "jdk"
     if own.exists() and "JAVA_HOME" not in os.environ:
         os.environ["JAVA_HOME"] = str(own.resolve())

@@ -1,4 +1,4 @@
-"""Data frames: the answers of petal.spark are those of Spark's own joins."""
+"""Data frames: results equal those of Spark's own joins."""
 
 import threading
 from types import SimpleNamespace
@@ -16,12 +16,12 @@ ROWS = 3000
 
 
 def rows_of(frame):
-    """Its rows, in an order of their own."""
+    """Returns the rows in a fixed order."""
     return sorted(map(repr, frame.collect()))
 
 
 def frame(spark, kind, start, rows=ROWS, partitions=3):
-    """Keys of a kind from a number on, some of them repeated and some null, with other columns."""
+    """Returns a frame with keys of one type, some repeated or null, and other columns."""
     key = {
         "string": "concat('https://example.com/ü/', n)",
         "binary": "cast(concat('key ', n) as binary)",
@@ -34,9 +34,9 @@ def frame(spark, kind, start, rows=ROWS, partitions=3):
 
 
 @pytest.mark.parametrize("kind", ["string", "binary", "bigint", "int"])
-def test_common_is_a_left_semi_join(spark, kind):
+def test_common_equals_left_semi_join(spark, kind):
     whole, b = frame(spark, kind, 0), frame(spark, kind, ROWS * 9 // 10)
-    # Rows with other columns, and rows that are their key.
+    # With other columns, and with the key column only.
     for a in whole, whole.select("the key"):
         answer = petal.spark.common(a, b, "the key")
         expected = a.join(b, "the key", "left_semi")
@@ -46,7 +46,7 @@ def test_common_is_a_left_semi_join(spark, kind):
         answer.unpersist()
 
 
-def test_common_by_several_columns(spark):
+def test_common_with_several_key_columns(spark):
     a = spark.createDataFrame([("a", 1), ("ab", 1), ("b", None), (None, 2)], "k string, n int")
     b = spark.createDataFrame([("a", 1), ("a", 2), ("b", None), (None, 2)], "k string, n bigint")
     answer = petal.spark.common(a, b, ["k", "n"])
@@ -54,20 +54,20 @@ def test_common_by_several_columns(spark):
     answer.unpersist()
 
 
-def test_common_with_a_hopeless_filter_is_exact(spark):
+def test_common_is_exact_with_a_high_fpr(spark):
     a, b = frame(spark, "string", 0), frame(spark, "string", ROWS - 100)
-    answer = petal.spark.common(a, b, "the key", rate=0.9)
+    answer = petal.spark.common(a, b, "the key", fpr=0.9)
     assert rows_of(answer) == rows_of(a.join(b, "the key", "left_semi"))
     answer.unpersist()
 
 
-def test_an_answer_that_cannot_be_had_is_not_kept(spark, monkeypatch):
+def test_failed_result_is_not_persisted(spark, monkeypatch):
     a = frame(spark, "string", 0)
     kind, cache = type(a), spark._jsparkSession.sharedState().cacheManager()
     real = kind.count
 
     def fails_at_last(frame):
-        if "__petal_print" not in frame.columns:
+        if "__petal_fingerprint" not in frame.columns:
             raise RuntimeError("no executors left")
         return real(frame)
 
@@ -78,7 +78,7 @@ def test_an_answer_that_cannot_be_had_is_not_kept(spark, monkeypatch):
     assert cache.isEmpty()
 
 
-def test_threads_of_a_session_leave_its_setting_as_it_was():
+def test_concurrent_threads_restore_the_session_setting():
     settings = {}
     session = SimpleNamespace(conf=SimpleNamespace(get=settings.get, set=settings.__setitem__))
     entered, left = threading.Event(), threading.Event()
@@ -100,7 +100,7 @@ def test_threads_of_a_session_leave_its_setting_as_it_was():
 
 @pytest.mark.parametrize("kind", ["string", "bigint"])
 @pytest.mark.parametrize("repeats", [0.02, 0.5])
-def test_dedup_has_one_row_a_key(spark, kind, repeats):
+def test_dedup_returns_one_row_per_key(spark, kind, repeats):
     a = frame(spark, kind, 0, partitions=2)
     single = a.where("id % 2 = 0 and `the key` is not null")
     df = single.union(a.where(f"id < {int(ROWS * repeats)}")) if repeats < 0.5 else a
@@ -109,11 +109,11 @@ def test_dedup_has_one_row_a_key(spark, kind, repeats):
     found = answer.collect()
     keys = [row["the key"] for row in found]
     assert len(set(keys)) == len(keys) == df.dropDuplicates(["the key"]).count()
-    # Whole rows of the frame, not pieces of several.
+    # Rows of the frame, not combinations of several rows.
     assert set(map(repr, found)) <= set(map(repr, df.collect()))
 
 
-def test_nothing_in_common_with_nothing(spark):
+def test_empty_frames_give_empty_results(spark):
     a, none = frame(spark, "string", 0), frame(spark, "string", 0).where("false")
     for left, right in [(a, none), (none, a), (none, none)]:
         answer = petal.spark.common(left, right, "the key")
@@ -122,7 +122,7 @@ def test_nothing_in_common_with_nothing(spark):
     assert petal.spark.dedup(none, "the key").collect() == []
 
 
-def test_contains_as_rows_and_as_a_column(spark, tmp_path):
+def test_contains_returns_rows_or_a_column(spark, tmp_path):
     a = frame(spark, "string", 0)
     filter = petal.BloomFilter(1000, 1e-9)
     members = {f"https://example.com/ü/{n}" for n in range(500)}
@@ -130,13 +130,13 @@ def test_contains_as_rows_and_as_a_column(spark, tmp_path):
     expected = [row for row in a.collect() if row["the key"] in members]
     assert sorted(petal.spark.contains(a, "`the key`", filter).collect()) == sorted(expected)
     filter.save(tmp_path / "f.petal")
-    asked = petal.spark.contains(a, a["the key"], tmp_path / "f.petal", column="found")
-    answers = {(row["id"], row["found"]) for row in asked.collect()}
+    queried = petal.spark.contains(a, a["the key"], tmp_path / "f.petal", column="found")
+    answers = {(row["id"], row["found"]) for row in queried.collect()}
     ids = {row["id"] for row in expected}
     assert answers == {(n, n in ids) for n in range(ROWS)}
 
 
-def test_what_cannot_be_a_key_is_refused(spark):
+def test_columns_of_other_types_are_refused(spark):
     a = spark.createDataFrame([(1.0, "a", 1)], "x double, k string, n int")
     with pytest.raises(TypeError, match="column 'x' is double, expected string"):
         petal.spark.dedup(a, "x")
@@ -144,11 +144,11 @@ def test_what_cannot_be_a_key_is_refused(spark):
         petal.spark.dedup(a, ["k", "z"])
     with pytest.raises(ValueError, match="found none"):
         petal.spark.common(a, a, [])
-    with pytest.raises(TypeError, match="whole numbers in one frame and text"):
+    with pytest.raises(TypeError, match="integers in one frame and text"):
         petal.spark.common(a.select("n"), a.selectExpr("k n"), "n")
 
 
-def test_executors_have_no_petal(spark):
+def test_executors_do_not_have_petal(spark):
     def task(batches):
         import importlib.util
 
@@ -163,9 +163,9 @@ def test_executors_have_no_petal(spark):
 
 
 @pytest.mark.parametrize("where", ["a", "b"])
-def test_an_executor_killed_in_mid_job(spark, tmp_path, where):
+def test_killed_executor_does_not_change_the_rows(spark, tmp_path, where):
     if spark.sparkContext.master.startswith("local["):
-        pytest.skip("its executor is the driver")
+        pytest.skip("the executor is the driver")
     a, b = frame(spark, "string", 0), frame(spark, "string", ROWS * 9 // 10)
     expected = rows_of(a.join(b, "the key", "left_semi"))
     flag = tmp_path / "killed"

@@ -1,4 +1,4 @@
-"""What data frames and jobs are called with: columns by any name, and what is refused in the driver."""
+"""Arguments of data frame operations and jobs: column names, and errors on the driver."""
 
 import pytest
 
@@ -12,14 +12,16 @@ pytestmark = pytest.mark.parametrize("spark", ["local"], indirect=True)
 
 @pytest.fixture
 def dotted(spark):
-    """Columns with a dot, a space, a backtick, and letters of both cases."""
+    """A frame whose column names have a dot, a space, a backtick, and upper-case letters."""
     rows = [(f"u{n % 40}", n, f"v{n % 40}") for n in range(60)] + [(None, 60, None)]
     return spark.createDataFrame(rows, "`site.url` string, `Row Nr` int, `a``b` string")
 
 
 @pytest.mark.parametrize("name", ["site.url", "SITE.URL", "a`b"])
-def test_columns_of_any_name_are_keys(spark, dotted, name):
-    other = spark.createDataFrame([(f"u{n}", f"v{n}") for n in range(10)], "`Site.Url` string, `A``b` string")
+def test_key_columns_may_have_any_name(spark, dotted, name):
+    other = spark.createDataFrame(
+        [(f"u{n}", f"v{n}") for n in range(10)], "`Site.Url` string, `A``b` string"
+    )
     answer = petal.spark.common(dotted, other, name)
     assert answer.schema == dotted.schema and answer.count() == 20
     answer.unpersist()
@@ -33,7 +35,7 @@ def test_columns_of_any_name_are_keys(spark, dotted, name):
     assert petal.spark.contains(dotted, name, filter).count() == 20
 
 
-def test_fields_and_quoted_names_are_columns_as_in_spark(spark):
+def test_fields_and_quoted_names_are_resolved_by_spark(spark):
     frame = spark.createDataFrame([(("a", 1),), (("b", 2),)], "s struct<url: string, n: int>")
     filter = petal.BloomFilter(100, 1e-9)
     filter.update(["a", 2])
@@ -41,7 +43,7 @@ def test_fields_and_quoted_names_are_columns_as_in_spark(spark):
     assert petal.spark.contains(frame, "`s`.`n`", filter).count() == 1
 
 
-def test_case_matters_where_spark_is_told_so(spark, dotted):
+def test_case_sensitive_names_follow_sparks_setting(spark, dotted):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         with pytest.raises(ValueError, match="no column 'SITE.URL', expected one of site.url, Row Nr"):
@@ -54,11 +56,11 @@ def test_case_matters_where_spark_is_told_so(spark, dotted):
         petal.spark.dedup(both, "Url")
 
 
-def test_what_is_no_key_is_refused_in_the_driver(spark):
+def test_invalid_keys_are_refused_on_the_driver(spark):
     frame = spark.createDataFrame([(1.5, True)], "x double, b boolean")
     filter = petal.BloomFilter(10)
     for column in "x", frame["x"], "X":
-        with pytest.raises(TypeError, match="is double, expected string, binary or whole numbers"):
+        with pytest.raises(TypeError, match="is double, expected string, binary or integers"):
             petal.spark.contains(frame, column, filter)
     with pytest.raises(TypeError, match="is boolean, expected"):
         petal.spark.contains(frame, "b", filter)
@@ -66,7 +68,7 @@ def test_what_is_no_key_is_refused_in_the_driver(spark):
         petal.spark.contains(frame.selectExpr("cast(x as string) x"), "x", ["a"])
 
 
-def test_frames_and_files_are_told_apart(spark, tmp_path):
+def test_mixed_frames_and_files_are_errors(spark, tmp_path):
     frame = spark.createDataFrame([("a",)], "url string")
     (tmp_path / "a").write_text("a\n")
     for call in [
@@ -84,20 +86,21 @@ def test_frames_and_files_are_told_apart(spark, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_answer_and_a_uri_are_inputs_and_memory_is_a_size(spark, tmp_path):
+def test_output_folder_and_uri_are_inputs_and_memory_limit_has_units(spark, tmp_path):
     (tmp_path / "a").write_text("b\na\nb\n")
-    petal.spark.dedup(spark, f"file://{tmp_path}/a", tmp_path / "one", memory="16M")
-    report = petal.spark.common(spark, tmp_path / "one", tmp_path / "a", tmp_path / "two", memory="16M")
+    petal.spark.dedup(spark, f"file://{tmp_path}/a", tmp_path / "one", memory_limit="16M")
+    report = petal.spark.common(
+        spark, tmp_path / "one", tmp_path / "a", tmp_path / "two", memory_limit="16M"
+    )
     assert (report.lines, report.kept) == (2, 2)
     with pytest.raises(petal.MissingFileError, match="gone: cannot read"):
         petal.spark.check(spark, tmp_path / "a", tmp_path / "gone", tmp_path / "out")
 
 
-def test_a_filter_is_asked_when_spark_is(spark):
-    """Until then not a row is read."""
+def test_contains_is_lazy(spark):
     frame = spark.range(3).selectExpr("cast(raise_error('a row was read') as string) url")
     filter = petal.BloomFilter(10)
     for column in None, "found":
-        asked = petal.spark.contains(frame, "url", filter, column=column)
+        queried = petal.spark.contains(frame, "url", filter, column=column)
         with pytest.raises(Exception, match="a row was read"):
-            asked.collect()
+            queried.collect()

@@ -1,4 +1,4 @@
-"""What docs/spark.md shows runs where nothing is installed but what it says."""
+"""The code of docs/spark.md runs with only the packages that it installs."""
 
 import os
 import re
@@ -11,13 +11,13 @@ import pytest
 from page_code import run_all
 
 PAGE = Path(__file__).resolve().parents[4] / "docs/spark.md"
-#: What these tests themselves need, and what `python -m venv` brings.
-OURS = ["pytest", "pytest-timeout", "pip", "setuptools"]
+#: Packages that these tests need, and those of `python -m venv`.
+TEST_PACKAGES = ["pytest", "pytest-timeout", "pip", "setuptools"]
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def closure(name, extras=()):
-    """A package and all that it needs, by name."""
+    """Returns the names of a package and all its dependencies."""
     found = {re.sub(r"[-_.]+", "-", name).lower()}
     for line in metadata.requires(name) or []:
         of_extra = re.search(r"extra == [\"']([^\"']+)", line)
@@ -30,16 +30,16 @@ def closure(name, extras=()):
     return found
 
 
-def test_nothing_is_installed_but_what_the_page_says():
+def test_only_the_packages_of_the_page_are_installed():
     extra = re.search(r"pip install \"\./crates/python\[(\w+)\]\"$", PAGE.read_text(), re.M)[1]
-    expected = closure("petal", [extra]).union(*map(closure, OURS))
+    expected = closure("petal", [extra]).union(*map(closure, TEST_PACKAGES))
     names = (package.metadata["Name"] for package in metadata.distributions())
     assert {re.sub(r"[-_.]+", "-", name).lower() for name in names} <= expected
 
 
 @pytest.mark.timeout(600)
-def test_what_the_page_shows_runs(tmp_path):
-    """With the variable that the page sets, and no other of Spark's."""
+def test_code_of_the_page_runs(tmp_path):
+    """Only the environment variable that the page sets is set."""
     assert "export PYSPARK_PYTHON=$PWD/env/bin/python" in PAGE.read_text()
     java = {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
     run_all(sys.executable, PAGE, tmp_path, PYSPARK_PYTHON=sys.executable, **LOCAL, **java)
@@ -47,7 +47,7 @@ def test_what_the_page_shows_runs(tmp_path):
 
 
 @pytest.mark.timeout(300)
-def test_jobs_on_files_need_nothing_but_python_on_executors(tmp_path):
+def test_file_jobs_need_only_python_on_executors(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     bare = str(tmp_path / "bare/bin/python")
     assert subprocess.run([bare, "-c", "import pyarrow"], capture_output=True).returncode == 1
@@ -58,8 +58,8 @@ def test_jobs_on_files_need_nothing_but_python_on_executors(tmp_path):
 
 
 @pytest.mark.timeout(300)
-def test_a_frame_without_pyarrow_on_executors_fails_with_its_name(tmp_path):
-    """As the page says; if it works one day, the page asks for too much."""
+def test_data_frames_without_pyarrow_on_executors_fail(tmp_path):
+    """If this succeeds one day, the page need not require pyarrow on executors."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     bare = str(tmp_path / "bare/bin/python")
     with pytest.raises(AssertionError, match="No module named 'pyarrow'"):

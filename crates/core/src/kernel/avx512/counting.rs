@@ -1,127 +1,129 @@
-//! Counters with AVX-512: those of a line are raised and lowered by one vector for each plane.
+//! Counting filters with AVX-512: one vector per plane increments or decrements the counters of a
+//! cache line.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
-use super::{Marks, load_words, twice, words};
-use crate::kernel::blocked::{MIX_HIGH, MIX_LOW, Rule};
-use crate::kernel::counting::{Counters, Removed};
-use crate::store::Line;
+use super::{VectorProbes, load_words, repeated_mask, words};
+use crate::kernel::blocked::{BlockParams, MIX_HIGH, MIX_LOW};
+use crate::kernel::counting::{Counters, RemoveOutcome};
+use crate::store::CacheLine;
 
-/// As the law's.
+/// Same as `Counters::insert`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn insert<const LANES: usize>(
-    rule: Rule<LANES>,
+    params: BlockParams<LANES>,
     counters: &mut Counters<'_>,
     hash: u64,
 ) -> bool {
-    let marks = marks(rule, hash);
-    let mut missed = 0;
-    for (number, at) in rule.lines_of(hash).enumerate() {
+    let key = key_probes(params, hash);
+    let mut clear = 0;
+    for (number, at) in params.line_range(hash).enumerate() {
         let (bits, planes) = counters.line(at);
-        missed |= raise(bits, planes, marks.bits::<false>(number));
+        clear |= increment(bits, planes, key.bits::<false>(number));
     }
-    missed != 0
+    clear != 0
 }
 
-/// As the law's.
+/// Same as `Counters::remove`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn remove<const LANES: usize>(
-    rule: Rule<LANES>,
+    params: BlockParams<LANES>,
     counters: &mut Counters<'_>,
     hash: u64,
-) -> Removed {
-    let marks = marks(rule, hash);
-    let mut missed = 0;
-    for (number, at) in rule.lines_of(hash).enumerate() {
-        let bits = marks.bits::<false>(number);
-        missed |= any(_mm512_andnot_si512(load_words(&counters.bits[at].0), bits));
+) -> RemoveOutcome {
+    let key = key_probes(params, hash);
+    let mut clear = 0;
+    for (number, at) in params.line_range(hash).enumerate() {
+        let bits = key.bits::<false>(number);
+        clear |= any(_mm512_andnot_si512(load_words(&counters.bits[at].0), bits));
     }
-    if missed != 0 {
-        return Removed::Absent;
+    if clear != 0 {
+        return RemoveOutcome::Absent;
     }
     let mut cleared = 0;
-    for (number, at) in rule.lines_of(hash).enumerate() {
+    for (number, at) in params.line_range(hash).enumerate() {
         let (bits, planes) = counters.line(at);
-        cleared |= lower(bits, planes, marks.bits::<false>(number));
+        cleared |= decrement(bits, planes, key.bits::<false>(number));
     }
-    if cleared != 0 { Removed::Gone } else { Removed::Fewer }
+    if cleared != 0 { RemoveOutcome::Removed } else { RemoveOutcome::StillPresent }
 }
 
-/// As the law's.
+/// Same as `Counters::insert_batch`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn insert_batch<const LANES: usize>(
-    rule: Rule<LANES>,
+    params: BlockParams<LANES>,
     counters: &mut Counters<'_>,
     hashes: &[u64],
     new: &mut [u64],
 ) {
-    counters.batch(rule, hashes, new, |counters, hash| insert(rule, counters, hash));
+    counters.batch(params, hashes, new, |counters, hash| insert(params, counters, hash));
 }
 
-/// As the law's.
+/// Same as `Counters::remove_batch`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn remove_batch<const LANES: usize>(
-    rule: Rule<LANES>,
+    params: BlockParams<LANES>,
     counters: &mut Counters<'_>,
     hashes: &[u64],
     removed: &mut [u64],
 ) -> u64 {
-    let mut gone = 0;
-    counters.batch(rule, hashes, removed, |counters, hash| {
-        let removed = remove(rule, counters, hash);
-        gone += u64::from(removed == Removed::Gone);
-        removed != Removed::Absent
+    let mut count = 0;
+    counters.batch(params, hashes, removed, |counters, hash| {
+        let outcome = remove(params, counters, hash);
+        count += u64::from(outcome == RemoveOutcome::Removed);
+        outcome != RemoveOutcome::Absent
     });
-    gone
+    count
 }
 
+/// Returns the probes of a hash.
 #[inline(always)]
-fn marks<const LANES: usize>(rule: Rule<LANES>, hash: u64) -> Marks<LANES> {
+fn key_probes<const LANES: usize>(params: BlockParams<LANES>, hash: u64) -> VectorProbes<LANES> {
     let low = hash.wrapping_mul(MIX_LOW);
     let start = (low >> 12) as u32 % LANES as u32;
-    let mask = (twice::<LANES>(rule.probes) >> (LANES as u32 - start)) as u16;
-    Marks { low, high: hash.wrapping_mul(MIX_HIGH), mask }
+    let mask = (repeated_mask::<LANES>(params.probes) >> (LANES as u32 - start)) as u16;
+    VectorProbes { low, high: hash.wrapping_mul(MIX_HIGH), mask }
 }
 
-/// Adds one to the counters that are marked; which lanes have some that were zero.
+/// Adds 1 to the selected counters. Returns the lanes in which some of them were zero.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn raise(bits: &mut Line, planes: &mut [Line], marked: __m512i) -> u8 {
+fn increment(bits: &mut CacheLine, planes: &mut [CacheLine], selected: __m512i) -> u8 {
     let old = load_words(&bits.0);
-    bits.0 = words(_mm512_or_si512(old, marked));
-    let mut carry = _mm512_and_si512(old, marked);
+    bits.0 = words(_mm512_or_si512(old, selected));
+    let mut carry = _mm512_and_si512(old, selected);
     for plane in planes.iter_mut() {
         let old = load_words(&plane.0);
         plane.0 = words(_mm512_xor_si512(old, carry));
         carry = _mm512_and_si512(old, carry);
     }
     if any(carry) != 0 {
-        // Beyond the largest count: back to it.
+        // On overflow counters stay at their maximum.
         for plane in planes {
             plane.0 = words(_mm512_or_si512(load_words(&plane.0), carry));
         }
     }
-    any(_mm512_andnot_si512(old, marked))
+    any(_mm512_andnot_si512(old, selected))
 }
 
-/// Takes one off the counters that are marked, which are above zero, unless they are stuck; which
-/// lanes have some that are zero now.
+/// Subtracts 1 from the selected counters, which are above zero, unless they are saturated. Returns
+/// the lanes in which some of them are zero now.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn lower(bits: &mut Line, planes: &mut [Line], marked: __m512i) -> u8 {
-    let mut stuck = marked;
+fn decrement(bits: &mut CacheLine, planes: &mut [CacheLine], selected: __m512i) -> u8 {
+    let mut saturated = selected;
     for plane in planes.iter() {
-        stuck = _mm512_and_si512(stuck, load_words(&plane.0));
+        saturated = _mm512_and_si512(saturated, load_words(&plane.0));
     }
-    let mut borrow = _mm512_andnot_si512(stuck, marked);
+    let mut borrow = _mm512_andnot_si512(saturated, selected);
     for plane in planes.iter_mut() {
         let old = load_words(&plane.0);
         plane.0 = words(_mm512_xor_si512(old, borrow));
         borrow = _mm512_andnot_si512(old, borrow);
     }
-    // They were one: all planes have borrowed.
+    // If a count was 1, all planes have borrowed.
     for plane in planes {
         plane.0 = words(_mm512_andnot_si512(borrow, load_words(&plane.0)));
     }
@@ -129,7 +131,7 @@ fn lower(bits: &mut Line, planes: &mut [Line], marked: __m512i) -> u8 {
     any(borrow)
 }
 
-/// The lanes in which any bit is set.
+/// Returns the lanes in which any bit is set.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 fn any(words: __m512i) -> u8 {

@@ -1,124 +1,124 @@
-//! Single keys, by instructions that have names.
+//! Single keys with AVX-512, in inline assembly.
 //!
-//! Functions with vector instructions are never inlined into callers that are compiled for any
-//! processor: the call, and the clearing of vectors that it brings, takes as long as all the
-//! rest. What is written in assembly is. Vectors 16 and up need no clearing.
+//! Functions with a target feature are never inlined into callers that are compiled for any
+//! processor; the call, with its `vzeroupper`, takes as long as everything else. Inline assembly is
+//! inlined. Vector registers from 16 on need no `vzeroupper`.
 //!
-//! The compiler sees an address and an answer. So the same code does for lines of one owner and
-//! for those that other threads change meanwhile: what that means is in [`shared`](super::shared).
+//! The compiler sees only an address and a result, so the same code works for lines that other
+//! threads modify: see [`shared`](super::shared).
 
-use std::arch::asm;
+use core::arch::asm;
 
-use super::{Line, MIX_HIGH, MIX_LOW, Rule};
+use super::{BlockParams, CacheLine, MIX_HIGH, MIX_LOW};
 
-/// Where the fields of the lanes begin.
+/// The offsets of the fields of the lanes.
 #[repr(align(64))]
 struct Shifts(#[expect(dead_code, reason = "read by assembly")] [u64; 8]);
 static SHIFTS: Shifts = Shifts([16, 22, 28, 34, 40, 46, 52, 58]);
 
-/// A key: the fields of each of its lines, and a one for each lane that it marks.
-struct Marks<const LANES: usize> {
+/// The probes of a key: the fields of each line, and a mask of its lanes.
+struct AsmProbes<const LANES: usize> {
     fields: [u64; 2],
-    /// A row of [`Rule::ONES`], and how many bytes on those of this key begin. Instructions add
-    /// for free.
-    ones: &'static [[u64; LANES]; LANES],
+    /// The masks of all starts, and the offset of this key's mask in bytes; the address addition is
+    /// part of the instruction.
+    masks: &'static [[u64; LANES]; LANES],
     start: usize,
 }
 
-impl<const LANES: usize> Marks<LANES> {
+impl<const LANES: usize> AsmProbes<LANES> {
     #[inline(always)]
-    fn of(probes: u32, hash: u64) -> Self {
+    fn new(probes: u32, hash: u64) -> Self {
         let low = hash.wrapping_mul(MIX_LOW);
         let start = (low >> 12) as usize % LANES * size_of::<[u64; LANES]>();
-        let ones = Rule::<LANES>::ONES.row(probes);
-        Self { fields: [low, hash.wrapping_mul(MIX_HIGH)], ones, start }
+        let masks = BlockParams::<LANES>::LANE_MASKS.all_starts(probes);
+        Self { fields: [low, hash.wrapping_mul(MIX_HIGH)], masks, start }
     }
 }
 
-/// Sets the bits of a hash in its block; whether any of them was clear.
+/// Sets the bits of a hash in its block. Returns whether any of them was clear.
 ///
 /// # Safety
-/// The machine has the instructions of this kernel. The block whose first line is at `at` is among
-/// the lines, and nobody else stores to it meanwhile.
+/// The machine must have the instructions of this kernel. The block whose first line is `at` must
+/// exist, and nothing else may store to it meanwhile.
 #[inline(always)]
 pub(in super::super) unsafe fn insert<const LANES: usize>(
     probes: u32,
-    lines: *mut Line,
+    lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    let marks = Marks::<LANES>::of(probes, hash);
-    let mut missed = 0;
-    for line in 0..Rule::<LANES>::LINES {
-        let missed_here: u32;
-        // SAFETY: reads the shifts and the eight ones of a line; reads and writes a line, for which
-        // the caller answers, as for the instructions.
+    let key = AsmProbes::<LANES>::new(probes, hash);
+    let mut clear = 0;
+    for line in 0..BlockParams::<LANES>::LINES {
+        let clear_here: u32;
+        // SAFETY: reads the shifts and the mask of a line; reads and writes a line of the block. The
+        // caller guarantees the block and the instructions.
         unsafe {
             asm!(
                 "vpbroadcastq zmm16, {fields}",
                 "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
-                "vmovdqa64 zmm17, zmmword ptr [{ones} + {start}]",
+                "vmovdqa64 zmm17, zmmword ptr [{masks} + {start}]",
                 "vprolvq zmm16, zmm17, zmm16",
                 "vmovdqa64 zmm17, zmmword ptr [{lines} + {at}]",
                 "vporq zmm18, zmm16, zmm17",
                 "vpcmpq k1, zmm17, zmm18, 4",
                 "vmovdqa64 zmmword ptr [{lines} + {at}], zmm18",
-                "kmovb {missed:e}, k1",
-                fields = in(reg) marks.fields[line],
+                "kmovb {clear:e}, k1",
+                fields = in(reg) key.fields[line],
                 shifts = in(reg) &SHIFTS,
-                ones = in(reg) marks.ones,
-                start = in(reg) marks.start + Line::BYTES * line,
+                masks = in(reg) key.masks,
+                start = in(reg) key.start + CacheLine::BYTES * line,
                 lines = in(reg) lines,
-                at = in(reg) (at + line) * Line::BYTES,
-                missed = lateout(reg) missed_here,
+                at = in(reg) (at + line) * CacheLine::BYTES,
+                clear = lateout(reg) clear_here,
                 out("zmm16") _, out("zmm17") _, out("zmm18") _, out("k1") _,
                 options(nostack, preserves_flags),
             );
         }
-        missed |= missed_here;
+        clear |= clear_here;
     }
-    missed != 0
+    clear != 0
 }
 
-/// Whether all bits of a hash are set in its block.
+/// Returns whether all bits of a hash are set in its block.
 ///
 /// # Safety
-/// The machine has the instructions of this kernel. The block whose first line is at `at` is among
-/// the lines.
+/// The machine must have the instructions of this kernel. The block whose first line is `at` must
+/// exist.
 #[inline(always)]
 pub(in super::super) unsafe fn contains<const LANES: usize>(
     probes: u32,
-    lines: *const Line,
+    lines: *const CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    let marks = Marks::<LANES>::of(probes, hash);
-    let mut missed = 0;
-    for line in 0..Rule::<LANES>::LINES {
-        let missed_here: u32;
-        // SAFETY: as in `insert`, but nothing is written.
+    let key = AsmProbes::<LANES>::new(probes, hash);
+    let mut clear = 0;
+    for line in 0..BlockParams::<LANES>::LINES {
+        let clear_here: u32;
+        // SAFETY: as in `insert`, without writes.
         unsafe {
             asm!(
                 "vpbroadcastq zmm16, {fields}",
                 "vpsrlvq zmm16, zmm16, zmmword ptr [{shifts}]",
-                "vmovdqa64 zmm17, zmmword ptr [{ones} + {start}]",
+                "vmovdqa64 zmm17, zmmword ptr [{masks} + {start}]",
                 "vprolvq zmm16, zmm17, zmm16",
                 "vpandq zmm17, zmm16, zmmword ptr [{lines} + {at}]",
                 "vpcmpq k1, zmm16, zmm17, 4",
-                "kmovb {missed:e}, k1",
-                fields = in(reg) marks.fields[line],
+                "kmovb {clear:e}, k1",
+                fields = in(reg) key.fields[line],
                 shifts = in(reg) &SHIFTS,
-                ones = in(reg) marks.ones,
-                start = in(reg) marks.start + Line::BYTES * line,
+                masks = in(reg) key.masks,
+                start = in(reg) key.start + CacheLine::BYTES * line,
                 lines = in(reg) lines,
-                at = in(reg) (at + line) * Line::BYTES,
-                missed = lateout(reg) missed_here,
+                at = in(reg) (at + line) * CacheLine::BYTES,
+                clear = lateout(reg) clear_here,
                 out("zmm16") _, out("zmm17") _, out("k1") _,
-                // Not `pure`: looked at twice, a line that others change need not be the same.
+                // Not `pure`: two reads of a line that other threads modify may differ.
                 options(readonly, nostack, preserves_flags),
             );
         }
-        missed |= missed_here;
+        clear |= clear_here;
     }
-    missed == 0
+    clear == 0
 }

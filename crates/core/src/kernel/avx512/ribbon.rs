@@ -1,47 +1,48 @@
-//! Ribbons with AVX-512: eight columns of a key are one vector.
+//! Static filters with AVX-512: eight columns of a key are one vector.
 //!
-//! Not sixteen: a load asks the memory also for the lanes that it masks out, and those lie in
-//! lines that nobody asked for in time. Out of cache that took three times as long.
+//! Sixteen columns were three times slower for ribbons larger than the cache: a masked load also
+//! accesses the lanes that it masks out, whose cache lines were not prefetched.
 //!
-//! The columns of both segments are cut down to the equation and added; each lane is folded to
-//! its parity by shifts, the last four bits by a table of sixteen bits; what differs from the
-//! fingerprint is a mask. Answers are those of the portable form.
+//! The columns of both segments are masked by the equation and added; each lane is folded to its
+//! parity by shifts, the last four bits by a table of sixteen bits; a mask has the differences from
+//! the fingerprint. Results are those of the portable code.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
-use crate::kernel::ribbon::{Ribbon, Run};
+use crate::kernel::ribbon::{KeyBits, Ribbon};
 
 /// Columns of a vector.
 const LANES: usize = 8;
 /// Bit i is the parity of i.
 const PARITY: i32 = 0x6996;
 
-/// As [`Ribbon::batch`].
+/// Same as [`Ribbon::batch`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn batch(ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
-    ribbon.batch(hashes, found, |rows, run| {
-        assert!(run.far.max(run.near) + run.columns <= rows.len());
-        // SAFETY: both runs are there.
-        unsafe { agrees(rows.as_ptr(), run) }
+    ribbon.batch(hashes, found, |rows, key_bits| {
+        assert!(key_bits.far.max(key_bits.near) + key_bits.columns <= rows.len());
+        // SAFETY: both runs are inside the rows.
+        unsafe { matches(rows.as_ptr(), key_bits) }
     });
 }
 
-/// Whether a run of bits is as it should be. Without a branch on it: nothing could foresee it.
+/// Returns whether the bits of a key have the expected values, without an unpredictable branch.
 ///
 /// # Safety
-/// The half words of both segments are there.
+/// The half words of both segments must exist.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) unsafe fn agrees(rows: *const u32, run: &Run) -> bool {
-    let (low, high) = (_mm256_set1_epi32(run.low as i32), _mm256_set1_epi32(run.high as i32));
-    let (mut first, mut wrong) = (0, 0);
-    while first < run.columns {
-        let there = _bzhi_u32(u32::MAX, (run.columns - first) as u32) as __mmask8;
-        // SAFETY: lanes that are masked out are not read; the others are columns of the run, for
-        // which the caller answers.
+pub(in super::super) unsafe fn matches(rows: *const u32, key_bits: &KeyBits) -> bool {
+    let (low, high) =
+        (_mm256_set1_epi32(key_bits.low as i32), _mm256_set1_epi32(key_bits.high as i32));
+    let (mut first, mut differences) = (0, 0);
+    while first < key_bits.columns {
+        let mask = _bzhi_u32(u32::MAX, (key_bits.columns - first) as u32) as __mmask8;
+        // SAFETY: lanes that are masked out are not read; the others are columns of the key, which
+        // exist by the contract.
         let (near, far) = unsafe {
-            let near = _mm256_maskz_loadu_epi32(there, rows.add(run.near + first).cast());
-            (near, _mm256_maskz_loadu_epi32(there, rows.add(run.far + first).cast()))
+            let near = _mm256_maskz_loadu_epi32(mask, rows.add(key_bits.near + first).cast());
+            (near, _mm256_maskz_loadu_epi32(mask, rows.add(key_bits.far + first).cast()))
         };
         let bits = _mm256_and_si256(near, low);
         // bits ^ (far & high)
@@ -52,8 +53,8 @@ pub(in super::super) unsafe fn agrees(rows: *const u32, run: &Run) -> bool {
         let four = _mm256_and_si256(bits, _mm256_set1_epi32(15));
         let parity = _mm256_srlv_epi32(_mm256_set1_epi32(PARITY), four);
         let odd = _mm256_test_epi32_mask(parity, _mm256_set1_epi32(1));
-        wrong |= (odd ^ (run.fingerprint >> first) as __mmask8) & there;
+        differences |= (odd ^ (key_bits.fingerprint >> first) as __mmask8) & mask;
         first += LANES;
     }
-    wrong == 0
+    differences == 0
 }

@@ -1,93 +1,93 @@
-//! Lines that other threads change meanwhile, with AVX-512.
+//! Cache lines that other threads modify, with AVX-512.
 //!
-//! To Rust a vector load of such a line is a data race. So lines are loaded and stored in assembly,
-//! into which the compiler does not look: to it, and to the rules of the language, a load is eight
-//! relaxed loads of the line's words, and a store eight relaxed stores. What is done with the
-//! words is the code of all lines.
+//! In Rust a vector load of such a line is a data race. Lines are therefore loaded and stored in
+//! inline assembly, which is opaque to the compiler: a load counts as eight relaxed loads of the
+//! line's words, and a store as eight relaxed stores. The operations on the words are the same as
+//! for plain lines.
 //!
-//! # What the processor promises, and what is relied on
+//! # Guarantees of the processor
 //!
-//! Intel's and AMD's manuals promise that aligned 8 bytes, and with AVX aligned 16 bytes, are
-//! loaded and stored as one. Of 64 bytes they promise nothing; that each aligned 8 of them are one
-//! is what all known processors do. It is *not* relied on. A key has at most one bit in a word,
-//! so a look takes one bit from each word, and a bit is not torn: the answer is that of a whole load
-//! of the word at the moment in which the bit was read. Nor does a store that comes in pieces show:
-//! it is made by the one who holds the block's stripe, puts back the words as they were but for
-//! one bit in some, and nobody else stores to any of them, so no bit of another is undone. What
-//! is relied on is what holds for accesses of any width: memory is coherent, and loads among
-//! loads and stores among stores keep their order, so that giving the stripe back comes last.
+//! Intel's and AMD's manuals guarantee that accesses of aligned 8 bytes, and with AVX of aligned 16
+//! bytes, are atomic. They guarantee nothing for 64 bytes, although all known processors access
+//! each aligned 8 of them atomically. This code does *not* need that. A key has at most one bit in a
+//! word, so a query reads one bit from each word, and a bit cannot be torn: the result is that of
+//! an atomic load of the word at the time when the bit was read. A torn store is not visible
+//! either: only the holder of the block's stripe stores, and it changes at most one bit in a word,
+//! so it undoes no bit of another thread. The code relies only on guarantees for accesses of any
+//! width: memory is coherent, and loads and stores each keep their order, so the stripe is unlocked
+//! last.
 
-use std::arch::asm;
-use std::arch::x86_64::*;
+use core::arch::asm;
+use core::arch::x86_64::*;
 
-use super::super::blocked::Blocks;
+use super::super::blocked::BlockRange;
 use super::super::shared::SharedBlocks;
 use super::{
-    ASKED_FOR_FROM, GROUP, Group, Hashes, Line, Marks, Missed, batch, contains_groups, inline,
+    CacheLine, ClearLanes, GROUP, Group, HashSource, PREFETCH_FROM, VectorProbes, batch,
+    contains_groups, inline,
 };
-use super::{look_for, miss, nothing, prepare};
-use crate::store::AtomicLine;
+use super::{all_set, clear_lanes, prepare, test_group};
+use crate::store::AtomicCacheLine;
 
-/// As [`SharedBlocks::contains`].
+/// Same as [`SharedBlocks::contains`].
 ///
 /// # Safety
-/// The machine has the instructions of this kernel.
+/// The machine must have the instructions of this kernel.
 #[inline(always)]
 pub(in super::super) unsafe fn contains<const LANES: usize>(
     blocks: &SharedBlocks<LANES>,
     hash: u64,
 ) -> bool {
-    let block = blocks.block(blocks.rule.at(hash));
-    // SAFETY: the caller answers for the instructions; the lines are there, and looking at them is
-    // loading their words.
-    unsafe { inline::contains::<LANES>(blocks.rule.probes, here(block), 0, hash) }
+    let block = blocks.block(blocks.params.first_line(hash));
+    // SAFETY: the caller guarantees the instructions; the lines exist, and are only read.
+    unsafe { inline::contains::<LANES>(blocks.params.probes, as_ptr(block), 0, hash) }
 }
 
-/// As [`SharedBlocks::insert`].
+/// Same as [`SharedBlocks::insert`].
 ///
 /// # Safety
-/// The machine has the instructions of this kernel.
+/// The machine must have the instructions of this kernel.
 #[inline(always)]
 pub(in super::super) unsafe fn insert<const LANES: usize>(
     blocks: &SharedBlocks<LANES>,
     hash: u64,
 ) -> bool {
-    // SAFETY: the caller answers for it.
+    // SAFETY: the caller guarantees the instructions.
     if unsafe { contains(blocks, hash) } {
         return false;
     }
-    let at = blocks.rule.at(hash);
+    let at = blocks.params.first_line(hash);
     let block = blocks.block(at);
-    // SAFETY: as above; nobody else stores to the block while its stripe is held.
-    let set = || unsafe { inline::insert::<LANES>(blocks.rule.probes, here(block), 0, hash) };
-    blocks.with_stripe(at, set)
+    // SAFETY: as above; no other thread stores to the block while its stripe is locked.
+    let set = || unsafe { inline::insert::<LANES>(blocks.params.probes, as_ptr(block), 0, hash) };
+    blocks.with_lock(at, set)
 }
 
-/// As [`SharedBlocks::contains_batch`].
+/// Same as [`SharedBlocks::contains_batch`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn contains_batch<const LANES: usize>(
     blocks: &SharedBlocks<LANES>,
-    hashes: impl Hashes,
+    hashes: impl HashSource,
     found: &mut [u64],
 ) {
-    let load = |line: &AtomicLine| load(line);
-    let lines = Blocks::new(blocks.rule, blocks.lines, 0);
-    // Nothing is locked: as with lines of one owner, small filters need no asking.
-    if blocks.rule.probes as usize == LANES {
-        contains_groups::<LANES, true, _, _>(lines, hashes, found, ASKED_FOR_FROM, load);
+    let load = |line: &AtomicCacheLine| load(line);
+    let lines = BlockRange::new(blocks.params, blocks.lines, 0);
+    // Without locks, small filters need no prefetching, as with plain lines.
+    if blocks.params.probes as usize == LANES {
+        contains_groups::<LANES, true, _, _>(lines, hashes, found, PREFETCH_FROM, load);
     } else {
-        contains_groups::<LANES, false, _, _>(lines, hashes, found, ASKED_FOR_FROM, load);
+        contains_groups::<LANES, false, _, _>(lines, hashes, found, PREFETCH_FROM, load);
     }
 }
 
-/// As [`SharedBlocks::insert_batch`].
+/// Same as [`SharedBlocks::insert_batch`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn insert_batch<const LANES: usize>(
     blocks: &SharedBlocks<LANES>,
-    hashes: impl Hashes,
+    hashes: impl HashSource,
     new: &mut [u64],
 ) {
-    if blocks.rule.probes as usize == LANES {
+    if blocks.params.probes as usize == LANES {
         insert_groups::<LANES, true, _>(blocks, hashes, new);
     } else {
         insert_groups::<LANES, false, _>(blocks, hashes, new);
@@ -96,72 +96,75 @@ pub(in super::super) fn insert_batch<const LANES: usize>(
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn insert_groups<const LANES: usize, const ALL: bool, H: Hashes>(
+fn insert_groups<const LANES: usize, const ALL: bool, H: HashSource>(
     blocks: &SharedBlocks<LANES>,
     hashes: H,
     new: &mut [u64],
 ) {
-    type Lines<'a, const LANES: usize> = Blocks<LANES, &'a [AtomicLine]>;
+    type Lines<'a, const LANES: usize> = BlockRange<LANES, &'a [AtomicCacheLine]>;
     let prepare = |lines: &Lines<LANES>, hashes: &_, group: &mut _| {
-        // Always asked for: a locked instruction keeps the processor from seeing far ahead.
+        // Always prefetch: a locked instruction limits out-of-order execution.
         prepare(lines, hashes, group, 0);
     };
-    let look = |lines: &mut Lines<LANES>, group: &Group, missed: &mut Missed| {
+    let process = |lines: &mut Lines<LANES>, group: &Group, clear: &mut ClearLanes| {
         // SAFETY: the group was prepared for these lines.
-        unsafe { look_for::<LANES, ALL, _>(lines.lines, group, missed, |line| load(line)) };
-        if *missed == [0; GROUP] {
+        unsafe { test_group::<LANES, ALL, _>(lines.lines, group, clear, |line| load(line)) };
+        if *clear == [0; GROUP] {
             return;
         }
-        // Another core may have what is written to, and gives it away while the keys before wait.
-        // Only now: who mostly meets known keys leaves lines and stripes to others.
-        for (key, _) in missed.iter().enumerate().filter(|(_, missed)| **missed != 0) {
-            let at = group.at[key] as usize / Line::BYTES;
-            blocks.block(at).iter().for_each(own);
-            own(blocks.stripe(at));
+        // Request ownership of the lines and stripes to write to while earlier keys wait. Not
+        // before the test: threads that insert mostly known keys should not take lines from others.
+        for (key, _) in clear.iter().enumerate().filter(|(_, clear)| **clear != 0) {
+            let at = group.at[key] as usize / CacheLine::BYTES;
+            blocks.block(at).iter().for_each(prefetch_write);
+            prefetch_write(blocks.stripe(at));
         }
-        for (key, missed) in missed.iter_mut().enumerate().filter(|(_, missed)| **missed != 0) {
-            let at = group.at[key] as usize / Line::BYTES;
-            let (block, marks) = (blocks.block(at), group.marks(key));
-            // One of these before may have set what was missed.
-            *missed = blocks.with_stripe(at, || set::<LANES, ALL>(block, &marks)).into();
+        for (key, clear) in clear.iter_mut().enumerate().filter(|(_, clear)| **clear != 0) {
+            let at = group.at[key] as usize / CacheLine::BYTES;
+            let (block, key_probes) = (blocks.block(at), group.probes(key));
+            // An earlier key of the group may have set the missing bits.
+            *clear = blocks.with_lock(at, || set_bits::<LANES, ALL>(block, &key_probes)).into();
         }
     };
-    let lines = Blocks::new(blocks.rule, blocks.lines, 0);
-    batch(lines, hashes, new, prepare, look, |missed| !nothing(missed));
+    let lines = BlockRange::new(blocks.params, blocks.lines, 0);
+    batch(lines, hashes, new, prepare, process, |clear| !all_set(clear));
 }
 
-/// Sets the bits in a block, the stripe of which is held; whether any was clear.
+/// Sets the bits in a block whose stripe is locked. Returns whether any of them was clear.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn set<const LANES: usize, const ALL: bool>(block: &[AtomicLine], marks: &Marks<LANES>) -> bool {
-    let missed = miss::<LANES, ALL, _>(block, marks, |line| load(line));
+fn set_bits<const LANES: usize, const ALL: bool>(
+    block: &[AtomicCacheLine],
+    key_probes: &VectorProbes<LANES>,
+) -> bool {
+    let clear = clear_lanes::<LANES, ALL, _>(block, key_probes, |line| load(line));
     for (at, line) in block.iter().enumerate() {
-        store(line, _mm512_or_si512(load(line), marks.bits::<ALL>(at)));
+        store(line, _mm512_or_si512(load(line), key_probes.bits::<ALL>(at)));
     }
-    missed != 0
+    clear != 0
 }
 
-/// The block as assembly knows it.
+/// Returns a pointer to the block for inline assembly.
 #[inline(always)]
-fn here(block: &[AtomicLine]) -> *mut Line {
+fn as_ptr(block: &[AtomicCacheLine]) -> *mut CacheLine {
     block.as_ptr().cast_mut().cast()
 }
 
-/// Asks for what will be written to soon.
+/// Prefetches for writing.
 #[inline(always)]
-fn own<T>(here: &T) {
-    // SAFETY: a hint; it changes nothing.
+fn prefetch_write<T>(here: &T) {
+    // SAFETY: a hint without effect on memory.
     unsafe {
         asm!("prefetchw [{here}]", here = in(reg) here, options(readonly, nostack, preserves_flags));
     }
 }
 
-/// The words of a line, each by a relaxed load.
+/// Loads the words of a line, each by a relaxed load.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn load(line: &AtomicLine) -> __m512i {
+fn load(line: &AtomicCacheLine) -> __m512i {
     let words: __m512i;
-    // SAFETY: reads a line that is there, and aligned. Not `pure`, for others change it.
+    // SAFETY: reads an existing, aligned line. Not `pure`, because other threads modify it.
     unsafe {
         asm!(
             "vmovdqa64 {words}, zmmword ptr [{line}]",
@@ -173,11 +176,11 @@ fn load(line: &AtomicLine) -> __m512i {
     words
 }
 
-/// Puts words into a line, each by a relaxed store; for whoever holds the stripe.
+/// Stores words to a line, each by a relaxed store. The caller must hold the stripe.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn store(line: &AtomicLine, words: __m512i) {
-    // SAFETY: writes to a line that is there, aligned, and whose words may be written to through
+fn store(line: &AtomicCacheLine, words: __m512i) {
+    // SAFETY: writes to an existing, aligned line, whose words are atomic and may be written through
     // a shared borrow.
     unsafe {
         asm!(

@@ -1,59 +1,60 @@
-//! Filling an empty table with fingerprints that come in order: one pass, nothing moves.
+//! Filling an empty table with sorted fingerprints, in one pass.
 
-use super::{FAR, Rule, SLOTS, Select};
+use super::params::{MAX_OFFSET, SLOTS, TableParams};
+use super::select::Select;
 
-/// A table that is being filled.
-pub(crate) struct Fill<'a> {
-    rule: Rule,
+/// An empty table that is being filled.
+pub(crate) struct Filler<'a> {
+    params: TableParams,
     bytes: &'a mut [u8],
-    /// Behind the last slot that is taken.
+    /// The slot after the last used one.
     next: usize,
     quotient: Option<usize>,
 }
 
-impl<'a> Fill<'a> {
-    /// Over bytes that are all 0.
-    pub(crate) fn new(rule: Rule, bytes: &'a mut [u8]) -> Self {
-        Self { rule, bytes, next: 0, quotient: None }
+impl<'a> Filler<'a> {
+    /// Creates the filler of a table whose bytes are all 0.
+    pub(crate) fn new(params: TableParams, bytes: &'a mut [u8]) -> Self {
+        Self { params, bytes, next: 0, quotient: None }
     }
 
-    /// Puts the next fingerprint in, not less than the one before. If no slot is left it is not
-    /// put in.
+    /// Appends a fingerprint, which must not be less than the previous one. Returns false if no slot
+    /// is left.
     #[must_use]
     pub(crate) fn push(&mut self, fingerprint: u64) -> bool {
-        let rule = self.rule;
-        let quotient = rule.quotient(fingerprint);
+        let params = self.params;
+        let quotient = params.quotient(fingerprint);
         let same = self.quotient == Some(quotient);
         let slot = if same { self.next } else { self.next.max(quotient) };
-        if slot >= rule.slots() {
+        if slot >= params.slots() {
             return false;
         }
         if same {
-            rule.clear_end(self.bytes, slot - 1);
+            params.clear_end(self.bytes, slot - 1);
         } else {
-            let occupied = rule.occupied(self.bytes, quotient / SLOTS);
+            let occupied = params.occupied(self.bytes, quotient / SLOTS);
             let bit = 1 << (quotient % SLOTS);
-            rule.put_occupied(self.bytes, quotient / SLOTS, occupied | bit);
+            params.put_occupied(self.bytes, quotient / SLOTS, occupied | bit);
         }
-        rule.set_end(self.bytes, slot);
-        rule.put_slot(self.bytes, slot, rule.remainder(fingerprint));
+        params.set_end(self.bytes, slot);
+        params.put_slot(self.bytes, slot, params.remainder(fingerprint));
         (self.next, self.quotient) = (slot + 1, Some(quotient));
         true
     }
 
-    /// Fills in the offsets, without which nothing is found.
+    /// Writes the offsets of all blocks, which queries need.
     pub(crate) fn finish(self, select: impl Select) {
         let mut end = 0;
-        for block in 0..self.rule.blocks {
-            let near = near(end, block);
-            self.rule.put_near(self.bytes, block, near);
-            end = self.rule.end_of_block(select, self.bytes, end, block);
+        for block in 0..self.params.blocks {
+            let offset = short_offset(end, block);
+            self.params.put_short_offset(self.bytes, block, offset);
+            end = self.params.end_of_block(select, self.bytes, end, block);
         }
     }
 }
 
-impl Rule {
-    /// Behind the runs of a block's quotients, from where those before them end.
+impl TableParams {
+    /// Returns the slot after the runs of a block's quotients; `end` is the slot after earlier runs.
     pub(super) fn end_of_block(
         self,
         select: impl Select,
@@ -66,7 +67,7 @@ impl Rule {
     }
 }
 
-/// The offset of a block as a byte, from where the runs before it end.
-pub(super) fn near(end: usize, block: usize) -> u8 {
-    end.saturating_sub(block * SLOTS).min(FAR.into()) as u8
+/// Returns the offset byte of a block if the runs before it end at slot `end`.
+pub(super) fn short_offset(end: usize, block: usize) -> u8 {
+    end.saturating_sub(block * SLOTS).min(MAX_OFFSET.into()) as u8
 }

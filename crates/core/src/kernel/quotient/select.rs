@@ -1,20 +1,20 @@
-//! Where the nth one of a word is: the one instruction that makes the quotient layout fast.
+//! Selection: the position of the nth set bit of a word.
 
-/// A way to find the nth one of a word.
+/// An implementation of selection.
 pub(crate) trait Select: Copy {
-    /// The place of the one before which there are `n` others; any place up to 64 if there are
-    /// not so many.
+    /// Returns the position of set bit number `n`, counted from 0; any number up to 64 if the word
+    /// has fewer.
     fn nth_one(self, word: u64, n: u32) -> u32;
 }
 
-/// Runs everywhere, and is the law.
+/// Runs on every processor; the reference implementation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
 impl Select for Portable {
-    /// By bytes: their ones are added up side by side, the byte is found by comparing all sums
-    /// with n at once, and the bit by clearing ones. Source: Vigna 2008, "Broadword
-    /// implementation of rank/select queries".
+    /// Computes the cumulative popcounts of all bytes at once, finds the byte by comparing them with
+    /// n, and the bit by clearing set bits. Source: Vigna 2008, "Broadword implementation of
+    /// rank/select queries".
     #[inline(always)]
     fn nth_one(self, word: u64, n: u32) -> u32 {
         const EACH: u64 = 0x0101_0101_0101_0101;
@@ -22,7 +22,7 @@ impl Select for Portable {
         let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
         let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
         let sums = ((fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(EACH);
-        // A byte keeps its high bit if its sum is not above n; sums and n are below 128.
+        // The high bit of a byte stays set if its sum is at most n; sums and n are below 128.
         let low = ((u64::from(n.min(127)) * EACH) | HIGH).wrapping_sub(sums) & HIGH;
         let byte = low.count_ones();
         if byte > 7 {
@@ -37,21 +37,19 @@ impl Select for Portable {
     }
 }
 
-/// With `pdep`, which lays a single bit where the nth one is. To have it is to know that the
-/// machine has BMI1, BMI2, LZCNT and POPCNT.
+/// Uses `pdep`, which moves a single bit to the position of the nth set bit. A value of this type is
+/// proof that the machine has BMI1, BMI2, LZCNT and POPCNT.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bmi2(());
 
 #[cfg(target_arch = "x86_64")]
 impl Bmi2 {
-    /// If the machine has the instructions.
+    /// Returns `None` if the machine does not have the instructions.
     pub(super) fn new() -> Option<Self> {
-        let there = is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        there.then_some(Self(()))
+        let available =
+            cpu_has!("bmi1") && cpu_has!("bmi2") && cpu_has!("lzcnt") && cpu_has!("popcnt");
+        available.then_some(Self(()))
     }
 }
 
@@ -59,7 +57,7 @@ impl Bmi2 {
 impl Select for Bmi2 {
     #[inline(always)]
     fn nth_one(self, word: u64, n: u32) -> u32 {
-        // SAFETY: whoever has a `Bmi2` knows that the instruction is there.
-        unsafe { std::arch::x86_64::_pdep_u64(1 << (n & 63), word) }.trailing_zeros()
+        // SAFETY: a `Bmi2` is proof that the machine has the instruction.
+        unsafe { core::arch::x86_64::_pdep_u64(1 << (n & 63), word) }.trailing_zeros()
     }
 }

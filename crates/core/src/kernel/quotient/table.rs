@@ -1,48 +1,53 @@
-//! A table's rule with the instructions that it is worked with, and the loops over many hashes.
+//! A table with the instructions that it uses, and the loops over many hashes.
 
-use super::select::Portable;
-use super::{Fault, Fill, HEAD, Inserted, Rule, Select, Tally, Walk, Walked};
-use crate::kernel::{Ready, prefetch, scale};
-use crate::store::{Line, bytes_of, bytes_of_mut};
+use super::check::{CheckProgress, TableCounts, TableFault};
+use super::fill::Filler;
+use super::fingerprints::Fingerprints;
+use super::params::{HEADER_BYTES, SLOTS, TableParams};
+use super::select::{Portable, Select};
+use super::update::InsertOutcome;
+use crate::kernel::cpu::{Kernel, KernelHandle};
+use crate::kernel::primitives::{prefetch, scale};
+use crate::store::{CacheLine, lines_as_bytes, lines_as_bytes_mut};
 
 #[cfg(target_arch = "x86_64")]
 use super::select::Bmi2;
 
-/// Keys on the way while one is looked at.
+/// Keys between prefetch and access.
 const AHEAD: usize = 24;
-/// Where a run is likely to be: so many slots behind its quotient. At the fill that is planned
-/// for, what is pushed out before a slot is 9 remainders in the mean.
-const PUSHED: usize = 6;
+/// The likely distance of a run from its preferred slot, for prefetching. At the planned fill the
+/// mean shift is 9 slots.
+const LIKELY_SHIFT: usize = 6;
 
-/// A table whose lines come with each call.
+/// A table; its cache lines are an argument of each call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
-    rule: Rule,
-    /// Fingerprints that there are: a hash is scaled to them.
+    params: TableParams,
+    /// Number of possible fingerprints, to which hashes are scaled.
     range: u64,
     #[cfg(target_arch = "x86_64")]
     bmi2: Option<Bmi2>,
 }
 
-/// What came of inserting many.
+/// The outcome of an insertion of many hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
-    /// Hashes that were dealt with.
+pub(crate) struct BatchInserted {
+    /// Number of hashes processed.
     pub(crate) hashes: usize,
-    /// How many of them were new.
+    /// Number of them that were new.
     pub(crate) new: u64,
-    /// How many slots they took: with copies, one each.
+    /// Number of slots that they use; each copy uses one.
     pub(crate) slots: u64,
-    /// The next one found no slot.
+    /// Whether there was no slot for the next hash.
     pub(crate) full: bool,
 }
 
-/// The same with the instructions of this machine, or without.
-macro_rules! with {
+/// Calls the code for BMI2 if the machine has it, otherwise the portable code.
+macro_rules! dispatch {
     ($table:expr, |$select:ident| $portable:expr, $bmi2:ident($($argument:expr),*)) => {{
         #[cfg(target_arch = "x86_64")]
         if let Some($select) = $table.bmi2 {
-            // SAFETY: whoever has a `Bmi2` knows that the machine has the instructions.
+            // SAFETY: a `Bmi2` is proof that the machine has the instructions.
             return unsafe { bmi2::$bmi2($select, $($argument),*) };
         }
         let $select = Portable;
@@ -51,129 +56,134 @@ macro_rules! with {
 }
 
 impl Table {
-    /// The table of a rule, worked with as the kernel likes it.
-    pub(crate) fn new(rule: Rule, range: u64, kernel: Ready) -> Self {
+    /// Creates a table; `kernel` selects its instructions.
+    pub(crate) fn new(params: TableParams, range: u64, kernel: KernelHandle) -> Self {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = kernel;
         Self {
-            rule,
+            params,
             range,
             #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.0 == crate::kernel::Kernel::Portable { None } else { Bmi2::new() },
+            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Bmi2::new() },
         }
     }
 
-    /// The fingerprint of a hash.
+    /// Returns the fingerprint of a hash.
     #[inline]
     pub(crate) fn fingerprint(&self, hash: u64) -> u64 {
         scale(hash, self.range)
     }
 
-    /// Whether a hash's fingerprint is there.
+    /// Returns whether the table contains the fingerprint of a hash.
     #[inline]
-    pub(crate) fn contains(&self, lines: &[Line], hash: u64) -> bool {
-        let (bytes, fingerprint) = (bytes_of(lines), self.fingerprint(hash));
-        with!(
+    pub(crate) fn contains(&self, lines: &[CacheLine], hash: u64) -> bool {
+        let (bytes, fingerprint) = (lines_as_bytes(lines), self.fingerprint(hash));
+        dispatch!(
             self,
-            |select| self.rule.contains(select, bytes, fingerprint),
-            contains(self.rule, bytes, fingerprint)
+            |select| self.params.contains(select, bytes, fingerprint),
+            contains(self.params, bytes, fingerprint)
         )
     }
 
-    /// How many copies of a hash's fingerprint are there.
-    pub(crate) fn count(&self, lines: &[Line], hash: u64) -> u64 {
-        let (bytes, fingerprint) = (bytes_of(lines), self.fingerprint(hash));
-        with!(
+    /// Returns the number of copies of the fingerprint of a hash.
+    pub(crate) fn count(&self, lines: &[CacheLine], hash: u64) -> u64 {
+        let (bytes, fingerprint) = (lines_as_bytes(lines), self.fingerprint(hash));
+        dispatch!(
             self,
-            |select| self.rule.count(select, bytes, fingerprint),
-            count(self.rule, bytes, fingerprint)
+            |select| self.params.count(select, bytes, fingerprint),
+            count(self.params, bytes, fingerprint)
         )
     }
 
-    /// Inserts a hash's fingerprint; a copy if it is there and shall be there `again`.
+    /// Inserts the fingerprint of a hash. If the table contains it, adds a copy if `duplicates`.
     #[inline]
-    pub(crate) fn insert(&self, lines: &mut [Line], hash: u64, again: bool) -> Inserted {
-        let (bytes, fingerprint) = (bytes_of_mut(lines), self.fingerprint(hash));
-        self.ask_for_more(bytes, hash);
-        with!(
+    pub(crate) fn insert(
+        &self,
+        lines: &mut [CacheLine],
+        hash: u64,
+        duplicates: bool,
+    ) -> InsertOutcome {
+        let (bytes, fingerprint) = (lines_as_bytes_mut(lines), self.fingerprint(hash));
+        self.prefetch_update(bytes, hash);
+        dispatch!(
             self,
-            |select| self.rule.insert(select, bytes, fingerprint, again),
-            insert(self.rule, bytes, fingerprint, again)
+            |select| self.params.insert(select, bytes, fingerprint, duplicates),
+            insert(self.params, bytes, fingerprint, duplicates)
         )
     }
 
-    /// Removes one copy of a hash's fingerprint; how many there were.
+    /// Removes one copy of the fingerprint of a hash. Returns the number of copies before.
     #[inline]
-    pub(crate) fn remove(&self, lines: &mut [Line], hash: u64) -> u64 {
-        let (bytes, fingerprint) = (bytes_of_mut(lines), self.fingerprint(hash));
-        self.ask_for_more(bytes, hash);
-        with!(
+    pub(crate) fn remove(&self, lines: &mut [CacheLine], hash: u64) -> u64 {
+        let (bytes, fingerprint) = (lines_as_bytes_mut(lines), self.fingerprint(hash));
+        self.prefetch_update(bytes, hash);
+        dispatch!(
             self,
-            |select| self.rule.remove(select, bytes, fingerprint),
-            remove(self.rule, bytes, fingerprint)
+            |select| self.params.remove(select, bytes, fingerprint),
+            remove(self.params, bytes, fingerprint)
         )
     }
 
-    /// Looks for many hashes; there are words for all answers, 64 to a word, and they are 0.
-    pub(crate) fn contains_batch(&self, lines: &[Line], hashes: &[u64], found: &mut [u64]) {
-        let bytes = bytes_of(lines);
-        with!(
+    /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
+    pub(crate) fn contains_batch(&self, lines: &[CacheLine], hashes: &[u64], found: &mut [u64]) {
+        let bytes = lines_as_bytes(lines);
+        dispatch!(
             self,
             |select| self.contains_all(select, bytes, hashes, found),
             contains_batch(self, bytes, hashes, found)
         )
     }
 
-    /// Inserts hashes in turn, those that are there already if `again`, from the one at `first` on,
-    /// until they have taken so many slots, or one finds none. Answers as above: yes if that one was
+    /// Inserts hashes in turn, from index `first` on, until they use `max_slots` slots or there is no
+    /// slot for one. Adds copies of those present if `duplicates`. A result is true if that hash was
     /// new.
     pub(crate) fn insert_batch(
         &self,
-        lines: &mut [Line],
+        lines: &mut [CacheLine],
         hashes: &[u64],
         first: usize,
-        (room, again): (u64, bool),
+        (max_slots, duplicates): (u64, bool),
         new: &mut [u64],
-    ) -> Taken {
-        let bytes = bytes_of_mut(lines);
-        with!(
+    ) -> BatchInserted {
+        let bytes = lines_as_bytes_mut(lines);
+        dispatch!(
             self,
-            |select| self.insert_all(select, bytes, hashes, first, (room, again), new),
-            insert_batch(self, bytes, hashes, first, (room, again), new)
+            |select| self.insert_all(select, bytes, hashes, first, (max_slots, duplicates), new),
+            insert_batch(self, bytes, hashes, first, (max_slots, duplicates), new)
         )
     }
 
-    /// All fingerprints that are there, ascending.
-    pub(crate) fn walk<'a>(&self, lines: &'a [Line]) -> Walk<'a> {
-        Walk::new(self.rule, bytes_of(lines))
+    /// Returns all fingerprints in ascending order.
+    pub(crate) fn walk<'a>(&self, lines: &'a [CacheLine]) -> Fingerprints<'a> {
+        Fingerprints::new(self.params, lines_as_bytes(lines))
     }
 
-    /// Puts fingerprints into lines of zeros, in ascending order; whether all found a slot.
+    /// Fills lines of zeros with fingerprints in ascending order. Returns whether all found a slot.
     pub(crate) fn fill(
         &self,
-        lines: &mut [Line],
+        lines: &mut [CacheLine],
         mut fingerprints: impl Iterator<Item = u64>,
     ) -> bool {
-        let mut fill = Fill::new(self.rule, bytes_of_mut(lines));
+        let mut fill = Filler::new(self.params, lines_as_bytes_mut(lines));
         let all = fingerprints.all(|fingerprint| fill.push(fingerprint));
         self.finish(fill);
         all
     }
 
-    fn finish(&self, fill: Fill<'_>) {
-        with!(self, |select| fill.finish(select), finish(fill))
+    fn finish(&self, fill: Filler<'_>) {
+        dispatch!(self, |select| fill.finish(select), finish(fill))
     }
 
     #[inline(always)]
     fn contains_all(&self, select: impl Select, bytes: &[u8], hashes: &[u64], found: &mut [u64]) {
         for hash in hashes.iter().take(AHEAD) {
-            self.ask_for(bytes, *hash);
+            self.prefetch_lookup(bytes, *hash);
         }
         for (at, hash) in hashes.iter().enumerate() {
             if let Some(later) = hashes.get(at + AHEAD) {
-                self.ask_for(bytes, *later);
+                self.prefetch_lookup(bytes, *later);
             }
-            let yes = self.rule.contains(select, bytes, self.fingerprint(*hash));
+            let yes = self.params.contains(select, bytes, self.fingerprint(*hash));
             if let Some(word) = found.get_mut(at / 64) {
                 *word |= u64::from(yes) << (at % 64);
             }
@@ -187,130 +197,142 @@ impl Table {
         bytes: &mut [u8],
         hashes: &[u64],
         first: usize,
-        (room, again): (u64, bool),
+        (max_slots, duplicates): (u64, bool),
         new: &mut [u64],
-    ) -> Taken {
-        let mut taken = Taken::default();
+    ) -> BatchInserted {
+        let mut inserted_batch = BatchInserted::default();
         for hash in hashes.iter().skip(first).take(AHEAD) {
-            self.ask_for_more(bytes, *hash);
+            self.prefetch_update(bytes, *hash);
         }
         for (at, hash) in hashes.iter().enumerate().skip(first) {
-            if taken.slots == room {
+            if inserted_batch.slots == max_slots {
                 break;
             }
             if let Some(later) = hashes.get(at + AHEAD) {
-                self.ask_for_more(bytes, *later);
+                self.prefetch_update(bytes, *later);
             }
-            let inserted = self.rule.insert(select, bytes, self.fingerprint(*hash), again);
-            if inserted == Inserted::Full {
-                taken.full = true;
+            let inserted = self.params.insert(select, bytes, self.fingerprint(*hash), duplicates);
+            if inserted == InsertOutcome::Full {
+                inserted_batch.full = true;
                 break;
             }
-            let yes = u64::from(inserted == Inserted::New);
+            let yes = u64::from(inserted == InsertOutcome::New);
             if let Some(word) = new.get_mut(at / 64) {
                 *word |= yes << (at % 64);
             }
-            taken.new += yes;
-            taken.slots += u64::from(inserted != Inserted::There);
-            taken.hashes += 1;
+            inserted_batch.new += yes;
+            inserted_batch.slots += u64::from(inserted != InsertOutcome::AlreadyPresent);
+            inserted_batch.hashes += 1;
         }
-        taken
+        inserted_batch
     }
 
-    /// Asks for what will be looked at for a hash.
+    /// Prefetches the lines that a lookup of a hash reads.
     #[inline]
-    pub(crate) fn prefetch(&self, lines: &[Line], hash: u64) {
-        self.ask_for(bytes_of(lines), hash);
+    pub(crate) fn prefetch(&self, lines: &[CacheLine], hash: u64) {
+        self.prefetch_lookup(lines_as_bytes(lines), hash);
     }
 
-    /// For loops that look at the hash at `at`: asks for what will be looked at later.
+    /// In a loop at index `at` of the hashes, prefetches the lines of a later hash.
     #[inline]
-    pub(crate) fn ask_ahead(&self, lines: &[Line], hashes: &[u64], at: usize) {
+    pub(crate) fn prefetch_ahead(&self, lines: &[CacheLine], hashes: &[u64], at: usize) {
         if let Some(later) = hashes.get(at + AHEAD) {
-            self.ask_for(bytes_of(lines), *later);
+            self.prefetch_lookup(lines_as_bytes(lines), *later);
         }
     }
 
-    /// Whether a table of so many quotients is sound: what inserts would have made of its
-    /// fingerprints.
-    ///
-    /// Cost: one pass.
+    /// Checks that a table with `quotients` quotients is sound: exactly the bits that inserts of its
+    /// fingerprints would set. Cost: one pass.
     pub(crate) fn check(
         &self,
-        lines: &[Line],
+        lines: &[CacheLine],
         quotients: u64,
-        walked: Walked,
-    ) -> Result<Tally, Fault> {
-        self.rule.check(bytes_of(lines), quotients, walked)
+        progress: CheckProgress,
+    ) -> Result<TableCounts, TableFault> {
+        self.params.check(lines_as_bytes(lines), quotients, progress)
     }
 
-    /// The same as far as it can be told from the first so many lines.
+    /// Continues the check with the first `available` lines.
     pub(crate) fn check_early(
         &self,
-        lines: &[Line],
-        there: usize,
+        lines: &[CacheLine],
+        available: usize,
         quotients: u64,
-        walked: &mut Walked,
-    ) -> Result<(), Fault> {
-        let blocks = there.saturating_mul(Line::BYTES) / self.rule.at(1);
-        self.rule.check_blocks(bytes_of(lines), quotients, blocks.min(self.rule.blocks), walked)
+        progress: &mut CheckProgress,
+    ) -> Result<(), TableFault> {
+        let blocks = available.saturating_mul(CacheLine::BYTES) / self.params.block_at(1);
+        self.params.check_blocks(
+            lines_as_bytes(lines),
+            quotients,
+            blocks.min(self.params.blocks),
+            progress,
+        )
     }
 
-    /// The line in which a block begins.
+    /// Returns the cache line in which a block begins.
     pub(crate) fn line_of(&self, block: usize) -> usize {
-        self.rule.at(block) / Line::BYTES
+        self.params.block_at(block) / CacheLine::BYTES
     }
 
-    /// Asks for the lines in which something will be moved for a hash: those of the next block
-    /// too.
+    /// Prefetches the lines that an update of a hash changes, including those of the next block.
     #[inline(always)]
-    fn ask_for_more(&self, bytes: &[u8], hash: u64) {
-        self.ask_for(bytes, hash);
-        let quotient = self.rule.quotient(self.fingerprint(hash));
-        let next = self.rule.at(quotient / super::SLOTS + 1);
+    fn prefetch_update(&self, bytes: &[u8], hash: u64) {
+        self.prefetch_lookup(bytes, hash);
+        let quotient = self.params.quotient(self.fingerprint(hash));
+        let next = self.params.block_at(quotient / SLOTS + 1);
         prefetch(bytes, next);
     }
 
-    /// Asks for the lines that a hash will be looked for in.
+    /// Prefetches the lines that a lookup of a hash reads.
     #[inline(always)]
-    fn ask_for(&self, bytes: &[u8], hash: u64) {
-        let quotient = self.rule.quotient(self.fingerprint(hash));
-        let at = self.rule.at(quotient / super::SLOTS);
-        let slot = quotient % super::SLOTS + PUSHED;
+    fn prefetch_lookup(&self, bytes: &[u8], hash: u64) {
+        let quotient = self.params.quotient(self.fingerprint(hash));
+        let at = self.params.block_at(quotient / SLOTS);
+        let slot = quotient % SLOTS + LIKELY_SHIFT;
         prefetch(bytes, at);
-        prefetch(bytes, at + HEAD + slot * self.rule.width as usize / 8);
+        prefetch(bytes, at + HEADER_BYTES + slot * self.params.width as usize / 8);
     }
 }
 
-/// The same, compiled for the instructions.
+/// The functions of [`Table`], compiled with the instructions of [`Bmi2`].
 #[cfg(target_arch = "x86_64")]
 mod bmi2 {
-    use super::{Bmi2, Fill, Inserted, Rule, Table, Taken};
+    use super::{BatchInserted, Bmi2, Filler, InsertOutcome, Table, TableParams};
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn contains(select: Bmi2, rule: Rule, bytes: &[u8], fingerprint: u64) -> bool {
-        rule.contains(select, bytes, fingerprint)
+    pub(super) fn contains(
+        select: Bmi2,
+        params: TableParams,
+        bytes: &[u8],
+        fingerprint: u64,
+    ) -> bool {
+        params.contains(select, bytes, fingerprint)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn count(select: Bmi2, rule: Rule, bytes: &[u8], fingerprint: u64) -> u64 {
-        rule.count(select, bytes, fingerprint)
+    pub(super) fn count(select: Bmi2, params: TableParams, bytes: &[u8], fingerprint: u64) -> u64 {
+        params.count(select, bytes, fingerprint)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn insert(
         select: Bmi2,
-        rule: Rule,
+        params: TableParams,
         bytes: &mut [u8],
         fingerprint: u64,
-        again: bool,
-    ) -> Inserted {
-        rule.insert(select, bytes, fingerprint, again)
+        duplicates: bool,
+    ) -> InsertOutcome {
+        params.insert(select, bytes, fingerprint, duplicates)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn remove(select: Bmi2, rule: Rule, bytes: &mut [u8], fingerprint: u64) -> u64 {
-        rule.remove(select, bytes, fingerprint)
+    pub(super) fn remove(
+        select: Bmi2,
+        params: TableParams,
+        bytes: &mut [u8],
+        fingerprint: u64,
+    ) -> u64 {
+        params.remove(select, bytes, fingerprint)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
@@ -331,14 +353,14 @@ mod bmi2 {
         bytes: &mut [u8],
         hashes: &[u64],
         first: usize,
-        (room, again): (u64, bool),
+        (max_slots, duplicates): (u64, bool),
         new: &mut [u64],
-    ) -> Taken {
-        table.insert_all(select, bytes, hashes, first, (room, again), new)
+    ) -> BatchInserted {
+        table.insert_all(select, bytes, hashes, first, (max_slots, duplicates), new)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn finish(select: Bmi2, fill: Fill<'_>) {
+    pub(super) fn finish(select: Bmi2, fill: Filler<'_>) {
         fill.finish(select);
     }
 }

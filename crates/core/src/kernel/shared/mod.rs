@@ -1,67 +1,66 @@
-//! The blocked layout, marked and checked by many threads at once.
+//! The blocked layout, filled and queried by many threads at once.
 //!
-//! The bits are those of [`Rule`]. A word only ever gains bits, and of the words of a block only
-//! the holder of the block's *stripe* writes to one: a lock that many blocks have in common.
+//! The bits are those of [`BlockParams`]. A bit is never cleared. Only the thread that holds the
+//! *stripe* of a block, a lock for many blocks, writes to the words of the block.
 //!
-//! * A query reads its words, and waits for nobody.
-//! * An insert looks first. Where all bits are set the key is not new, and nothing is written.
-//!   Else it takes the stripe, looks again, sets what is missing, and gives the stripe back.
+//! * A query reads its words without locking.
+//! * An insert reads first. If all bits are set, the key is not new, and nothing is written.
+//!   Otherwise the insert locks the stripe, reads again, sets the missing bits and unlocks it.
 //!
-//! Whoever is told *new* has found a bit clear that nobody else could set meanwhile, so the
-//! answer is exact: no two inserts of a key are both told so, and no insert that set a bit is
-//! told otherwise. A `fetch_or` for each word cannot say this (`docs/design.md`, "Concurrent
-//! filter"). The answers to inserts are those of some order one after another.
+//! An insert that returns *new* has seen a clear bit that no other thread could set meanwhile, so
+//! the result is exact: of concurrent inserts of a key at most one returns new, and every insert
+//! that set a bit does. One `fetch_or` per word cannot guarantee this (`docs/design/filters.md`,
+//! "Concurrent filter"). Inserts are linearizable: their results are those of some sequential order.
 //!
-//! Orderings: taking a stripe acquires what giving it back released, so its holder sees every bit
-//! of its blocks. All else is relaxed. A thread that hears of an insert hears of its bits too:
-//! what happened before is never unseen, and no bit is ever cleared.
+//! Memory orderings: locking a stripe acquires what unlocking released, so the holder sees every bit
+//! of its blocks. All other accesses are relaxed. A thread that learns of an insert through its own
+//! synchronisation sees its bits, because that happened before and no bit is cleared.
 //!
-//! With AVX-512 the same is done a line at a time, in assembly (`avx512::shared`): the holder
-//! of a stripe then stores all words of a line, most of them as they were, which nobody else could
-//! change meanwhile. The other kernels go word by word, as written here.
+//! With AVX-512 the same is done with whole cache lines, in assembly (`avx512::shared`): the holder
+//! of a stripe stores all words of a line, most of them unchanged, which no other thread could
+//! change meanwhile. The other kernels access single words, as in this module.
 //!
-//! Cost of an insert: a query, and if the key is new one locked instruction on a line of the
-//! stripes, which another core may have. A thread that is stopped while it holds a stripe holds
-//! up the inserts of that stripe.
+//! Cost of an insert: a query and, if the key is new, one locked instruction on a cache line of the
+//! stripes, which another core may hold. A thread that is suspended while it holds a stripe blocks
+//! other inserts of that stripe.
 //!
-//! `cargo x loom` runs the protocol through all orders of few threads (`tests.rs`).
+//! `cargo x loom` runs the protocol in all interleavings of a few threads (`tests.rs`).
 
 #[cfg(all(loom, test))]
 mod tests;
 
-use super::batch::{GROUP, Hashes, Places, batch, each, join};
-use super::blocked::{Marks, Rule};
-#[cfg(target_arch = "x86_64")]
-use super::{Kernel, avx512};
-use super::{Ready, prefetch};
-use crate::store::AtomicLine;
+use super::batch::{GROUP, HashSource, PreparedGroup, batch, join, test_each};
+use super::blocked::{BlockParams, KeyProbes};
+use super::cpu::KernelHandle;
+use super::primitives::prefetch;
+use crate::store::AtomicCacheLine;
 use crate::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
-/// The most stripes of a filter, a power of two: 32 KiB of them. While ten threads do nothing but
-/// insert, one insert in a hundred or so finds its stripe taken.
-const MOST_STRIPES: u64 = 512;
-/// The bit of a stripe that says it is taken.
-const TAKEN: u64 = 1 << 63;
-/// How often to look whether a stripe is free before the processor is left to others: holders
-/// need some ten nanoseconds, unless they have been stopped. Under loom the end of all variation.
+/// Maximum number of stripes of a filter, a power of two: 32 KiB in total. If ten threads do
+/// nothing but insert, about one insert in a hundred finds its stripe locked.
+const MAX_STRIPES: u64 = 512;
+/// The bit of a stripe that is set while it is locked.
+const LOCKED: u64 = 1 << 63;
+/// Attempts to lock a stripe before yielding: a stripe is held for about ten nanoseconds, unless
+/// its thread is suspended. With loom, further attempts are not explored.
 const SPINS: u32 = if cfg!(all(loom, test)) { 3 } else { 64 };
 
-/// One for many blocks: the right to write to them, and how many inserts into them were new.
+/// A lock for the words of many blocks, with the number of inserts into them that were new.
 #[repr(align(64))]
 pub(super) struct Stripe(AtomicU64);
 
 impl Stripe {
-    /// Waits until nobody has it, and takes it; the inserts counted so far.
+    /// Waits for the lock and takes it. Returns the number of new inserts.
     #[inline]
-    fn take(&self) -> u64 {
+    fn lock(&self) -> u64 {
         let mut spins = 0;
         loop {
             let inserted = self.0.load(Ordering::Relaxed);
-            // Who finds it taken writes nothing, which leaves the line to the holder.
-            if inserted & TAKEN == 0 {
-                let taken = inserted | TAKEN;
-                let (won, lost) = (Ordering::Acquire, Ordering::Relaxed);
-                if self.0.compare_exchange_weak(inserted, taken, won, lost).is_ok() {
+            // While it is locked nothing is written, so the cache line stays with the holder.
+            if inserted & LOCKED == 0 {
+                let locked = inserted | LOCKED;
+                let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+                if self.0.compare_exchange_weak(inserted, locked, success, failure).is_ok() {
                     return inserted;
                 }
             }
@@ -74,113 +73,91 @@ impl Stripe {
         }
     }
 
-    /// Gives it back, with what is counted now.
+    /// Unlocks, and stores the number of new inserts.
     #[inline]
-    fn give_back(&self, inserted: u64) {
+    fn unlock(&self, inserted: u64) {
         self.0.store(inserted, Ordering::Release);
     }
 
     fn inserted(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) & !TAKEN
+        self.0.load(Ordering::Relaxed) & !LOCKED
     }
 }
 
-/// The stripes of a filter: a power of two of them, which blocks take in turn.
+/// The stripes of a filter: a power of two, assigned to blocks in turn.
 pub(crate) struct Stripes(Box<[Stripe]>);
 
 impl Stripes {
-    /// For so many blocks.
+    /// Creates the stripes of a filter with `blocks` blocks.
     pub(crate) fn new(blocks: u64) -> Self {
-        let stripes = blocks.min(MOST_STRIPES).next_power_of_two();
+        let stripes = blocks.min(MAX_STRIPES).next_power_of_two();
         Self((0..stripes).map(|_| Stripe(AtomicU64::new(0))).collect())
     }
 
-    /// How many inserts were new. Those under way may be counted or not.
+    /// Returns the number of inserts that were new. Concurrent inserts may or may not count.
     pub(crate) fn inserted(&self) -> u64 {
         self.0.iter().map(Stripe::inserted).sum()
     }
 
     #[inline(always)]
-    fn of(&self, block: usize) -> &Stripe {
+    fn of_block(&self, block: usize) -> &Stripe {
         &self.0[block & (self.0.len() - 1)]
     }
 }
 
-/// The blocks of a filter, in the hands of many threads.
+/// The blocks of a filter that many threads access.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedBlocks<'a, const LANES: usize> {
-    pub(crate) rule: Rule<LANES>,
-    pub(crate) lines: &'a [AtomicLine],
+    pub(crate) params: BlockParams<LANES>,
+    pub(crate) lines: &'a [AtomicCacheLine],
     pub(crate) stripes: &'a Stripes,
-    /// AVX-512 looks at lines, all others at words.
-    pub(crate) kernel: Ready,
+    /// AVX-512 accesses cache lines, all others single words.
+    pub(crate) kernel: KernelHandle,
 }
 
 impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
-    /// The block whose first line is at `at`.
+    /// Returns the block whose first cache line is `at`.
     #[inline(always)]
-    pub(super) fn block(&self, at: usize) -> &'a [AtomicLine] {
-        &self.lines[at..at + Rule::<LANES>::LINES]
+    pub(super) fn block(&self, at: usize) -> &'a [AtomicCacheLine] {
+        &self.lines[at..at + BlockParams::<LANES>::LINES]
     }
 
-    /// The words of a key, each with the mask of its bit as the word holds it.
+    /// Returns the words of a key, each with the mask of its bit in the byte order of the word.
     #[inline(always)]
     fn words<'b>(
         &self,
-        block: &'b [AtomicLine],
-        marks: &'b Marks<LANES>,
+        block: &'b [AtomicCacheLine],
+        key: &'b KeyProbes<LANES>,
     ) -> impl Iterator<Item = (&'b AtomicU64, u64)> {
-        (0..self.rule.probes).map(move |probe| {
-            let (lane, bit) = marks.probe(probe);
+        (0..self.params.probes).map(move |probe| {
+            let (lane, bit) = key.get(probe);
             (&block[lane / 8].0[lane % 8], bit.to_le())
         })
     }
 
-    /// Whether all bits of a key are set. Ends at the first clear one.
+    /// Returns whether all bits of a key are set. Stops at the first clear bit.
     #[inline(always)]
-    fn has(&self, block: &[AtomicLine], marks: &Marks<LANES>) -> bool {
-        self.words(block, marks).all(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
-    }
-
-    /// Whether all bits of a hash are set.
-    #[inline]
-    pub(crate) fn contains(&self, hash: u64) -> bool {
-        match self.kernel.0 {
-            // SAFETY: the machine has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { avx512::shared::contains(self, hash) },
-            _ => self.contains_at(self.rule.at(hash), hash),
-        }
-    }
-
-    /// Sets the bits of a hash; whether any of them was clear.
-    #[inline]
-    pub(crate) fn insert(&self, hash: u64) -> bool {
-        match self.kernel.0 {
-            // SAFETY: the machine has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { avx512::shared::insert(self, hash) },
-            _ => self.insert_at(self.rule.at(hash), hash),
-        }
+    fn has_all(&self, block: &[AtomicCacheLine], key: &KeyProbes<LANES>) -> bool {
+        self.words(block, key).all(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
     #[inline(always)]
-    fn contains_at(&self, at: usize, hash: u64) -> bool {
-        self.has(self.block(at), &Marks::of(hash))
+    pub(super) fn contains_at(&self, at: usize, hash: u64) -> bool {
+        self.has_all(self.block(at), &KeyProbes::new(hash))
     }
 
     #[inline(always)]
-    fn insert_at(&self, at: usize, hash: u64) -> bool {
-        let (block, marks) = (self.block(at), Marks::of(hash));
-        if self.has(block, &marks) {
+    pub(super) fn insert_at(&self, at: usize, hash: u64) -> bool {
+        let (block, key) = (self.block(at), KeyProbes::new(hash));
+        if self.has_all(block, &key) {
             return false;
         }
-        self.with_stripe(at, || {
+        self.with_lock(at, || {
             let mut new = false;
-            for (word, bit) in self.words(block, &marks) {
+            for (word, bit) in self.words(block, &key) {
                 let bits = word.load(Ordering::Relaxed);
                 if bits & bit == 0 {
-                    // No locked instruction: whoever else writes to this word needs the stripe.
+                    // No locked instruction: only the holder of the stripe writes to this word.
                     word.store(bits | bit, Ordering::Relaxed);
                     new = true;
                 }
@@ -189,65 +166,45 @@ impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {
         })
     }
 
-    /// The stripe of the block at `at`.
+    /// Returns the stripe of the block at `at`.
     #[inline(always)]
     pub(super) fn stripe(&self, at: usize) -> &'a Stripe {
-        self.stripes.of(at / Rule::<LANES>::LINES)
+        self.stripes.of_block(at / BlockParams::<LANES>::LINES)
     }
 
-    /// Takes the stripe of the block at `at` while `set` looks again, sets what is missing, and
-    /// says whether that was anything. It must not panic: the stripe would stay taken.
+    /// Holds the stripe of the block at `at` while `set` reads again, sets missing bits and returns
+    /// whether there were any. `set` must not panic: the stripe would stay locked.
     #[inline(always)]
-    pub(super) fn with_stripe(&self, at: usize, set: impl FnOnce() -> bool) -> bool {
+    pub(super) fn with_lock(&self, at: usize, set: impl FnOnce() -> bool) -> bool {
         let stripe = self.stripe(at);
-        let inserted = stripe.take();
+        let inserted = stripe.lock();
         let new = set();
-        stripe.give_back(inserted + u64::from(new));
+        stripe.unlock(inserted + u64::from(new));
         new
     }
 
-    /// Where the blocks of hashes begin; asks for their lines.
+    /// Computes the cache lines of hashes and prefetches them.
     #[inline(always)]
-    fn prepare(&self, hashes: &[u64; GROUP], places: &mut Places) {
-        *places = Places { at: hashes.map(|hash| self.rule.at(hash)), hashes: *hashes };
-        for at in places.at {
-            (at..at + Rule::<LANES>::LINES).for_each(|line| prefetch(self.lines, line));
+    fn prepare(&self, hashes: &[u64; GROUP], group: &mut PreparedGroup) {
+        let first_lines = hashes.map(|hash| self.params.first_line(hash));
+        *group = PreparedGroup { first_lines, hashes: *hashes };
+        for at in group.first_lines {
+            (at..at + BlockParams::<LANES>::LINES).for_each(|line| prefetch(self.lines, line));
         }
     }
 
-    /// Sets the bits of many hashes in turn: an answer is yes if that hash was new, those before
-    /// it in the batch included. There are words for all answers, 64 to a word.
-    pub(crate) fn insert_batch(self, hashes: impl Hashes, new: &mut [u64]) {
-        match self.kernel.0 {
-            // SAFETY: the machine has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { avx512::shared::insert_batch(&self, hashes, new) },
-            _ => self.batch(hashes, new, Self::insert_at),
-        }
-    }
-
-    /// Looks for many hashes; answers as in [`insert_batch`](Self::insert_batch).
-    pub(crate) fn contains_batch(self, hashes: impl Hashes, found: &mut [u64]) {
-        match self.kernel.0 {
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => unsafe { avx512::shared::contains_batch(&self, hashes, found) },
-            _ => self.batch(hashes, found, Self::contains_at),
-        }
-    }
-
-    /// Does many hashes in turn, each where its block begins.
+    /// Calls `one` for many hashes in turn, each with the first cache line of its block.
     #[inline(always)]
-    fn batch(
+    pub(super) fn batch(
         self,
-        hashes: impl Hashes,
-        answers: &mut [u64],
+        hashes: impl HashSource,
+        results: &mut [u64],
         one: impl Fn(&Self, usize, u64) -> bool,
     ) {
-        let look = |blocks: &mut Self, places: &Places, answers: &mut u8| {
-            let keys = places.at.into_iter().zip(places.hashes);
-            *answers = each(keys, |(at, hash)| one(blocks, at, hash));
+        let process = |blocks: &mut Self, group: &PreparedGroup, results: &mut u8| {
+            let keys = group.first_lines.into_iter().zip(group.hashes);
+            *results = test_each(keys, |(at, hash)| one(blocks, at, hash));
         };
-        batch(self, hashes, answers, Self::prepare, look, join);
+        batch(self, hashes, results, Self::prepare, process, join);
     }
 }

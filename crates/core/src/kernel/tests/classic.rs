@@ -1,20 +1,20 @@
-//! Classic batches equal single keys and a loop over positions, in filters on both sides of the
-//! size from which searches take turns.
+//! Compares classic batches with single keys and a simple loop over positions, in filters below and
+//! above the size from which lookups are interleaved.
 
-use super::super::classic::{FAR, Rule, STEP};
+use super::super::classic::{ClassicParams, LARGE_FILTER, STEP};
 use super::*;
 
-/// The textbook: bytes, and a loop over positions.
-struct Naive {
+/// A reference implementation: bytes, and a loop over positions.
+struct Reference {
     bytes: Vec<u8>,
-    rule: Rule,
+    params: ClassicParams,
 }
 
-impl Naive {
+impl Reference {
     fn positions(&self, hash: u64) -> Vec<u64> {
         let (mut x, mut positions) = (u128::from(hash), vec![]);
-        for _ in 0..self.rule.probes {
-            positions.push(((x * u128::from(self.rule.bits)) >> 64) as u64);
+        for _ in 0..self.params.probes {
+            positions.push(((x * u128::from(self.params.bits)) >> 64) as u64);
             x = x * u128::from(STEP) % (1 << 64);
         }
         positions
@@ -34,18 +34,18 @@ impl Naive {
     }
 }
 
-fn bytes(lines: &[Line]) -> Vec<u8> {
+fn bytes(lines: &[CacheLine]) -> Vec<u8> {
     lines.iter().flat_map(|line| line.0).flat_map(u64::to_ne_bytes).collect()
 }
 
-/// Half of all bits set, so that searches end everywhere.
-fn half_full(lines: usize) -> Vec<Line> {
+/// Sets half of all bits, so that lookups end after any number of tests.
+fn half_full(lines: usize) -> Vec<CacheLine> {
     let mut rng = Rng::new(8);
-    (0..lines).map(|_| Line(std::array::from_fn(|_| rng.next_u64()))).collect()
+    (0..lines).map(|_| CacheLine(core::array::from_fn(|_| rng.next_u64()))).collect()
 }
 
-/// Batches of every size up to more than two words of answers, and some far larger: of what
-/// batches before have inserted, of other keys, and of both mixed, some twice.
+/// Returns batches of every size up to more than two words of results, and some larger ones, with
+/// hashes of earlier batches, new hashes, or both, some of them repeated.
 fn batches() -> Vec<Vec<u64>> {
     let mut rng = Rng::new(140);
     let (mut known, mut batches) = (vec![0, u64::MAX], vec![]);
@@ -55,7 +55,7 @@ fn batches() -> Vec<Vec<u64>> {
                 (0, _) | (2, 0) => *rng.pick(&known),
                 _ => rng.next_u64(),
             };
-            let batch: Vec<u64> = std::iter::repeat_with(hash).take(size).collect();
+            let batch: Vec<u64> = core::iter::repeat_with(hash).take(size).collect();
             known.extend_from_slice(&batch);
             batches.push(batch);
         }
@@ -63,7 +63,7 @@ fn batches() -> Vec<Vec<u64>> {
     batches
 }
 
-/// The form in which keys come.
+/// The form of the keys.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Singly,
@@ -72,88 +72,105 @@ enum Form {
 }
 
 impl Form {
-    fn contains(self, rule: Rule, lines: &[Line], hashes: &[u64], words: &[u64]) -> Vec<u64> {
+    fn contains(
+        self,
+        params: ClassicParams,
+        lines: &[CacheLine],
+        hashes: &[u64],
+        words: &[u64],
+    ) -> Vec<u64> {
         let mut found = vec![!0; hashes.len().div_ceil(64)];
         match self {
             Self::Singly => {
-                let look = |&hash: &u64| rule.contains(lines, hash);
-                return super::words(&hashes.iter().map(look).collect::<Vec<_>>());
+                let query = |&hash: &u64| params.contains(lines, hash);
+                return super::words(&hashes.iter().map(query).collect::<Vec<_>>());
             }
-            Self::Hashed => rule.contains_batch(lines, hashes, &mut found),
-            Self::Words => rule.contains_batch(lines, Keys { words, hash }, &mut found),
+            Self::Hashed => params.contains_batch(lines, hashes, &mut found),
+            Self::Words => params.contains_batch(lines, UnhashedKeys { words, hash }, &mut found),
         }
         found
     }
 
-    fn insert(self, rule: Rule, lines: &mut [Line], hashes: &[u64], words: &[u64]) -> Vec<u64> {
+    fn insert(
+        self,
+        params: ClassicParams,
+        lines: &mut [CacheLine],
+        hashes: &[u64],
+        words: &[u64],
+    ) -> Vec<u64> {
         let mut new = vec![!0; hashes.len().div_ceil(64)];
         match self {
             Self::Singly => {
-                let insert = |&hash: &u64| rule.insert(lines, hash);
+                let insert = |&hash: &u64| params.insert(lines, hash);
                 return super::words(&hashes.iter().map(insert).collect::<Vec<_>>());
             }
-            Self::Hashed => rule.insert_batch(lines, hashes, &mut new),
-            Self::Words => rule.insert_batch(lines, Keys { words, hash }, &mut new),
+            Self::Hashed => params.insert_batch(lines, hashes, &mut new),
+            Self::Words => params.insert_batch(lines, UnhashedKeys { words, hash }, &mut new),
         }
         new
     }
 }
 
-/// What is said of each batch (found, new, found then), and the bytes that are left.
-type Said = (Vec<[Vec<u64>; 3]>, Vec<u8>);
+/// The results of each batch (found before, new, found after), and the final bytes.
+type Outcome = (Vec<[Vec<u64>; 3]>, Vec<u8>);
 
-fn run(rule: Rule, mut lines: Vec<Line>, batches: &[Vec<u64>], form: Form) -> Said {
-    let mut said = vec![];
+fn run(
+    params: ClassicParams,
+    mut lines: Vec<CacheLine>,
+    batches: &[Vec<u64>],
+    form: Form,
+) -> Outcome {
+    let mut results = vec![];
     for (at, batch) in batches.iter().enumerate() {
-        // Hashes begin elsewhere each time.
+        // Hashes start at another alignment each time.
         let start = at % 8;
         let padded = [&vec![7; start][..], batch].concat();
         let words = keys(&padded);
         let (hashes, words) = (&padded[start..], &words[start..]);
-        let found = form.contains(rule, &lines, hashes, words);
-        let new = form.insert(rule, &mut lines, hashes, words);
-        said.push([found, new, form.contains(rule, &lines, hashes, words)]);
+        let found = form.contains(params, &lines, hashes, words);
+        let new = form.insert(params, &mut lines, hashes, words);
+        results.push([found, new, form.contains(params, &lines, hashes, words)]);
     }
-    (said, bytes(&lines))
+    (results, bytes(&lines))
 }
 
-fn run_naively(rule: Rule, lines: &[Line], batches: &[Vec<u64>]) -> Said {
-    let mut naive = Naive { bytes: bytes(lines), rule };
-    let mut said = vec![];
+fn run_reference(params: ClassicParams, lines: &[CacheLine], batches: &[Vec<u64>]) -> Outcome {
+    let mut reference = Reference { bytes: bytes(lines), params };
+    let mut results = vec![];
     for batch in batches {
-        let found: Vec<bool> = batch.iter().map(|&hash| naive.contains(hash)).collect();
-        let new: Vec<bool> = batch.iter().map(|&hash| naive.insert(hash)).collect();
-        said.push([words(&found), words(&new), words(&vec![true; batch.len()])]);
+        let found: Vec<bool> = batch.iter().map(|&hash| reference.contains(hash)).collect();
+        let new: Vec<bool> = batch.iter().map(|&hash| reference.insert(hash)).collect();
+        results.push([words(&found), words(&new), words(&vec![true; batch.len()])]);
     }
-    (said, naive.bytes)
+    (results, reference.bytes)
 }
 
 fn agree(lines: usize, missing_bits: u64) {
     let (before, batches) = (half_full(lines), batches());
-    // Fewer bits than a near filter looks at blindly, just as many, and more.
+    // Fewer probes than `BRANCHLESS_TESTS`, equal, and more.
     for probes in [1, 3, 4, 5, 11] {
-        let rule = Rule { bits: 512 * lines as u64 - missing_bits, probes };
-        let law = run_naively(rule, &before, &batches);
+        let params = ClassicParams { bits: 512 * lines as u64 - missing_bits, probes };
+        let expected = run_reference(params, &before, &batches);
         for form in [Form::Singly, Form::Hashed, Form::Words] {
-            let told = run(rule, before.clone(), &batches, form);
-            assert!(told.0 == law.0, "answers, {form:?}, {lines} lines, k {probes}");
-            assert!(told.1 == law.1, "bits, {form:?}, {lines} lines, k {probes}");
+            let outcome = run(params, before.clone(), &batches, form);
+            assert!(outcome.0 == expected.0, "results, {form:?}, {lines} lines, k {probes}");
+            assert!(outcome.1 == expected.1, "bits, {form:?}, {lines} lines, k {probes}");
         }
     }
 }
 
 #[test]
-fn small_classic_batches_equal_the_textbook() {
+fn tiny_filters_equal_the_reference() {
     agree(3, 100);
 }
 
 #[test]
-fn near_classic_batches_equal_the_textbook() {
-    agree(FAR - 1, 0);
+fn small_filters_equal_the_reference() {
+    agree(LARGE_FILTER - 1, 0);
 }
 
 #[test]
-fn far_classic_batches_equal_the_textbook() {
-    agree(FAR, 0);
-    agree(FAR + 1, 77);
+fn large_filters_equal_the_reference() {
+    agree(LARGE_FILTER, 0);
+    agree(LARGE_FILTER + 1, 77);
 }

@@ -1,23 +1,24 @@
-//! Batches of every size, wherever lines and hashes begin, equal the law key by key.
+//! Compares batches of every size, at every alignment of lines and hashes, with single keys of the
+//! portable kernel.
 //!
-//! Sizes go past two words of answers, and past the groups that are on the way at once, by every
-//! rest. Lines begin at both places of a pair, hashes at all places of a line; around the lines
-//! are others that nobody may change.
+//! Sizes exceed two words of results and the number of prepared groups, with every remainder. Lines
+//! start at both halves of a pair, hashes at every word of a line. The lines before and after the
+//! filter must not change.
 
 use super::*;
 
-const MOST: usize = 140;
+const MAX_SIZE: usize = 140;
 const BLOCKS: u64 = 5;
-/// Words of a line.
+/// Words of a cache line.
 const STARTS: usize = 8;
 
-/// Hashes to begin with, which fill the few blocks by half, and hashes to ask for: of the former,
-/// some twice, and others.
+/// Returns hashes that fill the blocks by half, and hashes to look up: some of the former, some
+/// repeated, and others.
 fn hashes() -> (Vec<u64>, Vec<u64>) {
     let mut rng = Rng::new(140);
     let known: Vec<u64> = (0..200).map(|_| rng.next_u64()).collect();
     let mut hashes: Vec<u64> = vec![0, u64::MAX];
-    while hashes.len() < MOST + STARTS {
+    while hashes.len() < MAX_SIZE + STARTS {
         hashes.push(match rng.below(4) {
             0 => *rng.pick(&known),
             1 => *rng.pick(&hashes),
@@ -27,22 +28,23 @@ fn hashes() -> (Vec<u64>, Vec<u64>) {
     (known, hashes)
 }
 
-/// Lines, aligned to pairs, of which a filter begins at `from`, with one line behind it at least.
-struct Ground<const LANES: usize> {
-    rule: Rule<LANES>,
-    lines: Vec<Line>,
+/// Cache lines, aligned to pairs, with a filter that starts at line `from` and at least one line
+/// after it.
+struct Surrounded<const LANES: usize> {
+    params: BlockParams<LANES>,
+    lines: Vec<CacheLine>,
     from: usize,
 }
 
-impl<const LANES: usize> Ground<LANES> {
+impl<const LANES: usize> Surrounded<LANES> {
     fn new(probes: u32, from: usize, known: &[u64]) -> Self {
-        let rule = Rule::<LANES> { blocks: BLOCKS, probes };
-        let around = Line([0x5555_5555_5555_5555; 8]);
-        let mut lines = zeroed(rule);
-        let law = Kernel::Portable.ready().unwrap();
-        known.iter().for_each(|&hash| _ = law.insert(rule, &mut lines, hash));
+        let params = BlockParams::<LANES> { blocks: BLOCKS, probes };
+        let around = CacheLine([0x5555_5555_5555_5555; 8]);
+        let mut lines = zeroed(params);
+        let expected = Kernel::Portable.handle().unwrap();
+        known.iter().for_each(|&hash| _ = expected.insert(params, &mut lines, hash));
         let lines = [&vec![around; from][..], &lines, &[around; 2]].concat();
-        Self { rule, lines, from }
+        Self { params, lines, from }
     }
 
     fn owned(&self) -> Owned {
@@ -51,18 +53,22 @@ impl<const LANES: usize> Ground<LANES> {
         memory
     }
 
-    /// All lines as they are left, and what was said.
-    fn run(&self, ask: impl FnOnce(&mut [Line]) -> Vec<u64>) -> (Vec<Line>, Vec<u64>) {
-        let (mut memory, len) = (self.owned(), zeroed(self.rule).len());
-        let said = ask(&mut memory.lines_mut()[self.from..][..len]);
-        (memory.lines().to_vec(), said)
+    /// Returns all lines after `run`, and its results.
+    fn run(&self, run: impl FnOnce(&mut [CacheLine]) -> Vec<u64>) -> (Vec<CacheLine>, Vec<u64>) {
+        let (mut memory, len) = (self.owned(), zeroed(self.params).len());
+        let results = run(&mut memory.lines_mut()[self.from..][..len]);
+        (memory.lines().to_vec(), results)
     }
 
-    /// The same, if threads could share the lines.
-    fn run_shared(&self, kernel: Ready, hashes: impl Hashes) -> (Vec<Line>, Vec<u64>) {
+    /// Same as [`run`](Self::run) with shared lines.
+    fn run_shared(
+        &self,
+        kernel: KernelHandle,
+        hashes: impl HashSource,
+    ) -> (Vec<CacheLine>, Vec<u64>) {
         let (shared, stripes) = (Shared::from(self.owned()), Stripes::new(BLOCKS));
-        let lines = &shared.lines()[self.from..][..zeroed(self.rule).len()];
-        let blocks = SharedBlocks { rule: self.rule, lines, stripes: &stripes, kernel };
+        let lines = &shared.lines()[self.from..][..zeroed(self.params).len()];
+        let blocks = SharedBlocks { params: self.params, lines, stripes: &stripes, kernel };
         let size = hashes.words().len().div_ceil(64);
         let (mut found, mut new) = (vec![!0; size], vec![!0; size]);
         blocks.contains_batch(hashes, &mut found);
@@ -74,38 +80,38 @@ impl<const LANES: usize> Ground<LANES> {
 fn every_size<const LANES: usize>(probes: u32) {
     let (known, hashes) = hashes();
     let words = keys(&hashes);
-    let portable = Kernel::Portable.ready().unwrap();
+    let portable = Kernel::Portable.handle().unwrap();
     for (from, start) in (0..2).flat_map(|from| (0..STARTS).map(move |start| (from, start))) {
-        let ground = Ground::<LANES>::new(probes, from, &known);
-        let rule = ground.rule;
-        for size in 0..=MOST {
+        let filter = Surrounded::<LANES>::new(probes, from, &known);
+        let params = filter.params;
+        for size in 0..=MAX_SIZE {
             let batch = &hashes[start..][..size];
-            let words = Keys { words: &words[start..][..size], hash };
-            let law = ground.run(|lines| ask_singly(portable, rule, lines, batch));
+            let words = UnhashedKeys { words: &words[start..][..size], hash };
+            let expected = filter.run(|lines| run_singly(portable, params, lines, batch));
             for kernel in kernels() {
-                let about = format!(
+                let context = format!(
                     "{kernel:?}, {LANES} lanes, k {probes}, {size} hashes from {start} on, \
                      lines from {from} on"
                 );
-                let singly = ground.run(|lines| ask_singly(kernel, rule, lines, batch));
-                assert!(singly == law, "one by one, {about}");
-                let many = ground.run(|lines| ask(kernel, rule, lines, batch));
-                assert!(many == law, "batch, {about}");
-                let keys = ground.run(|lines| ask(kernel, rule, lines, words));
-                assert!(keys == law, "batch of keys, {about}");
-                assert!(ground.run_shared(kernel, batch) == law, "shared, {about}");
-                assert!(ground.run_shared(kernel, words) == law, "shared, keys, {about}");
+                let singly = filter.run(|lines| run_singly(kernel, params, lines, batch));
+                assert!(singly == expected, "one by one, {context}");
+                let many = filter.run(|lines| run_batch(kernel, params, lines, batch));
+                assert!(many == expected, "batch, {context}");
+                let keys = filter.run(|lines| run_batch(kernel, params, lines, words));
+                assert!(keys == expected, "batch of keys, {context}");
+                assert!(filter.run_shared(kernel, batch) == expected, "shared, {context}");
+                assert!(filter.run_shared(kernel, words) == expected, "shared, keys, {context}");
             }
         }
     }
 }
 
 #[test]
-fn every_size_of_a_batch_in_lines() {
+fn every_batch_size_with_8_lanes() {
     [1, 5, 8].into_iter().for_each(every_size::<8>);
 }
 
 #[test]
-fn every_size_of_a_batch_in_pairs_of_lines() {
+fn every_batch_size_with_16_lanes() {
     [1, 11, 16].into_iter().for_each(every_size::<16>);
 }

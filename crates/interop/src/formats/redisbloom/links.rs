@@ -1,29 +1,29 @@
-//! RedisBloom's mathematics, wherever its filters are kept: how keys are hashed, how a link is
-//! sized, which bits a key has in it, which link follows, and the header of a dump.
+//! RedisBloom's mathematics: the hashes, the size of a link, the positions of a key in it, the next
+//! link, and the header of a dump.
 
 use std::fmt::Display;
 
-use crate::bytes::{le32, le64, lef64};
+use crate::encoding::bytes::{le32, le64, lef64};
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::hashes::murmur2;
 
 /// Sizes are not rounded up to a power of two.
 pub const NO_ROUND: u32 = 1;
-/// Capacities of links are logarithms of bits: no command makes such filters.
+/// Capacities of links are logarithms of bits; no command makes such filters.
 pub const CAPACITY_IS_BITS: u32 = 2;
-/// Hashes of 64 bits.
+/// 64-bit hashes.
 pub const FORCE64: u32 = 4;
 /// The filter does not grow.
 pub const NO_SCALING: u32 = 8;
 const OPTIONS: u32 = 15;
 
-/// How much lower the rate of each link is; and of the first of a filter that grows, than what was
-/// asked for.
+/// Factor between the rates of successive links, and between the requested rate and that of the
+/// first link of a filter that grows.
 pub const TIGHTENING: f64 = 0.5;
 
-/// A chain whose rates halve has no more: the last would be nothing.
-pub const MOST_LINKS: usize = 1100;
+/// Maximum number of links: rates that halve reach 0 after this many.
+pub const MAX_LINKS: usize = 1100;
 
 const CHAIN_HEADER: usize = 20;
 const LINK_HEADER: usize = 53;
@@ -32,7 +32,7 @@ fn bad<T>(what: &'static str, expected: impl Display, found: impl Display) -> Re
     Err(Error::malformed(Format::RedisBloom.name(), what, expected, found))
 }
 
-/// What all links take of a key: the start, and the step from probe to probe.
+/// Returns the hash of a key for all links: the start, and the step from probe to probe.
 #[inline]
 #[must_use]
 pub fn hash(key: &[u8], options: u32) -> [u64; 2] {
@@ -45,16 +45,16 @@ pub fn hash(key: &[u8], options: u32) -> [u64; 2] {
     }
 }
 
-/// The hash of RedisBloom's cuckoo filters.
+/// Returns the hash of RedisBloom's cuckoo filters.
 #[inline]
 #[must_use]
 pub fn cuckoo_hash(key: &[u8]) -> u64 {
     murmur2::x64(key, 0)
 }
 
-/// How large a link is, and which bits a key has in it.
+/// The size of a link, and the positions of a key in it.
 ///
-/// Positions are below [`bits`](Self::bits), whatever a header said.
+/// Positions are below [`bits`](Self::bits) for any header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkPlan {
     bits: u64,
@@ -66,25 +66,25 @@ pub struct LinkPlan {
     logarithm: u8,
 }
 
-/// A link as a header tells of it.
+/// The fields of a link in a header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkFields {
-    /// Bits that it has.
+    /// Number of bits.
     pub bits: u64,
-    /// The false-positive rate that it was sized for.
+    /// Target false-positive rate.
     pub rate: f64,
-    /// Bits that a key takes at this rate.
+    /// Bits per key at this rate.
     pub bits_per_key: f64,
-    /// Bits that a key sets.
+    /// Probes.
     pub probes: u64,
-    /// Keys that it was sized for.
+    /// Capacity.
     pub capacity: u64,
-    /// The logarithm of its bits, where they were rounded up to a power of two.
+    /// Logarithm of the bits, if they were rounded up to a power of two.
     pub logarithm: u64,
 }
 
 impl LinkPlan {
-    /// As RedisBloom sizes it.
+    /// Sizes a link as RedisBloom does.
     #[must_use]
     pub fn new(capacity: u64, rate: f64) -> Self {
         let bits_per_key = bits_per_key(rate);
@@ -101,8 +101,8 @@ impl LinkPlan {
         }
     }
 
-    /// As RedisBloom sized it before [`NO_ROUND`]: bits are a power of two, and what is gained is
-    /// capacity.
+    /// Sizes a link as RedisBloom did before [`NO_ROUND`]: bits are a power of two, and the gain is
+    /// added to the capacity.
     fn rounded(capacity: u64, rate: f64) -> Option<Self> {
         let plan = Self::new(capacity, rate);
         let ideal = capacity as f64 * plan.bits_per_key;
@@ -113,10 +113,10 @@ impl LinkPlan {
         Some(Self { bits, modulus: Modulus::new(bits), capacity, logarithm, ..plan })
     }
 
-    /// What a header says, if it can be.
+    /// Checks the fields of a header.
     ///
     /// # Errors
-    /// If a number is not what follows from the others.
+    /// If a field does not follow from the others.
     pub fn checked(fields: &LinkFields, options: u32) -> Result<Self> {
         let LinkFields { bits, rate, bits_per_key, capacity, .. } = *fields;
         if bits == 0 || !bits.is_multiple_of(8) || bits > 1 << 62 {
@@ -153,7 +153,7 @@ impl LinkPlan {
         Ok(Self { bits, modulus, rate, bits_per_key, probes, capacity, logarithm })
     }
 
-    /// The link that follows when this one holds its capacity; none if there can be none.
+    /// Returns the next link when this one is full; `None` if there can be none.
     #[must_use]
     pub fn next(&self, growth: u32, options: u32) -> Option<Self> {
         if options & (NO_SCALING | CAPACITY_IS_BITS) != 0 {
@@ -168,7 +168,7 @@ impl LinkPlan {
         }
     }
 
-    /// What is told of it.
+    /// Returns the fields for a header.
     #[must_use]
     pub fn fields(&self) -> LinkFields {
         LinkFields {
@@ -181,44 +181,44 @@ impl LinkPlan {
         }
     }
 
-    /// Bits that it has, a multiple of 8.
+    /// Returns the number of bits, a multiple of 8.
     #[inline]
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// What positions are taken modulo.
+    /// Returns the modulus of positions.
     pub(crate) fn modulus(&self) -> u64 {
         self.modulus.divisor
     }
 
-    /// Bytes that it has.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bits / 8
     }
 
-    /// Keys that it is for.
+    /// Returns the capacity.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The false-positive rate that it is for.
+    /// Returns the target false-positive rate.
     #[must_use]
-    pub fn rate(&self) -> f64 {
+    pub fn fpr(&self) -> f64 {
         self.rate
     }
 
-    /// Bits that a key sets.
+    /// Returns the number of probes.
     #[must_use]
     pub fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// Whether its bits are those that its capacity needs, rounded up by RedisBloom's rules.
+    /// Returns true if its bits are those that its capacity needs, rounded by RedisBloom's rules.
     #[must_use]
     pub fn is_as_sized(&self) -> bool {
         let ideal = self.capacity as f64 * self.bits_per_key;
@@ -226,8 +226,8 @@ impl LinkPlan {
         bits >= ideal.floor() && bits <= ideal + self.bits_per_key.max(64.0)
     }
 
-    /// Whether a link can hold so many keys: each was added while it held fewer than its capacity,
-    /// and set a bit.
+    /// Checks that a link can contain this many keys: each was added below its capacity and set a
+    /// bit.
     ///
     /// # Errors
     /// If it cannot.
@@ -236,7 +236,7 @@ impl LinkPlan {
         if keys > most { bad("keys of a link", format!("at most {most}"), keys) } else { Ok(()) }
     }
 
-    /// The bits of a key, by its [`hash`].
+    /// Returns the positions of a key, by its [`hash`].
     #[inline]
     pub fn positions(&self, hash: [u64; 2]) -> impl Iterator<Item = u64> + use<> {
         let ([start, step], modulus) = (hash, self.modulus);
@@ -249,7 +249,7 @@ fn bits_per_key(rate: f64) -> f64 {
     rate.ln().abs() / 0.480_453_013_918_201
 }
 
-/// Both constants of RedisBloom's sizes end after 15 digits.
+/// RedisBloom's constants have 15 digits.
 #[expect(clippy::approx_constant, reason = "it is what RedisBloom multiplies with")]
 fn probes(bits_per_key: f64) -> u32 {
     (0.693_147_180_559_945 * bits_per_key).ceil() as u32
@@ -259,8 +259,8 @@ fn probes(bits_per_key: f64) -> u32 {
 ///
 /// Let w be half the divisor, c the logarithm of w rounded up, and M = ⌈2^(63+c) / w⌉, which is
 /// below 2^64. For n below 2^63, ⌊n·M / 2^(63+c)⌋ = ⌊n / w⌋: M is too large by less than 1, which
-/// adds less than n / 2^(63+c) < 1 / 2^c ≤ 1 / w. The n here is half of what is divided.
-/// Source: Granlund & Montgomery 1994, "Division by invariant integers using multiplication".
+/// adds less than n / 2^(63+c) < 1 / 2^c ≤ 1 / w. Here n is half of the dividend. Source: Granlund
+/// & Montgomery 1994, "Division by invariant integers using multiplication".
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Modulus {
     divisor: u64,
@@ -269,7 +269,7 @@ struct Modulus {
 }
 
 impl Modulus {
-    /// The divisor is even, above 0, and at most 2^63.
+    /// The divisor must be even, above 0, and at most 2^63.
     fn new(divisor: u64) -> Self {
         let half = (divisor / 2).max(1);
         let shift = half.next_power_of_two().trailing_zeros();
@@ -288,21 +288,21 @@ impl Modulus {
 /// The header of a dump.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// Keys in all links.
+    /// Number of keys in all links.
     pub size: u64,
-    /// Options, a sum of [`NO_ROUND`], [`FORCE64`], [`NO_SCALING`] and what is known of no use.
+    /// Options, a sum of [`NO_ROUND`], [`FORCE64`], [`NO_SCALING`] and unused bits.
     pub options: u32,
-    /// How many times the capacity of the last the next link has.
+    /// Factor between the capacities of successive links.
     pub growth: u32,
-    /// The links, and keys in each; the newest is last.
+    /// The links, each with its number of keys; the newest is last.
     pub links: Vec<(LinkPlan, u64)>,
 }
 
 impl Header {
-    /// The header that bytes begin with, and how many bytes it has.
+    /// Parses the header at the start of bytes. Returns it and its length.
     ///
     /// # Errors
-    /// If it is cut, or numbers contradict each other.
+    /// If it is truncated, or its fields contradict each other.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize)> {
         let (Some(size), Some(count), Some(options), Some(growth)) =
             (le64(bytes, 0), le32(bytes, 8), le32(bytes, 12), le32(bytes, 16))
@@ -310,7 +310,7 @@ impl Header {
             return bad("length", "20 bytes or more", format!("{} bytes", bytes.len()));
         };
         Self::check_options(options)?;
-        let there = ((bytes.len() - CHAIN_HEADER) / LINK_HEADER).min(MOST_LINKS);
+        let there = ((bytes.len() - CHAIN_HEADER) / LINK_HEADER).min(MAX_LINKS);
         let count = count as usize;
         if count == 0 || count > there {
             return bad("links", format!("1 to {there}"), count);
@@ -323,7 +323,7 @@ impl Header {
         Ok((header, length))
     }
 
-    /// Whether these options are known.
+    /// Checks that these options are known.
     ///
     /// # Errors
     /// If they are not.
@@ -331,18 +331,18 @@ impl Header {
         if options > OPTIONS { bad("options", "0 to 15", options) } else { Ok(()) }
     }
 
-    /// Whether a filter may have so many links.
+    /// Checks that a filter may have this many links.
     ///
     /// # Errors
     /// If it may not.
     pub fn check_links(count: u64) -> Result<()> {
-        if count == 0 || count > MOST_LINKS as u64 {
-            return bad("links", format!("1 to {MOST_LINKS}"), count);
+        if count == 0 || count > MAX_LINKS as u64 {
+            return bad("links", format!("1 to {MAX_LINKS}"), count);
         }
         Ok(())
     }
 
-    /// Whether the keys of the links add up.
+    /// Checks that the keys of the links add up to the total.
     ///
     /// # Errors
     /// If they do not.
@@ -354,7 +354,7 @@ impl Header {
         self.links.iter().try_for_each(|(plan, size)| plan.check_keys(*size, self.options))
     }
 
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.size.to_le_bytes().to_vec();
@@ -368,7 +368,7 @@ impl Header {
     }
 }
 
-/// A link, and the keys in it.
+/// Parses a link and its number of keys.
 fn parse_link(header: &[u8], options: u32) -> Result<(LinkPlan, u64)> {
     let (Some(bytes), Some(bits), Some(size), Some(rate), Some(bits_per_key)) = (
         le64(header, 0),
@@ -390,12 +390,12 @@ fn parse_link(header: &[u8], options: u32) -> Result<(LinkPlan, u64)> {
     Ok((LinkPlan::checked(&fields, options)?, size))
 }
 
-/// Where the number of keys is in a link's header.
+/// Offset of the number of keys in a link's header.
 const LINK_SIZE: usize = 16;
 
 fn link_header(plan: &LinkPlan, size: u64) -> [u8; LINK_HEADER] {
     let mut header = [0; LINK_HEADER];
-    let mut put = |at, bytes: &[u8]| crate::bytes::put(&mut header, at, bytes);
+    let mut put = |at, bytes: &[u8]| crate::encoding::bytes::put(&mut header, at, bytes);
     put(0, &plan.bytes().to_le_bytes());
     put(8, &plan.bits.to_le_bytes());
     put(LINK_SIZE, &size.to_le_bytes());
@@ -407,12 +407,12 @@ fn link_header(plan: &LinkPlan, size: u64) -> [u8; LINK_HEADER] {
     header
 }
 
-/// Where a link's header is in a dump's.
+/// Returns the offset of a link's header in a dump's.
 pub(super) fn link_at(link: usize) -> usize {
     CHAIN_HEADER + link * LINK_HEADER
 }
 
-/// Where the keys of a link are in a dump's header.
+/// Returns the offset of a link's number of keys in a dump's header.
 pub(super) fn size_at(link: usize) -> usize {
     link_at(link) + LINK_SIZE
 }
@@ -422,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remainders_are_those_of_a_division() {
+    fn remainders_equal_division() {
         let mut divisors: Vec<u64> = (1..200).map(|half| half * 2).collect();
         divisors.extend((1..63).flat_map(|power| {
             let divisor = 1u64 << power;
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_with_more_keys_than_it_holds_is_refused() {
+    fn link_with_more_keys_than_its_capacity_is_an_error() {
         let plan = LinkPlan::new(5, 0.01);
         let parse = |keys, options| {
             let links = vec![(plan, keys)];

@@ -1,40 +1,42 @@
-//! RedisBloom's `BF.SCANDUMP`: its chunks, one after the other. The first is a header of 20 bytes
-//! (keys, links, options, growth) and 53 for each link (bytes, bits, keys, rate, bits per key,
-//! probes, capacity, logarithm of the bits); the others are the bits of the links. Numbers have
-//! the low byte first and no padding.
+//! RedisBloom's `BF.SCANDUMP`: its chunks, concatenated. The first is a header of 20 bytes (keys,
+//! links, options, growth) and 53 for each link (bytes, bits, keys, rate, bits per key, probes,
+//! capacity, logarithm of the bits); the others are the bits of the links. Numbers are
+//! little-endian, without padding.
 //!
-//! A key is hashed twice with MurmurHash64A, the second time seeded with the first hash; probe i
-//! is at the first plus i times the second, modulo the bits. Without the option `FORCE64`, in old
-//! filters, it is MurmurHash2 of 32 bits.
+//! A key is hashed twice with MurmurHash64A, the second time with the first hash as the seed. Probe
+//! i is at the first plus i times the second, modulo the number of bits. Old filters, without the
+//! option `FORCE64`, use 32-bit MurmurHash2.
 //!
-//! A key is in the filter if it is in any link, and is put in the last. When that holds its
-//! capacity, a link of `growth` times the capacity and half the rate is added, unless the filter
-//! is `NONSCALING`. The first link of a filter that grows is already made for half the rate.
+//! A key is present if any link contains it, and is inserted into the last one. When that reaches
+//! its capacity, a link of `growth` times the capacity and half the rate is added, unless the
+//! filter is `NONSCALING`. The first link of a filter that grows already has half the rate.
 //!
-//! Source: captures of RedisBloom 2.8.20, which has since opened ours and written the same. They
-//! have no old filters: of those, only what every reading of the option allows is read, and no link
-//! is added.
+//! Source: captures of RedisBloom 2.8.20, which has opened petal's files and written the same. They
+//! contain no old filters: of those, petal reads only what every interpretation of the option
+//! allows, and adds no link.
 
 pub(crate) mod links;
 
 use std::sync::Arc;
 
-use petal::Answers;
+use petal::BatchResults;
 
-use crate::bits::Bits;
-use crate::bytes::put;
+use crate::encoding::bits::Bits;
+use crate::encoding::bytes::put;
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::floor::{Budget, Stepping, distinct, rate_floor};
 use crate::format::Format;
-use crate::scheme::{Digest, Empty, Plan, Rate, Scheme, expected_fill};
+use crate::formats::format_impl::{
+    FormatImpl, FprEstimate, HashFn, NewFilter, Plan, expected_fill,
+};
+use crate::formats::fpr_floor::{SampleBudget, Stepping, distinct, fpr_floor};
+use crate::stats::FilterStats;
 use links::{
-    FORCE64, Header, LinkPlan, MOST_LINKS, NO_ROUND, NO_SCALING, TIGHTENING, link_at, size_at,
+    FORCE64, Header, LinkPlan, MAX_LINKS, NO_ROUND, NO_SCALING, TIGHTENING, link_at, size_at,
 };
 
-/// `BF.LOADCHUNK` is given no more at once.
+/// Maximum size of a chunk for `BF.LOADCHUNK`.
 const LONGEST_CHUNK: usize = 16 << 20;
-/// What `BF.RESERVE` takes if nothing is said.
+/// The default of `BF.RESERVE`.
 const GROWTH: u32 = 2;
 
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ pub(crate) struct RedisBloom {
     links: Vec<Link>,
 }
 
-/// A row of bits.
+/// The bit array of a link.
 #[derive(Clone, Debug)]
 struct Link {
     plan: LinkPlan,
@@ -54,7 +56,7 @@ struct Link {
 }
 
 impl Link {
-    /// Its bits begin at a place.
+    /// Makes a link with its bits at this offset.
     fn at(place: usize, plan: LinkPlan, size: u64) -> Self {
         Self { bits: Bits::low_first(place, plan.bits()), plan, size }
     }
@@ -66,31 +68,32 @@ impl Link {
 }
 
 impl Link {
-    /// What double hashing adds to its rate. Filters of hashes of 32 bits are not computed.
-    fn floor(&self, budget: &mut Budget, fill: f64, keys: f64, options: u32) -> f64 {
+    /// Returns the rate that double hashing causes; 0 for filters with 32-bit hashes, for which it
+    /// is not computed.
+    fn floor(&self, budget: &mut SampleBudget, fill: f64, keys: f64, options: u32) -> f64 {
         if options & FORCE64 == 0 {
             return 0.0;
         }
         let put: &'static [fn(&mut [u64; 4], u64)] = &[|words, step| words[1] = step];
         let modulus = self.plan.modulus();
         let stepping = Stepping { modulus, width: 64, shift: 0, signed: false, put };
-        rate_floor(budget, stepping, self.plan.probes(), fill, keys, |words| {
+        fpr_floor(budget, stepping, self.plan.probes(), fill, keys, |words| {
             distinct(self.plan.positions([words[0], words[1]]), fill)
         })
     }
 }
 
 impl RedisBloom {
-    /// What is known of it; its links share a budget of samples.
-    fn facts_within(&self, file: &[u8], budget: &mut Budget) -> Facts {
-        let mut facts = self.told(file);
+    /// Returns the statistics; the links share a budget of samples.
+    fn stats_within(&self, file: &[u8], budget: &mut SampleBudget) -> FilterStats {
+        let mut stats = self.header_stats(file);
         for link in &self.links {
             let set = link.bits.count_ones(file);
-            facts.add_row(link.bits.count, set, link.plan.probes());
+            stats.add_row(link.bits.count, set, link.plan.probes());
             let fill = set as f64 / link.bits.count as f64;
-            facts.add_floor(link.floor(budget, fill, link.size as f64, self.options));
+            stats.add_floor(link.floor(budget, fill, link.size as f64, self.options));
         }
-        facts
+        stats
     }
 
     pub(crate) fn parse(file: &[u8]) -> Result<Self> {
@@ -111,14 +114,14 @@ impl RedisBloom {
         Ok(Self { size, options, growth, links })
     }
 
-    /// As `BF.RESERVE` without further words makes it.
-    pub(crate) fn plan(plan: &Plan) -> Result<Empty<Self>> {
+    /// Makes a filter as `BF.RESERVE` without options does.
+    pub(crate) fn plan(plan: &Plan) -> Result<NewFilter<Self>> {
         let rate = plan.rate * TIGHTENING;
         if rate == 0.0 {
             return Err(Error::limit(
                 Format::RedisBloom,
                 format!("a rate of {:e} cannot be halved", plan.rate),
-                "ask for a higher rate",
+                "use a higher rate",
             ));
         }
         let link = Link::at(link_at(1), LinkPlan::new(plan.keys, rate), 0);
@@ -135,7 +138,7 @@ impl RedisBloom {
         Header { size, options, growth, links }.to_bytes()
     }
 
-    /// Puts in a key that no link holds.
+    /// Inserts a key that no link contains.
     fn add(&mut self, file: &mut Vec<u8>, words: &[u64], limit: u64) -> Result<()> {
         if self.links.last().is_none_or(|link| link.size >= link.plan.capacity()) {
             self.grow(file, limit)?;
@@ -153,7 +156,7 @@ impl RedisBloom {
         Ok(())
     }
 
-    /// Adds a link behind the last, which is full.
+    /// Adds a link after the last one, which is full.
     fn grow(&mut self, file: &mut Vec<u8>, limit: u64) -> Result<()> {
         let full = |what, do_this| Err(Error::full(Format::RedisBloom, what, do_this));
         if self.options & NO_SCALING != 0 {
@@ -161,11 +164,11 @@ impl RedisBloom {
         }
         if self.options & (NO_ROUND | FORCE64) != NO_ROUND | FORCE64 {
             return full(
-                "it holds its capacity, and is of a kind that is not grown here",
-                "make it anew",
+                "it is at its capacity, and petal cannot grow filters of this kind",
+                "build it again",
             );
         }
-        let last = self.links.last().filter(|_| self.links.len() < MOST_LINKS);
+        let last = self.links.last().filter(|_| self.links.len() < MAX_LINKS);
         let next = last.and_then(|last| last.plan.next(self.growth, self.options));
         let Some(plan) = next else {
             return full("it cannot grow further", "make one for more keys");
@@ -189,19 +192,19 @@ impl RedisBloom {
     }
 }
 
-impl Scheme for RedisBloom {
+impl FormatImpl for RedisBloom {
     fn words(&self) -> usize {
         2
     }
 
-    fn digest(&self) -> Digest {
+    fn hash_fn(&self) -> HashFn {
         let options = self.options;
         Arc::new(move |key, words| words.extend(links::hash(key, options)))
     }
 
-    fn contains(&self, file: &[u8], words: &[u64], found: &mut Answers) {
+    fn contains(&self, file: &[u8], words: &[u64], found: &mut BatchResults) {
         // The last link is the largest.
-        found.answer(words.len() / 2, |at| {
+        found.fill_with(words.len() / 2, |at| {
             self.links.iter().rev().any(|link| link.holds(file, &words[at * 2..]))
         });
     }
@@ -211,44 +214,47 @@ impl Scheme for RedisBloom {
         file: &mut Vec<u8>,
         words: &[u64],
         limit: u64,
-        new: &mut Answers,
+        new: &mut BatchResults,
     ) -> Result<()> {
-        let mut room = Ok(());
-        new.answer(words.len() / 2, |at| {
+        let mut result = Ok(());
+        new.fill_with(words.len() / 2, |at| {
             let key = &words[at * 2..at * 2 + 2];
-            if room.is_err() || self.links.iter().rev().any(|link| link.holds(file, key)) {
+            if result.is_err() || self.links.iter().rev().any(|link| link.holds(file, key)) {
                 return false;
             }
-            room = self.add(file, key, limit);
-            room.is_ok()
+            result = self.add(file, key, limit);
+            result.is_ok()
         });
-        room
+        result
     }
 
-    fn facts(&self, file: &[u8]) -> Facts {
-        self.facts_within(file, &mut Budget::new(self.links.len()))
+    fn stats(&self, file: &[u8]) -> FilterStats {
+        self.stats_within(file, &mut SampleBudget::new(self.links.len()))
     }
 
-    fn expected_rate(&self, keys: u64) -> Option<Rate> {
+    fn expected_fpr(&self, keys: u64) -> Option<FprEstimate> {
         let link = self.links.first().filter(|link| keys <= link.plan.capacity())?;
         let (keys, probes) = (keys as f64, link.plan.probes());
         let fill = expected_fill(link.bits.count, probes, keys);
-        let floor = link.floor(&mut Budget::new(1), fill, keys, self.options);
-        Some(Rate { all: petal::rate::either(fill.powf(probes.into()), floor), floor })
+        let floor = link.floor(&mut SampleBudget::new(1), fill, keys, self.options);
+        Some(FprEstimate {
+            all: petal::math::probability_of_either(fill.powf(probes.into()), floor),
+            floor,
+        })
     }
 
-    fn told(&self, _file: &[u8]) -> Facts {
-        let mut facts = Facts::new(Format::RedisBloom);
+    fn header_stats(&self, _file: &[u8]) -> FilterStats {
+        let mut stats = FilterStats::new(Format::RedisBloom);
         let capacity =
             self.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.plan.capacity()));
         let grows = self.options & NO_SCALING == 0;
         let tightened = if grows { TIGHTENING } else { 1.0 };
-        facts.planned_keys = Some(capacity);
-        facts.target_rate = self.links.first().map(|link| link.plan.rate() / tightened);
-        facts.counted = Some(self.size);
-        facts.choice("hash", if self.options & FORCE64 != 0 { "64 bits" } else { "32 bits" });
-        facts.choice("growth", if grows { self.growth.to_string() } else { "none".to_owned() });
-        facts
+        stats.capacity = Some(capacity);
+        stats.target_fpr = self.links.first().map(|link| link.plan.fpr() / tightened);
+        stats.counted = Some(self.size);
+        stats.choice("hash", if self.options & FORCE64 != 0 { "64 bits" } else { "32 bits" });
+        stats.choice("growth", if grows { self.growth.to_string() } else { "none".to_owned() });
+        stats
     }
 
     fn check(&self, file: &[u8]) -> Result<()> {
@@ -266,8 +272,8 @@ impl Scheme for RedisBloom {
     }
 }
 
-/// The chunks of a filter, as `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes them: a number that
-/// tells how far they reach, and bytes.
+/// Returns the chunks of a filter as `BF.SCANDUMP` returns and `BF.LOADCHUNK` accepts them: a
+/// number that encodes how far they reach, and bytes.
 pub(crate) fn chunks(file: &[u8]) -> Result<impl Iterator<Item = (u64, &[u8])>> {
     let links = RedisBloom::parse(file)?.links;
     let (header, _) = file.split_at(link_at(links.len()));
@@ -283,31 +289,31 @@ pub(crate) fn chunks(file: &[u8]) -> Result<impl Iterator<Item = (u64, &[u8])>> 
 mod tests {
     use super::*;
 
-    /// Small links nearly full of bits, whose steps return after up to 63 probes.
+    /// Tests small links with nearly all bits set, whose steps return after up to 63 probes.
     #[test]
-    fn rate_floors_of_1100_links_take_one_budget_of_samples() {
+    fn links_of_one_file_share_a_budget_of_samples() {
         let plan = LinkPlan::new(40, 1e-30);
         let size = plan.capacity();
-        let links = vec![(plan, size); MOST_LINKS];
+        let links = vec![(plan, size); MAX_LINKS];
         let header = Header {
-            size: size * MOST_LINKS as u64,
+            size: size * MAX_LINKS as u64,
             options: NO_ROUND | FORCE64,
             growth: GROWTH,
             links,
         };
         let mut file = header.to_bytes();
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             file.extend((0..plan.bytes()).map(|byte| if byte % 2 == 0 { 0xff } else { 0xfe }));
         }
         let filter = RedisBloom::parse(&file).unwrap();
-        let mut budget = Budget::new(MOST_LINKS);
+        let mut budget = SampleBudget::new(MAX_LINKS);
         let all = budget.left();
-        let facts = filter.facts_within(&file, &mut budget);
-        assert!(facts.rate_floor > 0.0 && budget.left() < all / 2, "{}", budget.left());
-        let mut one = Budget::new(1);
+        let stats = filter.stats_within(&file, &mut budget);
+        assert!(stats.fpr_floor > 0.0 && budget.left() < all / 2, "{}", budget.left());
+        let mut one = SampleBudget::new(1);
         let link = &filter.links[0];
         assert!(link.floor(&mut one, 15.0 / 16.0, size as f64, filter.options) > 0.0);
         let each = all - one.left();
-        assert!(each * MOST_LINKS as u64 > 10 * all, "{each}");
+        assert!(each * MAX_LINKS as u64 > 10 * all, "{each}");
     }
 }

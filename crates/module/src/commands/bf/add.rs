@@ -2,178 +2,183 @@
 
 use petal::HashSpec;
 
-use super::create::Wanted;
+use super::reserve::NewBloom;
 use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
-use crate::about::{About, Arg, ArgKind, CHANGED, key};
-use crate::commands::words::{Reading, integer};
+use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
+use crate::bindings::config::Settings;
+use crate::bindings::metrics;
+use crate::bindings::{Call, Command, ReplyError};
+use crate::commands::args::{Strictness, integer};
 use crate::commands::{
-    Added, added, bloom, count_rejection, keep_honest, limit, replicate_creation, tick,
+    InsertedItems, advance_window, bloom, count_rejection, damage_if_replayed, memory_limit,
+    replicate_creation, replicate_inserts,
 };
-use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure};
-use crate::metrics;
-use crate::object::Refusal;
+use crate::error::FilterError;
 
 pub(in crate::commands) struct Add;
 
 impl Command for Add {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"BF.ADD",
-        summary: c"Adds an item to a Bloom filter, which is created if it is not there",
+        summary: c"Adds an item to a Bloom filter; creates the filter if the key is missing",
         complexity: c"O(layers), of which there are few",
         since: c"0.1.0",
         arity: 3,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[KEY, ITEM],
         categories: BLOOM,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 3 {
-            return Err(Failure::Arity);
-        }
-        put(call, 2, None, Many::One)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(3)?;
+        insert(call, 2, None, ReplyShape::Single)
     }
 }
 
 pub(in crate::commands) struct Madd;
 
 impl Command for Madd {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"BF.MADD",
-        summary: c"Adds items to a Bloom filter, which is created if it is not there",
+        summary: c"Adds items to a Bloom filter; creates the filter if the key is missing",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -3,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[KEY, ITEMS],
         categories: BLOOM,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() < 3 {
-            return Err(Failure::Arity);
-        }
-        put(call, 2, None, Many::Several)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_min_len(3)?;
+        insert(call, 2, None, ReplyShape::Array)
     }
 }
 
-/// Whether one answer is replied, or a row of them.
+/// Whether the command replies with a single boolean or with an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Many {
-    One,
-    Several,
+enum ReplyShape {
+    Single,
+    Array,
 }
 
-/// Adds the items from a word on; creates what is wanted, or what is usual, if there is nothing.
-fn put(call: &Call<'_>, items: usize, wanted: Option<Wanted>, many: Many) -> Result<(), Failure> {
-    let settings = Settings::now();
-    let mut key = call.write(1);
+/// Inserts the items from an argument index on. Creates the filter if the key is missing, with
+/// default parameters if `new` is `None`.
+fn insert(
+    call: &Call<'_>,
+    items: usize,
+    new: Option<NewBloom>,
+    shape: ReplyShape,
+) -> Result<(), ReplyError> {
+    let settings = Settings::current();
+    let mut key = call.open_write(1);
     let mut created = false;
-    if bloom(key.object())?.is_none() {
-        let wanted = wanted.unwrap_or_else(|| Wanted::usual(&settings));
-        let plan = wanted.plan(call, &settings);
-        let limit = limit(call, settings.memory_limit);
-        let made = plan.make(limit).inspect_err(|refusal| keep_honest(call, &mut key, refusal))?;
-        if wanted.scale_to.is_some_and(|keys| made.capacity_within(limit) < keys) {
-            return Err(Failure::Says(
+    if bloom(key.filter())?.is_none() {
+        let new = new.unwrap_or_else(|| NewBloom::defaults(&settings));
+        let spec = new.spec(call, &settings);
+        let limit = memory_limit(call, settings.memory_limit);
+        let filter =
+            spec.build(limit).inspect_err(|error| damage_if_replayed(call, &mut key, error))?;
+        if new.scale_to.is_some_and(|capacity| filter.capacity_within(limit) < capacity) {
+            return Err(ReplyError::Static(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
             ));
         }
-        key.set(made)?;
-        replicate_creation(call, &plan);
+        key.set(filter)?;
+        replicate_creation(call, &spec);
         call.notify(c"bloom.reserve", 1);
         created = true;
     }
-    let Some(object) = bloom(key.object_mut())? else { return Err(Failure::WrongType) };
-    let time = tick(call, object);
-    if many == Many::One {
-        let most = if object.may_grow() { limit(call, settings.memory_limit) } else { u64::MAX };
-        let new = match object.insert(call.word(items), most) {
-            Ok(new) => new,
-            Err(refusal) => {
-                keep_honest(call, &mut key, &refusal);
-                return Err(adding(refusal));
+    let Some(stored) = bloom(key.filter_mut())? else { return Err(ReplyError::WrongType) };
+    let time = advance_window(call, stored);
+    if shape == ReplyShape::Single {
+        let limit =
+            if stored.may_grow() { memory_limit(call, settings.memory_limit) } else { u64::MAX };
+        let is_new = match stored.insert(call.arg(items), limit) {
+            Ok(is_new) => is_new,
+            Err(error) => {
+                damage_if_replayed(call, &mut key, &error);
+                return Err(insert_error(error));
             }
         };
-        metrics::added(u64::from(new), 1);
-        added(call, object, Added { items: items..items + 1, any_new: new, same: !created, time });
-        call.boolean(new);
+        metrics::added(u64::from(is_new), 1);
+        let items = items..items + 1;
+        let inserted = InsertedItems { items, any_new: is_new, verbatim: !created, time };
+        replicate_inserts(call, stored, inserted);
+        call.boolean(is_new);
         return Ok(());
     }
-    let most = limit(call, settings.memory_limit);
-    let inserted = object.insert_all(call.words_from(items), most);
-    let new = inserted.new.count_ones();
-    metrics::added(new, inserted.taken as u64);
-    let any_new = new > 0;
-    let same = !created && inserted.refused.is_none() && wanted.is_none();
-    let items = items..items + inserted.taken;
-    added(call, object, Added { items, any_new, same, time });
-    call.array(inserted.taken + usize::from(inserted.refused.is_some()));
-    (0..inserted.taken).for_each(|at| call.boolean(inserted.new.get(at)));
-    if let Some(refusal) = inserted.refused {
-        keep_honest(call, &mut key, &refusal);
-        call.failure(&adding(refusal));
+    let limit = memory_limit(call, settings.memory_limit);
+    let outcome = stored.insert_all(call.args_from(items), limit);
+    let new_items = outcome.new.count_ones();
+    metrics::added(new_items, outcome.inserted as u64);
+    let any_new = new_items > 0;
+    let verbatim = !created && outcome.error.is_none() && new.is_none();
+    let items = items..items + outcome.inserted;
+    replicate_inserts(call, stored, InsertedItems { items, any_new, verbatim, time });
+    call.array(outcome.inserted + usize::from(outcome.error.is_some()));
+    (0..outcome.inserted).for_each(|at| call.boolean(outcome.new.get(at)));
+    if let Some(error) = outcome.error {
+        damage_if_replayed(call, &mut key, &error);
+        call.error(&insert_error(error));
     }
     Ok(())
 }
 
-/// Why an item was not added, in RedisBloom's words.
-fn adding(refusal: Refusal) -> Failure {
-    match refusal {
-        Refusal::Memory => {
-            count_rejection(&refusal);
-            Failure::Says("ERR problem inserting into filter")
+/// Returns the reply for an item that was not added; RedisBloom's text where it has one.
+fn insert_error(error: FilterError) -> ReplyError {
+    match error {
+        FilterError::OutOfMemory => {
+            count_rejection(&error);
+            ReplyError::Static("ERR problem inserting into filter")
         }
-        Refusal::Type => Failure::Says(
-            "ERR a filter that is made once of all its items takes no more: build it again and \
-             import it",
+        FilterError::Unsupported => ReplyError::Static(
+            "ERR items cannot be added to a filter of this type: build it again and import it",
         ),
-        refusal => refusal.into(),
+        error => error.into(),
     }
 }
 
 pub(in crate::commands) struct Insert;
 
 impl Command for Insert {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"BF.INSERT",
-        summary: c"Adds items to a Bloom filter, which is created as told if it is not there",
+        summary:
+            c"Adds items to a Bloom filter; creates it with the given options if the key is missing",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -4,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[
             KEY,
-            Arg::new(c"capacity", ArgKind::Integer).after(c"CAPACITY"),
-            Arg::new(c"error", ArgKind::Double).after(c"ERROR"),
+            Arg::new(c"capacity", ArgKind::Integer).option(c"CAPACITY"),
+            Arg::new(c"error", ArgKind::Double).option(c"ERROR"),
             EXPANSION,
             Arg::flag(c"nocreate", c"NOCREATE"),
             NONSCALING,
-            Arg::new(c"tightening_ratio", ArgKind::Double).after(c"TIGHTENING"),
-            Arg::new(c"seed", ArgKind::Text).after(c"SEED"),
-            Arg::new(c"scale_to", ArgKind::Integer).after(c"VALIDATESCALETO"),
-            Arg::item().or_more().named(c"ITEMS"),
+            Arg::new(c"tightening_ratio", ArgKind::Double).option(c"TIGHTENING"),
+            Arg::new(c"seed", ArgKind::Text).option(c"SEED"),
+            Arg::new(c"scale_to", ArgKind::Integer).option(c"VALIDATESCALETO"),
+            Arg::item().multiple().after(c"ITEMS"),
         ],
         categories: BLOOM,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() < 4 {
-            return Err(Failure::Arity);
-        }
-        let (reading, settings) = (Reading::of(call), Settings::now());
-        let mut wanted = Wanted::usual(&settings);
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_min_len(4)?;
+        let (strictness, settings) = (Strictness::of(call), Settings::current());
+        let mut new = NewBloom::defaults(&settings);
         let (mut nocreate, mut nonscaling) = (false, false);
-        let (mut keys, mut rate, mut growth) = (None, None, None);
+        let (mut capacity, mut fpr, mut growth) = (None, None, None);
         let mut items = None;
         let mut at = 2;
         while at < call.len() {
-            let option = reading.option(call.word(at), true);
-            let value = call.word(at + 1);
+            let option = strictness.option(call.arg(at), true);
+            let value = call.arg(at + 1);
             at += 1;
             if option == b"ITEMS" {
                 items = Some(at);
@@ -186,61 +191,61 @@ impl Command for Insert {
                 continue;
             }
             if option == b"CAPACITY" {
-                keys = Some(integer(value).ok_or(Failure::Says("Bad capacity"))?);
+                capacity = Some(integer(value).ok_or(ReplyError::Static("Bad capacity"))?);
             } else if option == b"ERROR" {
-                rate = Some(reading.number(value).ok_or(Failure::Says("Bad error rate"))?);
+                fpr = Some(strictness.number(value).ok_or(ReplyError::Static("Bad error rate"))?);
             } else if option == b"EXPANSION" {
-                growth = Some(integer(value).ok_or(Failure::Says("Bad expansion"))?);
+                growth = Some(integer(value).ok_or(ReplyError::Static("Bad expansion"))?);
             } else if option == b"TIGHTENING" {
-                // The parts of the rate that layers have are petal's to choose.
-                let ratio =
-                    reading.number(value).ok_or(Failure::Says("ERR bad tightening ratio"))?;
+                // Checked only: petal chooses the rates of its layers.
+                let ratio = strictness
+                    .number(value)
+                    .ok_or(ReplyError::Static("ERR bad tightening ratio"))?;
                 if !(ratio > 0.0 && ratio < 1.0) {
-                    return Err(Failure::Says("ERR (0 < tightening ratio range < 1)"));
+                    return Err(ReplyError::Static("ERR (0 < tightening ratio range < 1)"));
                 }
             } else if option == b"SEED" {
-                wanted.seed = Some(folded(value).ok_or(Failure::Says("ERR invalid seed"))?);
+                new.seed = Some(fold_seed(value).ok_or(ReplyError::Static("ERR invalid seed"))?);
             } else if option == b"VALIDATESCALETO" {
-                let keys = integer(value).and_then(|keys| u64::try_from(keys).ok());
-                let bad = Failure::Says("ERR bad capacity");
-                wanted.scale_to = Some(keys.filter(|keys| *keys > 0).ok_or(bad)?);
+                let scale_to = integer(value).and_then(|keys| u64::try_from(keys).ok());
+                let bad = ReplyError::Static("ERR bad capacity");
+                new.scale_to = Some(scale_to.filter(|keys| *keys > 0).ok_or(bad)?);
             } else {
-                return Err(Failure::Says("Unknown argument received"));
+                return Err(ReplyError::Static("Unknown argument received"));
             }
             at += 1;
         }
-        let items = items.filter(|items| *items < call.len()).ok_or(Failure::Arity)?;
-        // Numbers that are none are told apart from numbers that will not do.
+        let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
+        // As in RedisBloom, numbers out of range are reported after all that cannot be parsed.
         let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
-        let bad = Failure::Says("Bad argument received");
-        if let Some(keys) = keys {
-            wanted.keys = positive(keys).ok_or(bad.clone())?;
-            wanted.is_stated = true;
+        let bad = ReplyError::Static("Bad argument received");
+        if let Some(capacity) = capacity {
+            new.capacity = positive(capacity).ok_or(bad.clone())?;
+            new.has_capacity = true;
         }
-        if let Some(rate) = rate {
-            wanted.rate =
-                Some(rate).filter(|rate| 0.0 < *rate && *rate < 1.0).ok_or(bad.clone())?;
+        if let Some(fpr) = fpr {
+            new.fpr = Some(fpr).filter(|fpr| 0.0 < *fpr && *fpr < 1.0).ok_or(bad.clone())?;
         }
         if let Some(growth) = growth {
-            wanted.growth = Some(positive(growth).ok_or(bad)?);
+            new.growth = Some(positive(growth).ok_or(bad)?);
         }
         if nonscaling {
-            wanted.growth = None;
+            new.growth = None;
         }
-        if nonscaling && wanted.scale_to.is_some() {
-            return Err(Failure::Says(
+        if nonscaling && new.scale_to.is_some() {
+            return Err(ReplyError::Static(
                 "ERR cannot use NONSCALING and VALIDATESCALETO options together",
             ));
         }
-        if nocreate && bloom(call.read(1).object())?.is_none() {
-            return Err(Failure::Says("ERR not found"));
+        if nocreate && bloom(call.open_read(1).filter())?.is_none() {
+            return Err(ReplyError::Static("ERR not found"));
         }
-        put(call, items, Some(wanted), Many::Several)
+        insert(call, items, Some(new), ReplyShape::Array)
     }
 }
 
-/// A seed of 32 bytes, as valkey-bloom takes them, as a key of 16.
-fn folded(seed: &[u8]) -> Option<[u8; 16]> {
+/// Folds a seed of 32 bytes, as in valkey-bloom, to a key of 16 bytes.
+fn fold_seed(seed: &[u8]) -> Option<[u8; 16]> {
     let (first, second) = seed.split_first_chunk::<16>()?;
     if second.len() != 16 {
         return None;

@@ -1,43 +1,42 @@
 //! `BF.SCANDUMP` and `BF.LOADCHUNK`.
 
 use super::{BLOOM, KEY};
-use crate::about::{ASKED, About, Arg, ArgKind, PUT, key};
-use crate::commands::words::integer;
-use crate::commands::{bloom, limit, transfer};
-use crate::compat;
-use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Loses};
-use crate::object::{Object, Refusal};
+use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RO_ACCESS, RW_INSERT, first_key};
+use crate::bindings::config::Settings;
+use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
+use crate::commands::args::integer;
+use crate::commands::{bloom, memory_limit, transfer};
+use crate::error::FilterError;
+use crate::filters::StoredFilter;
+use crate::redisbloom;
 
 pub(in crate::commands) struct ScanDump;
 
 impl Command for ScanDump {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"BF.SCANDUMP",
-        summary: c"A Bloom filter in chunks, to be loaded elsewhere",
+        summary: c"Dumps a Bloom filter in chunks for BF.LOADCHUNK",
         complexity: c"O(bytes of a chunk)",
         since: c"0.1.0",
         arity: 3,
         flags: c"readonly",
-        keys: &[key(ASKED)],
+        keys: &[first_key(RO_ACCESS)],
         args: &[KEY, Arg::new(c"iterator", ArgKind::Integer)],
         categories: BLOOM,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 3 {
-            return Err(Failure::Arity);
-        }
-        let key = call.read(1);
-        let object = bloom(key.object())?.ok_or(Failure::Says("ERR not found"))?;
-        let number =
-            integer(call.word(2)).ok_or(Failure::Says("Second argument must be numeric"))?;
-        let number = u64::try_from(number).unwrap_or(u64::MAX);
-        if transfer::scan_dump(call, object, number) {
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(3)?;
+        let key = call.open_read(1);
+        let stored = bloom(key.filter())?.ok_or(ReplyError::Static("ERR not found"))?;
+        let iterator =
+            integer(call.arg(2)).ok_or(ReplyError::Static("Second argument must be numeric"))?;
+        let iterator = u64::try_from(iterator).unwrap_or(u64::MAX);
+        if transfer::scan_dump(call, stored, iterator) {
             return Ok(());
         }
-        let Object::RedisBloom(filter) = object else { return Err(Failure::WrongType) };
-        transfer::reply_chunk(call, number, filter.header(), |at| filter.chunk(at));
+        let StoredFilter::RedisBloom(filter) = stored else { return Err(ReplyError::WrongType) };
+        transfer::reply_chunk(call, iterator, filter.header(), |at| filter.chunk(at));
         Ok(())
     }
 }
@@ -45,54 +44,52 @@ impl Command for ScanDump {
 pub(in crate::commands) struct LoadChunk;
 
 impl Command for LoadChunk {
-    const LOSES: Loses = Loses::Items;
+    const REPLAY_LOSS: ReplayLoss = ReplayLoss::Items;
 
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"BF.LOADCHUNK",
         summary: c"Loads a chunk of a Bloom filter; the first one creates it",
         complexity: c"O(bytes of the chunk)",
         since: c"0.1.0",
         arity: 4,
         flags: c"write deny-oom",
-        keys: &[key(PUT)],
+        keys: &[first_key(RW_INSERT)],
         args: &[KEY, Arg::new(c"iterator", ArgKind::Integer), Arg::new(c"data", ArgKind::Text)],
         categories: BLOOM,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 4 {
-            return Err(Failure::Arity);
-        }
-        let number =
-            integer(call.word(2)).ok_or(Failure::Says("ERR Second argument must be numeric"))?;
-        let number = u64::try_from(number).unwrap_or(0);
-        if let Some(loaded) = transfer::load_chunk(call, number) {
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(4)?;
+        let iterator = integer(call.arg(2))
+            .ok_or(ReplyError::Static("ERR Second argument must be numeric"))?;
+        let iterator = u64::try_from(iterator).unwrap_or(0);
+        if let Some(loaded) = transfer::load_chunk(call, iterator) {
             return loaded;
         }
-        let mut key = call.write(1);
-        match key.object_mut().known()? {
-            None if number == 1 => {
-                let limit = limit(call, Settings::now().memory_limit);
-                let filter = compat::Bloom::from_header(call.word(3), limit);
-                let filter = filter.map_err(|refusal| match refusal {
-                    Refusal::Limit => Failure::Says(
-                        "ERR received bad data: it announces a filter larger than the setting \
+        let mut key = call.open_write(1);
+        match key.filter_mut().complete()? {
+            None if iterator == 1 => {
+                let limit = memory_limit(call, Settings::current().memory_limit);
+                let filter = redisbloom::Bloom::from_header(call.arg(3), limit);
+                let filter = filter.map_err(|error| match error {
+                    FilterError::MemoryLimit => ReplyError::Static(
+                        "ERR received bad data: the header is of a filter larger than the setting \
                          memory-limit",
                     ),
-                    Refusal::Memory | Refusal::TooLarge => {
-                        Failure::Says("ERR received bad data: no memory for what it announces")
-                    }
-                    refusal => refusal.into(),
+                    FilterError::OutOfMemory | FilterError::TooLarge => ReplyError::Static(
+                        "ERR received bad data: out of memory for the filter of the header",
+                    ),
+                    error => error.into(),
                 })?;
                 key.set(filter.into())?;
             }
-            Some(Object::RedisBloom(filter)) => {
-                filter.put_chunk(number, call.word(3))?;
+            Some(StoredFilter::RedisBloom(filter)) => {
+                filter.put_chunk(iterator, call.arg(3))?;
             }
-            Some(_) => return Err(Failure::WrongType),
-            None => return Err(Failure::Says("ERR not found")),
+            Some(_) => return Err(ReplyError::WrongType),
+            None => return Err(ReplyError::Static("ERR not found")),
         }
-        call.replicate_same();
+        call.replicate_verbatim();
         call.ok();
         Ok(())
     }

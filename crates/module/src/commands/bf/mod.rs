@@ -1,20 +1,20 @@
-//! `BF.*`: Bloom filters, as RedisBloom's clients know them.
+//! `BF.*`: Bloom filters, compatible with RedisBloom.
 
 mod add;
-mod ask;
 mod chunks;
-mod create;
+mod query;
+mod reserve;
 
 pub(super) use add::{Add, Insert, Madd};
-pub(super) use ask::{Card, Exists, Info, Mexists};
 pub(super) use chunks::{LoadChunk, ScanDump};
-pub(super) use create::{Reserve, capacity, expansion, rate};
+pub(super) use query::{Card, Exists, Info, Mexists};
+pub(super) use reserve::{Reserve, parse_capacity, parse_expansion, parse_fpr};
 
-use crate::about::{Arg, ArgKind};
+use crate::bindings::command_spec::{Arg, ArgKind};
 
 const KEY: Arg = Arg::key();
 const ITEM: Arg = Arg::item();
-const ITEMS: Arg = Arg::item().or_more();
-const EXPANSION: Arg = Arg::new(c"expansion", ArgKind::Integer).after(c"EXPANSION");
+const ITEMS: Arg = Arg::item().multiple();
+const EXPANSION: Arg = Arg::new(c"expansion", ArgKind::Integer).option(c"EXPANSION");
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
 const BLOOM: &std::ffi::CStr = c"bloom";

@@ -1,92 +1,92 @@
-//! What filters of `CF.*` are told: items to add, to delete, and to make do with less memory.
+//! `CF.ADD`, `CF.ADDNX`, `CF.INSERT` and `CF.INSERTNX`.
 
-use super::create::Wanted;
-use super::{CUCKOO, ITEM, KEY, adding, filter_mut, room};
-use crate::about::{About, Arg, ArgKind, CHANGED, PUT, REMOVED, key};
-use crate::commands::keep_honest;
-use crate::commands::words::{Reading, integer};
-use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Opened, Word};
-use crate::metrics;
-use crate::object::{Deleting, Refusal};
+use super::reserve::NewCuckoo;
+use super::{CUCKOO, ITEM, KEY, filter_mut, growth_limits, insert_error};
+use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
+use crate::bindings::config::Settings;
+use crate::bindings::metrics;
+use crate::bindings::{Call, Command, ReplicatedArg, ReplyError, WriteKey};
+use crate::commands::args::{Strictness, integer};
+use crate::commands::damage_if_replayed;
+use crate::error::FilterError;
+use crate::filters::CuckooOps;
 
-/// Items whose memory is asked for ahead.
-const AHEAD: usize = 8;
+/// Number of items to prefetch ahead.
+const PREFETCH_DISTANCE: usize = 8;
 
-const INSERTED: &[Arg] = &[
+const INSERT_ARGS: &[Arg] = &[
     KEY,
-    Arg::new(c"capacity", ArgKind::Integer).after(c"CAPACITY"),
+    Arg::new(c"capacity", ArgKind::Integer).option(c"CAPACITY"),
     Arg::flag(c"nocreate", c"NOCREATE"),
-    Arg::item().or_more().named(c"ITEMS"),
+    Arg::item().multiple().after(c"ITEMS"),
 ];
 
-/// Whether items are added that seem to be there.
+/// Whether a copy of a present item is added.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    All,
-    New,
+enum Mode {
+    Always,
+    IfAbsent,
 }
 
 pub(in crate::commands) struct Add;
 
 impl Command for Add {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"CF.ADD",
-        summary: c"Adds an item to a filter once more; the filter is created if it is not there",
-        complexity: c"O(1), and O(layers) where items were deleted",
+        summary:
+            c"Adds a copy of an item to a cuckoo filter; creates the filter if the key is missing",
+        complexity: c"O(1); O(layers) after deletions",
         since: c"0.1.0",
         arity: 3,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[KEY, ITEM],
         categories: CUCKOO,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        add(call, Which::All)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        add(call, Mode::Always)
     }
 }
 
 pub(in crate::commands) struct AddNx;
 
 impl Command for AddNx {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"CF.ADDNX",
         summary:
-            c"Adds an item to a filter if it is not there; the filter is created if it is not \
-            there",
+            c"Adds an item to a cuckoo filter if it is absent; creates the filter if the key is \
+            missing",
         complexity: c"O(layers)",
         since: c"0.1.0",
         arity: 3,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
+        keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[KEY, ITEM],
         categories: CUCKOO,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        add(call, Which::New)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        add(call, Mode::IfAbsent)
     }
 }
 
-fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
-    if call.len() != 3 {
-        return Err(Failure::Arity);
-    }
-    let mut key = call.write(1);
+fn add(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
+    call.expect_len(3)?;
+    let mut key = call.open_write(1);
     let created = create(call, &mut key, None)?;
-    let filter = open(call, &mut key)?;
-    let hash = filter.hash(call.word(2));
-    let new = which == Which::All || !filter.contains(hash);
+    let filter = open_filter(call, &mut key)?;
+    let hash = filter.hash(call.arg(2));
+    let new = mode == Mode::Always || !filter.contains(hash);
     if new {
-        if let Err(refusal) = filter.add(hash, &|| room(call)) {
-            keep_honest(call, &mut key, &refusal);
-            return Err(adding(refusal));
+        if let Err(error) = filter.add(hash, &|| growth_limits(call)) {
+            damage_if_replayed(call, &mut key, &error);
+            return Err(insert_error(error));
         }
         if created {
-            call.replicate(c"CF.ADD", &[Word::Same(1), Word::Same(2)]);
+            call.replicate(c"CF.ADD", &[ReplicatedArg::FromCall(1), ReplicatedArg::FromCall(2)]);
         } else {
-            call.replicate_same();
+            call.replicate_verbatim();
         }
         call.notify(c"cuckoo.add", 1);
     }
@@ -95,28 +95,36 @@ fn add(call: &Call<'_>, which: Which) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the filter that is wanted, or what is usual, if there is nothing; whether it did.
+/// Creates the filter if the key is missing, with default parameters if `new` is `None`. Returns
+/// whether it was created.
 #[inline]
-fn create(call: &Call<'_>, key: &mut Opened<'_>, wanted: Option<Wanted>) -> Result<bool, Failure> {
-    if key.object().known()?.is_some() {
+fn create(
+    call: &Call<'_>,
+    key: &mut WriteKey<'_>,
+    new: Option<NewCuckoo>,
+) -> Result<bool, ReplyError> {
+    if key.filter().complete()?.is_some() {
         return Ok(false);
     }
-    let wanted = wanted.unwrap_or_else(|| Wanted::usual(&Settings::now()));
-    if let Err(failure) = wanted.make(call, key) {
-        if call.is_replayed() {
-            call.damage_key(key, &failure);
+    let new = new.unwrap_or_else(|| NewCuckoo::defaults(&Settings::current()));
+    if let Err(error) = new.create(call, key) {
+        if call.is_replay() {
+            call.damage_key(key, &error);
         }
-        return Err(failure);
+        return Err(error);
     }
     Ok(true)
 }
 
-/// The filter that items are to be added to, if it takes any.
+/// Returns the filter, unless it rejects inserts.
 #[inline]
-fn open<'k>(call: &Call<'_>, key: &'k mut Opened<'_>) -> Result<&'k mut dyn Deleting, Failure> {
-    let filter = filter_mut(key.object_mut())?.ok_or(Failure::WrongType)?;
-    if filter.is_closed(Settings::now().cf_max_expansions) && !call.is_replayed() {
-        return Err(Refusal::Layers.into());
+fn open_filter<'k>(
+    call: &Call<'_>,
+    key: &'k mut WriteKey<'_>,
+) -> Result<&'k mut dyn CuckooOps, ReplyError> {
+    let filter = filter_mut(key.filter_mut())?.ok_or(ReplyError::WrongType)?;
+    if filter.rejects_inserts(Settings::current().cf_max_expansions) && !call.is_replay() {
+        return Err(FilterError::MaxLayers.into());
     }
     Ok(filter)
 }
@@ -124,53 +132,53 @@ fn open<'k>(call: &Call<'_>, key: &'k mut Opened<'_>) -> Result<&'k mut dyn Dele
 pub(in crate::commands) struct Insert;
 
 impl Command for Insert {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"CF.INSERT",
-        summary: c"Adds items to a filter once more, which is created as told if it is not there",
+        summary:
+            c"Adds copies of items to a cuckoo filter; creates it with the given options if the \
+            key is missing",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -4,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
-        args: INSERTED,
+        keys: &[first_key(RW_ACCESS_INSERT)],
+        args: INSERT_ARGS,
         categories: CUCKOO,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        insert(call, Which::All)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        insert(call, Mode::Always)
     }
 }
 
 pub(in crate::commands) struct InsertNx;
 
 impl Command for InsertNx {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"CF.INSERTNX",
-        summary: c"Adds items to a filter that are not there; it is created as told if it is not \
-            there",
+        summary: c"Adds the items that are absent to a cuckoo filter; creates it with the given \
+            options if the key is missing",
         complexity: c"O(items * layers)",
         since: c"0.1.0",
         arity: -4,
         flags: c"write deny-oom fast",
-        keys: &[key(CHANGED)],
-        args: INSERTED,
+        keys: &[first_key(RW_ACCESS_INSERT)],
+        args: INSERT_ARGS,
         categories: CUCKOO,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        insert(call, Which::New)
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        insert(call, Mode::IfAbsent)
     }
 }
 
-fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
-    if call.len() < 4 {
-        return Err(Failure::Arity);
-    }
-    let reading = Reading::of(call);
+fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
+    call.expect_min_len(4)?;
+    let strictness = Strictness::of(call);
     let (mut capacity, mut nocreate, mut items) = (None, false, None);
     let mut at = 2;
     while at < call.len() {
-        let option = reading.option(call.word(at), false);
+        let option = strictness.option(call.arg(at), false);
         at += 1;
         if option == b"ITEMS" {
             items = Some(at);
@@ -178,48 +186,52 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
         } else if option == b"NOCREATE" {
             nocreate = true;
         } else if option == b"CAPACITY" {
-            capacity = Some(integer(call.word(at)).ok_or(Failure::Says("Bad capacity"))?);
+            capacity = Some(integer(call.arg(at)).ok_or(ReplyError::Static("Bad capacity"))?);
             at += 1;
         } else {
-            return Err(Failure::Says("Unknown argument received"));
+            return Err(ReplyError::Static("Unknown argument received"));
         }
     }
-    let items = items.filter(|items| *items < call.len()).ok_or(Failure::Arity)?;
-    let mut wanted = Wanted::usual(&Settings::now());
+    let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
+    let mut new = NewCuckoo::defaults(&Settings::current());
     if let Some(capacity) = capacity {
-        wanted = wanted.of(reading, capacity)?;
+        new = new.with_capacity(strictness, capacity)?;
     }
-    let mut key = call.write(1);
-    if nocreate && key.object().known()?.is_none() {
-        return Err(Failure::Says("ERR not found"));
+    let mut key = call.open_write(1);
+    if nocreate && key.filter().complete()?.is_none() {
+        return Err(ReplyError::Static("ERR not found"));
     }
-    let created = create(call, &mut key, Some(wanted))?;
-    let filter = open(call, &mut key)?;
-    let (outcomes, refused) = put_all(call, filter, items, which);
-    let added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
-    let done: Vec<usize> = (items..call.len()).filter(added).collect();
+    let created = create(call, &mut key, Some(new))?;
+    let filter = open_filter(call, &mut key)?;
+    let (outcomes, error) = insert_all(call, filter, items, mode);
+    let is_added = |at: &usize| outcomes.get(at - items) == Some(&Outcome::Added);
+    let added: Vec<usize> = (items..call.len()).filter(is_added).collect();
     let full = outcomes.iter().filter(|outcome| **outcome == Outcome::Full).count();
-    let first_refusal = if full > 0 { Some(&Refusal::Full) } else { refused.as_ref() };
-    if let Some(refusal) = first_refusal {
-        keep_honest(call, &mut key, refusal);
+    let first_error = if full > 0 { Some(&FilterError::Full) } else { error.as_ref() };
+    if let Some(error) = first_error {
+        damage_if_replayed(call, &mut key, error);
     }
     metrics::REJECTED_FULL.add(full as u64);
-    metrics::added(done.len() as u64, (outcomes.len() - full) as u64);
-    if !done.is_empty() {
-        if done.len() == call.len() - items && !created {
-            call.replicate_same();
+    metrics::added(added.len() as u64, (outcomes.len() - full) as u64);
+    if !added.is_empty() {
+        if added.len() == call.len() - items && !created {
+            call.replicate_verbatim();
         } else {
-            let front = [Word::Same(1), Word::Bytes(b"NOCREATE"), Word::Bytes(b"ITEMS")];
-            let done = done.into_iter().map(Word::Same);
-            call.replicate(c"CF.INSERT", &front.into_iter().chain(done).collect::<Vec<_>>());
+            let options = [
+                ReplicatedArg::FromCall(1),
+                ReplicatedArg::Bytes(b"NOCREATE"),
+                ReplicatedArg::Bytes(b"ITEMS"),
+            ];
+            let added = added.into_iter().map(ReplicatedArg::FromCall);
+            call.replicate(c"CF.INSERT", &options.into_iter().chain(added).collect::<Vec<_>>());
         }
         call.notify(c"cuckoo.add", 1);
     }
-    if let (true, Some(refusal)) = (outcomes.is_empty(), &refused) {
-        return Err(adding(refusal.clone()));
+    if let (true, Some(error)) = (outcomes.is_empty(), &error) {
+        return Err(insert_error(error.clone()));
     }
-    call.array(outcomes.len() + usize::from(refused.is_some()));
-    let as_numbers = which == Which::New || !call.is_resp3();
+    call.array(outcomes.len() + usize::from(error.is_some()));
+    let as_numbers = mode == Mode::IfAbsent || !call.is_resp3();
     for outcome in outcomes {
         if as_numbers {
             call.integer(outcome as i64);
@@ -227,107 +239,43 @@ fn insert(call: &Call<'_>, which: Which) -> Result<(), Failure> {
             call.boolean(outcome == Outcome::Added);
         }
     }
-    if let Some(refusal) = refused {
-        call.failure(&adding(refusal));
+    if let Some(error) = error {
+        call.error(&insert_error(error));
     }
     Ok(())
 }
 
-/// What came of an item, as it is replied.
+/// The reply for an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Full = -1,
-    There = 0,
+    Present = 0,
     Added = 1,
 }
 
-/// Puts in the items from a word on, up to one that is refused for another reason than that the
-/// filter is full.
-fn put_all(
+/// Inserts the items from an argument index on, up to the first error other than
+/// [`Full`](FilterError::Full).
+fn insert_all(
     call: &Call<'_>,
-    filter: &mut dyn Deleting,
+    filter: &mut dyn CuckooOps,
     items: usize,
-    which: Which,
-) -> (Vec<Outcome>, Option<Refusal>) {
-    let hashes = filter.hashes(&mut call.words_from(items));
+    mode: Mode,
+) -> (Vec<Outcome>, Option<FilterError>) {
+    let hashes = filter.hashes(&mut call.args_from(items));
     let mut outcomes = Vec::with_capacity(hashes.len());
     for (at, hash) in hashes.iter().enumerate() {
-        if let Some(later) = hashes.get(at + AHEAD) {
-            filter.prefetch(*later);
+        if let Some(next) = hashes.get(at + PREFETCH_DISTANCE) {
+            filter.prefetch(*next);
         }
-        if which == Which::New && filter.contains(*hash) {
-            outcomes.push(Outcome::There);
+        if mode == Mode::IfAbsent && filter.contains(*hash) {
+            outcomes.push(Outcome::Present);
             continue;
         }
-        match filter.add(*hash, &|| room(call)) {
+        match filter.add(*hash, &|| growth_limits(call)) {
             Ok(()) => outcomes.push(Outcome::Added),
-            Err(Refusal::Full) => outcomes.push(Outcome::Full),
-            Err(refusal) => return (outcomes, Some(refusal)),
+            Err(FilterError::Full) => outcomes.push(Outcome::Full),
+            Err(error) => return (outcomes, Some(error)),
         }
     }
     (outcomes, None)
-}
-
-pub(in crate::commands) struct Del;
-
-impl Command for Del {
-    const ABOUT: About = About {
-        name: c"CF.DEL",
-        summary: c"Deletes an item from a filter once; whether it was (maybe) there. Delete only \
-            what was added: a false positive takes another with it",
-        complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
-        flags: c"write fast",
-        keys: &[key(REMOVED)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
-    };
-
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 3 {
-            return Err(Failure::Arity);
-        }
-        let mut key = call.write(1);
-        let filter = filter_mut(key.object_mut())?.ok_or(Failure::Says("Not found"))?;
-        let removed = filter.remove(filter.hash(call.word(2)));
-        if removed {
-            metrics::deleted(1);
-            call.replicate_same();
-            call.notify(c"cuckoo.del", 1);
-        }
-        call.boolean(removed);
-        Ok(())
-    }
-}
-
-pub(in crate::commands) struct Compact;
-
-impl Command for Compact {
-    const ABOUT: About = About {
-        name: c"CF.COMPACT",
-        summary: c"Moves items of newer layers to older ones where others were deleted, and gives \
-            back the layers that are empty then",
-        complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: 2,
-        flags: c"write",
-        keys: &[key(PUT)],
-        args: &[KEY],
-        categories: CUCKOO,
-    };
-
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 2 {
-            return Err(Failure::Arity);
-        }
-        let mut key = call.write(1);
-        let not_found = Failure::Says("Cuckoo filter was not found");
-        let filter = filter_mut(key.object_mut())?.ok_or(not_found)?;
-        filter.compact();
-        // Items may have moved though no figure tells of it.
-        call.replicate_same();
-        call.ok();
-        Ok(())
-    }
 }

@@ -1,46 +1,45 @@
 //! `CF.SCANDUMP` and `CF.LOADCHUNK`.
 
 use super::{CUCKOO, KEY, filter};
-use crate::about::{ASKED, About, Arg, ArgKind, PUT, key};
-use crate::commands::words::integer;
-use crate::commands::{limit, transfer};
-use crate::compat::{Cuckoo, MOST_ANNOUNCED};
-use crate::config::Settings;
-use crate::ffi::{Call, Command, Failure, Loses};
-use crate::object::{Object, Refusal};
+use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RO_ACCESS, RW_INSERT, first_key};
+use crate::bindings::config::Settings;
+use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
+use crate::commands::args::integer;
+use crate::commands::{memory_limit, transfer};
+use crate::error::FilterError;
+use crate::filters::StoredFilter;
+use crate::redisbloom::{Cuckoo, MAX_ANNOUNCED_LAYERS};
 
 const POSITION: Arg = Arg::new(c"iterator", ArgKind::Integer);
-const BAD_POSITION: Failure = Failure::Says("Invalid position");
-const NOT_FOUND: Failure = Failure::Says("ERR not found");
+const BAD_POSITION: ReplyError = ReplyError::Static("Invalid position");
+const NOT_FOUND: ReplyError = ReplyError::Static("ERR not found");
 
 pub(in crate::commands) struct ScanDump;
 
 impl Command for ScanDump {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"CF.SCANDUMP",
-        summary: c"A filter in chunks, to be loaded elsewhere",
+        summary: c"Dumps a cuckoo filter in chunks for CF.LOADCHUNK",
         complexity: c"O(bytes of a chunk)",
         since: c"0.1.0",
         arity: 3,
         flags: c"readonly",
-        keys: &[key(ASKED)],
+        keys: &[first_key(RO_ACCESS)],
         args: &[KEY, POSITION],
         categories: CUCKOO,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 3 {
-            return Err(Failure::Arity);
-        }
-        let position = integer(call.word(2)).and_then(|number| u64::try_from(number).ok());
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(3)?;
+        let position = integer(call.arg(2)).and_then(|number| u64::try_from(number).ok());
         let position = position.ok_or(BAD_POSITION)?;
-        let key = call.read(1);
-        filter(key.object())?.ok_or(NOT_FOUND)?;
-        let object = key.object().known()?.ok_or(NOT_FOUND)?;
-        if transfer::scan_dump(call, object, position) {
+        let key = call.open_read(1);
+        filter(key.filter())?.ok_or(NOT_FOUND)?;
+        let stored = key.filter().complete()?.ok_or(NOT_FOUND)?;
+        if transfer::scan_dump(call, stored, position) {
             return Ok(());
         }
-        let Object::RedisCuckoo(filter) = object else { return Err(Failure::WrongType) };
+        let StoredFilter::RedisCuckoo(filter) = stored else { return Err(ReplyError::WrongType) };
         call.array(2);
         if position == 0 && filter.len() > 0 {
             call.integer(1);
@@ -49,7 +48,7 @@ impl Command for ScanDump {
             call.count(next);
             call.bytes(chunk);
         } else {
-            // Nor is there a header of what is empty.
+            // An empty filter has no header either.
             call.integer(0);
             call.null();
         }
@@ -60,64 +59,63 @@ impl Command for ScanDump {
 pub(in crate::commands) struct LoadChunk;
 
 impl Command for LoadChunk {
-    const LOSES: Loses = Loses::Items;
+    const REPLAY_LOSS: ReplayLoss = ReplayLoss::Items;
 
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"CF.LOADCHUNK",
-        summary: c"Loads a chunk of a filter; the first one creates it",
+        summary: c"Loads a chunk of a cuckoo filter; the first one creates it",
         complexity: c"O(bytes of the chunk)",
         since: c"0.1.0",
         arity: 4,
         flags: c"write deny-oom",
-        keys: &[key(PUT)],
+        keys: &[first_key(RW_INSERT)],
         args: &[KEY, POSITION, Arg::new(c"data", ArgKind::Text)],
         categories: CUCKOO,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 4 {
-            return Err(Failure::Arity);
-        }
-        let position = integer(call.word(2)).filter(|position| *position != 0);
-        // Before the first there is nothing, as there is far behind the last.
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(4)?;
+        let position = integer(call.arg(2)).filter(|position| *position != 0);
+        // A negative position, like one after the end, has no chunk.
         let position = u64::try_from(position.ok_or(BAD_POSITION)?).unwrap_or(u64::MAX);
         if let Some(loaded) = transfer::load_chunk(call, position) {
             return loaded;
         }
-        let mut key = call.write(1);
-        let exists = filter(key.object())?.is_some();
+        let mut key = call.open_write(1);
+        let exists = filter(key.filter())?.is_some();
         if position == 1 {
             if exists {
-                return Err(Failure::Exists("ERR item exists"));
+                return Err(ReplyError::KeyExists("ERR item exists"));
             }
-            let announced = Cuckoo::announced_layers(call.word(3));
-            if announced.is_some_and(|layers| layers > MOST_ANNOUNCED) && !call.is_replayed() {
-                return Err(Failure::Says("Couldn't create filter!"));
+            let announced = Cuckoo::announced_layers(call.arg(3));
+            if announced.is_some_and(|layers| layers > MAX_ANNOUNCED_LAYERS) && !call.is_replay() {
+                return Err(ReplyError::Static("Couldn't create filter!"));
             }
-            let most = limit(call, Settings::now().memory_limit);
-            let made = Cuckoo::from_header(call.word(3), most);
-            let made =
-                made.ok_or(Failure::Says("Invalid header"))?.map_err(|refusal| match refusal {
-                    Refusal::Limit => Failure::Says(
-                        "Couldn't create filter! It would take more than the setting memory-limit",
+            let limit = memory_limit(call, Settings::current().memory_limit);
+            let created = Cuckoo::from_header(call.arg(3), limit);
+            let created = created.ok_or(ReplyError::Static("Invalid header"))?.map_err(
+                |error| match error {
+                    FilterError::MemoryLimit => ReplyError::Static(
+                        "Couldn't create filter! It would exceed the setting memory-limit",
                     ),
-                    Refusal::Malformed(_)
-                    | Refusal::Memory
-                    | Refusal::TooLarge
-                    | Refusal::LargeLayer => Failure::Says("Couldn't create filter!"),
-                    refusal => refusal.into(),
-                })?;
-            key.set(Object::RedisCuckoo(Box::new(made)))?;
+                    FilterError::Malformed(_)
+                    | FilterError::OutOfMemory
+                    | FilterError::TooLarge
+                    | FilterError::LayerTooLarge => ReplyError::Static("Couldn't create filter!"),
+                    error => error.into(),
+                },
+            )?;
+            key.set(StoredFilter::RedisCuckoo(Box::new(created)))?;
         } else {
-            match key.object_mut().known()? {
+            match key.filter_mut().complete()? {
                 None => return Err(NOT_FOUND),
-                Some(Object::RedisCuckoo(filter)) => filter
-                    .put_chunk(position, call.word(3))
-                    .map_err(|_| Failure::Says("Couldn't load chunk!"))?,
-                Some(_) => return Err(Failure::Exists("Couldn't load chunk!")),
+                Some(StoredFilter::RedisCuckoo(filter)) => filter
+                    .put_chunk(position, call.arg(3))
+                    .map_err(|_| ReplyError::Static("Couldn't load chunk!"))?,
+                Some(_) => return Err(ReplyError::KeyExists("Couldn't load chunk!")),
             }
         }
-        call.replicate_same();
+        call.replicate_verbatim();
         call.notify(c"cuckoo.loadchunk", 1);
         call.ok();
         Ok(())

@@ -1,72 +1,78 @@
-//! `CF.*`: filters that delete, as clients of RedisBloom's cuckoo filters know them.
+//! `CF.*`: filters that support deletion, compatible with RedisBloom's cuckoo filters.
 
 mod add;
-mod ask;
 mod chunks;
-mod create;
-mod mdel;
+mod delete;
+mod query;
+mod reserve;
 
-pub(super) use add::{Add, AddNx, Compact, Del, Insert, InsertNx};
-pub(super) use ask::{Count, Exists, Info, Mexists};
+pub(super) use add::{Add, AddNx, Insert, InsertNx};
 pub(super) use chunks::{LoadChunk, ScanDump};
-pub(super) use create::Reserve;
-pub(super) use mdel::Mdel;
+pub(super) use delete::{Compact, Del, Mdel};
+pub(super) use query::{Count, Exists, Info, Mexists};
+pub(super) use reserve::Reserve;
 
 use std::ops::RangeInclusive;
 
-use super::words::integer;
-use super::{count_rejection, limit};
-use crate::about::Arg;
-use crate::config::Settings;
-use crate::ffi::{Call, Failure, Found};
-use crate::object::{Deleting, Object, Refusal, Room};
+use super::args::integer;
+use super::{count_rejection, memory_limit};
+use crate::bindings::command_spec::Arg;
+use crate::bindings::config::Settings;
+use crate::bindings::{Call, KeyContent, ReplyError};
+use crate::error::FilterError;
+use crate::filters::{CuckooOps, GrowthLimits, StoredFilter};
 
 const KEY: Arg = Arg::key();
 const ITEM: Arg = Arg::item();
-const ITEMS: Arg = Arg::item().or_more();
+const ITEMS: Arg = Arg::item().multiple();
 const CUCKOO: &std::ffi::CStr = c"cuckoo";
 
-/// The greatest expansion.
-pub(super) const MOST_EXPANSION: u16 = 32768;
+/// Maximum expansion.
+pub(super) const MAX_EXPANSION: u16 = 32768;
 
-/// A whole number of this range.
-pub(super) fn number(word: &[u8], range: RangeInclusive<u16>) -> Option<u16> {
-    let number = integer(word).and_then(|number| u16::try_from(number).ok());
+/// Parses an integer within a range.
+pub(super) fn parse_u16(arg: &[u8], range: RangeInclusive<u16>) -> Option<u16> {
+    let number = integer(arg).and_then(|number| u16::try_from(number).ok());
     number.filter(|number| range.contains(number))
 }
 
-/// What a key holds, if it is for `CF.*`.
+/// Returns the `CF.*` filter of a key; an error for other filters.
 #[inline]
-pub(super) fn filter(found: Found<&Object>) -> Result<Option<&dyn Deleting>, Failure> {
-    match found.known()? {
-        Some(object) => object.deleting().map(Some).ok_or(Failure::WrongType),
+pub(super) fn filter(
+    content: KeyContent<&StoredFilter>,
+) -> Result<Option<&dyn CuckooOps>, ReplyError> {
+    match content.complete()? {
+        Some(stored) => stored.as_cuckoo().map(Some).ok_or(ReplyError::WrongType),
         None => Ok(None),
     }
 }
 
-/// The same, to be changed.
+/// Returns the `CF.*` filter of a key for changes.
 #[inline]
-fn filter_mut(found: Found<&mut Object>) -> Result<Option<&mut dyn Deleting>, Failure> {
-    match found.known()? {
-        Some(object) => object.deleting_mut().map(Some).ok_or(Failure::WrongType),
+fn filter_mut(
+    content: KeyContent<&mut StoredFilter>,
+) -> Result<Option<&mut dyn CuckooOps>, ReplyError> {
+    match content.complete()? {
+        Some(stored) => stored.as_cuckoo_mut().map(Some).ok_or(ReplyError::WrongType),
         None => Ok(None),
     }
 }
 
-/// How far a filter may grow: what a master says has been put in fits.
-fn room(call: &Call<'_>) -> Room {
-    let settings = Settings::now();
-    let bytes = limit(call, settings.memory_limit);
-    Room { layers: if call.is_replayed() { u64::MAX } else { settings.cf_max_expansions }, bytes }
+/// Returns the limits for growth; replayed commands have none.
+fn growth_limits(call: &Call<'_>) -> GrowthLimits {
+    let settings = Settings::current();
+    let bytes = memory_limit(call, settings.memory_limit);
+    let layers = if call.is_replay() { u64::MAX } else { settings.cf_max_expansions };
+    GrowthLimits { layers, bytes }
 }
 
-/// Why an item was not put in, in RedisBloom's words.
-fn adding(refusal: Refusal) -> Failure {
-    match refusal {
-        Refusal::Full => {
-            count_rejection(&refusal);
-            Failure::Says("Filter is full")
+/// Returns the reply for an item that was not added.
+fn insert_error(error: FilterError) -> ReplyError {
+    match error {
+        FilterError::Full => {
+            count_rejection(&error);
+            ReplyError::Static("Filter is full")
         }
-        refusal => refusal.into(),
+        error => error.into(),
     }
 }

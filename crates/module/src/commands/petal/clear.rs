@@ -1,40 +1,38 @@
-//! `PETAL.CLEAR`: removes all items and keeps the filter.
+//! `PETAL.CLEAR`: removes all items of a filter.
 
 use super::{KEY, NOT_FOUND, PETAL};
-use crate::about::{About, PUT, key};
-use crate::ffi::{Call, Command, Failure};
-use crate::object::Refusal;
+use crate::bindings::command_spec::{CommandSpec, RW_INSERT, first_key};
+use crate::bindings::{Call, Command, ReplyError};
+use crate::error::FilterError;
 
 pub(in crate::commands) struct Clear;
 
 impl Command for Clear {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.CLEAR",
-        summary: c"Removes all items from a filter. Its type, capacity, rate, seed and time to \
-            live stay; layers after the first are freed",
+        summary:
+            c"Removes all items from a filter. Its type, capacity, error rate, seed and time to \
+            live are unchanged; layers after the first are freed",
         complexity: c"O(bytes of the first layer)",
         since: c"0.1.0",
         arity: 2,
         flags: c"write",
-        keys: &[key(PUT)],
+        keys: &[first_key(RW_INSERT)],
         args: &[KEY],
         categories: PETAL,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() != 2 {
-            return Err(Failure::Arity);
-        }
-        let mut key = call.write(1);
-        let object = key.object_mut().known()?.ok_or(NOT_FOUND)?;
-        object.clear().map_err(|refusal| match refusal {
-            Refusal::Type => Failure::Says(
-                "ERR a filter that is built once from all its items cannot be cleared: delete the \
-                 key",
-            ),
-            refusal => refusal.into(),
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_len(2)?;
+        let mut key = call.open_write(1);
+        let stored = key.filter_mut().complete()?.ok_or(NOT_FOUND)?;
+        stored.clear().map_err(|error| match error {
+            FilterError::Unsupported => {
+                ReplyError::Static("ERR a filter of this type cannot be cleared: delete the key")
+            }
+            error => error.into(),
         })?;
-        call.replicate_same();
+        call.replicate_verbatim();
         call.notify(c"petal.clear", 1);
         call.ok();
         Ok(())

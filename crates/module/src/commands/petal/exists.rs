@@ -1,40 +1,38 @@
-//! `PETAL.EXISTS`: membership that tells a missing key from a missing item.
+//! `PETAL.EXISTS`: queries for which a missing key is an error.
 
-use petal::Answers;
+use petal::BatchResults;
 
 use super::{ITEMS, KEY, NOT_FOUND, PETAL};
-use crate::about::{ASKED, About, key};
-use crate::ffi::{Call, Command, Failure};
-use crate::metrics;
+use crate::bindings::command_spec::{CommandSpec, RO_ACCESS, first_key};
+use crate::bindings::metrics;
+use crate::bindings::{Call, Command, ReplyError};
 
 pub(in crate::commands) struct Exists;
 
 impl Command for Exists {
-    const ABOUT: About = About {
+    const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.EXISTS",
-        summary: c"Which items may be in a filter of any type. A missing key is an error, where \
+        summary: c"Returns which items may be in a filter of any type. A missing key is an error; \
             BF.MEXISTS and CF.MEXISTS reply 0",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -3,
         flags: c"readonly fast",
-        keys: &[key(ASKED)],
+        keys: &[first_key(RO_ACCESS)],
         args: &[KEY, ITEMS],
         categories: PETAL,
     };
 
-    fn run(call: &Call<'_>) -> Result<(), Failure> {
-        if call.len() < 3 {
-            return Err(Failure::Arity);
-        }
-        let key = call.read(1);
-        let object = key.object().known()?.ok_or(NOT_FOUND)?;
-        let mut found = Answers::new();
-        match object.deleting() {
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_min_len(3)?;
+        let key = call.open_read(1);
+        let stored = key.filter().complete()?.ok_or(NOT_FOUND)?;
+        let mut found = BatchResults::new();
+        match stored.as_cuckoo() {
             Some(filter) => {
-                filter.contains_all(&filter.hashes(&mut call.words_from(2)), &mut found);
+                filter.contains_all(&filter.hashes(&mut call.args_from(2)), &mut found);
             }
-            None => object.contains_all(call.words_from(2), call, &mut found),
+            None => stored.contains_all(call.args_from(2), call, &mut found),
         }
         let count = call.len() - 2;
         metrics::queried(found.count_ones(), count as u64);

@@ -1,29 +1,29 @@
-//! `PETAL.*`: what no other module has. Filters that delete and count, filters that forget, and
-//! filters put together and compared.
+//! `PETAL.*`: commands of petal that RedisBloom does not have, such as windows, counting filters,
+//! unions and comparisons.
 
 mod clear;
-mod counts;
+mod counting;
 mod exists;
 mod info;
+mod merge;
 mod reserve;
 mod seen;
-mod seencreate;
-mod unite;
+mod seen_create;
 
 pub(super) use clear::Clear;
-pub(super) use counts::{Count, Del};
+pub(super) use counting::{Count, Del};
 pub(super) use exists::Exists;
 pub(super) use info::Info;
-pub(super) use reserve::{Reserve, creation};
+pub(super) use merge::{Compare, Merge};
+pub(super) use reserve::{Reserve, creation_command};
 pub(super) use seen::{Seen, SeenAt};
-pub(super) use seencreate::SeenCreate;
-pub(super) use unite::{Compare, Merge};
+pub(super) use seen_create::SeenCreate;
 
-use crate::about::Arg;
-use crate::ffi::Failure;
+use crate::bindings::ReplyError;
+use crate::bindings::command_spec::Arg;
 
 const KEY: Arg = Arg::key();
-const ITEMS: Arg = Arg::item().or_more();
+const ITEMS: Arg = Arg::item().multiple();
 const PETAL: &std::ffi::CStr = c"petal";
 
-const NOT_FOUND: Failure = Failure::Says("ERR not found");
+const NOT_FOUND: ReplyError = ReplyError::Static("ERR not found");

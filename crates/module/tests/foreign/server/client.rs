@@ -1,4 +1,4 @@
-//! One connection to a server.
+//! A connection to a server.
 
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::resp::{Reply, command};
 
-/// A connection. Commands are asked one by one, or sent in a row and their answers read later.
+/// A connection for single commands and for pipelines.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
 }
@@ -19,66 +19,66 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    /// Asks a command whose words have no blanks.
+    /// Sends a command whose arguments contain no spaces.
     #[track_caller]
-    pub(crate) fn ask(&mut self, line: &str) -> Reply {
-        self.ask_words(&line.split_whitespace().collect::<Vec<_>>())
+    pub(crate) fn call(&mut self, line: &str) -> Reply {
+        self.call_args(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Asks a command of any bytes.
+    /// Sends a command of arbitrary bytes.
     #[track_caller]
-    pub(crate) fn ask_words<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Reply {
-        self.try_words(words)
-            .unwrap_or_else(|error| panic!("no answer to {}: {error}", shown(words)))
+    pub(crate) fn call_args<W: AsRef<[u8]>>(&mut self, args: &[W]) -> Reply {
+        self.try_call(args)
+            .unwrap_or_else(|error| panic!("no reply to {}: {error}", formatted(args)))
     }
 
-    /// The same, where the connection may end.
-    pub(crate) fn try_words<W: AsRef<[u8]>>(&mut self, words: &[W]) -> std::io::Result<Reply> {
-        self.stream.get_mut().write_all(&command(words))?;
+    /// Sends a command; an error if the connection ends.
+    pub(crate) fn try_call<W: AsRef<[u8]>>(&mut self, args: &[W]) -> std::io::Result<Reply> {
+        self.stream.get_mut().write_all(&command(args))?;
         Reply::read(&mut self.stream, &mut Vec::new())
     }
 
-    /// Asks a command and gives the bytes of the answer.
+    /// Sends a command and returns the bytes of the reply.
     #[track_caller]
-    pub(crate) fn ask_raw<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Vec<u8> {
+    pub(crate) fn call_raw<W: AsRef<[u8]>>(&mut self, args: &[W]) -> Vec<u8> {
         let mut raw = Vec::new();
-        self.stream.get_mut().write_all(&command(words)).unwrap();
+        self.stream.get_mut().write_all(&command(args)).unwrap();
         Reply::read(&mut self.stream, &mut raw).unwrap_or_else(|error| {
-            panic!("no answer to {}: {error}; so far {raw:?}", shown(words));
+            panic!("no reply to {}: {error}; received {raw:?}", formatted(args));
         });
         raw
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
 
-    /// Reads the next answer.
+    /// Reads the next reply.
     #[track_caller]
     pub(crate) fn read(&mut self) -> Reply {
         Reply::read(&mut self.stream, &mut Vec::new()).unwrap()
     }
 
-    /// Asks many commands in a row, all sent before the first answer is read.
+    /// Sends all commands before it reads the replies.
     #[track_caller]
     pub(crate) fn pipeline<W: AsRef<[u8]>>(&mut self, commands: &[Vec<W>]) -> Vec<Reply> {
-        let bytes: Vec<u8> = commands.iter().flat_map(|words| command(words)).collect();
+        let bytes: Vec<u8> = commands.iter().flat_map(|args| command(args)).collect();
         self.send(&bytes);
         commands.iter().map(|_| self.read()).collect()
     }
 
-    /// Speaks RESP3 from here on.
-    pub(crate) fn speak_resp3(&mut self) {
-        assert!(!self.ask("HELLO 3").is_error());
+    /// Switches to RESP3.
+    pub(crate) fn use_resp3(&mut self) {
+        assert!(!self.call("HELLO 3").is_error());
     }
 }
 
-/// A command for a message: a long word is cut.
-fn shown<W: AsRef<[u8]>>(words: &[W]) -> String {
-    let cut = |word: &W| {
-        let word = word.as_ref();
-        word[..word.len().min(60)].escape_ascii().to_string()
+/// Formats a command for a message; long arguments are truncated.
+fn formatted<W: AsRef<[u8]>>(args: &[W]) -> String {
+    let cut = |arg: &W| {
+        let arg = arg.as_ref();
+        arg[..arg.len().min(60)].escape_ascii().to_string()
     };
-    words.iter().map(cut).collect::<Vec<_>>().join(" ")
+    args.iter().map(cut).collect::<Vec<_>>().join(" ")
 }

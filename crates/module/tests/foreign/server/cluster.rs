@@ -1,8 +1,8 @@
-//! Three masters, each with a third of the slots.
+//! A cluster of three masters, each with a third of the slots.
 
 use std::collections::HashMap;
 
-use super::{Client, Reply, Server, Setup, until};
+use super::{Client, Reply, Server, Setup, wait_until};
 
 const SLOTS: u16 = 16_384;
 
@@ -12,64 +12,64 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new() -> Self {
-        let setup = || Setup::new().words("--cluster-enabled yes --cluster-node-timeout 5000");
+        let setup = || Setup::new().args("--cluster-enabled yes --cluster-node-timeout 5000");
         let nodes: Vec<_> = (0..3).map(|_| setup().start()).collect();
         for (part, node) in nodes.iter().enumerate() {
             let slot = |part| SLOTS as usize * part / 3;
             let (first, last) = (slot(part), slot(part + 1) - 1);
-            node.ask(&format!("CLUSTER ADDSLOTSRANGE {first} {last}")).ok();
-            node.ask(&format!("CLUSTER SET-CONFIG-EPOCH {}", part + 1)).ok();
+            node.call(&format!("CLUSTER ADDSLOTSRANGE {first} {last}")).ok();
+            node.call(&format!("CLUSTER SET-CONFIG-EPOCH {}", part + 1)).ok();
         }
         for node in &nodes[1..] {
-            nodes[0].ask(&format!("CLUSTER MEET 127.0.0.1 {}", node.port())).ok();
+            nodes[0].call(&format!("CLUSTER MEET 127.0.0.1 {}", node.port())).ok();
         }
-        until("the cluster is whole", || {
+        wait_until("the cluster is whole", || {
             nodes.iter().all(|node| {
-                let info = node.ask("CLUSTER INFO").text();
+                let info = node.call("CLUSTER INFO").text();
                 info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
             })
         });
         Self { nodes }
     }
 
-    /// A client that follows the cluster's redirections.
+    /// Returns a client that follows redirections.
     pub(crate) fn client(&self) -> ClusterClient {
         let ports = self.nodes.iter().map(Server::port).collect();
         ClusterClient { ports, owners: HashMap::new(), clients: HashMap::new() }
     }
 
-    /// The node that has keys of a slot.
+    /// Returns the node with keys of a slot.
     pub(crate) fn owner(&self, slot: u16) -> usize {
         let slot = format!("CLUSTER COUNTKEYSINSLOT {slot}");
-        self.nodes.iter().position(|node| node.ask(&slot).int() > 0).expect("a slot with keys")
+        self.nodes.iter().position(|node| node.call(&slot).int() > 0).expect("a slot with keys")
     }
 
-    /// Moves a slot with all its keys, as an operator's tool does.
+    /// Moves a slot with all its keys, like redis-cli.
     pub(crate) fn move_slot(&self, slot: u16, from: usize, to: usize) {
-        let id = |node: usize| self.nodes[node].ask("CLUSTER MYID").text();
+        let id = |node: usize| self.nodes[node].call("CLUSTER MYID").text();
         let (from_id, to_id) = (id(from), id(to));
         let (from, to) = (&self.nodes[from], &self.nodes[to]);
-        to.ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}")).ok();
-        from.ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}")).ok();
+        to.call(&format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}")).ok();
+        from.call(&format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}")).ok();
         loop {
-            let keys = from.ask(&format!("CLUSTER GETKEYSINSLOT {slot} 10"));
+            let keys = from.call(&format!("CLUSTER GETKEYSINSLOT {slot} 10"));
             if keys.items().is_empty() {
                 break;
             }
             let port = to.port().to_string();
-            let mut words = ["MIGRATE", "127.0.0.1", &port, "", "0", "10000", "KEYS"]
-                .map(|word| word.as_bytes().to_vec())
+            let mut args = ["MIGRATE", "127.0.0.1", &port, "", "0", "10000", "KEYS"]
+                .map(|arg| arg.as_bytes().to_vec())
                 .to_vec();
-            words.extend(keys.items().iter().map(|key| key.bytes().to_vec()));
-            from.ask_words(&words).ok();
+            args.extend(keys.items().iter().map(|key| key.bytes().to_vec()));
+            from.call_args(&args).ok();
         }
         for node in &self.nodes {
-            node.ask(&format!("CLUSTER SETSLOT {slot} NODE {to_id}")).ok();
+            node.call(&format!("CLUSTER SETSLOT {slot} NODE {to_id}")).ok();
         }
     }
 }
 
-/// A client that goes where a key is.
+/// A client that follows redirections.
 pub(crate) struct ClusterClient {
     ports: Vec<u16>,
     owners: HashMap<u16, u16>,
@@ -77,23 +77,23 @@ pub(crate) struct ClusterClient {
 }
 
 impl ClusterClient {
-    /// Asks a command about the key that is its second word.
-    pub(crate) fn ask(&mut self, line: &str) -> Reply {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let slot = slot(words[1].as_bytes());
+    /// Sends a command whose second argument is the key.
+    pub(crate) fn call(&mut self, line: &str) -> Reply {
+        let args: Vec<_> = line.split_whitespace().collect();
+        let slot = slot(args[1].as_bytes());
         let mut port = *self.owners.get(&slot).unwrap_or(&self.ports[0]);
         let mut asking = false;
         for _ in 0..100 {
             let client = self.clients.entry(port).or_insert_with(|| Client::connect(port).unwrap());
             if asking {
-                client.ask("ASKING").ok();
+                client.call("ASKING").ok();
             }
-            let reply = client.ask_words(&words);
+            let reply = client.call_args(&args);
             let Reply::Error(error) = &reply else { return reply };
             let mut parts = error.split(' ');
             asking = parts.next() == Some("ASK");
             if !asking && !error.starts_with("MOVED") {
-                // A slot under way: some of a command's keys are here, some there.
+                // During a move some keys are on the source and some on the target.
                 assert!(!error.starts_with("TRYAGAIN"), "a command of one key: {error}");
                 return reply;
             }
@@ -103,11 +103,11 @@ impl ClusterClient {
                 self.owners.insert(slot, port);
             }
         }
-        panic!("sent round and round: {line}");
+        panic!("too many redirections: {line}");
     }
 }
 
-/// The slot of a key: CRC16 (polynomial 0x1021) of its {tag}, or of all of it.
+/// Returns the slot of a key: CRC16 (polynomial 0x1021) of its {tag}, or of the whole key.
 pub(crate) fn slot(key: &[u8]) -> u16 {
     let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {
         let length = key[open + 1..].iter().position(|&byte| byte == b'}')?;

@@ -1,7 +1,7 @@
-//! Real servers for tests: started on a port of their own, in a folder of their own, gone when dropped.
+//! Starts real servers, each on its own port and in its own folder. They end when dropped.
 //!
-//! The programs are those of `PETAL_PEERS` (`cargo x test --foreign` installs them), or the valkey-server that
-//! `PETAL_VALKEY` names. The module is the one that cargo builds with these tests.
+//! The programs are in `PETAL_PEERS` (`cargo x test --foreign` installs them); `PETAL_VALKEY`
+//! selects another server. The module is built by cargo with the tests.
 
 mod client;
 mod cluster;
@@ -19,17 +19,17 @@ pub(crate) use client::Client;
 pub(crate) use cluster::{Cluster, slot};
 pub(crate) use resp::{Reply, command};
 
-/// How long anything may take that is expected to happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for anything that is expected to happen.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a server loads.
+/// The module that a server loads.
 #[derive(Clone)]
 pub(crate) enum Module {
     Petal,
     RedisBloom(PathBuf),
 }
 
-/// RedisBloom: the module that `PETAL_REDISBLOOM` names, or that of the peers; `None` if they have
+/// Returns RedisBloom: the module in `PETAL_REDISBLOOM`, or that of the peers. `None` if they have
 /// none for this machine.
 pub(crate) fn redisbloom() -> Option<Module> {
     let named = std::env::var_os("PETAL_REDISBLOOM").map(PathBuf::from);
@@ -37,76 +37,70 @@ pub(crate) fn redisbloom() -> Option<Module> {
     named.or_else(installed).map(Module::RedisBloom)
 }
 
-/// A program of the peers.
+/// Returns the path of a program of the peers.
 pub(crate) fn program(name: &str) -> PathBuf {
     let peers = std::env::var_os("PETAL_PEERS").expect("PETAL_PEERS: run cargo x test --foreign");
     PathBuf::from(peers).join(name)
 }
 
-/// How a server is to be.
+/// Configuration of a server.
 pub(crate) struct Setup {
     module: Module,
-    module_words: Vec<String>,
-    words: Vec<String>,
+    module_args: Vec<String>,
+    args: Vec<String>,
     files: Vec<(&'static str, Vec<u8>)>,
     memory: Option<u64>,
 }
 
 impl Setup {
-    /// petal's module with its defaults; nothing is saved unless asked for.
+    /// petal's module with its defaults, without persistence.
     pub(crate) fn new() -> Self {
         Self::with(Module::Petal)
     }
 
     pub(crate) fn with(module: Module) -> Self {
-        Self {
-            module,
-            module_words: Vec::new(),
-            words: Vec::new(),
-            files: Vec::new(),
-            memory: None,
-        }
+        Self { module, module_args: Vec::new(), args: Vec::new(), files: Vec::new(), memory: None }
     }
 
     /// New filters have RedisBloom's layout.
-    pub(crate) fn compat() -> Self {
-        Self::new().words("--petal.layout redisbloom")
+    pub(crate) fn redisbloom_layout() -> Self {
+        Self::new().args("--petal.layout redisbloom")
     }
 
-    /// Words for the module, as after `--loadmodule PATH`.
-    pub(crate) fn module_words(mut self, words: &str) -> Self {
-        self.module_words.extend(words.split_whitespace().map(str::to_owned));
+    /// Adds arguments of the module, after `--loadmodule PATH`.
+    pub(crate) fn module_args(mut self, args: &str) -> Self {
+        self.module_args.extend(args.split_whitespace().map(str::to_owned));
         self
     }
 
-    /// More words for the server, such as `--appendonly yes`.
-    pub(crate) fn words(mut self, words: &str) -> Self {
-        self.words.extend(words.split_whitespace().map(str::to_owned));
+    /// Adds arguments of the server, such as `--appendonly yes`.
+    pub(crate) fn args(mut self, args: &str) -> Self {
+        self.args.extend(args.split_whitespace().map(str::to_owned));
         self
     }
 
-    /// A file that lies in its folder before it starts.
+    /// Adds a file to the server's folder.
     pub(crate) fn file(mut self, name: &'static str, bytes: Vec<u8>) -> Self {
         self.files.push((name, bytes));
         self
     }
 
-    /// No more address space than this (`ulimit -v`).
+    /// Limits the address space (`ulimit -v`).
     pub(crate) fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Starts it; it must start.
+    /// Starts the server; panics if it does not start.
     pub(crate) fn start(self) -> Server {
-        let mut server = self.laid_out();
+        let mut server = self.prepare();
         server.start();
         server
     }
 
-    /// Starts it if it does; its log otherwise.
+    /// Starts the server; returns its log if it does not start.
     pub(crate) fn try_start(self) -> Result<Server, String> {
-        let mut server = self.laid_out();
+        let mut server = self.prepare();
         server.port = free_port();
         match server.try_start() {
             Ok(()) => Ok(server),
@@ -114,7 +108,7 @@ impl Setup {
         }
     }
 
-    fn laid_out(self) -> Server {
+    fn prepare(self) -> Server {
         let folder = Scratch::new();
         for (name, bytes) in &self.files {
             let path = folder.file(name);
@@ -147,18 +141,18 @@ impl Setup {
             "--repl-diskless-sync-delay",
             "0",
         ]);
-        command.arg("--dir").arg(folder.path()).args(&self.words);
+        command.arg("--dir").arg(folder.path()).args(&self.args);
         let module = match &self.module {
             Module::Petal => petal(),
             Module::RedisBloom(path) => path.clone(),
         };
-        command.arg("--loadmodule").arg(module).args(&self.module_words);
+        command.arg("--loadmodule").arg(module).args(&self.module_args);
         command
     }
 }
 
-/// The module as cargo built it for these tests: it lies beside the test program. `PETAL_MODULE` names another, such as
-/// that of a release.
+/// Returns the module that cargo built, beside the test program; `PETAL_MODULE` selects another
+/// build.
 fn petal() -> PathBuf {
     if let Some(path) = std::env::var_os("PETAL_MODULE") {
         return path.into();
@@ -176,14 +170,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server with petal's module and nothing in it.
+    /// Starts an empty server with petal's module.
     pub(crate) fn new() -> Self {
         Setup::new().start()
     }
 
-    /// A server whose new filters have RedisBloom's layout.
-    pub(crate) fn compat() -> Self {
-        Setup::compat().start()
+    /// Starts a server whose new filters have RedisBloom's layout.
+    pub(crate) fn redisbloom_layout() -> Self {
+        Setup::redisbloom_layout().start()
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -194,44 +188,44 @@ impl Server {
         &self.folder
     }
 
-    /// A connection of its own.
+    /// Opens a new connection.
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.port).unwrap()
     }
 
-    /// Asks a command whose words have no blanks, on the connection that all of these share.
+    /// Sends a command whose arguments contain no spaces, on the shared connection.
     #[track_caller]
-    pub(crate) fn ask(&self, line: &str) -> Reply {
-        self.ask_words(&line.split_whitespace().collect::<Vec<_>>())
+    pub(crate) fn call(&self, line: &str) -> Reply {
+        self.call_args(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Asks a command of any bytes.
+    /// Sends a command of arbitrary bytes.
     #[track_caller]
-    pub(crate) fn ask_words<W: AsRef<[u8]>>(&self, words: &[W]) -> Reply {
-        self.client.borrow_mut().as_mut().expect("a server that runs").ask_words(words)
+    pub(crate) fn call_args<W: AsRef<[u8]>>(&self, args: &[W]) -> Reply {
+        self.client.borrow_mut().as_mut().expect("the server is running").call_args(args)
     }
 
-    /// The digest of all keys.
+    /// Returns the digest of all keys.
     #[track_caller]
     pub(crate) fn digest(&self) -> String {
-        self.ask("DEBUG DIGEST").text()
+        self.call("DEBUG DIGEST").text()
     }
 
-    /// A line of INFO.
+    /// Returns a field of INFO.
     #[track_caller]
     pub(crate) fn info(&self, name: &str) -> String {
-        let info = self.ask("INFO everything").text();
+        let info = self.call("INFO everything").text();
         let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.unwrap_or_else(|| panic!("no {name} in INFO")).to_owned()
     }
 
-    /// Whether it still answers.
+    /// Returns whether the server replies.
     #[track_caller]
     pub(crate) fn is_alive(&self) -> bool {
-        Client::connect(self.port).is_ok_and(|mut client| client.try_words(&["PING"]).is_ok())
+        Client::connect(self.port).is_ok_and(|mut client| client.try_call(&["PING"]).is_ok())
     }
 
-    /// Ends it as a crash would.
+    /// Kills the server.
     pub(crate) fn kill(&mut self) {
         self.client.replace(None);
         if let Some(mut process) = self.process.take() {
@@ -240,7 +234,7 @@ impl Server {
         }
     }
 
-    /// Starts it again in the same folder and on the same port.
+    /// Starts the server again in the same folder and on the same port.
     pub(crate) fn start(&mut self) {
         assert!(self.process.is_none());
         let again = self.port != 0;
@@ -256,32 +250,32 @@ impl Server {
         }
     }
 
-    /// Saves everything as its configuration says, ends and starts it.
+    /// Saves all data as configured, and restarts the server.
     pub(crate) fn restart(&mut self) {
         let saves = self.info("aof_enabled") == "0";
         let command = if saves { "SHUTDOWN SAVE" } else { "SHUTDOWN" };
-        let words: Vec<_> = command.split(' ').collect();
+        let args: Vec<_> = command.split(' ').collect();
         let mut client = self.client.take().unwrap();
-        assert!(client.try_words(&words).is_err(), "{command}");
+        assert!(client.try_call(&args).is_err(), "{command}");
         let status = self.process.take().unwrap().wait().unwrap();
         assert!(status.success(), "{command}: {status}\n{}", self.log());
         self.start();
     }
 
-    /// What it said so far.
+    /// Returns the log.
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.folder.file("log")).unwrap_or_default()).into()
     }
 
-    /// Makes it a replica, and waits until it has all that the master has.
-    pub(crate) fn follow(&self, master: &Self) {
-        self.ask(&format!("REPLICAOF 127.0.0.1 {}", master.port)).ok();
-        self.wait_for(master);
+    /// Makes this a replica, and waits until it is synchronized.
+    pub(crate) fn replicate_from(&self, master: &Self) {
+        self.call(&format!("REPLICAOF 127.0.0.1 {}", master.port)).ok();
+        self.wait_for_sync(master);
     }
 
-    /// Waits until this replica is in step with its master.
-    pub(crate) fn wait_for(&self, master: &Self) {
-        until("the replica is in step", || {
+    /// Waits until this replica has its master's offset.
+    pub(crate) fn wait_for_sync(&self, master: &Self) {
+        wait_until("the replica is synchronized", || {
             self.info("master_link_status") == "up"
                 && self.info("slave_repl_offset") == master.info("master_repl_offset")
         });
@@ -293,20 +287,20 @@ impl Server {
         let mut command = self.setup.command(&self.folder, self.port);
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let process = self.process.insert(command.spawn().unwrap());
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = process.try_wait().unwrap() {
-                return Err(format!("the server ended at its start: {status}"));
+                return Err(format!("the server exited at its start: {status}"));
             }
             if let Ok(mut client) = Client::connect(self.port) {
-                // While it loads its files it answers with an error.
-                if client.try_words(&["PING"]).is_ok_and(|reply| !reply.is_error()) {
+                // While the server loads its files, it replies with an error.
+                if client.try_call(&["PING"]).is_ok_and(|reply| !reply.is_error()) {
                     self.client.replace(Some(client));
                     return Ok(());
                 }
             }
             if Instant::now() > end {
-                return Err("the server did not answer".into());
+                return Err("the server did not reply".into());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -318,7 +312,7 @@ impl Drop for Server {
         if std::thread::panicking() {
             let log = self.log();
             let tail: Vec<_> = log.lines().rev().take(60).collect();
-            println!("the log of the server at port {}:", self.port);
+            println!("log of the server on port {}:", self.port);
             tail.iter().rev().for_each(|line| println!("    {line}"));
         }
         if let Some(mut process) = self.process.take() {
@@ -328,18 +322,18 @@ impl Drop for Server {
     }
 }
 
-/// Waits until something holds; a test that waits in vain fails.
+/// Waits until a condition holds; panics after a timeout.
 #[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + TIMEOUT;
     while !holds() {
-        assert!(Instant::now() < end, "waited in vain until {what}");
+        assert!(Instant::now() < end, "timeout: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// A port that nobody has, nor the one 10000 above it, where a cluster talks. Both lie below those
-/// that the system gives to outgoing connections.
+/// Returns a free port whose cluster port (10000 above) is free too. Both are below the range of
+/// outgoing connections.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = (std::process::id() % 9000) as u16;

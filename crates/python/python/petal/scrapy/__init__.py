@@ -1,24 +1,24 @@
-"""Scrapy's duplicate filter in a few bytes for each request: `petal.scrapy.DupeFilter`.
+"""A duplicate filter for Scrapy that needs a few bytes per request: `petal.scrapy.DupeFilter`.
 
     DUPEFILTER_CLASS = "petal.scrapy.DupeFilter"
     PETAL_DUPEFILTER_CAPACITY = 10_000_000
 
-The key is Scrapy's own fingerprint of a request. What the filter lets through was never asked
-before; what it holds back was, but for a share of `PETAL_DUPEFILTER_RATE`: those pages are lost,
-unless `PETAL_DUPEFILTER_EXACT` confirms every such answer.
+The key is Scrapy's fingerprint of a request. A request that was seen before is always filtered. A
+new request is filtered by mistake with probability `PETAL_DUPEFILTER_FPR` at most; with
+`PETAL_DUPEFILTER_EXACT` never.
 
-| module | what it is |
+| module | contents |
 |---|---|
-| `plan` | the settings, read and checked |
-| `local` | a filter in this process, alone or with `exact` and `journal` |
-| `base` | files of SQLite |
-| `exact` | fingerprints on disk, to confirm what the filter says |
-| `journal` | what a JOBDIR keeps of the filter, and how it survives a kill |
-| `pending` | requests that are not done, so that a killed crawl goes on |
-| `fleet` | a filter on a Redis or Valkey server that several spiders share |
-| `teller` | lines of the log, and stats |
+| `config` | reads and checks the settings |
+| `local` | a filter in this process, with optional exact table and snapshot log |
+| `server` | a filter on a Redis or Valkey server, shared by several spiders |
+| `exact` | the SQLite table of fingerprints for `PETAL_DUPEFILTER_EXACT` |
+| `snapshot_log` | snapshots and logs of the filter in a JOBDIR |
+| `pending` | unfinished requests in a JOBDIR, so that a killed crawl can continue |
+| `sqlite` | opens SQLite files |
+| `reporter` | log messages and stats |
 
-docs/scrapy.md takes a newcomer from nothing to a running spider, and states the guarantees.
+docs/scrapy.md is the user's guide and states the guarantees.
 """
 
 from petal.scrapy.dupefilter import DupeFilter

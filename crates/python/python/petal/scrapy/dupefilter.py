@@ -1,8 +1,9 @@
-"""`DupeFilter`: what Scrapy's scheduler calls.
+"""`DupeFilter`, the class that Scrapy's scheduler calls.
 
-`request_seen` asks and marks in one step, by the fingerprint that `crawler.request_fingerprinter`
-gives. Cost: the fingerprint (some 20 microseconds, Scrapy's), then less than one microsecond in
-memory, or one round trip to a server; a JOBDIR costs more for what is new (`journal`, `pending`).
+`request_seen` looks up and adds the fingerprint that `crawler.request_fingerprinter` returns. Cost:
+the fingerprint (some 20 microseconds, computed by Scrapy), then less than one microsecond in
+memory, or one round trip to a server. With a JOBDIR new requests cost more: see `snapshot_log` and
+`pending`.
 """
 
 import logging
@@ -17,117 +18,117 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.request import referer_str
 
 import petal
-from petal.scrapy import plan
-from petal.scrapy.fleet import Fleet
-from petal.scrapy.journal import JobDir
-from petal.scrapy.local import Local
-from petal.scrapy.pending import TABLE, Pending
-from petal.scrapy.teller import Teller
+from petal.scrapy.config import PREFIX, read_config
+from petal.scrapy.local import LocalFilter
+from petal.scrapy.pending import FILE_NAME, PendingRequests
+from petal.scrapy.reporter import Reporter
+from petal.scrapy.server import ServerFilter
+from petal.scrapy.snapshot_log import JobDir
 
 logger = logging.getLogger("petal.scrapy")
 
 
 class DupeFilter:
-    """For `DUPEFILTER_CLASS`; docs/scrapy.md has the settings."""
+    """The class for `DUPEFILTER_CLASS`; docs/scrapy.md describes the settings."""
 
     def __init__(self, crawler: Crawler) -> None:
-        """Reads the settings, and takes the JOBDIR; `open` makes or finds the filter.
+        """Reads the settings and locks the JOBDIR; `open` creates or loads the filter.
 
-        Raises `ValueError` of settings that cannot be, `petal.InputError` if another process uses
-        the JOBDIR, `petal.IncompatibleError` if `PENDING` was on there and is off.
+        Raises `ValueError` if a setting is invalid, `petal.InputError` if another process uses the
+        JOBDIR, `petal.IncompatibleError` if the JOBDIR keeps pending requests and `PENDING` is off.
         """
-        self._told = False
+        self._logged_duplicate = False
         self._crawler = crawler
-        self._tier: Local | Fleet | None = None
+        self._backend: LocalFilter | ServerFilter | None = None
         self._jobdir: JobDir | None = None
-        self._pending: Pending | None = None
-        with self._whole():
-            self._read(crawler)
+        self._pending: PendingRequests | None = None
+        with self._release_on_error():
+            self._configure(crawler)
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """What is raised is also a line of the log, for Scrapy shows a traceback."""
+    def _release_on_error(self) -> Iterator[None]:
+        """Logs an error in one line, because Scrapy logs a traceback, and releases the JOBDIR."""
         try:
             yield
         except BaseException as error:
-            logger.error("Duplicate filter cannot begin: %s", error)
-            self._let_go()
+            logger.error("Duplicate filter cannot start: %s", error)
+            self._release()
             raise
 
-    def _read(self, crawler: Crawler) -> None:
+    def _configure(self, crawler: Crawler) -> None:
         self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
-        self._plan = plan.read(crawler.settings)
+        self._config = read_config(crawler.settings)
         if path := job_dir(crawler.settings):
             self._jobdir = JobDir(Path(path))
-            if self._plan.pending:
-                self._pending = Pending(self._jobdir)
-            elif (self._jobdir.folder / TABLE).exists():
-                # It would go stale, and be taken for what a killed run had left.
+            if self._config.pending:
+                self._pending = PendingRequests(self._jobdir)
+            elif (self._jobdir.folder / FILE_NAME).exists():
+                # A table that is no longer updated would later be taken for that of a killed run.
                 raise petal.IncompatibleError(
-                    f"JOBDIR {path} keeps pending requests, and {plan.PREFIX}PENDING is off: leave"
-                    " it on, or take another JOBDIR"
+                    f"JOBDIR {path} keeps pending requests, but {PREFIX}PENDING is off: turn it on,"
+                    " or use another JOBDIR"
                 )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes it."""
+        """Creates the filter; called by Scrapy."""
         return cls(crawler)
 
     def open(self) -> None:
-        """Makes the filter, or goes on with that of the JOBDIR or the server.
+        """Creates the filter, or loads that of the JOBDIR, or joins that on the server.
 
-        Raises `petal.IncompatibleError` if that one was made for other settings,
-        `petal.FormatError` if it is damaged, `redis.RedisError` if there is no server.
+        Raises `petal.IncompatibleError` if the existing filter has other settings,
+        `petal.FormatError` if it is damaged, `redis.RedisError` if the server does not answer.
         """
-        teller = Teller(self._crawler)
+        reporter = Reporter(self._crawler)
         assert self._crawler.request_fingerprinter is not None
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
-        with self._whole():
-            # First: what follows waits for its disk, which may make trouble.
+        with self._release_on_error():
+            # First, because the backend syncs it, and that may fail.
             if self._pending is not None:
-                self._pending.begin(self._crawler, self._fingerprint, teller)
-            tier = Local if self._plan.redis_url is None else Fleet
-            self._tier = tier(self._plan, teller, self._pending, self._jobdir)
-        self._seen = self._tier.seen
+                self._pending.start(self._crawler, self._fingerprint, reporter)
+            backend = LocalFilter if self._config.redis_url is None else ServerFilter
+            self._backend = backend(self._config, reporter, self._pending, self._jobdir)
+        self._seen = self._backend.seen
         if self._pending is not None:
-            self._seen = self._seen_or_given_back
+            self._seen = self._seen_unless_rescheduled
 
     def request_seen(self, request: Request) -> bool:
-        """Whether this request was asked before; it is known from now on."""
+        """Returns whether the request was seen before, and adds it."""
         return self._seen(self._fingerprint(request), request)
 
-    def _seen_or_given_back(self, fingerprint: bytes, request: Request) -> bool:
-        """What is given back was let through by an earlier run."""
-        assert self._tier is not None and self._pending is not None
-        seen = self._tier.seen(fingerprint, request)
-        return seen and self._pending.given_back is not request
+    def _seen_unless_rescheduled(self, fingerprint: bytes, request: Request) -> bool:
+        """The same, but `False` for a pending request of an earlier run."""
+        assert self._backend is not None and self._pending is not None
+        seen = self._backend.seen(fingerprint, request)
+        return seen and self._pending.rescheduling is not request
 
     def close(self, reason: str) -> None:
-        """Saves what a later run needs, and tells the stats."""
+        """Saves the state that a later run needs, and sets the final stats."""
         try:
-            if self._tier is not None:
-                self._tier.close()
-                # Last: what comes before may fail, and then this run counts as killed.
+            if self._backend is not None:
+                self._backend.close()
+                # Last: if the backend cannot be closed, this run counts as killed.
                 if self._pending is not None:
-                    self._pending.close()
+                    self._pending.mark_closed()
         finally:
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
-        """Of the JOBDIR."""
+    def _release(self) -> None:
+        """Closes the files in the JOBDIR and unlocks it."""
         if self._pending is not None:
-            self._pending.let_go()
+            self._pending.close()
         if self._jobdir is not None:
             self._jobdir.close()
 
     def log(self, request: Request, spider: Spider) -> None:
-        """Tells of a request that was held back, as Scrapy's own filter does."""
-        if self._debug or not self._told:
-            words = "Filtered duplicate request: %(request)s (referer: %(referer)s)"
+        """Logs and counts a filtered request as Scrapy's own filter does."""
+        if self._debug or not self._logged_duplicate:
+            message = "Filtered duplicate request: %(request)s (referer: %(referer)s)"
             if not self._debug:
-                words += " - DUPEFILTER_DEBUG shows all of them, this is the only one"
-            parts: dict[str, Any] = {"request": request, "referer": referer_str(request)}
-            logger.debug(words, parts, extra={"spider": spider})
-            self._told = True
+                message += " - no more duplicates will be shown (DUPEFILTER_DEBUG shows all)"
+            args: dict[str, Any] = {"request": request, "referer": referer_str(request)}
+            logger.debug(message, args, extra={"spider": spider})
+            self._logged_duplicate = True
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value("dupefilter/filtered")

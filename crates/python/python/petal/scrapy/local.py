@@ -1,17 +1,18 @@
-"""A filter in this process: alone, with fingerprints on disk that confirm it, with a JOBDIR.
+"""A filter in this process, with an optional table of exact fingerprints and an optional JOBDIR.
 
-Three orders of work, by what the settings ask for:
+There are three modes:
 
-- plain: the filter asks and marks in one step;
-- exact: what the filter calls seen is looked up on disk, and let through if it is not there;
-- window: a request that was let through is held back for the window and then let through again.
-  Only what is let through is marked: were duplicates marked too, a page that is linked
-  everywhere would never be due.
+- default: the filter looks up and adds the fingerprint in one step;
+- exact: a fingerprint that the filter reports as seen is looked up on disk, and the request is new
+  if it is not there;
+- window: a request is filtered for a period of time and then is new again. Only new requests are
+  added: otherwise each duplicate would prolong the period, and a page that is linked everywhere
+  would never be fetched again.
 
-What is let through goes to the journal before the answer is given.
+The snapshot log gets each new request before `seen` returns.
 
-A disk that is full, or broken, costs pages that are fetched twice and never one that is lost: what
-is new to the filter is answered so, whatever the files say.
+If the disk is full or broken, pages may be fetched twice, and none is lost: a request that is new
+to the filter is reported as new, even if it cannot be written.
 """
 
 import logging
@@ -27,94 +28,96 @@ from typing import Any
 from scrapy import Request
 
 import petal
-from petal.scrapy.exact import Exact
-from petal.scrapy.journal import JobDir, Journal, records
-from petal.scrapy.pending import Pending
-from petal.scrapy.plan import PREFIX, Plan
-from petal.scrapy.teller import Teller
+from petal.scrapy.config import PREFIX, Config
+from petal.scrapy.exact import FingerprintTable
+from petal.scrapy.pending import PendingRequests
+from petal.scrapy.reporter import Reporter
+from petal.scrapy.snapshot_log import JobDir, SnapshotLog, read_records
 
-BATCH = 65_536
+# Records that are added to the filter in one batch.
+REPLAY_BATCH = 65_536
 # Bytes of the time, in seconds since 1970, before a fingerprint in the log of a window.
-TIME = 8
-# New requests between two looks: a wait for the disk in each takes milliseconds, and after a power
-# cut so many at most are asked again.
-STEP = 1000
-# Seconds until a snapshot that failed is tried again, for each try may write all that there is;
-# twice as long each time, up to the longest.
-PAUSE, LONGEST_PAUSE = 60.0, 3600.0
+TIME_SIZE = 8
+# New requests between two checks. Each check syncs the log, which takes milliseconds; after a power
+# cut the requests since the last sync may be fetched again.
+CHECK_INTERVAL = 1000
+# Seconds until a failed snapshot is tried again; the pause doubles with each failure, because a
+# snapshot may write the whole filter.
+MIN_PAUSE, MAX_PAUSE = 60.0, 3600.0
 
 
-class Local:
-    """The filter of one process. `seen(fingerprint, request)` asks and marks."""
+class LocalFilter:
+    """The filter of one process. `seen(fingerprint, request)` looks up and adds a request."""
 
     def __init__(
         self,
-        plan: Plan,
-        teller: Teller,
-        pending: Pending | None = None,
+        config: Config,
+        reporter: Reporter,
+        pending: PendingRequests | None = None,
         jobdir: JobDir | None = None,
     ) -> None:
-        """`pending` is told of what is new before the journal is.
+        """Creates the filter, or loads that of the JOBDIR.
 
-        Raises `petal.IncompatibleError` if the JOBDIR has a filter for other settings,
-        `petal.FormatError` if what it has is damaged.
+        Raises `petal.IncompatibleError` if the JOBDIR has a filter with other settings,
+        `petal.FormatError` if its files are damaged.
         """
-        self._plan = plan
-        self._teller = teller
+        self._config = config
+        self._reporter = reporter
         self._pending = pending
-        self._journal = Journal(jobdir.folder) if jobdir is not None else None
-        self._exact: Exact | None = None
-        made = self._journal.made if self._journal is not None else None
-        if made is not None:
-            plan.agree(made)
-            self._warn(made)
-        if plan.exact:
-            self._exact = Exact(jobdir.folder / "exact.sqlite3" if jobdir is not None else None)
-        if self._journal is None or jobdir is None:
-            self._filter = _make(plan)
-        elif made is None:
-            self._filter = self._begun(self._journal, jobdir.path / "requests.seen")
+        self._snapshot_log = SnapshotLog(jobdir.folder) if jobdir is not None else None
+        self._exact: FingerprintTable | None = None
+        saved = self._snapshot_log.saved_settings if self._snapshot_log is not None else None
+        if saved is not None:
+            config.check_compatible(saved)
+            self._warn_of_differences(saved)
+        if config.exact:
+            path = jobdir.folder / "exact.sqlite3" if jobdir is not None else None
+            self._exact = FingerprintTable(path)
+        if self._snapshot_log is None or jobdir is None:
+            self._filter = _new_filter(config)
+        elif saved is None:
+            self._filter = self._create(self._snapshot_log, jobdir.path / "requests.seen")
         else:
-            self._filter = self._resumed(self._journal)
+            self._filter = self._resume(self._snapshot_log)
         self._add = self._filter.add
-        # As of the last look, and new requests until the next.
-        self._inserted = self._left = 0
-        # A fixed filter is looked at when it is full, the others when it is time.
-        self._alarm: float = self._filter.capacity if plan.kind == "fixed" else math.inf
-        # After a snapshot that failed: when it is tried again, and the pause if it fails once more.
-        self._again = 0.0
-        self._pause = PAUSE
+        # Requests in the filter at the last check, and new requests until the next check.
+        self._inserted = self._until_check = 0
+        # A fixed filter is full at its capacity. The others have no such number.
+        self._alarm_at: float = self._filter.capacity if config.kind == "fixed" else math.inf
+        # When a failed snapshot is tried again, and the pause after the next failure.
+        self._retry_at = 0.0
+        self._pause = MIN_PAUSE
         self._size = 0
         self._layers = 0
-        self._look()
+        self._check()
         self.seen: Callable[[bytes, Request], bool] = self._seen
-        if plan.window is not None:
+        if config.window is not None:
             self.seen = self._seen_in_window
         elif self._exact is not None:
             self.seen = self._seen_exactly
-        elif pending is None and self._journal is None:
+        elif pending is None and self._snapshot_log is None:
             self.seen = self._seen_in_memory()
 
-    # Three orders of work.
+    # ---- Look-ups --------------------------------------------------------------------------------
 
     def _seen(self, fingerprint: bytes, request: Request) -> bool:
         if self._add(fingerprint):
-            self._keep(fingerprint, request)
-            self._let_through(fingerprint)
+            self._add_pending(fingerprint, request)
+            self._record(fingerprint)
             return False
         return True
 
     def _seen_in_memory(self) -> Callable[[bytes, Request], bool]:
-        """The same where nothing else is to be done, in the fewest steps of Python."""
-        add, left = self._add, self._left
+        """Returns the same function for a filter without a JOBDIR, with less work per call."""
+        add, until_check = self._add, self._until_check
 
         def seen(fingerprint: bytes, _request: Request) -> bool:
-            nonlocal left
+            nonlocal until_check
             if add(fingerprint):
-                left -= 1
-                if left == 0:
-                    self._look()
-                    left = self._left
+                until_check -= 1
+                if until_check == 0:
+                    self._check()
+                    until_check = self._until_check
                 return False
             return True
 
@@ -126,16 +129,16 @@ class Local:
             try:
                 if fingerprint in self._exact:
                     return True
-                self._teller.count("false_positives")
+                self._reporter.count("false_positives")
             except sqlite3.Error as error:
-                self._lose_exact(error)
-        # First, as before the log: the table, too, must not know what would be lost at a kill.
-        self._keep(fingerprint, request)
+                self._report_exact_error(error)
+        # Before the table is written: it must not have a request that a kill would lose.
+        self._add_pending(fingerprint, request)
         try:
             self._exact.add(fingerprint)
         except sqlite3.Error as error:
-            self._lose_exact(error)
-        self._let_through(fingerprint)
+            self._report_exact_error(error)
+        self._record(fingerprint)
         return False
 
     def _seen_in_window(self, fingerprint: bytes, request: Request) -> bool:
@@ -144,232 +147,235 @@ class Local:
         if fingerprint in self._filter:
             return True
         self._add(fingerprint)
-        self._keep(fingerprint, request)
-        self._let_through(now.to_bytes(TIME, "big") + fingerprint)
+        self._add_pending(fingerprint, request)
+        self._record(now.to_bytes(TIME_SIZE, "big") + fingerprint)
         return False
 
-    def _keep(self, fingerprint: bytes, request: Request) -> None:
-        """Keeps a request that is new, before anything on the disk knows it as seen."""
+    def _add_pending(self, fingerprint: bytes, request: Request) -> None:
+        """Stores a new request, before any file on disk has its fingerprint."""
         if self._pending is not None:
             self._pending.add(fingerprint, request)
 
-    def _let_through(self, record: bytes) -> None:
-        """Logs a request that is new and is kept."""
-        if self._journal is not None:
+    def _record(self, record: bytes) -> None:
+        """Logs a new request, which is already stored as pending."""
+        if self._snapshot_log is not None:
             try:
-                self._journal.write(record)
+                self._snapshot_log.write(record)
             except OSError as error:
-                self._lose_log(error)
-        self._left -= 1
-        if self._left == 0:
-            self._look()
+                self._report_log_error(error)
+        self._until_check -= 1
+        if self._until_check == 0:
+            self._check()
 
-    # Now and then.
+    # ---- Periodic checks -------------------------------------------------------------------------
 
-    def _look(self) -> None:
-        """Stats, the alarm, growth, and what the journal needs."""
+    def _check(self) -> None:
+        """Sets the stats, raises the alarm, and saves a snapshot if one is due."""
         self._inserted = self._filter.inserted
-        if self._inserted >= self._alarm or self._overflows():
+        if self._inserted >= self._alarm_at or self._is_window_overfull():
             self._raise_alarm()
         if self._filter.size_bytes != self._size:
-            self._tell_growth()
-        if self._journal is not None:
-            # First: a request that is seen and not pending would be lost.
+            self._report_growth()
+        if self._snapshot_log is not None:
+            # First: a request in the log that is not pending would be lost.
             if self._pending is not None:
                 self._pending.sync()
-            due = self._journal.is_due(self._filter.size_bytes)
-            if due and time.monotonic() >= self._again:
-                self._save_if_it_can(self._journal)
+            due = self._snapshot_log.is_snapshot_due(self._filter.size_bytes)
+            if due and time.monotonic() >= self._retry_at:
+                self._try_save(self._snapshot_log)
             try:
-                self._journal.sync()
+                self._snapshot_log.sync()
             except OSError as error:
-                self._lose_log(error)
-        self._teller.facts(self.facts())
-        # Of a window, what its newest part still takes: a part that becomes full is noticed then.
-        part = self._filter.capacity_left if self._plan.window is not None else 0
-        self._left = max(1, int(min(self._alarm - self._inserted, STEP, part or STEP)))
+                self._report_log_error(error)
+        self._reporter.set_stats(self.stats())
+        # The next check of a window is when its newest part is full, at the latest.
+        part = self._filter.capacity_left if self._config.window is not None else 0
+        until_alarm = self._alarm_at - self._inserted
+        self._until_check = max(1, int(min(until_alarm, CHECK_INTERVAL, part or CHECK_INTERVAL)))
 
-    def _tell_growth(self) -> None:
-        """Told only where its size has changed: this reads the whole filter."""
+    def _report_growth(self) -> None:
+        """Logs a change of size. Called only after a change, because `info` reads the filter."""
         first, self._size = self._size == 0, self._filter.size_bytes
         self._layers = self._filter.info().get("layers", 1)
         if not first:
-            words = "Duplicate filter grew to %d layers and %d bytes at %d requests"
-            self._teller.line(logging.INFO, words, self._layers, self._size, self._inserted)
+            message = "Duplicate filter grew to %d layers and %d bytes at %d requests"
+            self._reporter.log(logging.INFO, message, self._layers, self._size, self._inserted)
 
-    def _overflows(self) -> bool:
-        """Whether the newest part of a window has its share of the capacity."""
-        return self._plan.window is not None and self._filter.capacity_left == 0
+    def _is_window_overfull(self) -> bool:
+        """Returns whether the newest part of a window has its share of the capacity."""
+        return self._config.window is not None and self._filter.capacity_left == 0
 
     def _raise_alarm(self) -> None:
-        self._alarm = math.inf
+        self._alarm_at = math.inf
         if self._exact is not None:
             return
-        number, advice = f"{self._inserted} requests", "larger"
-        if self._plan.window is None:
+        if self._config.window is None:
+            number = f"{self._inserted} requests"
             advice = f"larger, leave {PREFIX}GROW on, or set {PREFIX}EXACT"
         else:
-            number = "more requests in this part of the window than its share"
-        words = (
-            "Duplicate filter is full: %s, planned for %d at a rate of %g. From here on it"
-            " takes ever more new pages for seen ones and loses them without a word: begin anew"
-            f" with {PREFIX}CAPACITY or {PREFIX}MEMORY {advice}"
+            number, advice = "this part of the window has more requests than its share", "larger"
+        message = (
+            "Duplicate filter is full: %s, capacity %d, false-positive rate %g. More and more new"
+            f" requests will be filtered by mistake: start over with {PREFIX}CAPACITY or"
+            f" {PREFIX}MEMORY_LIMIT {advice}"
         )
-        self._teller.alarm(words, number, self._filter.capacity, self._filter.rate)
+        self._reporter.alarm(message, number, self._filter.capacity, self._filter.target_fpr)
 
-    def facts(self) -> dict[str, object]:
-        """Figures, by name. Cost: none that grows with the filter."""
+    def stats(self) -> dict[str, object]:
+        """Returns the stats by name. The cost does not depend on the size of the filter."""
         return {
-            "kind": self._plan.kind,
+            "kind": self._config.kind,
             "capacity": self._filter.capacity,
-            "rate": self._filter.rate,
+            "target_fpr": self._filter.target_fpr,
             "inserted": self._inserted,
             "bytes": self._filter.memory_bytes,
             "layers": self._layers,
         }
 
-    # The JOBDIR.
+    # ---- JOBDIR ----------------------------------------------------------------------------------
 
-    def _begun(self, journal: Journal, stock: Path) -> petal.Filter:
-        """A new filter for a JOBDIR, with what Scrapy's own filter had seen there."""
-        self._filter = _make(self._plan)
-        if stock.exists():
-            now = int(time.time()).to_bytes(TIME, "big") if self._plan.window else b""
-            number = self._replay(now + record for record in records(stock))
-            self._teller.facts({"imported": number})
-            words = "Duplicate filter took over %d requests from %s"
-            self._teller.line(logging.INFO, words, number, stock)
-        self._commit()
-        journal.begin(self._plan.lasting, self._filter.save)
+    def _create(self, snapshot_log: SnapshotLog, requests_seen: Path) -> petal.Filter:
+        """Creates a filter in a JOBDIR, with the fingerprints of Scrapy's own filter."""
+        self._filter = _new_filter(self._config)
+        if requests_seen.exists():
+            now = int(time.time()).to_bytes(TIME_SIZE, "big") if self._config.window else b""
+            number = self._replay(now + record for record in read_records(requests_seen))
+            self._reporter.set_stats({"imported": number})
+            message = "Duplicate filter imported %d requests from %s"
+            self._reporter.log(logging.INFO, message, number, requests_seen)
+        self._commit_exact()
+        snapshot_log.create(self._config.to_saved(), self._filter.save)
         return self._filter
 
-    def _resumed(self, journal: Journal) -> petal.Filter:
-        """The filter of a JOBDIR, with all that its log tells."""
-        path = journal.snapshot()
+    def _resume(self, snapshot_log: SnapshotLog) -> petal.Filter:
+        """Loads the filter of a JOBDIR and adds the records of its log."""
+        path = snapshot_log.snapshot()
         try:
             self._filter = petal.load(path)
         except petal.PetalError as error:
             raise petal.FormatError(
-                f"{path}: {error}; restore it, or remove {path.parent} to begin anew"
+                f"{error}; restore it, or remove {path.parent} to start over"
             ) from None
-        replayed = self._replay(journal.records())
-        self._save(journal)
-        self._teller.facts({"replayed": replayed})
-        words = "Duplicate filter resumed: %d requests, %d of them from the log of a killed run"
-        self._teller.line(logging.INFO, words, self._filter.inserted, replayed)
+        replayed = self._replay(snapshot_log.records())
+        self._save(snapshot_log)
+        self._reporter.set_stats({"replayed": replayed})
+        message = "Duplicate filter resumed: %d requests, %d of them from the log of a killed run"
+        self._reporter.log(logging.INFO, message, self._filter.inserted, replayed)
         return self._filter
 
-    def _warn(self, made: dict[str, Any]) -> None:
-        """Tells what of a JOBDIR's filter is not as asked."""
-        asked, names = self._plan.lasting, ("capacity", "rate", "memory")
-        parts = [of.get(name) for of in (made, asked) for name in names]
-        if parts[:3] != parts[3:]:
-            words = (
-                "Duplicate filter in JOBDIR stays as it was made: capacity %s, rate %s, memory %s;"
-                " the settings say %s, %s, %s"
+    def _warn_of_differences(self, saved: dict[str, Any]) -> None:
+        """Warns if the filter of the JOBDIR has another size than the settings."""
+        if different := self._config.differences(saved):
+            old, new = different
+            message = (
+                "Duplicate filter in JOBDIR keeps its size: capacity %s, fpr %s, memory limit %s;"
+                " the settings have %s, %s, %s"
             )
-            self._teller.line(logging.WARNING, words, *parts)
+            self._reporter.log(logging.WARNING, message, *old, *new)
 
-    def _replay(self, found: Iterable[bytes]) -> int:
-        """Adds records, whose number is the result."""
-        if self._plan.window is not None:
-            return self._replay_times(found)
+    def _replay(self, records: Iterable[bytes]) -> int:
+        """Adds records and returns their number."""
+        if self._config.window is not None:
+            return self._replay_window(records)
         number = 0
-        for batch in _batches(found):
+        for batch in _batches(records):
             self._filter.update(batch)
             if self._exact is not None:
                 self._exact.update(batch)
             number += len(batch)
         return number
 
-    def _replay_times(self, found: Iterable[bytes]) -> int:
-        """The same of records that begin with their time, which come in its order."""
+    def _replay_window(self, records: Iterable[bytes]) -> int:
+        """The same for records that begin with a time, in the order of their times."""
         number = 0
-        for record in found:
-            self._filter.advance_to(int.from_bytes(record[:TIME], "big"))
-            self._filter.add(record[TIME:])
+        for record in records:
+            self._filter.advance_to(int.from_bytes(record[:TIME_SIZE], "big"))
+            self._filter.add(record[TIME_SIZE:])
             number += 1
         return number
 
-    def _save(self, journal: Journal) -> None:
-        """A snapshot; what is on disk of the others must not be behind it."""
+    def _save(self, snapshot_log: SnapshotLog) -> None:
+        """Saves a snapshot, after the tables that must not be older than it."""
         if self._pending is not None:
             self._pending.sync()
-        self._commit()
-        journal.rotate(self._filter.save)
+        self._commit_exact()
+        snapshot_log.rotate(self._filter.save)
 
-    def _commit(self) -> None:
+    def _commit_exact(self) -> None:
         if self._exact is not None:
             self._exact.commit()
 
-    def _save_if_it_can(self, journal: Journal) -> None:
-        """The same; if it fails, what is there and the log still are the whole set."""
+    def _try_save(self, snapshot_log: SnapshotLog) -> None:
+        """The same; after a failure the old snapshot and its log remain the complete set."""
         try:
-            self._save(journal)
-            self._pause = PAUSE
+            self._save(snapshot_log)
+            self._pause = MIN_PAUSE
         except (OSError, sqlite3.Error) as error:
-            words = "Duplicate filter cannot save itself in JOBDIR (%s); it is tried again"
-            self._teller.trouble("snapshot_errors", words, error)
-            self._again = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            message = "Duplicate filter cannot save a snapshot in JOBDIR (%s); it will try again"
+            self._reporter.count_error("snapshot_errors", message, error)
+            self._retry_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, MAX_PAUSE)
 
-    def _lose_exact(self, error: sqlite3.Error) -> None:
-        """The crawl goes on: what cannot be looked up is let through."""
-        words = (
+    def _report_exact_error(self, error: sqlite3.Error) -> None:
+        """The crawl continues: a request that cannot be looked up is new."""
+        message = (
             "Duplicate filter cannot use its table of fingerprints (%s): pages may be fetched twice"
         )
-        self._teller.trouble("exact_errors", words, error)
+        self._reporter.count_error("exact_errors", message, error)
 
-    def _lose_log(self, error: OSError) -> None:
-        """The crawl goes on: what is not in the log costs pages that are fetched twice."""
-        assert self._journal is not None
-        self._journal.give_up()
-        words = (
-            "Duplicate filter cannot write its log in JOBDIR (%s): if this run is killed before it"
-            " can, the next fetches again what follows"
+    def _report_log_error(self, error: OSError) -> None:
+        """The crawl continues: requests that are not in the log may be fetched twice."""
+        assert self._snapshot_log is not None
+        self._snapshot_log.close()
+        message = (
+            "Duplicate filter cannot write its log in JOBDIR (%s): if this run is killed before the"
+            " next snapshot, requests from now on will be fetched again"
         )
-        self._teller.trouble("log_errors", words, error)
+        self._reporter.count_error("log_errors", message, error)
 
     def close(self) -> None:
-        """Saves, tells the stats, and lets go of all files."""
-        self._look()
+        """Saves the filter, sets the stats, and closes all files."""
+        self._check()
         number = self._inserted
         if isinstance(self._filter, petal.WindowedBloomFilter):
-            # The part that is about to be forgotten is beyond the window.
-            parts = self._filter.generations
-            number = number * (parts - 1) // parts
-        # At the end only: in layers it takes a tenth of a millisecond.
-        self._teller.facts({"expected_rate": self._filter.expected_rate(number)})
-        if self._journal is not None:
-            self._save_if_it_can(self._journal)
-            self._journal.close()
+            # The oldest generation is beyond the window.
+            generations = self._filter.generations
+            number = number * (generations - 1) // generations
+        # Only here: with several layers it takes a tenth of a millisecond.
+        self._reporter.set_stats({"expected_fpr": self._filter.expected_fpr(number)})
+        if self._snapshot_log is not None:
+            self._try_save(self._snapshot_log)
+            self._snapshot_log.close()
         if self._exact is not None:
             self._exact.close()
 
 
-def _make(plan: Plan) -> petal.Filter:
-    """An empty filter, hashed with a random key: the pages that a crawl meets are strangers'.
+def _new_filter(config: Config) -> petal.Filter:
+    """Creates an empty filter with a random hash key, because the web chooses the URLs.
 
-    Raises `ValueError` of a rate that cannot be, `petal.MemoryCapError` of one too large.
+    With a memory limit it is the largest one that fits, found by bisection.
+
+    Raises `ValueError` if the memory limit is below the smallest filter,
+    `petal.MemoryLimitError` if the system refuses the memory.
     """
     secret = os.urandom(16)
-    if plan.memory is None:
-        assert plan.capacity is not None
-        return _of_capacity(plan, plan.capacity, secret)
-    memory, low, high = plan.memory, 1, 2
-    refused: petal.MemoryCapError | None = None
+    if config.memory_limit is None:
+        assert config.capacity is not None
+        return _with_capacity(config, config.capacity, secret)
+    memory, low, high = config.memory_limit, 1, 2
+    refused: petal.MemoryLimitError | None = None
 
     def fits(capacity: int) -> bool:
         nonlocal refused
         try:
-            # Memory that nothing was written to costs nothing, so trying is cheap.
-            return int(_of_capacity(plan, capacity, secret).memory_bytes) <= memory
-        except petal.MemoryCapError as error:
+            # The pages of an empty filter are not in use, so a trial is cheap.
+            return int(_with_capacity(config, capacity, secret).memory_bytes) <= memory
+        except petal.MemoryLimitError as error:
             refused = error
             return False
 
     if not fits(low):
-        raise ValueError(f"{PREFIX}MEMORY: {memory} bytes are too few for any filter")
+        raise ValueError(f"{PREFIX}MEMORY_LIMIT: {memory} bytes are too few for any filter")
     while fits(high):
         low, high = high, 2 * high
     while high - low > low // 1024 + 1:
@@ -378,22 +384,22 @@ def _make(plan: Plan) -> petal.Filter:
             low = middle
         else:
             high = middle
-    made = _of_capacity(plan, low, secret)
-    # The system may refuse what is larger than asked for, and nothing else.
-    if refused is not None and made.memory_bytes < memory - memory // 16:
+    filter = _with_capacity(config, low, secret)
+    # It is no error if the system refused only filters above the limit.
+    if refused is not None and filter.memory_bytes < memory - memory // 16:
         raise refused
-    return made
+    return filter
 
 
-def _of_capacity(plan: Plan, capacity: int, secret: bytes) -> petal.Filter:
-    if plan.window is not None:
-        return petal.WindowedBloomFilter(capacity, plan.rate, window=plan.window, secret=secret)
-    if plan.grow:
-        return petal.ScalableBloomFilter(capacity, plan.rate, secret=secret)
-    return petal.BloomFilter(capacity, plan.rate, secret=secret)
+def _with_capacity(config: Config, capacity: int, secret: bytes) -> petal.Filter:
+    if config.window is not None:
+        return petal.WindowedBloomFilter(capacity, config.fpr, window=config.window, secret=secret)
+    if config.grow:
+        return petal.ScalableBloomFilter(capacity, config.fpr, secret=secret)
+    return petal.BloomFilter(capacity, config.fpr, secret=secret)
 
 
-def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:
-    source = iter(found)
-    while batch := list(islice(source, BATCH)):
+def _batches(records: Iterable[bytes]) -> Iterator[list[bytes]]:
+    source = iter(records)
+    while batch := list(islice(source, REPLAY_BATCH)):
         yield batch

@@ -1,32 +1,39 @@
-"""Requests that were let through and are not done: with them a crawl that was killed goes on.
+"""Unfinished requests in a JOBDIR, so that a killed crawl can continue.
 
-Scrapy's own queue in a JOBDIR tells what is in it only when it is closed. After `kill -9` it is
-lost, while what was seen is not, and the next run holds back all that the queue had: it fetches the
-first page and calls itself finished. So what is let through is kept here too, in a table of
-SQLite, until Scrapy is done with it, its callback and items included. After a run that was not
-closed, Scrapy's queue is moved aside and the crawl is given these requests anew. What a queue has
-that no table knows of, such as that of Scrapy's own filter, is taken into the table first. A run
-that ends as it should marks its end, unless it never had all of its requests: then the mark of the
-run before it stays, and the next one begins as this one did.
+Scrapy's request queue in a JOBDIR writes its index only when it is closed. After `kill -9` the
+queue is lost while the seen fingerprints are not: the next run filters every request of the lost
+queue, fetches the first page and finishes. So this module also keeps each new request, in an SQLite
+table, until Scrapy has finished with it, including its callback and items.
 
-Scrapy is done with a request that its scheduler handed out and that is no longer under way in the
-engine, however it ended: fetched, from a cache, refused. A request that never comes to that end
-stays here, also when the crawl is finished: the next run that finds Scrapy's queue empty is given
-it, and it is at worst fetched again.
+- After a run that was killed, Scrapy's queue is moved to another name and the pending requests are
+  scheduled again.
+- Requests of a queue that was filled without this table, such as that of Scrapy's own filter, are
+  first copied into the table.
+- A run that ends normally marks its end, unless it failed to schedule all pending requests. Then
+  the mark of the run before stays, and the next run starts as this one did.
 
-Invariants: a request is here before the journal or a server knows it as seen, and is durable here
-before `sync` is back. Before a server is asked to mark a request, only an intent is here: it is
-withdrawn if another spider was first. At a kill at most one request is an intent, and the next run
-fetches it, which at worst is once more. It leaves after all that its callback asked for is here. The mark of a run's begin
-is durable before anything leaves Scrapy's queue, and that queue before the mark of its end.
+A request is finished when the scheduler has handed it out and the engine no longer lists it as in
+progress: fetched, answered by a cache, or refused. A request that never gets there stays in the
+table, also when the crawl is finished. The next run that finds Scrapy's queue empty schedules it,
+and at worst fetches it again.
 
-Cost: for each request that is new one `pickle` and two short transactions, some 30 µs in all; disk
-as Scrapy's own queue takes. The disk is waited for in `sync` only, and where SQLite cleans up its
-log.
+Invariants:
 
-Limits, as of Scrapy's queue: a request that cannot be pickled, such as one with a lambda for a
-callback, is not kept, and a JOBDIR must be trusted like code, for `pickle` reads it. A disk that is
-full keeps no more; the crawl goes on without, but none begins whose begin cannot be marked.
+- A request is in the table before the snapshot log or a server has its fingerprint, and is on the
+  disk when `sync` returns.
+- Before a server is asked to add a request, the table has it as an intent, which is withdrawn if
+  another spider was first. A kill leaves one intent at most; the next run fetches it, at worst for
+  the second time.
+- A request is removed after all requests of its callback were added.
+- The mark of a run's start is on the disk before anything leaves Scrapy's queue, and that queue
+  before the mark of its end.
+
+Cost: for each new request one `pickle` and two short transactions, together some 30 µs, and as much
+disk as Scrapy's own queue. Only `sync` and SQLite's checkpoints wait for the disk.
+
+Limits: as in Scrapy's queue, requests that cannot be pickled (a lambda as callback) are not kept,
+and the JOBDIR must be trusted like code because `pickle` reads it. If the disk is full, new
+requests are not kept and the crawl continues; a run whose start cannot be marked is closed.
 """
 
 import logging
@@ -46,294 +53,310 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.reactor import CallLaterOnce
 from scrapy.utils.request import request_from_dict
 
-from petal.scrapy import base
-from petal.scrapy.journal import JobDir, sync
-from petal.scrapy.teller import Teller
+from petal.scrapy import sqlite
+from petal.scrapy.reporter import Reporter
+from petal.scrapy.snapshot_log import JobDir, sync
 
-TABLE = "pending.sqlite3"
-_BEGUN, _CLOSED = 1, 2
-# Requests that are read at once.
-SLICE = 500
-# In the `meta` of what was handed out, where what repeats it inherits it: the fingerprint that it
-# is kept by. Middlewares may since have changed what fingerprints are made of, such as headers.
-KEPT_BY = "petal_kept_by"
-# Why a spider was closed whose begin could not be marked.
-NOT_BEGUN = "petal_dupefilter_not_begun"
+FILE_NAME = "pending.sqlite3"
+# States of a run, in the table's `user_version`.
+_STARTED, _CLOSED = 1, 2
+# Rows that are read at once.
+READ_BATCH = 500
+# The key in `Request.meta` of the fingerprint that a request is stored under. Retries inherit it:
+# their own fingerprint may differ, because middlewares change headers.
+FINGERPRINT_KEY = "petal_fingerprint"
+# The `finish_reason` of a spider whose start could not be marked.
+NOT_STARTED = "petal_dupefilter_not_started"
 
 
 class Intent(Enum):
-    """What became of a request that is kept before it is known to be new."""
+    """The result of `PendingRequests.add_intent`."""
 
-    KEPT = auto()
-    # An earlier run let it through, or this one before the filter forgot it.
-    WAS_KEPT = auto()
-    # It cannot be pickled, or the disk does not take it.
-    NOT_KEPT = auto()
+    ADDED = auto()
+    # An earlier run has added it, or this one before the filter's window ended.
+    ALREADY_PENDING = auto()
+    # The request cannot be pickled, or cannot be written to the disk.
+    NOT_ADDED = auto()
 
 
-class Pending:
+class PendingRequests:
     """The table of one crawler."""
 
     def __init__(self, jobdir: JobDir) -> None:
-        """Finds out how the last run ended; of one that was killed, moves Scrapy's queue aside.
+        """Opens the table. If the last run was killed, moves Scrapy's queue to another name.
 
-        Now, for the scheduler opens it next, and stumbles over what it was not told. Raises as
-        `base.opened`.
+        This must be done before the scheduler opens the queue, which fails if its index is missing.
+        Raises the errors of `sqlite.connect`.
         """
         self._queue = jobdir.path / "requests.queue"
-        self._base = base.opened(
-            jobdir.folder / TABLE,
+        self._database = sqlite.connect(
+            jobdir.folder / FILE_NAME,
             "CREATE TABLE IF NOT EXISTS pending"
             " (id INTEGER PRIMARY KEY, fingerprint BLOB UNIQUE, request BLOB)",
         )
-        (state,) = self._base.execute("PRAGMA user_version").fetchone()
-        self._was_killed: bool = state == _BEGUN
-        self._is_new: bool = state not in (_BEGUN, _CLOSED)
+        (state,) = self._database.execute("PRAGMA user_version").fetchone()
+        self._was_killed: bool = state == _STARTED
+        self._is_new: bool = state not in (_STARTED, _CLOSED)
         if self._was_killed and self._queue.exists():
-            self._move_aside()
-        # The one that is just given back, which the filter must not hold back.
-        self.given_back: Request | None = None
+            self._move_queue()
+        # The request that is being scheduled again, which the filter must not filter.
+        self.rescheduling: Request | None = None
         self._slot: Any = None
         self._closing = CallLaterOnce(self._close_spider)
-        # Whether this run has all requests of those before it.
-        self._is_going = False
-        # What the scheduler handed out and was not seen to be done, and what it is kept by.
-        self._handed_out: dict[Request, bytes] = {}
-        # Requests that came again past the filter, such as retries: done is only the last of them.
-        self._again: Counter[bytes] = Counter()
+        # Whether all pending requests of earlier runs were scheduled.
+        self._is_running = False
+        # Requests in progress, with the fingerprints that they are stored under.
+        self._in_progress: dict[Request, bytes] = {}
+        # Repetitions, such as retries, that are scheduled: only the last of them ends a request.
+        self._repeats: Counter[bytes] = Counter()
 
-    def _move_aside(self) -> None:
-        """What an earlier kill left goes, unless nothing comes in its place."""
-        aside = self._queue.with_name("requests.queue.killed")
+    def _move_queue(self) -> None:
+        """Replaces the queue of an earlier kill, unless the present one is empty."""
+        target = self._queue.with_name("requests.queue.killed")
         files = (path for path in self._queue.rglob("*") if path.is_file())
-        # A start that failed leaves a list of its queues, and none of them.
+        # A start that failed leaves an index without queues.
         is_empty = all(path.name == "active.json" for path in files)
-        shutil.rmtree(self._queue if is_empty else aside, ignore_errors=True)
+        shutil.rmtree(self._queue if is_empty else target, ignore_errors=True)
         if not is_empty:
-            self._queue.rename(aside)
+            self._queue.rename(target)
 
-    def begin(
-        self, crawler: Crawler, fingerprint: Callable[[Request], bytes], teller: Teller
+    def start(
+        self, crawler: Crawler, fingerprint: Callable[[Request], bytes], reporter: Reporter
     ) -> None:
-        """Waits for the spider to be opened; from then on a run that is not closed was killed."""
-        self._crawler, self._fingerprint, self._teller = crawler, fingerprint, teller
-        crawler.signals.connect(self._came, signals.request_scheduled)
-        crawler.signals.connect(self._opened, signals.spider_opened)
+        """Connects to the signals; when the spider is opened, the run is marked as started."""
+        self._crawler, self._fingerprint, self._reporter = crawler, fingerprint, reporter
+        crawler.signals.connect(self._request_scheduled, signals.request_scheduled)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+
+    # ---- The table -------------------------------------------------------------------------------
 
     def add(self, fingerprint: bytes, request: Request) -> bool:
-        """Keeps a request, if it can be."""
-        data = self._pickled(request)
-        return data is not None and self._change(
+        """Stores a request. Returns false if it cannot be pickled or written."""
+        data = self._pickle(request)
+        return data is not None and self._execute(
             "INSERT OR REPLACE INTO pending (fingerprint, request) VALUES (?, ?)",
             (fingerprint, data),
         )
 
-    def intend(self, fingerprint: bytes, request: Request) -> Intent:
-        """Keeps a request that may turn out not to be new, unless it is kept already."""
-        data = self._pickled(request)
+    def add_intent(self, fingerprint: bytes, request: Request) -> Intent:
+        """Stores a request that may turn out not to be new."""
+        data = self._pickle(request)
         if data is None:
-            return Intent.NOT_KEPT
-        words = "INSERT OR IGNORE INTO pending (fingerprint, request) VALUES (?, ?)"
-        before = self._base.total_changes
-        if not self._change(words, (fingerprint, data)):
-            return Intent.NOT_KEPT
-        return Intent.KEPT if self._base.total_changes > before else Intent.WAS_KEPT
+            return Intent.NOT_ADDED
+        statement = "INSERT OR IGNORE INTO pending (fingerprint, request) VALUES (?, ?)"
+        before = self._database.total_changes
+        if not self._execute(statement, (fingerprint, data)):
+            return Intent.NOT_ADDED
+        added = self._database.total_changes > before
+        return Intent.ADDED if added else Intent.ALREADY_PENDING
 
     def withdraw(self, fingerprint: bytes) -> None:
-        """Drops an intent that was `KEPT`: the request is not new."""
-        self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        """Removes an intent that was `ADDED`, because the request is not new."""
+        self._execute("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
 
-    def _pickled(self, request: Request) -> bytes | None:
+    def _pickle(self, request: Request) -> bytes | None:
         try:
-            # What the request refers to is looked up by name, as Scrapy's queue does.
+            # Callbacks are stored by name, as in Scrapy's queue.
             return pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
         except (pickle.PicklingError, AttributeError, TypeError, ValueError):
-            self._teller.count("not_pickled")
+            self._reporter.count("not_pickled")
             return None
 
     def sync(self) -> bool:
-        """Waits until all that was added is on the disk, if the disk takes it."""
-        return self._change("PRAGMA wal_checkpoint(PASSIVE)", ())
+        """Waits until all requests are on the disk. Returns false if that fails."""
+        return self._execute("PRAGMA wal_checkpoint(PASSIVE)", ())
 
-    def _change(self, words: str, values: tuple[bytes, ...]) -> bool:
-        """Whether the disk took it. The crawl goes on without: only a kill makes a difference."""
+    def _execute(self, statement: str, values: tuple[bytes, ...]) -> bool:
+        """Runs a statement. Reports a failure and returns false: the crawl continues."""
         try:
-            self._base.execute(words, values).fetchall()
+            self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            told = (
-                "Duplicate filter cannot keep pending requests in JOBDIR (%s): if this run is"
-                " killed, the next may not know of some, or fetch some again"
+            message = (
+                "Duplicate filter cannot store pending requests in JOBDIR (%s): if this run is"
+                " killed, the next one may miss some of them or fetch some again"
             )
-            self._teller.trouble("pending_errors", told, error)
+            self._reporter.count_error("pending_errors", message, error)
             return False
         return True
 
-    def _opened(self) -> None:
-        """The spider is open, and nothing was handed out yet."""
-        # Scrapy logs what a handler of its signals raises, and crawls on.
-        try:
-            self._go()
-        except Exception as error:
-            words = (
-                "Duplicate filter cannot schedule the pending requests of JOBDIR (%s: %s): what is"
-                " not scheduled now stays there for the next run"
-            )
-            self._teller.line(logging.ERROR, words, type(error).__name__, error)
-            self._teller.count("pending_errors")
+    def _count_rows(self) -> int:
+        (rows,) = self._database.execute("SELECT count(*) FROM pending").fetchone()
+        return int(rows)
 
-    def _go(self) -> None:
+    # ---- Start of a run --------------------------------------------------------------------------
+
+    def _spider_opened(self) -> None:
+        """Schedules the pending requests. The spider is open and has fetched nothing."""
+        # Scrapy only logs an exception of a signal handler.
+        try:
+            self._start_run()
+        except Exception as error:
+            message = (
+                "Duplicate filter cannot schedule the pending requests of JOBDIR (%s: %s): those"
+                " that are not scheduled stay there for the next run"
+            )
+            self._reporter.log(logging.ERROR, message, type(error).__name__, error)
+            self._reporter.count("pending_errors")
+
+    def _start_run(self) -> None:
         engine = self._crawler.engine
-        # Scrapy below 2.13 calls it `slot`.
+        # Named `slot` in Scrapy before 2.13.
         self._slot = getattr(engine, "_slot", None) or getattr(engine, "slot", None)
         scheduler = self._slot.scheduler
-        self._next: Callable[[], Request | None] = scheduler.next_request
-        # No signal tells of all requests that are handed out, such as those that a cache answers.
-        scheduler.next_request = self._hand_out
-        if not (self._change(f"PRAGMA user_version = {_BEGUN}", ()) and self.sync()):
-            # Under the old mark a kill would leave a torn queue that is taken for a whole one.
-            scheduler.next_request = self._hand_out_nothing
-            words = (
-                "Duplicate filter cannot mark in JOBDIR that this run has begun: the spider is"
-                " closed before anything is fetched; make room on its disk, and start it again"
+        self._scheduler_next: Callable[[], Request | None] = scheduler.next_request
+        # No signal is sent for all requests that are handed out, such as those in a cache.
+        scheduler.next_request = self._next_request
+        if not (self._execute(f"PRAGMA user_version = {_STARTED}", ()) and self.sync()):
+            # With the old mark, the next run would take a damaged queue for a complete one.
+            scheduler.next_request = self._no_request
+            message = (
+                "Duplicate filter cannot mark the start of this run in JOBDIR: the spider is closed"
+                " before it fetches anything; free some disk space and start it again"
             )
-            self._teller.line(logging.ERROR, words)
+            self._reporter.log(logging.ERROR, message)
             return
         if self._is_new:
-            self._take_over()
+            self._import_queue()
         elif self._was_killed or not scheduler.has_pending_requests():
-            if number := self._rows():
-                # Before: of millions it takes minutes, in which nothing else is done.
-                words = "%d requests that the last run had not done are scheduled anew first"
-                self._teller.line(logging.INFO, words, number)
-                self._teller.facts({"given_back": self._give_back()})
-        # What was taken over is no longer in a queue that is whole.
+            if number := self._count_rows():
+                # Logged before, because millions of requests take minutes.
+                message = "Scheduling %d unfinished requests of the last run first"
+                self._reporter.log(logging.INFO, message, number)
+                self._reporter.set_stats({"rescheduled": self._reschedule_all()})
+        # Imported requests are no longer in a complete queue.
         self.sync()
-        self._is_going = True
+        self._is_running = True
 
-    def _came(self, request: Request) -> None:
-        if request.dont_filter and (kept_by := self._kept_by(request)) is not None:
-            self._again[kept_by] += 1
+    def _reschedule_all(self) -> int:
+        """Schedules all requests of the table and returns their number."""
+        last, number = 0, 0
+        # A request that the filter does not have is added again, after `end`.
+        (end,) = self._database.execute("SELECT ifnull(max(id), 0) FROM pending").fetchone()
+        rows = "SELECT id, request FROM pending WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+        while found := self._database.execute(rows, (last, end, READ_BATCH)).fetchall():
+            last = found[-1][0]
+            for _, data in found:
+                number += self._reschedule_pickled(data)
+        return number
 
-    def _kept_by(self, request: Request) -> bytes | None:
-        """`None` where nothing is kept by it: past the filter only what inherits repeats a request
-        that is kept; another may be of a page that still waits."""
+    def _reschedule_pickled(self, data: bytes) -> bool:
+        """Schedules a request, and returns false if that is impossible for this request.
+
+        Raises the errors of the disk, which would stop all other requests too.
+        """
+        try:
+            # Fails if the spider no longer has the callback, or a class was moved.
+            request = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
+        except Exception as error:
+            return self._report_not_restored(error)
+        try:
+            self._reschedule(request)
+        except (OSError, sqlite3.Error):
+            raise
+        except Exception as error:
+            # For example a priority that is no number.
+            return self._report_not_restored(error)
+        return True
+
+    def _report_not_restored(self, error: Exception) -> bool:
+        message = (
+            "Duplicate filter cannot restore a pending request (%s: %s); the stat"
+            " petal/dupefilter/not_restored counts these requests, which stay in JOBDIR"
+        )
+        self._reporter.count_error("not_restored", message, type(error).__name__, error)
+        return False
+
+    def _reschedule(self, request: Request) -> None:
+        engine = self._crawler.engine
+        assert engine is not None
+        self.rescheduling = request
+        try:
+            engine.crawl(request)
+        finally:
+            self.rescheduling = None
+
+    def _import_queue(self) -> None:
+        """Stores the requests of a queue that was filled without this table, and requeues them."""
+        others = []
+        while (request := self._scheduler_next()) is not None:
+            if request.dont_filter or not self.add(self._fingerprint(request), request):
+                others.append(request)
+        if number := self._count_rows() + len(others):
+            message = "Duplicate filter keeps %d requests of an existing queue"
+            self._reporter.log(logging.INFO, message, number)
+        self._reschedule_all()
+        for request in others:
+            self._reschedule(request)
+
+    # ---- During a run ----------------------------------------------------------------------------
+
+    def _request_scheduled(self, request: Request) -> None:
+        if request.dont_filter and (stored := self._stored_under(request)) is not None:
+            self._repeats[stored] += 1
+
+    def _stored_under(self, request: Request) -> bytes | None:
+        """The fingerprint that a request is stored under; `None` if it is not stored.
+
+        A request with `dont_filter` is stored only if it repeats another one, from which it has
+        inherited the fingerprint. Its own fingerprint may be that of a request that still waits.
+        """
         if not request.dont_filter:
             return self._fingerprint(request)
-        inherited = request.meta.get(KEPT_BY)
+        inherited = request.meta.get(FINGERPRINT_KEY)
         return None if inherited is None else bytes.fromhex(inherited)
 
-    def _hand_out(self) -> Request | None:
-        """In the place of the scheduler's `next_request`."""
-        self._drop_done()
-        request = self._next()
-        if request is not None and (kept_by := self._kept_by(request)) is not None:
-            self._handed_out[request] = kept_by
-            request.meta[KEPT_BY] = kept_by.hex()
+    def _next_request(self) -> Request | None:
+        """Replaces the scheduler's `next_request`."""
+        self._remove_finished()
+        request = self._scheduler_next()
+        if request is not None and (stored := self._stored_under(request)) is not None:
+            self._in_progress[request] = stored
+            request.meta[FINGERPRINT_KEY] = stored.hex()
         return request
 
-    def _hand_out_nothing(self) -> None:
-        """Likewise, in a run that must not begin."""
-        # Not now: the engine goes on with what its closing takes away.
+    def _no_request(self) -> None:
+        """Replaces the scheduler's `next_request` in a run that must not start."""
+        # Delayed, because the engine still uses what closing removes.
         self._closing.schedule()
 
     def _close_spider(self) -> None:
         engine: Any = self._crawler.engine
         if self._slot.closing is not None:
             return
-        # Scrapy below 2.14 has the other one.
+        # Scrapy before 2.14 has only `close_spider`.
         if hasattr(engine, "close_spider_async"):
-            deferred_from_coro(engine.close_spider_async(reason=NOT_BEGUN))
+            deferred_from_coro(engine.close_spider_async(reason=NOT_STARTED))
         else:
-            engine.close_spider(self._crawler.spider, NOT_BEGUN)
+            engine.close_spider(self._crawler.spider, NOT_STARTED)
 
-    def _drop_done(self) -> None:
-        # The engine has what was handed out under way before it asks for the next.
-        for request in self._handed_out.keys() - self._slot.inprogress:
-            self._drop(self._handed_out.pop(request))
+    def _remove_finished(self) -> None:
+        # The engine lists a request as in progress before it takes the next one.
+        for request in self._in_progress.keys() - self._slot.inprogress:
+            self._remove(self._in_progress.pop(request))
 
-    def _drop(self, fingerprint: bytes) -> None:
-        again = self._again.pop(fingerprint, 0)
-        if again == 0:
-            self._change("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
-        elif again > 1:
-            self._again[fingerprint] = again - 1
+    def _remove(self, fingerprint: bytes) -> None:
+        repeats = self._repeats.pop(fingerprint, 0)
+        if repeats == 0:
+            self._execute("DELETE FROM pending WHERE fingerprint = ?", (fingerprint,))
+        elif repeats > 1:
+            self._repeats[fingerprint] = repeats - 1
 
-    def _give_back(self) -> int:
-        """Schedules all requests that are kept; their number."""
-        last, number = 0, 0
-        # What the filter does not know is added once more, behind the end.
-        (end,) = self._base.execute("SELECT ifnull(max(id), 0) FROM pending").fetchone()
-        rows = "SELECT id, request FROM pending WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
-        while found := self._base.execute(rows, (last, end, SLICE)).fetchall():
-            last = found[-1][0]
-            for _, data in found:
-                number += self._restore(data)
-        return number
+    # ---- End of a run ----------------------------------------------------------------------------
 
-    def _restore(self, data: bytes) -> bool:
-        """Schedules a request, if it can be. Raises what a disk does that takes no other either."""
-        try:
-            # Such as a callback that the spider no longer has, or a class that moved.
-            kept = request_from_dict(pickle.loads(data), spider=self._crawler.spider)
-        except Exception as error:
-            return self._not_restored(error)
-        try:
-            self._crawl(kept)
-        except (OSError, sqlite3.Error):
-            raise
-        except Exception as error:
-            # Such as a priority that is no number: the others must not wait for it.
-            return self._not_restored(error)
-        return True
-
-    def _not_restored(self, error: Exception) -> bool:
-        words = (
-            "Duplicate filter cannot restore a pending request (%s: %s); the stat"
-            " petal/dupefilter/not_restored counts all of them, which stay in JOBDIR"
-        )
-        self._teller.trouble("not_restored", words, type(error).__name__, error)
-        return False
-
-    def _crawl(self, request: Request) -> None:
-        engine = self._crawler.engine
-        assert engine is not None
-        self.given_back = request
-        try:
-            engine.crawl(request)
-        finally:
-            self.given_back = None
-
-    def _take_over(self) -> None:
-        """Keeps what is in a queue that was filled without this table, and queues it anew."""
-        others = []
-        while (request := self._next()) is not None:
-            if request.dont_filter or not self.add(self._fingerprint(request), request):
-                others.append(request)
-        if number := self._rows() + len(others):
-            words = "Duplicate filter keeps the %d requests of a queue that was there before it"
-            self._teller.line(logging.INFO, words, number)
-        self._give_back()
-        for request in others:
-            self._crawl(request)
-
-    def _rows(self) -> int:
-        (rows,) = self._base.execute("SELECT count(*) FROM pending").fetchone()
-        return int(rows)
+    def mark_closed(self) -> None:
+        """Marks the normal end of a run: unfinished requests are in Scrapy's queue."""
+        if self._slot is not None:
+            self._remove_finished()
+        if self._is_running:
+            self._sync_queue()
+            self._database.execute(f"PRAGMA user_version = {_CLOSED}")
 
     def close(self) -> None:
-        """A run ends as it should: what is left is in Scrapy's queue, or has come to no end."""
-        if self._slot is not None:
-            self._drop_done()
-        if self._is_going:
-            self._sync_queue()
-            self._base.execute(f"PRAGMA user_version = {_CLOSED}")
-
-    def let_go(self) -> None:
-        """Of the file."""
-        self._base.close()
+        """Closes the table."""
+        self._database.close()
 
     def _sync_queue(self) -> None:
-        """Waits until Scrapy's queue is on the disk, which Scrapy does not."""
+        """Waits until Scrapy's queue is on the disk; Scrapy itself does not."""
         for folder, _, names in os.walk(self._queue):
             for name in names:
                 sync(Path(folder, name))

@@ -14,8 +14,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Names for two functions that Spark's SQL has inside: {@code might_contain(filter, hash)} and
- * {@code bloom_filter_agg(hash, keys, bits)}. Both take {@code bigint}s alone: give them
+ * Registers two internal functions of Spark's SQL: {@code might_contain(filter, hash)} and
+ * {@code bloom_filter_agg(hash, keys, bits)}. Both accept only {@code bigint}s: pass
  * {@code xxhash64(column)}.
  */
 public final class BloomFunctions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
@@ -28,7 +28,7 @@ public final class BloomFunctions extends AbstractFunction1<SparkSessionExtensio
         return BoxedUnit.UNIT;
     }
 
-    private static void add(SparkSessionExtensions extensions, String name, Class<?> what,
+    private static void add(SparkSessionExtensions extensions, String name, Class<?> expression,
             int arguments, Function1<Seq<Expression>, Expression> make) {
         Function1<Seq<Expression>, Expression> checked = of -> {
             if (of.size() != arguments) {
@@ -39,6 +39,6 @@ public final class BloomFunctions extends AbstractFunction1<SparkSessionExtensio
         };
         extensions.injectFunction(new Tuple3<>(
             new FunctionIdentifier(name, Option.empty()),
-            new ExpressionInfo(what.getName(), name), checked));
+            new ExpressionInfo(expression.getName(), name), checked));
     }
 }

@@ -1,8 +1,10 @@
-"""What runs on executors. They have Python, pyarrow and, from `addFile`, the extension module under
-the name `_petal`; the package `petal` they need not have, so these functions travel by value.
+"""Functions on data frames that run on executors.
 
-Fingerprints go in *runs*: one binary value that holds those of many rows, 16 bytes each. A row of
-Spark costs about a third of a microsecond between the JVM and Python, whatever is in it.
+Executors have Python, pyarrow and, sent by `addFile`, the extension module under the name
+`_petal`. They do not have the package `petal`, so these functions are sent by value.
+
+Fingerprints are stored in *runs*: one binary value with the fingerprints of many rows, 16 bytes
+each, because every row that passes between the JVM and Python costs about a third of a microsecond.
 """
 
 import sys
@@ -14,61 +16,65 @@ from pyspark import SparkFiles, cloudpickle
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-PRINT = 16
+FINGERPRINT_SIZE = 16
 """Bytes of a fingerprint."""
 
-RUN = PRINT << 9
-"""Most bytes of a run: Spark hands 10,000 rows at once to Python, and that must not be much."""
+MAX_RUN_SIZE = FINGERPRINT_SIZE << 9
+"""Maximum bytes of a run. Small, because Spark passes 10,000 rows to Python at once."""
 
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 
 
-def runs_of(key: bytes) -> Task:
-    """From key columns to runs of their fingerprints: `prints binary`."""
+def make_runs(key: bytes) -> Task:
+    """From key columns to runs of their fingerprints: `fingerprints binary`."""
 
     def task(batches: Batches) -> Batches:
         import _petal
 
         for batch in batches:
-            prints = _petal.fingerprints(batch.columns, key)
-            yield _binary([prints[at : at + RUN] for at in range(0, len(prints), RUN)])
+            data = _petal.fingerprints(batch.columns, key)
+            starts = range(0, len(data), MAX_RUN_SIZE)
+            yield _binary_batch([data[at : at + MAX_RUN_SIZE] for at in starts])
 
     return task
 
 
-def one_filter(capacity: int, rate: float) -> Task:
-    """From runs to one filter of their fingerprints for the whole task."""
+def build_filter(capacity: int, fpr: float) -> Task:
+    """From the runs of a task to one filter of their fingerprints."""
 
     def task(batches: Batches) -> Batches:
         import _petal
 
-        filter = _petal.BloomFilter(capacity, rate)
-        for prints in _values(batches):
-            _petal.add_prints(filter, prints)
+        filter = _petal.BloomFilter(capacity, fpr)
+        for data in _join_runs(batches):
+            _petal.add_fingerprints(filter, data)
         yield pa.RecordBatch.from_arrays([pa.array([filter.to_bytes()], pa.binary())], names=["a"])
 
     return task
 
 
-def two_filters(capacity: int, rate: float) -> Task:
-    """From runs to two filters: of what the task saw, and of what it saw more than once."""
+def build_filter_pair(capacity: int, fpr: float) -> Task:
+    """From the runs of a task to two filters: of all and of repeated fingerprints."""
 
     def task(batches: Batches) -> Batches:
         import _petal
 
-        seen, twice = (_petal.BloomFilter(capacity, rate) for _ in range(2))
-        for prints in _values(batches):
-            _petal.add_prints_twice(seen, twice, prints)
-        columns = [pa.array([filter.to_bytes()], pa.binary()) for filter in (seen, twice)]
+        seen, repeated = (_petal.BloomFilter(capacity, fpr) for _ in range(2))
+        for data in _join_runs(batches):
+            _petal.add_fingerprints_with_repeats(seen, repeated, data)
+        columns = [pa.array([filter.to_bytes()], pa.binary()) for filter in (seen, repeated)]
         yield pa.RecordBatch.from_arrays(columns, names=["a", "b"])
 
     return task
 
 
-def united(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """One filter, or a pair of them, of what is in two. Twice is also what both saw once: a key
-    in both has all of its bits in both, so none is lost."""
+def union(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Returns the union of two filters, or of two pairs.
+
+    A key that is once in each pair is repeated. All its bits are in both filters, so the
+    intersection of the two has it.
+    """
     import _petal
 
     a, b = ([_petal.BloomFilter.from_bytes(part) for part in side] for side in (left, right))
@@ -77,27 +83,31 @@ def united(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> tuple[bytes, ..
     return (a[0] | b[0]).to_bytes(), (a[1] | b[1] | (a[0] & b[0])).to_bytes()
 
 
-def found_in(name: str, key: bytes) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
-    """From key columns to the fingerprint of each row that may be in a filter, null of others."""
+def fingerprint_candidates(
+    name: str, key: bytes
+) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+    """From key columns to the fingerprints of rows that a filter contains, null for other rows."""
 
     def task(rows: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         import _petal
 
         filter = _petal.open(SparkFiles.get(name))
         for columns in rows:
-            # Of a single column Spark makes no tuples.
+            # Spark passes a single column without a tuple.
             columns = columns if isinstance(columns, tuple) else (columns,)
-            prints = _petal.fingerprints(columns, key)
-            found = _petal.prints_found(filter, prints)
-            buffers = [pa.py_buffer(found), pa.py_buffer(prints)]
-            all_rows = pa.Array.from_buffers(pa.binary(PRINT), len(columns[0]), buffers)
+            data = _petal.fingerprints(columns, key)
+            found = _petal.contains_fingerprints(filter, data)
+            buffers = [pa.py_buffer(found), pa.py_buffer(data)]
+            all_rows = pa.Array.from_buffers(
+                pa.binary(FINGERPRINT_SIZE), len(columns[0]), buffers
+            )
             yield all_rows.cast(pa.binary())
 
     return task
 
 
-def survivors_in(name: str, key: bytes, keys: list[str]) -> Task:
-    """From rows to those whose key may be in a filter, with their fingerprints behind them."""
+def select_candidates(name: str, key: bytes, keys: list[str]) -> Task:
+    """From rows to those whose key a filter contains, with an additional fingerprint column."""
 
     def task(batches: Batches) -> Batches:
         import _petal
@@ -105,31 +115,31 @@ def survivors_in(name: str, key: bytes, keys: list[str]) -> Task:
         filter = _petal.open(SparkFiles.get(name))
         for batch in batches:
             columns = [batch.column(column) for column in keys]
-            # Whole numbers of one size, as other columns come here.
+            # Integers of one size, as the driver casts them in the other tasks.
             columns = [c.cast(pa.int64()) if pa.types.is_integer(c.type) else c for c in columns]
-            mask, prints = _hits(filter, _petal.fingerprints(columns, key))
-            kept = [*batch.filter(mask).columns, prints]
-            yield pa.RecordBatch.from_arrays(kept, names=[*batch.schema.names, "prints"])
+            mask, found = _select(filter, _petal.fingerprints(columns, key))
+            kept = [*batch.filter(mask).columns, found]
+            yield pa.RecordBatch.from_arrays(kept, names=[*batch.schema.names, "fingerprints"])
 
     return task
 
 
-def narrowed(name: str) -> Task:
-    """From runs to the fingerprints in them that may be in a filter, one a row."""
+def select_from_runs(name: str) -> Task:
+    """From runs to those of their fingerprints that a filter contains, one per row."""
 
     def task(batches: Batches) -> Batches:
         import _petal
 
         filter = _petal.open(SparkFiles.get(name))
-        for prints in _values(batches):
-            _, kept = _hits(filter, prints)
-            yield pa.RecordBatch.from_arrays([kept], names=["prints"])
+        for data in _join_runs(batches):
+            _, kept = _select(filter, data)
+            yield pa.RecordBatch.from_arrays([kept], names=["fingerprints"])
 
     return task
 
 
-def mask_of(name: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
-    """From a key column to whether each row's may be in a filter."""
+def look_up(name: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """From a key column to whether a filter contains the keys."""
 
     def task(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         import _petal
@@ -141,20 +151,22 @@ def mask_of(name: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
     return task
 
 
-def _hits(filter: Any, prints: bytes) -> tuple[pa.Array, pa.Array]:
-    """Which fingerprints may be in a filter, and these."""
+def _select(filter: Any, data: bytes) -> tuple[pa.Array, pa.Array]:
+    """Returns a mask of the fingerprints that a filter contains, and these fingerprints."""
     import _petal
 
-    rows, found = len(prints) // PRINT, pa.py_buffer(_petal.prints_found(filter, prints))
+    rows = len(data) // FINGERPRINT_SIZE
+    found = pa.py_buffer(_petal.contains_fingerprints(filter, data))
     mask = pa.Array.from_buffers(pa.bool_(), rows, [None, found])
-    every = pa.Array.from_buffers(pa.binary(PRINT), rows, [None, pa.py_buffer(prints)])
+    buffers = [None, pa.py_buffer(data)]
+    every = pa.Array.from_buffers(pa.binary(FINGERPRINT_SIZE), rows, buffers)
     return mask, every.filter(mask).cast(pa.binary())
 
 
-def _values(batches: Batches) -> Iterator[bytes]:
+def _join_runs(batches: Batches) -> Iterator[bytes]:
     for batch in batches:
         yield b"".join(batch.column(0).to_pylist())
 
 
-def _binary(values: list[bytes]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], names=["prints"])
+def _binary_batch(values: list[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], names=["fingerprints"])

@@ -1,13 +1,12 @@
-"""Filters asked from data frames, and exact set operations between them.
+"""Filter look-ups in data frames, and exact set operations on data frames.
 
-A filter is a semi-join's reduction before the shuffle: rows whose key is certainly on one side
-only never leave the machine that reads them. What decides afterwards is never a filter, but
-128-bit fingerprints of the keys under a random key of each call, in Spark's own joins.
+Filters reduce a semi-join before the shuffle: a row whose key is certainly on one side only is not
+shuffled. The remaining rows are decided exactly, by Spark's own joins of 128-bit fingerprints of
+the keys, with a random hash key for each call.
 
-**Cost.** A row costs about a third of a microsecond from the JVM to Python and back, whatever is
-done with it there, so no row is taken there twice: the pass over `b` leaves its fingerprints
-behind, 16 bytes a row, held by Spark in runs of many, and everything after that works on these.
-Only key columns leave the JVM; others are carried along in it.
+Cost: a row takes about a third of a microsecond from the JVM to Python and back, so each row makes
+that way once. The pass over `b` persists its fingerprints, 16 bytes per row, in runs of many rows,
+and later steps read these. Only key columns leave the JVM.
 """
 
 import os
@@ -28,14 +27,14 @@ from pyspark.sql import types as T
 from petal import _petal
 from petal.spark import _frame_tasks as _tasks
 
-_PRINT = "__petal_print"
-"""The column of fingerprints, while there is one."""
+_FINGERPRINT = "__petal_fingerprint"
+"""The name of the temporary column of fingerprints."""
 
-_ROWS_A_PARTITION = 1 << 20
-"""Survivors that one task of the exact join takes."""
+_ROWS_PER_PARTITION = 1 << 20
+"""Candidates of one task of the exact join."""
 
-_REPEATED = 0.5
-"""Share of repeated keys from which on nothing is saved by leaving the others where they are."""
+_MAX_REPEATED = 0.5
+"""Share of repeated keys above which the filters save nothing."""
 
 _planning = threading.Lock()
 
@@ -49,98 +48,106 @@ def contains(
     *,
     column: str | None = None,
 ) -> DataFrame:
-    """The rows of `df` whose key may be in `filter`; with `column`, all rows, with the answer in a
-    boolean column of that name. Null is no key: false.
+    """Returns the rows of `df` whose key `filter` contains. The result is lazy.
 
-    `col` is of strings, binary values or whole numbers from 0, and a filter holds them as it holds
-    `str`, `bytes` and `int`. `filter` is one, or the path of its file where the driver runs; it is
-    copied once to each executor and mapped there. Lazy, as Spark is.
+    - `col`: a column of strings, binary values or integers from 0, which are the keys of `str`,
+      `bytes` and `int`. A null is not contained.
+    - `filter`: a filter, or the path of its file on the driver. It is copied once to each executor
+      and mapped there.
+    - `column`: return all rows, with the result in a boolean column of this name.
+
+    Raises `TypeError` if `col` is of another type, and the errors of `petal.open`.
     """
     key = _column(df, col) if isinstance(col, str) else col
-    _check_kind(df.select(key).schema[0].dataType, f"col: {col!r}")
+    _check_type(df.select(key).schema[0].dataType, f"col: {col!r}")
     context = df.sparkSession.sparkContext
     context.addFile(_petal.__file__)
     if isinstance(filter, _petal.Filter):
         name = _publish(context, filter.to_bytes())
     elif isinstance(filter, str | bytes | os.PathLike):
-        _petal.open(filter)  # Says at once what is wrong with it.
+        _petal.open(filter)  # Raises errors on the driver.
         name = _publish(context, Path(os.fsdecode(filter)))
     else:
         kind = type(filter).__name__
         raise TypeError(f"filter: expected a filter or the path of its file, found {kind}")
-    mask = F.arrow_udf(_tasks.mask_of(name), "boolean")(key)
+    mask = F.arrow_udf(_tasks.look_up(name), "boolean")(key)
     return df.where(mask) if column is None else df.withColumn(column, mask)
 
 
 def common(
-    df_a: DataFrame, df_b: DataFrame, on: str | Sequence[str], *, rate: float = 0.01
+    df_a: DataFrame, df_b: DataFrame, on: str | Sequence[str], *, fpr: float = 0.01
 ) -> DataFrame:
-    """The rows of `df_a` whose key, in the columns `on`, is that of a row of `df_b`: exactly the
-    answer of `df_a.join(df_b, on, "left_semi")`, so rows with a null in their key are not in it.
+    """Returns the rows of `df_a` whose key is in `df_b`.
 
-    The work is done in this call, and the answer persisted: `unpersist()` it when done. Its columns
-    go by their names: `answer["url"]`, not `df_a["url"]`, which is a column of `df_a` alone. Key
-    columns are strings, binary values or whole numbers, of the same kind on both sides. `rate` is
-    that of the filters: share of the other rows of `df_a` that are shuffled all the same.
+    The result is exactly that of `df_a.join(df_b, on, "left_semi")`: rows with a null in their key
+    are not in it. It is computed in this call and persisted; call `unpersist()` after use. Use its
+    columns by name: `result["url"]`, because `df_a["url"]` is a column of `df_a`.
 
-    Shuffles the rows of `df_a` that are in common, `rate` of the others, and 16 bytes a row of
-    `df_b` that is in common. Holds, while it runs, 16 bytes a row of `df_b` and what is shuffled.
+    - `on`: the names of key columns: strings, binary values or integers, of the same type in both.
+    - `fpr`: false-positive rate of the filters, the share of other rows that are shuffled too.
+
+    Cost: shuffles the common rows of `df_a`, a share `fpr` of its other rows, and 16 bytes for each
+    common row of `df_b`. Persists, while it runs, 16 bytes per row of `df_b` and the shuffled rows.
+
+    Raises `TypeError` or `ValueError` if the key columns are unsuitable.
     """
     keys, keys_b = _keys(on, df_a, df_b)
     df_a, df_b = _not_null(df_a, keys), _not_null(df_b, keys_b)
-    context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.PRINT)
+    context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
     context.addFile(_petal.__file__)
-    runs = _keyed(df_b, keys_b).mapInArrow(_tasks.runs_of(key), "prints binary")
-    with _held(runs):
-        (filter,) = _filled(runs, _tasks.one_filter, _rows(runs), rate)
-        survivors = _survivors(df_a, keys, key, _publish(context, filter))
-        with _held(survivors):
-            rows = survivors.count()
-            own = survivors.select(_PRINT)
-            (filter,) = _filled(own, _tasks.one_filter, rows, rate)
-            found = runs.mapInArrow(_tasks.narrowed(_publish(context, filter)), f"{_PRINT} binary")
-            answer = survivors.join(found, _PRINT, "left_semi").drop(_PRINT)
-            parts = max(context.defaultParallelism, -(-rows // _ROWS_A_PARTITION))
+    runs = _key_columns(df_b, keys_b).mapInArrow(_tasks.make_runs(key), "fingerprints binary")
+    with _persisted(runs):
+        (filter,) = _build_filters(runs, _tasks.build_filter, _count_fingerprints(runs), fpr)
+        candidates = _candidates(df_a, keys, key, _publish(context, filter))
+        with _persisted(candidates):
+            rows = candidates.count()
+            own = candidates.select(_FINGERPRINT)
+            (filter,) = _build_filters(own, _tasks.build_filter, rows, fpr)
+            task = _tasks.select_from_runs(_publish(context, filter))
+            found = runs.mapInArrow(task, f"{_FINGERPRINT} binary")
+            result = candidates.join(found, _FINGERPRINT, "left_semi").drop(_FINGERPRINT)
+            parts = max(context.defaultParallelism, -(-rows // _ROWS_PER_PARTITION))
             with _shuffle_partitions(df_a.sparkSession, parts):
-                answer.persist(StorageLevel.MEMORY_AND_DISK)
+                result.persist(StorageLevel.MEMORY_AND_DISK)
             try:
-                answer.count()
+                result.count()
             except BaseException:
-                answer.unpersist()
+                result.unpersist()
                 raise
-    return answer
+    return result
 
 
-def dedup(df: DataFrame, on: str | Sequence[str], *, rate: float = 0.01) -> DataFrame:
-    """One row for each key in the columns `on`: exactly as many rows as `df.dropDuplicates(on)`
-    has, and as there it is not said which row of several; null is a key like others.
+def dedup(df: DataFrame, on: str | Sequence[str], *, fpr: float = 0.01) -> DataFrame:
+    """Returns one row for each key. Null is a key.
 
-    Filters are filled in this call; what it returns is as lazy as Spark is, and reads `df` twice.
-    Key columns are as in `common`. `rate` is that of the filters: share of the rows with a key of
-    their own that are shuffled all the same. Rows whose key is certainly their own never are.
+    The result has the same keys as `df.dropDuplicates(on)`; as there, which of several rows is kept
+    is not defined. The filters are built in this call; the result is lazy and reads `df` again. If
+    more than half of the keys are repeated, it is `df.dropDuplicates(on)`.
 
-    Where so many keys repeat that this saves nothing, it is `df.dropDuplicates(on)`.
+    - `on`: the names of key columns, as in `common`.
+    - `fpr`: false-positive rate of the filters, the share of rows with a unique key that are
+      shuffled too. Rows whose key is certainly unique are not shuffled.
     """
     (keys,) = _keys(on, df)
-    context, key = df.sparkSession.sparkContext, secrets.token_bytes(_tasks.PRINT)
+    context, key = df.sparkSession.sparkContext, secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
     context.addFile(_petal.__file__)
-    runs = _keyed(df, keys).mapInArrow(_tasks.runs_of(key), "prints binary")
-    with _held(runs):
-        rows = _rows(runs)
-        _, twice = _filled(runs, _tasks.two_filters, rows, rate)
-    if _petal.BloomFilter.from_bytes(twice).estimated_len > rows * _REPEATED:
+    runs = _key_columns(df, keys).mapInArrow(_tasks.make_runs(key), "fingerprints binary")
+    with _persisted(runs):
+        rows = _count_fingerprints(runs)
+        _, repeated = _build_filters(runs, _tasks.build_filter_pair, rows, fpr)
+    if _petal.BloomFilter.from_bytes(repeated).estimated_len > rows * _MAX_REPEATED:
         return df.dropDuplicates(keys)
-    tagged = _tagged(df, keys, key, _publish(context, twice))
-    single, several = (tagged.where(f"{_PRINT} is {what} null") for what in ("", "not"))
-    return single.unionAll(several.dropDuplicates([_PRINT])).drop(_PRINT)
+    tagged = _tagged(df, keys, key, _publish(context, repeated))
+    unique, others = (tagged.where(f"{_FINGERPRINT} is {what} null") for what in ("", "not"))
+    return unique.unionAll(others.dropDuplicates([_FINGERPRINT])).drop(_FINGERPRINT)
 
 
 def _keys(on: str | Sequence[str], *frames: DataFrame) -> list[list[str]]:
-    """The names of the key columns in each frame, of kinds that can be keys and are the same."""
+    """Returns the names of the key columns in each frame. Raises an error if types differ."""
     for frame in frames:
         if not isinstance(frame, DataFrame):
             raise TypeError(
-                f"expected data frames on both sides, found {type(frame).__name__}; for files give "
+                f"expected data frames on both sides, found {type(frame).__name__}; for files pass "
                 "the session first, and paths: common(spark, a, b, out)"
             )
     names = [on] if isinstance(on, str) else list(on)
@@ -148,21 +155,21 @@ def _keys(on: str | Sequence[str], *frames: DataFrame) -> list[list[str]]:
         raise ValueError("on: expected the names of key columns, found none")
     keys = [[_name(frame, name) for name in names] for frame in frames]
     for name, *found in zip(names, *keys):
-        kinds = [_kind(frame, key) for frame, key in zip(frames, found)]
-        if len(set(kinds)) > 1:
+        types = [_key_type(frame, key) for frame, key in zip(frames, found)]
+        if len(set(types)) > 1:
             raise TypeError(
-                f"on: column {name!r} is {kinds[0]} in one frame and {kinds[1]} in the other; "
-                f"cast one of them"
+                f"on: column {name!r} is {types[0]} in one frame and {types[1]} in the other; "
+                "cast one of them"
             )
     return keys
 
 
 def _name(frame: DataFrame, name: object) -> str:
-    """The column of that name, found as Spark finds it: in any case, unless it is told to look."""
+    """Returns the column of a name, ignoring case unless `spark.sql.caseSensitive` is set."""
     if not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"on: expected the names of key columns, found {kind}")
-    found = _named(frame, name)
+    found = _find_columns(frame, name)
     if not found:
         raise ValueError(f"on: no column {name!r}, expected one of {', '.join(frame.columns)}")
     if len(found) > 1:
@@ -170,8 +177,8 @@ def _name(frame: DataFrame, name: object) -> str:
     return found[0]
 
 
-def _named(frame: DataFrame, name: str) -> list[str]:
-    """The columns of that name."""
+def _find_columns(frame: DataFrame, name: str) -> list[str]:
+    """Returns the columns of that name."""
     exact = [column for column in frame.columns if column == name]
     if exact or frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return exact
@@ -179,8 +186,8 @@ def _named(frame: DataFrame, name: str) -> list[str]:
 
 
 def _column(frame: DataFrame, name: str) -> Column:
-    """The column of that name, dots and all; else what Spark takes it for, such as `a.field`."""
-    found = _named(frame, name)
+    """Returns the column of that name, which may have dots; else parses it as Spark does."""
+    found = _find_columns(frame, name)
     return F.col(_quoted(found[0])) if len(found) == 1 else F.col(name)
 
 
@@ -195,72 +202,72 @@ def _not_null(frame: DataFrame, keys: list[str]) -> DataFrame:
     return frame
 
 
-def _kind(frame: DataFrame, name: str) -> str:
-    return _check_kind(frame.schema[name].dataType, f"on: column {name!r}")
+def _key_type(frame: DataFrame, name: str) -> str:
+    return _check_type(frame.schema[name].dataType, f"on: column {name!r}")
 
 
-def _check_kind(kind: T.DataType, what: str) -> str:
-    """What keys of a type are; TypeError if they are none."""
-    if isinstance(kind, T.IntegralType):
-        return "whole numbers"
-    if isinstance(kind, T.BinaryType) or kind == T.StringType():
+def _check_type(type: T.DataType, what: str) -> str:
+    """Returns the kind of keys of a type. Raises `TypeError` if the type is not supported."""
+    if isinstance(type, T.IntegralType):
+        return "integers"
+    if isinstance(type, T.BinaryType) or type == T.StringType():
         return "text or binary"
     raise TypeError(
-        f"{what} is {kind.simpleString()}, expected string, binary or whole numbers; cast it"
+        f"{what} is {type.simpleString()}, expected string, binary or integers; cast it"
     )
 
 
 def _columns(frame: DataFrame, keys: list[str]) -> list[Column]:
-    """Key columns as executors take them: whole numbers of one size."""
+    """Returns the key columns, with integers cast to one size."""
     numbers = {name for name in keys if isinstance(frame.schema[name].dataType, T.IntegralType)}
     columns = [(F.col(_quoted(key)), key in numbers) for key in keys]
     return [column.cast("long") if number else column for column, number in columns]
 
 
-def _keyed(frame: DataFrame, keys: list[str]) -> DataFrame:
-    """The key columns under plain names: `mapInArrow` takes a dot in a name for a field."""
+def _key_columns(frame: DataFrame, keys: list[str]) -> DataFrame:
+    """Selects the key columns under new names, because `mapInArrow` parses dots in names."""
     columns = _columns(frame, keys)
     return frame.select([column.alias(f"k{at}") for at, column in enumerate(columns)])
 
 
 def _tagged(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFrame:
-    """`df` with fingerprints of the rows whose key may be in a filter, null of others."""
-    udf = F.arrow_udf(_tasks.found_in(filter, key), "binary")
-    # As if it could answer differently each time: else Spark asks twice, to select and to filter.
-    return df.withColumn(_PRINT, udf.asNondeterministic()(*_columns(df, keys)))
+    """Adds a column with the fingerprints of rows that a filter contains, null for other rows."""
+    udf = F.arrow_udf(_tasks.fingerprint_candidates(filter, key), "binary")
+    # Nondeterministic, because Spark would otherwise call it twice, to select and to filter.
+    return df.withColumn(_FINGERPRINT, udf.asNondeterministic()(*_columns(df, keys)))
 
 
-def _survivors(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFrame:
-    """The rows of `df` whose key may be in a filter, with their fingerprints."""
+def _candidates(df: DataFrame, keys: list[str], key: bytes, filter: str) -> DataFrame:
+    """Returns the rows of `df` whose key a filter contains, with their fingerprints."""
     if set(df.columns) != set(keys):
-        return _tagged(df, keys, key, filter).where(f"{_PRINT} is not null")
-    # Nothing to wait for in the JVM: whole rows go, and only survivors come back.
-    fields = [*df.schema.fields, T.StructField(_PRINT, T.BinaryType())]
+        return _tagged(df, keys, key, filter).where(f"{_FINGERPRINT} is not null")
+    # Without other columns, whole rows are sent and only candidates come back.
+    fields = [*df.schema.fields, T.StructField(_FINGERPRINT, T.BinaryType())]
     plain = {name: f"k{at}" for at, name in enumerate(df.columns)}
-    task = _tasks.survivors_in(filter, key, [plain[name] for name in keys])
+    task = _tasks.select_candidates(filter, key, [plain[name] for name in keys])
     return df.toDF(*plain.values()).mapInArrow(task, T.StructType(fields))
 
 
-def _rows(runs: DataFrame) -> int:
-    """How many fingerprints are in runs."""
-    (total,) = runs.agg(F.sum(F.length("prints"))).collect()
-    return (total[0] or 0) // _tasks.PRINT
+def _count_fingerprints(runs: DataFrame) -> int:
+    """Returns the number of fingerprints in runs."""
+    (total,) = runs.agg(F.sum(F.length("fingerprints"))).collect()
+    return (total[0] or 0) // _tasks.FINGERPRINT_SIZE
 
 
-def _filled(
-    runs: DataFrame, task: Callable[[int, float], _tasks.Task], rows: int, rate: float
+def _build_filters(
+    runs: DataFrame, task: Callable[[int, float], _tasks.Task], rows: int, fpr: float
 ) -> tuple[bytes, ...]:
-    """Filters of fingerprints: one partial in each executor slot, united as a tree."""
-    names = ["a", "b"] if task is _tasks.two_filters else ["a"]
-    if rows == 0:  # and perhaps not one partition
-        return tuple(_petal.BloomFilter(1, rate).to_bytes() for _ in names)
-    kind = ", ".join(f"{name} binary" for name in names)
+    """Builds filters of fingerprints: one in each executor slot, then their union as a tree."""
+    names = ["a", "b"] if task is _tasks.build_filter_pair else ["a"]
+    if rows == 0:  # There may be no partition.
+        return tuple(_petal.BloomFilter(1, fpr).to_bytes() for _ in names)
+    schema = ", ".join(f"{name} binary" for name in names)
     slots = runs.coalesce(runs.sparkSession.sparkContext.defaultParallelism)
-    return slots.mapInArrow(task(rows, rate), kind).rdd.map(tuple).treeReduce(_tasks.united)
+    return slots.mapInArrow(task(rows, fpr), schema).rdd.map(tuple).treeReduce(_tasks.union)
 
 
 @contextmanager
-def _held(frame: DataFrame) -> Iterator[None]:
+def _persisted(frame: DataFrame) -> Iterator[None]:
     frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield
@@ -270,10 +277,13 @@ def _held(frame: DataFrame) -> Iterator[None]:
 
 @contextmanager
 def _shuffle_partitions(session: SparkSession, number: int) -> Iterator[None]:
-    """Plans made in here shuffle to so many partitions. What is persisted is planned at once, and
-    Spark does not adapt that plan later: without this, it would be 200 for the smallest answer."""
+    """Sets the number of shuffle partitions of plans that are made in the block.
+
+    A persisted frame is planned at once and not adapted later: it would get 200 partitions for the
+    smallest result.
+    """
     name = "spark.sql.shuffle.partitions"
-    # The setting is the session's, and threads may share that.
+    # Threads may share the session and its setting.
     with _planning:
         old = session.conf.get(name) or "200"
         session.conf.set(name, str(number))
@@ -284,11 +294,11 @@ def _shuffle_partitions(session: SparkSession, number: int) -> Iterator[None]:
 
 
 def _publish(context: SparkContext, filter: bytes | Path) -> str:
-    """Makes a filter a file that every executor has, once, and tells its name there."""
+    """Sends a filter to every executor as a file, once, and returns the name of the file."""
     folder = _folders.get(context)
     if folder is None:
         folder = _folders[context] = Path(tempfile.mkdtemp(prefix="petal-spark-"))
-        # Until the session ends: an executor that comes later fetches it too.
+        # Kept until the session ends, because later executors fetch it too.
         weakref.finalize(context, shutil.rmtree, folder, ignore_errors=True)
     name = f"{secrets.token_hex(8)}.petal"
     if isinstance(filter, bytes):

@@ -1,0 +1,80 @@
+//! Checks the answer of a command.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use petal_bench::corpus::{AnswerCheck, CheckResult, Corpus};
+
+/// The correct content of the output file.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// Nothing: a filter was built.
+    Empty,
+    /// A number within these bounds, as the first word.
+    Count(u64, u64),
+    /// A number of lines within these bounds.
+    Lines(u64, u64),
+    /// The lines common to both files.
+    Common,
+    /// Every distinct line of A.
+    Distinct,
+}
+
+/// The result of a check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    /// The number of lines, or the printed count.
+    pub(crate) lines: u64,
+    pub(crate) correct: bool,
+    /// Whether the lines are in A's order. `None` if the order does not matter.
+    pub(crate) in_order: Option<bool>,
+}
+
+/// Reads and checks the answer in a file.
+pub(crate) fn check(corpus: &Corpus, answer: &Answer, file: &Path) -> Result<Checked, String> {
+    let read = || File::open(file).map(|file| BufReader::with_capacity(1 << 20, file));
+    let number = |lines, correct| Checked { lines, correct, in_order: None };
+    let lines = |check| read().and_then(|answer| check_lines(check, answer));
+    let checked = match *answer {
+        Answer::Empty => read().and_then(count).map(|lines| number(lines, lines == 0)),
+        Answer::Count(low, high) => read().and_then(first_number).map(|count| {
+            number(count.unwrap_or(0), count.is_some_and(|n| (low..=high).contains(&n)))
+        }),
+        Answer::Lines(low, high) => {
+            read().and_then(count).map(|lines| number(lines, (low..=high).contains(&lines)))
+        }
+        Answer::Common => lines(AnswerCheck::of_common(corpus)),
+        Answer::Distinct => lines(AnswerCheck::of_all(corpus)),
+    };
+    checked.map_err(|e| format!("cannot read the answer: {e}"))
+}
+
+fn check_lines(mut check: AnswerCheck, mut answer: impl BufRead) -> io::Result<Checked> {
+    let mut line = Vec::new();
+    while answer.read_until(b'\n', &mut line)? > 0 {
+        check.add(line.strip_suffix(b"\n").unwrap_or(&line));
+        line.clear();
+    }
+    let CheckResult { lines, exact, in_order, .. } = check.result();
+    Ok(Checked { lines, correct: exact, in_order: Some(in_order) })
+}
+
+fn count(mut answer: impl BufRead) -> io::Result<u64> {
+    let mut lines = 0;
+    loop {
+        let bytes = answer.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(lines);
+        }
+        lines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let length = bytes.len();
+        answer.consume(length);
+    }
+}
+
+fn first_number(mut answer: impl BufRead) -> io::Result<Option<u64>> {
+    let mut line = String::new();
+    answer.read_line(&mut line)?;
+    Ok(line.split_whitespace().next().and_then(|word| word.parse().ok()))
+}

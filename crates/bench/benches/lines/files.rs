@@ -1,0 +1,230 @@
+//! `cargo x bench files`: every verb on two files of 20 million lines, compared with rivals and with performance targets.
+
+use std::fs;
+
+use petal_bench::args::number;
+use petal_bench::corpus::{Corpus, Order};
+use petal_testkit::bounds::binomial_range;
+
+use crate::Common;
+use crate::check::Answer;
+use crate::runs::Comparison;
+use crate::tools::Tools;
+
+const URL_BYTES: usize = 66;
+const SEED: u64 = 1;
+
+/// Every verb on two files, compared with `wc -l` and rivals
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Works to measure
+    #[arg(long, value_delimiter = ',', default_values = ["build", "check", "common", "dedup", "jobs"])]
+    only: Vec<Work>,
+    /// Lines of each file, a quarter of them common; 20 million are 2.7 GB, and as much again for answers
+    #[arg(long, default_value = "20_000_000", value_parser = number)]
+    lines: u64,
+    /// Rounds for petal, wc and DuckDB
+    #[arg(long, default_value = "5")]
+    runs: usize,
+    /// Rounds for the slow rivals
+    #[arg(long, default_value = "1")]
+    rival_runs: usize,
+    /// Measure petal and wc only
+    #[arg(long)]
+    no_rivals: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let entries = Entries { lines: args.lines, common: args.lines / 4 };
+    let corpus = Corpus::new(SEED, entries.lines, entries.common, Order::Shuffled)
+        .and_then(|corpus| corpus.with_url_bytes(URL_BYTES))
+        .ok_or_else(|| format!("no corpus of {} lines", args.lines))?;
+    let folder = args.common.folder(&format!("files-{}", entries.lines), &corpus)?;
+    // It may be of another version of petal.
+    let _ = fs::remove_file(folder.join("a.petal"));
+    let mut tools = Tools::find(&args.common.petal())?;
+    if !args.no_rivals {
+        tools.install_duckdb(&args.common.dir());
+        tools.install_others(&args.common.dir())?;
+    }
+    let mut comparison = Comparison::new(&corpus, &folder, &tools);
+    for &work in &args.only {
+        if matches!(work, Work::Check | Work::Jobs) {
+            let builds = entries.of(Work::Build);
+            comparison.make_missing(&builds, [("petal", "a.petal"), ("bloom", "a.bloom")])?;
+        }
+        comparison.run(work, entries.of(work), args.runs, args.rival_runs)?;
+    }
+    comparison.finish("files")
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Work {
+    Build,
+    Check,
+    Common,
+    Dedup,
+    Jobs,
+}
+
+impl Work {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Check => "check",
+            Self::Common => "common",
+            Self::Dedup => "dedup",
+            Self::Jobs => "jobs",
+        }
+    }
+}
+
+/// A command to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) work: Work,
+    pub(crate) tool: &'static str,
+    /// Distinguishes the commands of a tool.
+    pub(crate) config: String,
+    /// As typed in the folder of the files; `< FILE` at the end is the standard input.
+    pub(crate) command: String,
+    pub(crate) answer: Answer,
+    /// The memory limit that the whole process must keep.
+    pub(crate) memory_mib: Option<u64>,
+    /// Whether it is so slow that it has fewer rounds.
+    pub(crate) slow: bool,
+}
+
+/// The target false-positive rate of filters.
+const FPR: f64 = 0.01;
+/// The probability that the false positives of a correct filter are within the bounds.
+const CONFIDENCE: f64 = 0.999;
+/// The memory limits of DuckDB.
+pub(crate) const DUCKDB_LARGE: &str = "16GB";
+pub(crate) const DUCKDB_SMALL: &str = "256MB";
+
+/// The commands, for files of these sizes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entries {
+    pub(crate) lines: u64,
+    pub(crate) common: u64,
+}
+
+impl Entries {
+    /// Returns the commands of a work. Ratios in the report are to petal's first command.
+    pub(crate) fn of(self, work: Work) -> Vec<Entry> {
+        let Self { lines: n, common } = self;
+        let entry =
+            |tool, config: &str, command: &str, answer| entry(work, tool, config, command, answer);
+        let wc = |files: &str| entry("wc", "-l", &format!("wc -l {files}"), Answer::Count(n, n));
+        let dedup = |mib| limited(Work::Dedup, mib, "dedup", "a.txt", Answer::Distinct);
+        let (low, high) = self.hits();
+        match work {
+            Work::Build => {
+                let build = |config, command: &str| entry("petal", config, command, Answer::Empty);
+                vec![
+                    wc("a.txt"),
+                    build("-n", &format!("petal build -n {n} -p {FPR} -o a.petal a.txt")),
+                    build("counts first", &format!("petal build -p {FPR} -o counted.petal a.txt")),
+                    entry(
+                        "bloom",
+                        "create",
+                        &format!("bloom create -n {n} -p {FPR} a.bloom < a.txt"),
+                        Answer::Empty,
+                    ),
+                ]
+            }
+            Work::Check => vec![
+                wc("b.txt"),
+                entry("petal", "-c", "petal check -c a.petal b.txt", Answer::Count(low, high)),
+                entry("petal", "prints", "petal check a.petal b.txt", Answer::Lines(low, high)),
+                entry("bloom", "check", "bloom check a.bloom < b.txt", Answer::Lines(low, high)),
+            ],
+            Work::Common => vec![
+                wc("a.txt b.txt"),
+                self.petal_common(128),
+                self.petal_common(1024),
+                self.duckdb_common(DUCKDB_LARGE),
+                self.duckdb_common(DUCKDB_SMALL),
+                entry("zet", "intersect", "zet intersect a.txt b.txt", Answer::Common),
+                entry("sort+comm", "-S 4G", SORT_COMM, Answer::Common),
+            ],
+            Work::Dedup => vec![
+                wc("a.txt"),
+                dedup(1024),
+                dedup(128),
+                duckdb(work, DUCKDB_LARGE, "a.txt", Answer::Distinct),
+                duckdb(work, DUCKDB_SMALL, "a.txt", Answer::Distinct),
+                entry("zet", "union", "zet union a.txt", Answer::Distinct),
+                entry("huniq", "", "huniq < a.txt", Answer::Distinct),
+                entry("runiq", "", "runiq a.txt", Answer::Distinct),
+                entry("sort", "-u -S 4G", SORT_UNIQUE, Answer::Distinct),
+            ],
+            Work::Jobs => {
+                let build = format!("build -n {n} -p {FPR} -o jobs.petal a.txt");
+                let works = [
+                    ("build", build.as_str(), Answer::Empty),
+                    ("check", "check -c a.petal b.txt", Answer::Count(low, high)),
+                    (
+                        "common",
+                        "common -c -m 128M -T tmp a.txt b.txt",
+                        Answer::Count(common, common),
+                    ),
+                    ("dedup", "dedup -c -m 1024M -T tmp a.txt", Answer::Count(n, n)),
+                ];
+                let both = works.iter().flat_map(|(name, command, answer)| {
+                    [1, 2].map(|jobs| {
+                        let command = format!("petal {command} -j {jobs}");
+                        entry("petal", &format!("{name} -j {jobs}"), &command, answer.clone())
+                    })
+                });
+                both.collect()
+            }
+        }
+    }
+
+    pub(crate) fn petal_common(self, memory_mib: u64) -> Entry {
+        limited(Work::Common, memory_mib, "common", "a.txt b.txt", Answer::Common)
+    }
+
+    pub(crate) fn duckdb_common(self, limit: &str) -> Entry {
+        duckdb(Work::Common, limit, "a.txt b.txt", Answer::Common)
+    }
+
+    /// The bounds of the number of lines of B that a filter of A reports: the common ones and false positives.
+    fn hits(self) -> (u64, u64) {
+        let (_, most) = binomial_range(self.lines - self.common, FPR, CONFIDENCE);
+        (self.common, self.common + most)
+    }
+}
+
+fn entry(work: Work, tool: &'static str, config: &str, command: &str, answer: Answer) -> Entry {
+    Entry {
+        work,
+        tool,
+        config: config.to_owned(),
+        command: command.to_owned(),
+        answer,
+        memory_mib: None,
+        slow: !matches!(tool, "wc" | "petal" | "duckdb"),
+    }
+}
+
+/// A command of petal with a memory limit.
+fn limited(work: Work, mib: u64, verb: &str, files: &str, answer: Answer) -> Entry {
+    let command = format!("petal {verb} -m {mib}M -T tmp {files}");
+    let entry = entry(work, "petal", &format!("-m {mib}M"), &command, answer);
+    Entry { memory_mib: Some(mib), ..entry }
+}
+
+fn duckdb(work: Work, limit: &str, files: &str, answer: Answer) -> Entry {
+    entry(work, "duckdb", limit, &format!("duckdb {limit} 2 tmp out.txt {files}"), answer)
+}
+
+/// The second `sort` writes to `comm` directly, which saves a file.
+const SORT_COMM: &str = "export LC_ALL=C; sort -S 4G --parallel=2 -T tmp a.txt > a.sorted && \
+    sort -S 4G --parallel=2 -T tmp b.txt | comm -12 a.sorted -";
+const SORT_UNIQUE: &str = "export LC_ALL=C; sort -u -S 4G --parallel=2 -T tmp a.txt";

@@ -1,0 +1,64 @@
+//! Shell completions and man pages, generated from the argument definitions.
+
+use std::io::{self, Write as _};
+
+use clap::{Command, CommandFactory as _};
+use clap_complete::shells;
+use clap_mangen::Man;
+
+use super::{Cli, Shell};
+
+/// Returns the completion script of a shell.
+pub(crate) fn completions(shell: Shell) -> Vec<u8> {
+    let mut command = Cli::command();
+    let mut script = Vec::new();
+    let out = &mut script;
+    match shell {
+        Shell::Bash => clap_complete::generate(shells::Bash, &mut command, "petal", out),
+        Shell::Zsh => clap_complete::generate(shells::Zsh, &mut command, "petal", out),
+        Shell::Fish => clap_complete::generate(shells::Fish, &mut command, "petal", out),
+    }
+    script
+}
+
+/// Returns the file name and the text of each man page, the main page first.
+pub(crate) fn man_pages() -> Vec<(String, Vec<u8>)> {
+    let mut command = Cli::command();
+    // Gives the subcommands their full names.
+    command.build();
+    let subcommands = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let all = std::iter::once(&command).chain(subcommands);
+    all.map(|command| {
+        let mut page = Vec::new();
+        // Writing into memory does not fail.
+        let _ = render(command, &mut page);
+        (Man::new(command.clone()).get_filename(), page)
+    })
+    .collect()
+}
+
+fn render(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
+    // clap_mangen would join the lines of the examples into paragraphs.
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let man = Man::new(command.clone().after_help(""))
+        // A blank date makes the page reproducible; an empty one would shift the other fields.
+        .date(" ")
+        .source(concat!("petal ", env!("CARGO_PKG_VERSION")))
+        .manual("petal");
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(page)?;
+    }
+    page.extend_from_slice(b".SH EXAMPLES\n.nf\n");
+    for line in help.strip_prefix("Examples:\n").unwrap_or(&help).lines() {
+        // Escapes what roff would take for a request or a dash.
+        let line = line.replace('\\', "\\e").replace('-', "\\-");
+        writeln!(page, "\\&{line}")?;
+    }
+    page.extend_from_slice(b".fi\n");
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Arguments of `common`, `diff` and `dedup`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use petal_lines::{Source, Strategy};
+
+use super::{EngineArgs, Inputs, sources};
+use crate::text::{parse_count, parse_rate};
+
+/// How the result is computed and where it is written.
+#[derive(Args, Debug)]
+pub(crate) struct ResultArgs {
+    /// Compute the exact result [default]
+    #[arg(long, conflicts_with = "approx")]
+    exact: bool,
+    /// Read each input once and let filters decide; stderr shows the expected errors
+    #[arg(long)]
+    pub(crate) approx: bool,
+    /// With --approx: distinct lines to plan for [default: estimated from the
+    /// files; for a pipe, the filter uses all memory]
+    #[arg(
+        short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count,
+        requires = "approx",
+    )]
+    pub(crate) capacity: Option<u64>,
+    /// With --approx: target false-positive rate [default: the lowest that fits -m]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate, requires = "approx")]
+    pub(crate) fpr: Option<f64>,
+    #[arg(long, hide = true, value_name = "NAME", conflicts_with = "approx")]
+    pub(crate) strategy: Option<StrategyArg>,
+    /// Print only the number of lines
+    #[arg(short, long, conflicts_with = "output")]
+    pub(crate) count: bool,
+    /// Write to FILE, which is replaced atomically [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a JSON report to FILE: lines, candidates, passes, bytes, memory, seconds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Keep finished phases in DIR until the job is done, so that --resume works;
+    /// temporary files go there instead of -T
+    #[arg(long, value_name = "DIR", conflicts_with = "approx")]
+    pub(crate) work_dir: Option<PathBuf>,
+    /// Continue after the last finished phase in --work-dir, if there is one
+    #[arg(long, requires = "work_dir")]
+    pub(crate) resume: bool,
+}
+
+/// The name of a strategy, for tests and benchmarks.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StrategyArg {
+    Memory,
+    Narrow,
+    Partition,
+}
+
+impl From<StrategyArg> for Strategy {
+    fn from(strategy: StrategyArg) -> Self {
+        match strategy {
+            StrategyArg::Memory => Self::Memory,
+            StrategyArg::Narrow => Self::Narrow,
+            StrategyArg::Partition => Self::Partition,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SetArgs {
+    /// Input whose lines are printed, in its order
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// Inputs to compare with
+    #[arg(value_name = "B", required = true)]
+    others: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+impl SetArgs {
+    /// Returns the first input and the inputs to compare with.
+    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
+        (sources(std::slice::from_ref(&self.first)), sources(&self.others))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DedupArgs {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Write the repeated lines to FILE, in input order
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dupes_output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}

@@ -1,0 +1,96 @@
+//! `--assert-members`: checks that a filter contains the lines of a file.
+//!
+//! The file of another program does not record the type of its keys, and with a wrong key type
+//! every lookup returns "absent". If lines are missing, the error names the key types that find all
+//! of them.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use petal::Membership;
+use petal_interop::ForeignFilter;
+use petal_lines::{CheckOptions, LineFilter, Settings, Source, check};
+
+use crate::error::{Failure, Result, messages};
+use crate::files::foreign_file::ForeignLines;
+use crate::text;
+
+/// Checks one of petal's own filters.
+pub(super) fn in_native(
+    settings: &Settings<'_>,
+    filter: &dyn Membership,
+    path: &Path,
+    members: &Source,
+) -> Result<()> {
+    match missing(settings, filter, members)? {
+        None => Ok(()),
+        Some(missing) => Err(failure(path, &missing, "is it the right filter?")),
+    }
+}
+
+/// Checks a filter of another program.
+pub(super) fn in_foreign<B: AsRef<[u8]> + Send + Sync>(
+    settings: &Settings<'_>,
+    filter: &ForeignLines<B>,
+    path: &Path,
+    members: &Source,
+) -> Result<()> {
+    let Some(missing) = missing(settings, filter, members)? else { return Ok(()) };
+    let filter = &filter.0;
+    let others = filter.header().key_types.iter().filter(|other| **other != filter.key_type());
+    let mut matching = Vec::new();
+    // Only a file can be read a second time.
+    let is_file = matches!(members, Source::Path(path) if path.is_file());
+    for &key_type in others.filter(|_| is_file) {
+        let other = ForeignFilter::from_bytes(filter.as_bytes(), Some(filter.format()))?;
+        let other = ForeignLines(other.with_key_type(key_type));
+        if self::missing(settings, &other, members)?.is_none() {
+            matching.push(format!("--key-type {}", key_type.name()));
+        }
+    }
+    let advice = match matching.as_slice() {
+        [] if is_file && settings.delimiter == b'\n' && ends_in_cr(members) => {
+            "its lines end in CR LF, and petal takes the CR as part of a line; remove the CR"
+                .to_owned()
+        }
+        [] => "its keys have another type, or it is not the right filter".to_owned(),
+        matching => format!("use {}, which finds all", matching.join(" or ")),
+    };
+    Err(failure(path, &missing, &advice))
+}
+
+/// Returns true if the first line of a file ends in CR LF.
+fn ends_in_cr(members: &Source) -> bool {
+    let Source::Path(path) = members else { return false };
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut start));
+    let line = start.split(|byte| *byte == b'\n').next();
+    read.is_ok() && line.is_some_and(|line| line.ends_with(b"\r"))
+}
+
+/// Describes the lines that the filter does not contain; `None` if it contains all.
+fn missing<F: LineFilter + ?Sized>(
+    settings: &Settings<'_>,
+    filter: &F,
+    members: &Source,
+) -> Result<Option<String>> {
+    let options = CheckOptions { invert: true, allow: None };
+    let checked = match check(settings, filter, std::slice::from_ref(members), options, None) {
+        // A line that is not a valid key is not in the filter.
+        Err(error) if error.is_bad_line() => return Ok(Some(messages::lines(&error))),
+        checked => checked?,
+    };
+    if checked.lines == 0 {
+        return Err(Failure::Message(format!(
+            "{members}: --assert-members: the file has no lines; name one with lines of the filter"
+        )));
+    }
+    let (missing, all) = (text::count(checked.found), text::count(checked.lines));
+    Ok((checked.found > 0)
+        .then(|| format!("{missing} of the {all} lines of {members} are not in the filter")))
+}
+
+fn failure(path: &Path, missing: &str, advice: &str) -> Failure {
+    Failure::Message(format!("{}: --assert-members: {missing}; {advice}", path.display()))
+}

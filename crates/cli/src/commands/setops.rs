@@ -1,0 +1,161 @@
+//! `common`, `diff` and `dedup`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use petal_lines::atomic_file::canonical_path;
+use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget_work};
+use serde_json::json;
+
+use super::{print, prints_lines, settings};
+use crate::args::{DedupArgs, EngineArgs, ResultArgs, SetArgs};
+use crate::error::{Failure, Outcome, Result, cannot_write};
+use crate::files::output::{Output, name_output};
+use crate::process::memory;
+use crate::terminal::progress::ProgressReporter;
+use crate::text;
+
+pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
+    let (first, others) = args.inputs();
+    Job { op, first, others, dupes: None, result: &args.result, engine: &args.engine }.run()
+}
+
+pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
+    let (result, engine) = (&args.result, &args.engine);
+    let (first, dupes) = (args.inputs.sources(), args.dupes_output.as_deref());
+    Job { op: SetOp::Dedup, first, others: Vec::new(), dupes, result, engine }.run()
+}
+
+struct Job<'a> {
+    op: SetOp,
+    first: Vec<Source>,
+    others: Vec<Source>,
+    /// The output for the lines of the first input that are not in the result.
+    dupes: Option<&'a Path>,
+    result: &'a ResultArgs,
+    engine: &'a EngineArgs,
+}
+
+impl Job<'_> {
+    fn run(self) -> Result<Outcome> {
+        let Self { op, first, others, dupes, result, engine } = self;
+        let progress = ProgressReporter::new(
+            &engine.verbosity,
+            prints_lines(result.count, result.output.as_deref()),
+        );
+        let mut settings = settings(engine, &progress);
+        settings.work_dir.clone_from(&result.work_dir);
+        if engine.temp_dir.is_some() {
+            settings.check_temp_dir()?;
+        }
+        settings.resume = result.resume;
+        let mode = if result.approx {
+            Mode::Approx { capacity: result.capacity, fpr: result.fpr }
+        } else {
+            Mode::Exact { strategy: result.strategy.map(Into::into) }
+        };
+        let all: Vec<_> = first.iter().chain(&others).cloned().collect();
+        let file = |path: &Path| (path != Path::new("-")).then(|| path.to_owned());
+        let result_path = result.output.as_deref().filter(|_| !result.count).and_then(file);
+        let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
+        refuse_same_output(&[result_path].into_iter().chain(other_paths).collect::<Vec<_>>())?;
+        let open = |path| Output::open(path, &all);
+        let mut kept = (!result.count).then(|| open(result.output.as_deref())).transpose()?;
+        let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
+        let mut report_output =
+            result.report.as_deref().map(|path| open(Some(path))).transpose()?;
+
+        let sinks = Outputs {
+            kept: kept.as_mut().map(|output| output.file() as _),
+            rest: rest.as_mut().map(|output| output.file() as _),
+        };
+        let report = SetJob { op, first, others, mode }.run(&settings, sinks);
+        progress.finish();
+        // With two outputs, a closed pipe leaves the other one incomplete, which is an error.
+        let report = report.map_err(|error| match error.is_broken_pipe() && dupes.is_some() {
+            true => Failure::Message(CLOSED_OUTPUT.to_owned()),
+            false => {
+                name_output(error, kept.as_ref().map(Output::name), rest.as_ref().map(Output::name))
+            }
+        })?;
+        if result.count {
+            print(&format!("{}\n", report.kept))?;
+        }
+        if let Some(output) = &mut report_output {
+            let name = result.report.as_deref().unwrap_or(Path::new("-")).display();
+            let written = output.file().write_all(json(&report, &settings).as_bytes());
+            written.map_err(|error| Failure::Message(cannot_write(&name.to_string(), &error)))?;
+        }
+        // The work directory is removed next, so the outputs must be on disk.
+        let synced = result.work_dir.is_some();
+        let outputs = [kept, rest, report_output].into_iter().flatten();
+        outputs.into_iter().try_for_each(|output| output.finish_synced(synced))?;
+        result.work_dir.as_deref().into_iter().for_each(forget_work);
+        if result.approx {
+            print_wrong_lines(op, &report, &progress);
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+const CLOSED_OUTPUT: &str = "output: its reader closed the pipe, and the other output is incomplete; \
+                             read all lines, or write to a file";
+
+/// Returns an error if two outputs are the same file; `None` is standard output.
+fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
+    let mut seen = Vec::new();
+    for output in outputs {
+        let (name, file) = match output {
+            Some(path) => (path.display().to_string(), Some(canonical_path(path))),
+            None => ("standard output".to_owned(), stdout_file()),
+        };
+        // Two outputs may share a device like /dev/null, but not a pipe.
+        let device = file.as_ref().is_some_and(|file| file.exists() && !file.is_file());
+        if seen.contains(&file) && !device {
+            return Err(Failure::Message(format!(
+                "{name}: is used for two outputs; name another file"
+            )));
+        }
+        seen.push(file);
+    }
+    Ok(())
+}
+
+/// Returns the path of standard output if it is a regular file.
+fn stdout_file() -> Option<PathBuf> {
+    let path = std::fs::read_link("/proc/self/fd/1").ok()?;
+    path.is_file().then_some(path)
+}
+
+/// Returns the report as JSON, with the memory and the number of threads.
+fn json(report: &Report, settings: &Settings<'_>) -> String {
+    let mut value = json!(report);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("memory_limit_bytes".to_owned(), settings.memory_limit.into());
+        fields.insert("memory_peak_bytes".to_owned(), memory::peak().into());
+        fields.insert("jobs".to_owned(), settings.jobs.into());
+    }
+    format!("{value:#}\n")
+}
+
+/// Prints the estimated number of wrong lines of an approximate result.
+fn print_wrong_lines(op: SetOp, report: &Report, progress: &ProgressReporter) {
+    if report.wrong.is_nan() {
+        progress.print("warning: the filter is overfull, and the number of lost lines is unknown; raise -n or -m");
+        return;
+    }
+    let (kept, wrong) = (text::count(report.kept), text::significant(report.wrong));
+    let error = text::significant(report.wrong_error);
+    progress.print(&match op {
+        SetOp::Common => {
+            format!("note: {kept} lines; about {wrong} of them are wrong (standard error {error})")
+        }
+        SetOp::Diff | SetOp::Dedup => {
+            format!("note: {kept} lines; about {wrong} lines were lost (standard error {error})")
+        }
+    });
+    if report.repeats_possible {
+        progress
+            .print("note: printed lines no longer fit in memory, so some lines may be repeated");
+    }
+}

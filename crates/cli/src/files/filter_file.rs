@@ -1,0 +1,99 @@
+//! Opens petal's filter files: mapped, or read into memory.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use petal::{AnyFilter, Mapped, Persist as _};
+use petal_interop::ForeignFilter;
+use petal_lines::MIN_MEMORY;
+
+use crate::error::{Failure, Result, io_text};
+use crate::text;
+
+/// Maps a petal file; reads only its header.
+pub(crate) fn open(path: &Path) -> Result<AnyFilter<Mapped>> {
+    AnyFilter::open_mapped(map(path)?).map_err(native_failure(path))
+}
+
+/// Maps a file of any format.
+#[expect(unsafe_code, reason = "the one place where the program maps a file")]
+pub(crate) fn map(path: &Path) -> Result<Mapped> {
+    let file = open_file(path)?;
+    // SAFETY: the map is private to this process and read only. If another process truncates the
+    // file meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no corrupted memory.
+    // petal itself never changes a filter file in place: it renames a new one over it.
+    let map = unsafe { Mapped::open(&file) };
+    map.map_err(Failure::of_file(path))
+}
+
+/// Reads and verifies a filter file; returns the filter and its metadata.
+pub(crate) fn read(path: &Path) -> Result<(AnyFilter, String)> {
+    let file = io::BufReader::with_capacity(1 << 20, open_file(path)?);
+    AnyFilter::read_from(file).map_err(native_failure(path))
+}
+
+/// The error of a file that should be petal's own; detects filters of other programs.
+fn native_failure(path: &Path) -> impl Fn(petal::Error) -> Failure + '_ {
+    move |error| {
+        let detect = || ForeignFilter::from_bytes(map(path).ok()?, None).ok();
+        match error.is_foreign().then(detect).flatten() {
+            Some(other) => Failure::Message(format!(
+                "{}: is a {} filter, expected one of petal's own; for filters of other programs \
+                 use check, info, add, merge or verify",
+                path.display(),
+                other.format()
+            )),
+            None => Failure::of_file(path)(error),
+        }
+    }
+}
+
+/// Opens a regular file for reading.
+pub(crate) fn open_file(path: &Path) -> Result<File> {
+    let failed = |error: io::Error| {
+        Failure::Message(format!("{}: cannot read: {}", path.display(), io_text(&error)))
+    };
+    if path == Path::new("-") {
+        return Err(Failure::Message(
+            "-: a filter cannot be read from standard input; save it to a file first".to_owned(),
+        ));
+    }
+    // Tested first: opening a FIFO would wait for its writer.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        let found = if metadata.is_dir() { "a directory" } else { "not a regular file" };
+        let path = path.display();
+        return Err(Failure::Message(format!(
+            "{path}: is {found}, expected a filter file; save the filter to a file first"
+        )));
+    }
+    File::open(path).map_err(failed)
+}
+
+/// Returns an error if the memory limit is below the minimum of every job.
+pub(crate) fn check_memory_limit(memory_limit: u64) -> Result<()> {
+    if memory_limit >= MIN_MEMORY {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "-m: {} is too little, at least {} is needed; raise -m",
+        text::size(memory_limit),
+        text::size(MIN_MEMORY),
+    )))
+}
+
+/// Returns the memory that remains beside a filter, but at least the minimum of a job. Fails if the
+/// filter does not fit, before it is read.
+pub(crate) fn memory_beside(path: &Path, memory_limit: u64) -> Result<u64> {
+    let size = open_file(path)?.metadata().map_or(0, |metadata| metadata.len());
+    if size > memory_limit {
+        return Err(Failure::Message(format!(
+            "{}: the filter takes {}, more than the {} that -m leaves for it; raise -m",
+            path.display(),
+            text::size(size),
+            text::size(memory_limit),
+        )));
+    }
+    Ok((memory_limit - size).max(MIN_MEMORY))
+}

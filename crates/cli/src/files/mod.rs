@@ -1,0 +1,6 @@
+//! Filter files, outputs and locks.
+
+pub(crate) mod filter_file;
+pub(crate) mod foreign_file;
+pub(crate) mod lock;
+pub(crate) mod output;

@@ -1,0 +1,208 @@
+//! Outputs: standard output, or a file that is replaced atomically.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+
+use rustix::fs::{OFlags, fcntl_getfl};
+
+use petal_lines::Source;
+use petal_lines::atomic_file::AtomicFile;
+
+use crate::error::{Failure, Result, cannot_write};
+use crate::process::stdout;
+
+/// An output.
+pub(crate) enum Output {
+    /// Standard output, or a file that cannot be replaced, like a device or a FIFO; and its name.
+    Direct(File, String),
+    /// A regular file that is replaced on success; and its name.
+    AtomicFile(AtomicFile, String),
+}
+
+impl Output {
+    /// Opens the path, or standard output. Fails if the output is also an input.
+    pub(crate) fn open(path: Option<&Path>, inputs: &[Source]) -> Result<Self> {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+            if stdout::is_closed() {
+                return Err(Failure::closed_stdout());
+            }
+            let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            let file = file.map_err(Failure::of_stdout)?;
+            if let Ok(data) = file.metadata()
+                && data.is_file()
+            {
+                refuse_input("standard output", &data, inputs)?;
+            }
+            return Ok(Self::Direct(file, STDOUT.to_owned()));
+        };
+        let shown = path.display().to_string();
+        let failed = |error: io::Error| Failure::Message(cannot_write(&shown, &error));
+        if let Ok(data) = fs::metadata(path) {
+            if data.is_dir() {
+                let message = format!("{shown}: is a directory, -o expects a file");
+                return Err(Failure::Message(message));
+            }
+            if !data.is_file() {
+                let file = File::options().write(true).open(path).map_err(failed)?;
+                return Ok(Self::Direct(file, shown));
+            }
+            refuse_input(&shown, &data, inputs)?;
+            // A file without write permission is not replaced, as with `>` of the shell.
+            File::options().append(true).open(path).map_err(failed)?;
+        }
+        let file = AtomicFile::create(path).map_err(failed)?;
+        Ok(Self::AtomicFile(file, shown))
+    }
+
+    /// Returns the file to write to.
+    pub(crate) fn file(&mut self) -> &mut File {
+        match self {
+            Self::Direct(file, _) => file,
+            Self::AtomicFile(file, _) => file.file(),
+        }
+    }
+
+    /// Converts an error of writing to this output.
+    pub(crate) fn failed(&self, error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::ClosedPipe;
+        }
+        Failure::Message(cannot_write(self.name(), &error))
+    }
+
+    /// Returns the name for messages.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Direct(_, name) | Self::AtomicFile(_, name) => name,
+        }
+    }
+
+    /// Syncs a new file and renames it to its final name.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.finish_synced(false)
+    }
+
+    /// Like [`finish`](Self::finish); with `direct`, also syncs an existing file.
+    pub(crate) fn finish_synced(self, direct: bool) -> Result<()> {
+        match self {
+            Self::Direct(ref file, _) => {
+                let is_file = file.metadata().is_ok_and(|data| data.is_file());
+                let synced = if direct && is_file { file.sync_all() } else { Ok(()) };
+                synced.map_err(|error| self.failed(error))
+            }
+            Self::AtomicFile(file, name) => {
+                file.finish().map_err(|error| Failure::Message(cannot_write(&name, &error)))
+            }
+        }
+    }
+}
+
+const STDOUT: &str = "standard output";
+
+/// Adds the name of the output to an error of writing it.
+pub(crate) fn name_output(
+    error: petal_lines::Error,
+    kept: Option<&str>,
+    rest: Option<&str>,
+) -> Failure {
+    let message = error.write_error().and_then(|(of_rest, source)| {
+        let name = if of_rest { rest } else { kept };
+        name.map(|name| cannot_write(name, source))
+    });
+    match message {
+        Some(message) if !error.is_broken_pipe() => Failure::Message(message),
+        _ => error.into(),
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
+}
+
+/// Appends lines to a file. Terminates the last line of the file first if it has no delimiter,
+/// because an earlier run was killed or its disk was full.
+///
+/// Writes nothing before the first line.
+pub(crate) struct LineAppender<'a> {
+    file: &'a mut File,
+    /// The same file opened for reading, until the first write.
+    before: Option<File>,
+    delimiter: u8,
+}
+
+impl<'a> LineAppender<'a> {
+    /// Creates an appender of lines that end in `delimiter`; `before` is the result of [`readable`].
+    pub(crate) fn new(file: &'a mut File, before: Option<File>, delimiter: u8) -> Self {
+        Self { file, before, delimiter }
+    }
+
+    fn terminate_last_line(&mut self, before: &File) -> io::Result<()> {
+        let length = before.metadata()?.len();
+        // At another position the user overwrites the file on purpose.
+        let appends = fcntl_getfl(&*self.file)?.contains(OFlags::APPEND);
+        if length == 0 || !(appends || io::Seek::stream_position(self.file)? == length) {
+            return Ok(());
+        }
+        let mut last = [0];
+        before.read_exact_at(&mut last, length - 1)?;
+        if last[0] == self.delimiter { Ok(()) } else { self.file.write_all(&[self.delimiter]) }
+    }
+}
+
+impl Write for LineAppender<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !bytes.is_empty()
+            && let Some(before) = self.before.take()
+        {
+            self.terminate_last_line(&before)?;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Opens the same file for reading, because the shell opens the file of `>>` only for writing.
+/// `None` if it is empty or not a regular file.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn readable(file: &File) -> io::Result<Option<File>> {
+    let data = file.metadata()?;
+    if !data.is_file() || data.len() == 0 {
+        return Ok(None);
+    }
+    if file.read_at(&mut [0], 0).is_ok() {
+        return file.try_clone().map(Some);
+    }
+    let again = File::open(format!("/dev/fd/{}", file.as_raw_fd()))?;
+    let found = again.metadata()?;
+    if (found.dev(), found.ino()) != (data.dev(), data.ino()) {
+        return Err(io::Error::other("/dev/fd names another file"));
+    }
+    // Some systems only duplicate the descriptor.
+    again.read_at(&mut [0], 0)?;
+    Ok(Some(again))
+}
+
+fn refuse_input(output: &str, data: &fs::Metadata, inputs: &[Source]) -> Result<()> {
+    let Some(input) = inputs.iter().find(|input| input.is(data)) else { return Ok(()) };
+    let input = match input {
+        Source::Path(path) => path.display().to_string(),
+        Source::Stdin => "standard input".to_owned(),
+    };
+    Err(Failure::Message(format!(
+        "{output}: is the same file as the input {input}; write to another file"
+    )))
+}

@@ -1,0 +1,5 @@
+//! The process: allocator, signals, standard output.
+
+pub(crate) mod memory;
+pub(crate) mod signal;
+pub(crate) mod stdout;

@@ -1,0 +1,4 @@
+//! What people read on a terminal: histograms, progress, notes.
+
+pub(crate) mod histogram;
+pub(crate) mod progress;

@@ -1,0 +1,231 @@
+//! Progress and notes on stderr: a progress bar on a terminal, lines elsewhere.
+
+use std::collections::HashSet;
+use std::io::IsTerminal as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use petal_lines::{Note, Progress};
+
+use crate::args::{Verbosity, When};
+use crate::error::print_stderr;
+use crate::process::signal;
+use crate::text;
+
+/// Shows the progress of a job, and prints notes and warnings.
+pub(crate) struct ProgressReporter {
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    lines: Option<LineProgress>,
+    /// Warnings that were printed; each is printed once, even if an input is read twice.
+    warned: Mutex<HashSet<String>>,
+}
+
+/// Progress as lines, for `--progress always` without a terminal.
+#[derive(Default)]
+struct LineProgress {
+    phase: Mutex<Phase>,
+    done: AtomicU64,
+}
+
+#[derive(Default)]
+struct Phase {
+    name: &'static str,
+    /// The number of bytes or files, if it is known.
+    total: Option<u64>,
+    /// Whether files are counted instead of bytes.
+    files: bool,
+    printed: Option<Instant>,
+}
+
+const LINE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl ProgressReporter {
+    /// Creates a reporter. `prints_lines`: the command prints lines to standard output; on a terminal
+    /// they would be mixed with a progress bar.
+    pub(crate) fn new(verbosity: &Verbosity, prints_lines: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let mixed = prints_lines && std::io::stdout().is_terminal();
+        let show = match verbosity.progress {
+            When::Always => !verbosity.quiet,
+            When::Auto => !verbosity.quiet && terminal && !mixed,
+            When::Never => false,
+        };
+        let bar = (show && terminal).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(style(false, false));
+            bar.set_message("starting");
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let lines = (show && !terminal).then(LineProgress::default);
+        Self { quiet: verbosity.quiet, bar, lines, warned: Mutex::default() }
+    }
+
+    /// Creates a reporter that shows notes and warnings, but no progress.
+    pub(crate) fn silent(quiet: bool) -> Self {
+        Self { quiet, bar: None, lines: None, warned: Mutex::default() }
+    }
+
+    /// Prints a note or a warning, unless `--quiet`.
+    pub(crate) fn print(&self, note: &str) {
+        if self.quiet {
+            return;
+        }
+        let line = format!("petal: {note}");
+        match &self.bar {
+            Some(bar) => bar.suspend(|| print_stderr(&line)),
+            None => print_stderr(&line),
+        }
+    }
+
+    /// Prints a warning, unless it was printed before.
+    fn warn(&self, warning: String) {
+        let line = format!("warning: {warning}");
+        if self.warned.lock().is_ok_and(|mut warned| warned.insert(warning)) {
+            self.print(&line);
+        }
+    }
+
+    /// Starts a phase over this number of files; the caller advances by 1 for each.
+    pub(crate) fn files(&self, name: &'static str, files: u64) {
+        self.begin(name, Some(files), true);
+    }
+
+    fn begin(&self, name: &'static str, total: Option<u64>, files: bool) {
+        if let Some(bar) = &self.bar {
+            bar.reset();
+            bar.set_message(name);
+            bar.set_style(style(total.is_some(), files));
+            match total {
+                Some(total) => bar.set_length(total),
+                None => bar.unset_length(),
+            }
+        }
+        if let Some(lines) = &self.lines
+            && let Ok(mut phase) = lines.phase.lock()
+        {
+            lines.done.store(0, Ordering::Relaxed);
+            *phase = Phase { name, total, files, printed: None };
+            // A phase without a total may end before its first progress line.
+            if total.is_none() {
+                print_stderr(&format!("petal: {name}"));
+            }
+        }
+    }
+
+    /// Removes the progress bar.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Removes the bar when a command fails.
+impl Drop for ProgressReporter {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Returns the style of the bar for a known or unknown total.
+fn style(known: bool, files: bool) -> ProgressStyle {
+    let template = match (known, files) {
+        (_, true) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {pos} of {len} files, {eta} left",
+        (true, false) => {
+            "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left{prefix}"
+        }
+        (false, false) => "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{prefix}",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// Returns the name of an input for messages.
+fn name(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
+}
+
+/// Returns an input and the number of other inputs, with the singular or plural verb.
+fn subject(input: &str, more: u64, singular: &str, plural: &str) -> String {
+    let input = name(input);
+    match more {
+        0 => format!("{input} {singular}"),
+        1 => format!("{input} and another input {plural}"),
+        _ => format!("{input} and {} other inputs {plural}", text::count(more)),
+    }
+}
+
+impl Progress for ProgressReporter {
+    fn phase(&self, name: &'static str, bytes: Option<u64>) {
+        self.begin(name, bytes, false);
+    }
+
+    fn advance(&self, bytes: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(bytes);
+        }
+        let Some(lines) = &self.lines else { return };
+        let done = lines.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let Ok(mut phase) = lines.phase.lock() else { return };
+        if phase.printed.is_some_and(|printed| printed.elapsed() < LINE_INTERVAL) {
+            return;
+        }
+        phase.printed = Some(Instant::now());
+        let (size, unit): (fn(u64) -> String, _) =
+            if phase.files { (text::count, " files") } else { (text::size, "") };
+        let of = phase.total.map(|total| format!(" of {}", size(total))).unwrap_or_default();
+        print_stderr(&format!("petal: {}: {}{of}{unit}", phase.name, size(done)));
+    }
+
+    fn stopped(&self) -> bool {
+        signal::stopped()
+    }
+
+    fn note(&self, note: Note<'_>) {
+        match note {
+            Note::Spooling { input, dir } => {
+                self.print(&format!(
+                    "note: {} cannot be read twice; copying it to {}",
+                    name(input),
+                    dir.display()
+                ));
+            }
+            Note::ByteOrderMark { input, more } => self.warn(format!(
+                "{} with a byte order mark, which is part of the first line, so that \
+                 the line differs from the same line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",
+                subject(input, more, "begins", "begin"),
+            )),
+            Note::MixedLineEnds { crlf, more, lf } => self.warn(format!(
+                "{} with CRLF, those of {} end with LF: the CR is part of the line, so \
+                 lines that look equal differ; remove it with tr -d '\\r'",
+                subject(&format!("the lines of {}", name(crlf)), more, "end", "end"),
+                name(lf),
+            )),
+            Note::Expecting { wrong_lines: Some(wrong), fpr: rate } => self.print(&format!(
+                "note: approximate: expect at most about {} wrong lines, at a false-positive rate \
+                 of {}; fewer if lines repeat or are in all inputs",
+                text::count(wrong.ceil() as u64),
+                text::rate(rate),
+            )),
+            Note::Expecting { wrong_lines: None, fpr: rate } => self.print(&format!(
+                "note: approximate: the number of wrong lines depends on the number of lines (-n); \
+                 the false-positive rate is {}",
+                text::rate(rate),
+            )),
+            Note::Tally { lines, new, fpr: rate } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_prefix(format!(
+                        ", {} lines, {} new, false-positive rate {}",
+                        text::count(lines),
+                        text::count(new),
+                        text::rate(rate),
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The traits that all types of filters share, for cascades.
+
+use super::{FilterCascade, file};
+use crate::format::kind::FilterType;
+use crate::hash::HashSpec;
+use crate::membership::Membership;
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use crate::results::BatchResults;
+use crate::static_filter::StaticFilter;
+use crate::store::Store;
+
+impl<S: Store> Membership for FilterCascade<S> {
+    fn filter_type(&self) -> FilterType {
+        FilterType::Cascade
+    }
+
+    #[inline]
+    fn hash_spec(&self) -> HashSpec {
+        self.hash
+    }
+
+    fn describe(&self) -> String {
+        let (members, non_members) = (self.members(), self.non_members());
+        format!("{} levels, {members} members among {non_members} known others", self.levels())
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("levels", self.levels() as u64),
+            ("members", self.members()),
+            ("others", self.non_members()),
+        ]
+    }
+
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
+        self.contains_chunk(hashes, found.reset(hashes.len()));
+    }
+
+    fn size_bytes(&self) -> u64 {
+        let levels = self.levels.iter().map(StaticFilter::size_bytes).sum::<u64>();
+        levels + self.levels.len() as u64 * file::ENTRY_BYTES
+    }
+
+    fn memory_usage(&self) -> u64 {
+        let spare = self.levels.capacity() - self.levels.len();
+        let levels = self.levels.iter().map(StaticFilter::memory_usage).sum::<u64>();
+        levels + (size_of::<Self>() + spare * size_of::<StaticFilter<S>>()) as u64
+    }
+
+    /// The exact number of members.
+    fn estimated_len(&self) -> f64 {
+        self.members() as f64
+    }
+
+    fn expected_fpr(&self, _: u64) -> f64 {
+        self.estimated_fpr()
+    }
+
+    /// Returns the rate for keys outside the universe, from the rates of the levels: a key is
+    /// reported as a member if the first level that does not contain it is odd.
+    fn estimated_fpr(&self) -> f64 {
+        let (mut reach, mut fpr) = (1.0, 0.0);
+        for (at, level) in self.levels.iter().enumerate() {
+            let level_fpr = level.estimated_fpr();
+            if at % 2 == 1 {
+                fpr += reach * (1.0 - level_fpr);
+            }
+            reach *= level_fpr;
+        }
+        fpr + if self.levels.len() % 2 == 1 { reach } else { 0.0 }
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        1.0
+    }
+}

@@ -1,0 +1,10 @@
+//! For programs that embed filters in a process of their own, such as a database server.
+//!
+//! * [`SerializedView`] and [`StreamDecoder`] send a filter to another process in pieces of any
+//!   size, without waiting for the whole.
+//! * [`use_global_allocator`] and [`Relocator`] keep the memory of filters under the control of the
+//!   process's allocator, which counts it and defragments it.
+
+pub use crate::any::StreamDecoder;
+pub use crate::format::serialized::SerializedView;
+pub use crate::store::{Relocator, use_global_allocator};

@@ -1,0 +1,130 @@
+//! The kernels, and the choice of one for this processor.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Code that sets and tests bits in blocks, for one instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kernel {
+    /// Runs on every processor; the reference implementation.
+    Portable = 1,
+    /// Half a cache line per vector.
+    Avx2,
+    /// A cache line per vector.
+    Avx512,
+    /// A quarter of a cache line per vector.
+    Neon,
+}
+
+impl Kernel {
+    /// All kernels; of those available on one machine, the fastest is last.
+    pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Neon];
+
+    /// The name of the kernel, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Neon => "neon",
+        }
+    }
+
+    /// Returns the kernel with this name, available or not.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kernel| kernel.name() == name)
+    }
+
+    /// Whether this machine has the instructions of the kernel.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => cpu_has!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                cpu_has!("avx512f")
+                    && cpu_has!("avx512bw")
+                    && cpu_has!("avx512dq")
+                    && cpu_has!("avx512vl")
+                    && cpu_has!("bmi2")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 => false,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => cfg!(target_endian = "little") && cpu_has!("neon"),
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Neon => false,
+        }
+    }
+
+    /// Returns the kernel of new filters in this process.
+    #[must_use]
+    pub fn current() -> Self {
+        Self::selected().0
+    }
+
+    /// Returns a handle if the kernel is available.
+    #[cfg(test)]
+    pub(crate) fn handle(self) -> Option<KernelHandle> {
+        self.is_available().then_some(KernelHandle(self))
+    }
+
+    /// Returns the kernel of new filters: the fastest available, unless another was forced.
+    #[inline]
+    pub(crate) fn selected() -> KernelHandle {
+        // Only available kernels are stored.
+        match SELECTED.load(Ordering::Relaxed) {
+            AVX512 => KernelHandle(Self::Avx512),
+            AVX2 => KernelHandle(Self::Avx2),
+            NEON => KernelHandle(Self::Neon),
+            PORTABLE => KernelHandle(Self::Portable),
+            _ => Self::select(),
+        }
+    }
+
+    #[cold]
+    fn select() -> KernelHandle {
+        let best = Self::ALL.into_iter().rfind(|kernel| kernel.is_available());
+        let best = best.unwrap_or(Self::Portable);
+        // A kernel that was forced meanwhile stays selected.
+        let order = Ordering::Relaxed;
+        match SELECTED.compare_exchange(0, best as u8, order, order) {
+            Ok(_) => KernelHandle(best),
+            Err(_) => Self::selected(),
+        }
+    }
+
+    /// Selects this kernel for all filters that are created or opened from now on. Results and bits
+    /// are the same with every kernel, so this is useful for benches and tests only.
+    ///
+    /// # Panics
+    /// If the machine does not have the instructions.
+    pub fn force(self) -> Self {
+        assert!(self.is_available(), "this machine has no {self:?}");
+        SELECTED.store(self as u8, Ordering::Relaxed);
+        self
+    }
+}
+
+/// The selected [`Kernel`] as a number; 0 before the first selection.
+static SELECTED: AtomicU8 = AtomicU8::new(0);
+const PORTABLE: u8 = Kernel::Portable as u8;
+const AVX2: u8 = Kernel::Avx2 as u8;
+const AVX512: u8 = Kernel::Avx512 as u8;
+const NEON: u8 = Kernel::Neon as u8;
+
+/// An available kernel: proof that its instructions may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelHandle(Kernel);
+
+impl KernelHandle {
+    /// Returns the kernel, which is available.
+    #[inline(always)]
+    pub(super) fn kernel(self) -> Kernel {
+        self.0
+    }
+}

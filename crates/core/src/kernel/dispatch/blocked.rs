@@ -1,0 +1,167 @@
+//! Blocked filters.
+
+use crate::kernel::batch::HashSource;
+use crate::kernel::blocked::{BlockParams, BlockRange};
+use crate::kernel::cpu::{Kernel, KernelHandle};
+use crate::store::CacheLine;
+
+#[cfg(target_arch = "aarch64")]
+use crate::kernel::neon;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::{avx2, avx512};
+
+impl KernelHandle {
+    /// Does the same as [`insert`](Self::insert) in blocks of one cache line. `None` if the kernel
+    /// has no inlined code for it.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    #[inline(always)]
+    pub(crate) fn insert_inline(
+        self,
+        params: BlockParams<8>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> Option<bool> {
+        match self.kernel() {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                let at = params.first_line(hash);
+                assert!(at < lines.len());
+                // SAFETY: the machine has the instructions; the line exists and is borrowed
+                // exclusively.
+                Some(unsafe {
+                    avx512::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash)
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Does the same as [`contains`](Self::contains) in blocks of one cache line. `None` if the
+    /// kernel has no inlined code for it.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    #[inline(always)]
+    pub(crate) fn contains_inline(
+        self,
+        params: BlockParams<8>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> Option<bool> {
+        match self.kernel() {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                let at = params.first_line(hash);
+                assert!(at < lines.len());
+                // SAFETY: the machine has the instructions; the line exists and is borrowed.
+                Some(unsafe {
+                    avx512::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Sets the bits of a hash. Returns whether any of them was clear.
+    #[inline]
+    pub(crate) fn insert<const LANES: usize>(
+        self,
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        let block = &mut lines[params.line_range(hash)];
+        match self.kernel() {
+            // SAFETY: the machine has the instructions, and the block is borrowed exclusively.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe {
+                avx512::inline::insert::<LANES>(params.probes, block.as_mut_ptr(), 0, hash)
+            },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::insert(params, block, hash) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::insert(params, block, hash) },
+            _ => params.insert(block, hash),
+        }
+    }
+
+    /// Returns whether all bits of a hash are set.
+    #[inline]
+    pub(crate) fn contains<const LANES: usize>(
+        self,
+        params: BlockParams<LANES>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> bool {
+        let block = &lines[params.line_range(hash)];
+        match self.kernel() {
+            // SAFETY: the machine has the instructions, and the block is borrowed.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe {
+                avx512::inline::contains::<LANES>(params.probes, block.as_ptr(), 0, hash)
+            },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::contains(params, block, hash) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::contains(params, block, hash) },
+            _ => params.contains(block, hash),
+        }
+    }
+
+    /// Sets the bits of many hashes in turn. A result is true if that hash was new, also to the
+    /// hashes before it in the batch. `new` has one word for 64 hashes.
+    ///
+    /// # Panics
+    /// If the block of a hash is not in the range.
+    pub(crate) fn insert_batch<const LANES: usize>(
+        self,
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        match self.kernel() {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::insert_batch(blocks, hashes, new) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::insert_batch(blocks, hashes, new) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::insert_batch(blocks, hashes, new) },
+            _ => {
+                let params = blocks.params;
+                blocks.insert_batch(hashes, new, |block, hash| params.insert(block, hash));
+            }
+        }
+    }
+
+    /// Looks up many hashes. `found` has one word for 64 hashes.
+    ///
+    /// # Panics
+    /// If the block of a hash is not in the range.
+    pub(crate) fn contains_batch<const LANES: usize>(
+        self,
+        blocks: BlockRange<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        match self.kernel() {
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => unsafe { avx512::contains_batch(blocks, hashes, found) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::contains_batch(blocks, hashes, found) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::contains_batch(blocks, hashes, found) },
+            _ => {
+                let params = blocks.params;
+                blocks.contains_batch(hashes, found, |block, hash| params.contains(block, hash));
+            }
+        }
+    }
+}

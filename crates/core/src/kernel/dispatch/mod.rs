@@ -1,0 +1,9 @@
+//! Calls the code of the selected kernel: vector code where the kernel has it, portable code
+//! otherwise.
+
+mod blocked;
+mod counting;
+mod generations;
+mod ribbon;
+#[cfg(feature = "std")]
+mod shared;

@@ -1,0 +1,287 @@
+//! The layout of blocked Bloom filters.
+
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::ops::RangeInclusive;
+
+use super::search::{
+    LINE_BYTES, MAX_LINES, check_memory, check_target, largest_fitting, max_capacity, round_up,
+    smallest_fitting, smallest_for_fpr,
+};
+use crate::byte_size::ByteSize;
+use crate::error::{Error, Result};
+use crate::math;
+
+/// The layout of a [`BloomFilter`](crate::BloomFilter): blocks of 8 or 16 lanes of 64 bits. A key
+/// sets one bit in each of `probes` lanes of one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedLayout {
+    pub(super) blocks: u64,
+    pub(super) lanes: u32,
+    pub(super) probes: u32,
+}
+
+/// The rate below which blocks are pairs of cache lines: they save at least a tenth of the space
+/// and take one and a half times the time (docs/design/filters.md, "Layouts").
+pub(super) const PAIRS_BELOW: f64 = 2e-4;
+
+/// The factor of space that fewer probes than lanes must save to be used: they need masks in vector
+/// kernels.
+pub(super) const MASK_COST: f64 = 1.02;
+
+impl BlockedLayout {
+    /// Returns the smallest layout with a rate of at most `fpr` at `capacity` keys, or one that is
+    /// up to 2 % larger but sets a bit in every lane, which is faster. From 12,000 blocks on it is
+    /// up to 0.1 % larger, so that the number of blocks has many divisors for folding.
+    ///
+    /// # Errors
+    /// If `fpr` is not between 0 and 1, or is not attainable with 64-bit hashes at this capacity.
+    pub fn for_fpr(capacity: u64, fpr: f64) -> Result<Self> {
+        let capacity = check_target(capacity, fpr)?;
+        let lanes = if fpr < PAIRS_BELOW { 16 } else { 8 };
+        let cost =
+            |probes, blocks: u64| blocks as f64 * if probes == lanes { 1.0 } else { MASK_COST };
+        let mut best: Option<Self> = None;
+        // At equal cost fewer probes are better.
+        let mut improve = |probes: u32| {
+            let max = match best {
+                None => MAX_LINES,
+                Some(best) => {
+                    let (max_cost, tie) = (cost(best.probes, best.blocks), probes < best.probes);
+                    let wins = |blocks| {
+                        cost(probes, blocks) < max_cost || tie && cost(probes, blocks) == max_cost
+                    };
+                    let near = (max_cost / cost(probes, 1)) as u64 + 1;
+                    (near.saturating_sub(2)..=near).rev().find(|&blocks| wins(blocks)).unwrap_or(0)
+                }
+            };
+            let found =
+                Self::smallest_with_probes(capacity, fpr, lanes, probes, max, best.is_some());
+            best = found.or(best);
+            found.is_some()
+        };
+        improve(lanes);
+        // The size has one minimum over the number of probes, so a search outwards from its
+        // neighbourhood can stop after two numbers without improvement.
+        let ideal = (-fpr.log2()).round().clamp(1.0, f64::from(lanes)) as u32;
+        let masked = probes_for(lanes, fpr).filter(|probes| *probes < lanes);
+        let (fewer, more): (Vec<u32>, Vec<u32>) = masked.partition(|probes| *probes <= ideal);
+        for probes in [fewer.into_iter().rev().collect(), more] {
+            let mut failures = 0;
+            for probes in probes {
+                failures = if improve(probes) { 0 } else { failures + 1 };
+                if failures == 2 {
+                    break;
+                }
+            }
+        }
+        Self::rounded(best, capacity, fpr)
+    }
+
+    /// Returns the smallest layout with these lanes and probes and at most `max` blocks that keeps
+    /// `fpr` at `capacity` keys. With `unlikely` the search starts at `max`.
+    fn smallest_with_probes(
+        capacity: u64,
+        fpr: f64,
+        lanes: u32,
+        probes: u32,
+        max: u64,
+        unlikely: bool,
+    ) -> Option<Self> {
+        let layout = |blocks| Self { blocks, lanes, probes };
+        let guess = math::classic_bits(capacity, fpr) / f64::from(lanes * 64);
+        let guess = if unlikely { max } else { guess as u64 + 1 };
+        let slope = f64::from(probes) * core::f64::consts::LN_2;
+        smallest_for_fpr(max, guess, slope, fpr, |blocks| layout(blocks).fpr(capacity)).map(layout)
+    }
+
+    /// Rounds the number of blocks up; an error if there is no layout.
+    fn rounded(best: Option<Self>, capacity: u64, fpr: f64) -> Result<Self> {
+        let floor = || math::hash_floor(capacity);
+        let best = best.ok_or_else(|| Error::unattainable(capacity, fpr, floor()))?;
+        Ok(Self { blocks: round_up(best.blocks, MAX_LINES), ..best })
+    }
+
+    /// Returns the smallest layout with `probes` probes that keeps `fpr` at `capacity` keys: blocks
+    /// of 8 lanes for up to 8 probes, of 16 lanes above.
+    ///
+    /// # Errors
+    /// If `fpr` is not between 0 and 1 or is not attainable at this capacity, or `probes` is not 1
+    /// to 16.
+    pub fn for_fpr_with_probes(capacity: u64, fpr: f64, probes: u32) -> Result<Self> {
+        let capacity = check_target(capacity, fpr)?;
+        let Self { lanes, .. } = Self::for_bits(1, probes)?;
+        if !probes_for(lanes, fpr).contains(&probes) {
+            return Err(Error::invalid("probes", "8 or 16 at this low fpr", probes));
+        }
+        let best = Self::smallest_with_probes(capacity, fpr, lanes, probes, MAX_LINES, false);
+        Self::rounded(best, capacity, fpr)
+    }
+
+    /// Returns the largest layout with `probes` probes that fits in `memory`.
+    ///
+    /// # Errors
+    /// If `memory` is less than a block, or `probes` is not 1 to 16.
+    pub fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
+        let Self { lanes, .. } = Self::for_bits(1, probes)?;
+        let blocks = memory.as_u64() / u64::from(lanes * 8);
+        if blocks == 0 || blocks > MAX_LINES {
+            return Err(Error::no_memory(memory.as_u64()));
+        }
+        Ok(Self { blocks, lanes, probes })
+    }
+
+    /// Returns a capacity for which [`for_fpr`](Self::for_fpr) fits in `memory`, within 2 % or one
+    /// key of the maximum; 0 if there is none. A larger capacity may fit, because the size falls
+    /// slightly where another number of probes becomes better or the rounding changes.
+    ///
+    /// # Errors
+    /// If `fpr` is not between 0 and 1.
+    pub fn max_capacity(memory: ByteSize, fpr: f64) -> Result<u64> {
+        max_capacity(memory, fpr, |keys| Ok(Self::for_fpr(keys, fpr)?.size_bytes()))
+    }
+
+    /// Returns the layout that keeps `fpr` until `capacity` keys were counted as new. More keys
+    /// than that were inserted by then, because some are false positives.
+    pub(crate) fn for_counted_keys(capacity: u64, fpr: f64) -> Result<Self> {
+        // At a higher rate nearly all keys are false positives, and the count hardly grows.
+        let fpr = fpr.min(0.5);
+        let layout = Self::for_fpr(capacity, fpr)?;
+        let inserted = math::expected_insertions(capacity, |keys| layout.fpr(keys));
+        Self::for_fpr(inserted.ceil() as u64, fpr)
+    }
+
+    /// Returns the layout with the lowest rate at `capacity` keys that fits in `memory`.
+    ///
+    /// # Errors
+    /// If `memory` is less than a cache line of 64 bytes.
+    pub fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
+        let lines = check_memory(memory.as_u64())?;
+        let best = |lanes: u32, blocks: u64| {
+            let layout = |probes| Self { blocks, lanes, probes };
+            let by_fpr = |a: &Self, b: &Self| a.fpr(capacity).total_cmp(&b.fpr(capacity));
+            (1..=lanes).map(layout).filter(|layout| layout.is_accurate(capacity)).min_by(by_fpr)
+        };
+        let single = best(8, lines).ok_or_else(|| Error::no_memory(memory.as_u64()))?;
+        if single.fpr(capacity) >= PAIRS_BELOW || lines < 2 {
+            return Ok(single);
+        }
+        let pair = best(16, lines / 2).filter(|pair| pair.fpr(capacity) < single.fpr(capacity));
+        Ok(pair.unwrap_or(single))
+    }
+
+    /// Returns the layout with at least `bits` bits, rounded up to whole blocks, and `probes`
+    /// probes: blocks of 8 lanes for up to 8 probes, of 16 lanes above.
+    ///
+    /// # Errors
+    /// If `bits` is 0, or `probes` is not 1 to 16.
+    pub fn for_bits(bits: u64, probes: u32) -> Result<Self> {
+        let lanes = if probes > 8 { 16 } else { 8 };
+        Self::new(bits.div_ceil(u64::from(lanes) * 64), lanes, probes)
+    }
+
+    /// Returns the layout with exactly these numbers.
+    ///
+    /// # Errors
+    /// If `blocks` is 0 or above 2⁵⁰, `lanes` is not 8 or 16, or `probes` is not 1 to `lanes`.
+    pub fn new(blocks: u64, lanes: u32, probes: u32) -> Result<Self> {
+        if !matches!(lanes, 8 | 16) {
+            return Err(Error::invalid("lanes", "8 or 16", lanes));
+        }
+        if !(1..=lanes).contains(&probes) {
+            let expected = if lanes == 8 { "1 to 8" } else { "1 to 16" };
+            return Err(Error::invalid("probes", expected, probes));
+        }
+        if blocks == 0 || blocks > MAX_LINES {
+            return Err(Error::invalid("blocks", "1 to 2^50", blocks));
+        }
+        Ok(Self { blocks, lanes, probes })
+    }
+
+    /// Returns the layout with the numbers of an existing layout, without checks.
+    #[inline(always)]
+    pub(crate) fn new_unchecked(blocks: u64, lanes: u8, probes: u8) -> Self {
+        Self { blocks, lanes: lanes.into(), probes: probes.into() }
+    }
+
+    /// Returns the number of keys at which the rate reaches `fpr`: the inverse of
+    /// [`BlockedLayout::for_fpr`].
+    #[must_use]
+    pub fn capacity_at_fpr(&self, fpr: f64) -> u64 {
+        largest_fitting(|keys| self.fpr(keys) <= fpr)
+    }
+
+    /// Returns the false-positive rate at `keys` keys, including the hash floor.
+    #[must_use]
+    pub fn fpr(&self, keys: u64) -> f64 {
+        let fpr = math::blocked_fpr(keys, self.blocks, self.lanes, self.probes);
+        math::probability_of_either(fpr, math::hash_floor(keys))
+    }
+
+    /// Returns the smallest layout that keeps `fpr` at `capacity` keys and can be folded to this
+    /// one: the same probes and lanes, and a multiple of the blocks.
+    pub(crate) fn multiple_for_fpr(&self, capacity: u64, fpr: f64) -> Result<Self> {
+        let capacity = check_target(capacity, fpr)?;
+        if !probes_for(self.lanes, fpr).contains(&self.probes) {
+            let expected = "the number of lanes at this low fpr";
+            return Err(Error::invalid("probes", expected, self.probes));
+        }
+        let times = |times: u64| Self { blocks: self.blocks * times, ..*self };
+        let smallest =
+            smallest_fitting(MAX_LINES / self.blocks, |factor| times(factor).fpr(capacity) <= fpr);
+        let floor = || math::hash_floor(capacity);
+        smallest.map(times).ok_or_else(|| Error::unattainable(capacity, fpr, floor()))
+    }
+
+    /// Whether the calculated rate at `keys` keys is accurate.
+    fn is_accurate(&self, keys: u64) -> bool {
+        let fpr = math::blocked_fpr(keys, self.blocks, self.lanes, self.probes);
+        self.probes == self.lanes || fpr > math::ALTERNATING_FLOOR
+    }
+
+    /// The number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Lanes of 64 bits per block: 8 (one cache line) or 16 (two).
+    #[must_use]
+    pub fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// Bits that a key sets, each in another lane.
+    #[must_use]
+    pub fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// The total number of bits.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.size_bytes() * 8
+    }
+
+    /// The total number of bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.lines() * LINE_BYTES
+    }
+
+    /// The total number of cache lines.
+    pub(crate) fn lines(&self) -> u64 {
+        self.blocks * u64::from(self.lanes / 8)
+    }
+
+    /// The probability that one key sets a given bit.
+    pub(crate) fn bit_probability(&self) -> f64 {
+        f64::from(self.probes) / self.bits() as f64
+    }
+}
+
+/// Returns the numbers of probes to try for a rate: all lanes only, if the rate of fewer probes
+/// cannot be calculated accurately.
+pub(super) fn probes_for(lanes: u32, fpr: f64) -> RangeInclusive<u32> {
+    if fpr > 2.0 * math::ALTERNATING_FLOOR { 1..=lanes } else { lanes..=lanes }
+}

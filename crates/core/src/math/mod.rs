@@ -1,0 +1,44 @@
+//! The mathematics of false positives: pure functions, each with its source and range.
+//!
+//! Symbols in this module: `n` keys, `m` bits, `k` probes (bits that a key sets), ε the
+//! false-positive rate, `N` blocks, `L` lanes of 64 bits in a block.
+//!
+//! Each layout has its own formula:
+//!
+//! * **classic**: k positions anywhere in m bits ([`classic_fpr`]);
+//! * **blocked, k = L**: one bit in each lane of one block ([`blocked_fpr`]);
+//! * **blocked, k < L**: one bit in each of k neighbouring lanes, starting at a lane that the key
+//!   selects ([`blocked_fpr`]).
+//!
+//! The number of keys in a block is binomial, so a blocked filter has a higher rate than a classic
+//! filter of the same size. The textbook formula ignores this; do not use it for blocked filters.
+//!
+//! A filter on 64-bit hashes cannot distinguish two keys with equal hashes. This is a lower bound
+//! for every rate ([`hash_floor`]).
+
+mod blocked;
+mod classic;
+mod estimates;
+#[cfg(test)]
+mod evaluations;
+mod fingerprints;
+mod layers;
+mod overlap;
+mod probability;
+mod saturation;
+mod static_filter;
+mod wide;
+
+pub use blocked::{ALTERNATING_FLOOR, blocked_fpr};
+pub(crate) use classic::classic_fpr_second_order;
+pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes};
+pub use estimates::{cardinality, is_overfull};
+#[cfg(test)]
+pub(crate) use evaluations::EVALUATIONS;
+pub use fingerprints::{collision_probability, distinct_keys, fingerprint_fpr};
+pub use layers::{expected_insertions, generation_fpr, growth_layer_share, layer_share};
+pub use overlap::{Estimate, Overlap, blocked_standard_error, classic_standard_error, overlap};
+pub use probability::{hash_floor, probability_of_any, probability_of_either};
+pub use saturation::{saturated_share, saturated_share_after};
+pub use static_filter::{static_columns, static_fpr};
+pub use wide::{wide_floor, wide_fpr, wide_part_fpr};

@@ -1,0 +1,121 @@
+//! The traits that all types of filters share, for scalable filters.
+
+use super::{ScalableBloomFilter, batch};
+use crate::error::Result;
+use crate::filter::BloomFilter;
+use crate::format::kind::FilterType;
+use crate::hash::HashSpec;
+use crate::math;
+use crate::membership::{Membership, MembershipMut};
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use crate::results::BatchResults;
+use crate::store::{CacheLine, Store};
+
+impl<S: Store> Membership for ScalableBloomFilter<S> {
+    fn filter_type(&self) -> FilterType {
+        FilterType::Scalable
+    }
+
+    #[inline]
+    fn hash_spec(&self) -> HashSpec {
+        self.hash
+    }
+
+    fn describe(&self) -> String {
+        format!("{} layers, the newest of {}", self.layers(), self.newest.describe())
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        let mut parameters = vec![
+            ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
+            ("layers", self.layers().into()),
+            ("growth", self.plan.growth()),
+            ("layer_capacity_left", self.layer_capacity_left()),
+        ];
+        let head = self.plan.head();
+        if head.below > 0 {
+            parameters.extend([("head_start", head.factor), ("head_start_below", head.below)]);
+        }
+        if let Some(parts) = self.growth_share() {
+            parameters.push(("growth_share", parts));
+        }
+        parameters
+    }
+
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
+        let mut pending = batch::PendingKeys::default();
+        let words = found.reset(hashes.len());
+        for (hashes, found) in batch::runs(hashes, words) {
+            self.contains_run(hashes, found, &mut pending);
+        }
+    }
+
+    /// The bits of all layers, and one line for each layer.
+    fn size_bytes(&self) -> u64 {
+        self.oldest_first().map(|layer| layer.size_bytes() + CacheLine::BYTES as u64).sum()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        let lines: u64 = self.oldest_first().map(|layer| layer.store().memory_usage()).sum();
+        let closed = self.closed.capacity() * size_of::<BloomFilter<S>>();
+        lines + closed as u64 + size_of::<Self>() as u64
+    }
+
+    /// The capacity of the first layer.
+    fn capacity(&self) -> u64 {
+        self.plan.first()
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.plan.fpr()
+    }
+
+    /// The sum over all layers, and the keys that are not in a layer because an older one seemed
+    /// to contain them.
+    fn estimated_len(&self) -> f64 {
+        let (mut len, mut not_found) = (0.0, 1.0);
+        for layer in self.oldest_first() {
+            len += layer.estimated_len() / not_found;
+            // Damaged data that were not verified may have all bits set.
+            not_found *= (1.0 - layer.estimated_fpr()).max(f64::MIN_POSITIVE);
+        }
+        len
+    }
+
+    /// Includes the layers that will be needed. 1 if no number of layers holds
+    /// `keys` keys at the target rate.
+    ///
+    /// Cost: about a millisecond for each layer that is not there yet.
+    fn expected_fpr(&self, keys: u64) -> f64 {
+        let layout = |layer: u32| self.oldest_first().nth(layer as usize).map(BloomFilter::layout);
+        self.plan.expected_fpr(keys, layout)
+    }
+
+    /// The rate at which any layer reports an absent key as present.
+    fn estimated_fpr(&self) -> f64 {
+        math::probability_of_any(self.oldest_first().map(BloomFilter::estimated_fpr))
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let set = |layer: &BloomFilter<S>| layer.fill_ratio() * layer.size_bytes() as f64;
+        let bytes: u64 = self.oldest_first().map(BloomFilter::size_bytes).sum();
+        self.oldest_first().map(set).sum::<f64>() / bytes as f64
+    }
+
+    fn block_fills(&self, steps: usize) -> Vec<u64> {
+        let mut blocks = vec![0; steps.max(1)];
+        for layer in self.oldest_first() {
+            for (sum, count) in blocks.iter_mut().zip(layer.block_fills(steps)) {
+                *sum += count;
+            }
+        }
+        blocks
+    }
+}
+
+impl MembershipMut for ScalableBloomFilter {
+    fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
+        self.insert_mixed_hashes(hashes, new)
+    }
+}

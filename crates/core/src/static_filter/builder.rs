@@ -1,0 +1,160 @@
+//! The builder of static filters.
+
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::num::NonZeroUsize;
+
+use super::build::{self, Wanted};
+use super::{FilterInfo, StaticFilter};
+use crate::batch::CHUNK;
+use crate::error::{Error, Result};
+use crate::hash::HashSpec;
+use crate::key::Key;
+use crate::math;
+use crate::store::{Owned, StoreMut, lines_as_words_mut};
+use crate::threads::run_each;
+
+/// The lowest rate: 32 columns, the largest number, have 2.33 · 10⁻¹⁰.
+pub(crate) const MIN_FPR: f64 = 2.5e-10;
+
+/// Builds a [`StaticFilter`].
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use petal::{HashSpec, StaticFilter};
+///
+/// let filter = StaticFilter::builder()
+///     .fpr(1e-4)
+///     .hash(HashSpec::keyed(*b"sixteen secrets!"))
+///     .threads(NonZeroUsize::MIN.saturating_add(1))
+///     .build(&[1u64, 2, 3])?;
+/// assert!(filter.contains(&2u64));
+/// # Ok::<_, petal::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct StaticBuilder {
+    rate: Option<f64>,
+    hash: HashSpec,
+    level: u64,
+    threads: NonZeroUsize,
+}
+
+impl StaticBuilder {
+    pub(super) fn new() -> Self {
+        Self { rate: None, hash: HashSpec::default(), level: 0, threads: NonZeroUsize::MIN }
+    }
+
+    /// Sets the target false-positive rate.
+    #[must_use]
+    pub fn fpr(mut self, fpr: f64) -> Self {
+        self.rate = Some(fpr);
+        self
+    }
+
+    /// Sets the seed of the default hash. False positives of different seeds are independent.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.hash(HashSpec::rapid(seed))
+    }
+
+    /// Sets the hash.
+    #[must_use]
+    pub fn hash(mut self, hash: HashSpec) -> Self {
+        self.hash = hash;
+        self
+    }
+
+    /// Sets the number of threads \[default: 1\]. The filter is the same for any number. Without the
+    /// feature `std` there is one thread.
+    #[must_use]
+    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets the seed that distinguishes the levels of a cascade.
+    pub(super) fn level(mut self, level: u64) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Builds the filter of these keys, which may contain duplicates.
+    ///
+    /// Cost: about 100 ns per key and thread; 16 bytes of memory per key beside the filter, and the
+    /// filter a second time at the end.
+    ///
+    /// # Errors
+    /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit
+    /// hashes, or memory allocation fails.
+    pub fn build<K: Key + Sync>(self, keys: &[K]) -> Result<StaticFilter> {
+        self.check(keys.len())?;
+        let mut hashes = words(keys.len())?;
+        let hashes = &mut lines_as_words_mut(hashes.lines_mut())[..keys.len()];
+        let part = keys.len().div_ceil(self.threads.get()).max(1);
+        run_each(keys.chunks(part).zip(hashes.chunks_mut(part)), |(keys, hashes)| {
+            let mut few = Vec::with_capacity(CHUNK.min(keys.len()));
+            for (keys, hashes) in keys.chunks(CHUNK).zip(hashes.chunks_mut(CHUNK)) {
+                few.clear();
+                self.hash.hash_all(keys.iter().map(Key::bytes), &mut few);
+                hashes.copy_from_slice(&few);
+            }
+        });
+        self.made_of(hashes)
+    }
+
+    /// Builds the filter of hashes made with [`hash`](Self::hash), or with another 64-bit hash
+    /// function whose every output bit is random. Plain integers are not such hashes: build from them
+    /// as keys.
+    ///
+    /// Cost: as [`build`](Self::build); `hashes` is half of the memory beside the filter.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn from_mixed_hashes(self, mut hashes: Vec<u64>) -> Result<StaticFilter> {
+        self.check(hashes.len())?;
+        self.made_of(&mut hashes)
+    }
+
+    /// [`from_mixed_hashes`](Self::from_mixed_hashes) for borrowed hashes.
+    pub(super) fn build_from_slice(self, hashes: &[u64]) -> Result<StaticFilter> {
+        self.check(hashes.len())?;
+        let mut copy = words(hashes.len())?;
+        let copy = &mut lines_as_words_mut(copy.lines_mut())[..hashes.len()];
+        copy.copy_from_slice(hashes);
+        self.made_of(copy)
+    }
+
+    /// Returns the rate, if it can be reached with this number of keys.
+    fn check(&self, keys: usize) -> Result<f64> {
+        self.hash.check_words(1)?;
+        let rate = self.rate.ok_or_else(Error::unsized_filter)?;
+        if !(MIN_FPR..1.0).contains(&rate) {
+            let found = format!("{rate:?}");
+            return Err(Error::invalid(
+                "false-positive rate",
+                "at least 2.5e-10 and less than 1",
+                found,
+            ));
+        }
+        let floor = math::hash_floor(keys as u64);
+        if floor > rate / 2.0 {
+            return Err(Error::unattainable(keys as u64, rate, floor));
+        }
+        Ok(rate)
+    }
+
+    fn made_of(self, hashes: &mut [u64]) -> Result<StaticFilter> {
+        let rate = self.check(hashes.len())?;
+        let wanted = Wanted { rate, seed: self.level, threads: self.threads };
+        let mut spare = words(hashes.len())?;
+        let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
+        let built = build::build(hashes, spare, &wanted)?;
+        let info = FilterInfo { capacity: built.keys, target_fpr: rate, inserted: built.keys };
+        Ok(StaticFilter::from_parts(built.layout, self.hash, info, built.cuts, built.rows))
+    }
+}
+
+/// Allocates space for `len` words.
+fn words(len: usize) -> Result<Owned> {
+    Owned::zeroed(len.div_ceil(8) as u64)
+}

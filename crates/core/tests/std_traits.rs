@@ -1,0 +1,69 @@
+//! Implementations of traits of the standard library.
+
+use petal::{
+    AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, Persist,
+    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, WideBloomFilter,
+    WindowedBloomFilter,
+};
+
+#[test]
+fn clones_are_equal_and_independent() {
+    let mut bloom = BloomFilter::with_fpr(100_000, 0.01).unwrap();
+    bloom.insert("one");
+    let mut clone = bloom.clone();
+    assert!(clone == bloom && clone.inserted() == 1);
+    clone.insert("two");
+    assert!(clone != bloom && !bloom.contains("two"));
+
+    let mut scalable = ScalableBloomFilter::with_fpr(10, 0.01).unwrap();
+    (0..1000u32).for_each(|key| _ = scalable.insert(&key).unwrap());
+    assert!(scalable.clone() == scalable);
+    let filters: [AnyFilter; 6] = [
+        CountingBloomFilter::with_fpr(10, 0.01).unwrap().into(),
+        QuotientFilter::with_fpr(10, 0.01).unwrap().into(),
+        WindowedBloomFilter::with_fpr(10, 0.01).unwrap().into(),
+        WideBloomFilter::with_fpr(10, 0.01).unwrap().into(),
+        StaticFilter::build(&["one"], 0.01).unwrap().into(),
+        FilterCascade::build(&["one"], &["two"], 0.01).unwrap().into(),
+    ];
+    for filter in &filters {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        filter.write_to(&mut ours, "").unwrap();
+        filter.clone().write_to(&mut theirs, "").unwrap();
+        assert!(ours == theirs, "{}", filter.as_dyn().filter_type());
+    }
+}
+
+#[test]
+fn clones_of_borrowed_filters_borrow_and_try_clone_copies() {
+    let mut bloom = BloomFilter::with_fpr(1000, 0.01).unwrap();
+    bloom.insert("one");
+    let mut file = Vec::new();
+    bloom.write_to(&mut file, "").unwrap();
+    // A copy that begins at a multiple of 64.
+    let mut aligned = vec![0; file.len() + 64];
+    let start = aligned.as_ptr().align_offset(64);
+    aligned[start..start + file.len()].copy_from_slice(&file);
+    let borrowed = BloomFilter::from_bytes(&aligned[start..start + file.len()]).unwrap();
+    assert_eq!(borrowed.clone().memory_usage(), borrowed.memory_usage());
+    let copy = borrowed.try_clone().unwrap();
+    assert!(copy == bloom && copy.memory_usage() > borrowed.memory_usage());
+}
+
+#[test]
+fn extend_inserts_every_key() {
+    let mut bloom = BloomFilter::with_fpr(1000, 0.01).unwrap();
+    bloom.extend(["one", "two"]);
+    bloom.extend(vec![String::from("three")]);
+    bloom.extend(0..100u8);
+    assert!(["one", "two", "three"].iter().all(|key| bloom.contains(key)));
+    assert!((0..100i64).all(|key| bloom.contains(&key)));
+
+    let mut counting = CountingBloomFilter::with_fpr(1000, 0.01).unwrap();
+    counting.extend(["one", "one"]);
+    assert_eq!(counting.count("one"), 2);
+
+    let mut typed = TypedBloomFilter::<(u8, &str)>::with_fpr(1000, 0.01).unwrap();
+    typed.extend([(1, "one"), (2, "two")]);
+    assert!(typed.clone().contains(&(2, "two")) && !typed.contains(&(2, "one")));
+}

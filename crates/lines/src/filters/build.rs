@@ -1,0 +1,323 @@
+//! Building a filter from the lines of inputs.
+//!
+//! Cost: one pass over the inputs, and one more to count their lines if the filter needs a capacity
+//! and none is given.
+
+use std::num::NonZeroUsize;
+
+use petal::FilterType::{Counting, Scalable, Static, Windowed};
+use petal::{AnyFilter, FilterCascade, FilterType, Membership, StaticFilter};
+
+use super::fill::{count_lines, fill, hashes};
+use super::spec::{BuiltFilter, FilterSpec};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting};
+use crate::io::Source;
+use crate::settings::Settings;
+
+/// Parts that a window is planned in: the number of generations less one.
+const WINDOW_PARTS: u64 = 3;
+
+impl FilterSpec {
+    /// Builds the filter of all lines of the inputs.
+    ///
+    /// # Errors
+    /// If settings conflict; if the filter is larger than the memory limit, or full; if an input
+    /// cannot be read, or must be counted first and can be read only once.
+    pub fn build(&self, settings: &Settings<'_>, inputs: &[Source]) -> Result<BuiltFilter> {
+        let kind = self.filter_type()?;
+        match kind.is_fixed() {
+            true => self.build_at_once(kind, settings, inputs),
+            false => self.build_line_by_line(kind, settings, inputs),
+        }
+    }
+
+    /// Builds a filter of a type that inserts line by line.
+    fn build_line_by_line(
+        &self,
+        kind: FilterType,
+        settings: &Settings<'_>,
+        inputs: &[Source],
+    ) -> Result<BuiltFilter> {
+        // Growing filters need no estimate of the number of keys; `last` is the capacity itself.
+        let not_needed = (kind == Scalable || self.last.is_some()).then_some(0);
+        let (keys, passes) = match self.capacity.or(not_needed) {
+            Some(keys) => (keys, 1),
+            None => {
+                let lines = count_lines(settings, inputs)?.max(1);
+                // All lines are inserted at once, which may be only one part of the window.
+                (lines.saturating_mul(if kind == Windowed { WINDOW_PARTS } else { 1 }), 2)
+            }
+        };
+        let mut filter = self.empty(kind, keys)?;
+        let filled = fill(settings, filter.as_dyn_mut()?, inputs, self.max_bytes());
+        let lines = filled.map_err(|error| explain_full(error, filter.as_dyn()))?.lines;
+        Ok(BuiltFilter { filter, lines, passes })
+    }
+
+    /// Builds a filter of an immutable type from all lines at once.
+    fn build_at_once(
+        &self,
+        kind: FilterType,
+        settings: &Settings<'_>,
+        inputs: &[Source],
+    ) -> Result<BuiltFilter> {
+        let (hash, rate) = (self.hash(kind)?, self.target_fpr());
+        let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
+        let members = hashes(settings, &hash, inputs, 0)?;
+        let lines = members.len() as u64;
+        let filter = if kind == Static {
+            let builder = StaticFilter::builder().hash(hash).fpr(rate).threads(threads);
+            AnyFilter::from(builder.from_mixed_hashes(members)?)
+        } else {
+            let others = hashes(settings, &hash, &self.not_in, lines)?;
+            let builder = FilterCascade::builder(rate).hash(hash).threads(threads);
+            let cascade = builder.from_mixed_hashes(members, others);
+            AnyFilter::from(cascade.map_err(|error| match error.contradictions().len() {
+                0 => error.into(),
+                lines => self.contradiction(lines as u64),
+            })?)
+        };
+        self.check_size(&filter)?;
+        Ok(BuiltFilter { filter, lines, passes: 1 })
+    }
+
+    /// The error of lines that are both members and non-members.
+    fn contradiction(&self, lines: u64) -> Error {
+        let files = self.not_in.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        ErrorKind::Contradiction { inputs: files, lines }.into()
+    }
+}
+
+/// A quotient filter that is full below this load has one crowded bucket.
+const CROWDED_LOAD: f64 = 0.9;
+
+/// Adds to a "filter full" error the number of keys and advice; returns other errors unchanged.
+#[must_use]
+pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
+    if !error.is_full() {
+        return error;
+    }
+    let crowded = filter.fill_ratio() < CROWDED_LOAD;
+    let grew = filter.parameters().contains(&("growing", 1));
+    let advice = match (crowded, grew) {
+        (true, _) => vec![Advice::UseType(&[Counting])],
+        (_, true) => vec![Advice::RebuildWithHigher(Setting::MaxCapacity)],
+        _ => vec![
+            Advice::RebuildWithHigher(Setting::Capacity),
+            Advice::RebuildWith(Setting::Growing),
+        ],
+    };
+    let (inserted, capacity) = (filter.inserted(), filter.capacity());
+    ErrorKind::FullAt { inserted, capacity, crowded, advice }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use petal_testkit::scratch::Scratch;
+
+    use petal::FilterType::*;
+
+    use super::*;
+    use crate::error::*;
+    use crate::io::Source;
+    use crate::memory::MIN_MEMORY;
+
+    fn lines(scratch: &Scratch, name: &str, count: u64) -> Source {
+        let text: String = (0..count).map(|line| format!("line {line}\n")).collect();
+        Source::from_arg(scratch.write(name, text.as_bytes()))
+    }
+
+    /// With only a memory limit, no filter is larger than its lowest useful rate needs.
+    #[test]
+    fn filter_is_no_larger_than_the_lowest_rate_needs() {
+        let scratch = Scratch::new();
+        let input = lines(&scratch, "a", 3000);
+        for kind in [Bloom, Classic, Counting, CountingClassic, Wide] {
+            let spec = FilterSpec {
+                filter_type: Some(kind),
+                memory_limit: Some(1 << 30),
+                ..FilterSpec::default()
+            };
+            let made = spec.build(&Settings::new(MIN_MEMORY), std::slice::from_ref(&input));
+            let filter = made.unwrap().filter;
+            assert!(filter.as_dyn().size_bytes() < 1 << 17, "{kind}");
+            assert!(filter.as_dyn().target_fpr() < 1.1e-9, "{kind}");
+        }
+    }
+
+    /// Compares size and rate for every type and every way to size it.
+    #[test]
+    fn sizing_equals_the_built_filter() {
+        let scratch = Scratch::new();
+        let input = lines(&scratch, "a", 100);
+        let settings = Settings::new(MIN_MEMORY);
+        for kind in [Bloom, Classic, Counting, CountingClassic, Wide, Quotient, Scalable] {
+            let by_rate = FilterSpec { fpr: Some(1e-3), ..FilterSpec::default() };
+            let limited = FilterSpec { memory_limit: Some(1 << 20), ..by_rate.clone() };
+            let by_memory = FilterSpec { memory_limit: Some(40_000), ..FilterSpec::default() };
+            for spec in [FilterSpec::default(), by_rate, limited, by_memory] {
+                let spec = FilterSpec { filter_type: Some(kind), capacity: Some(5000), ..spec };
+                if spec.filter_type().is_err() {
+                    continue;
+                }
+                let sizing = spec.sizing(5000).unwrap();
+                let made = spec.build(&settings, std::slice::from_ref(&input)).unwrap().filter;
+                assert_eq!(sizing.size_bytes(), made.as_dyn().size_bytes(), "{spec:?}");
+                assert_eq!(sizing.target_fpr(), made.as_dyn().target_fpr(), "{spec:?}");
+            }
+            // The capacity fits in memory; one more key does not.
+            let spec = FilterSpec {
+                filter_type: Some(kind),
+                fpr: Some(0.01),
+                memory_limit: Some(1 << 26),
+                ..FilterSpec::default()
+            };
+            if let Ok(Some(most)) = spec.capacity_for_memory() {
+                let spec = |keys| FilterSpec { capacity: Some(keys), ..spec.clone() };
+                assert!(spec(most).sizing(most).unwrap().size_bytes() <= 1 << 26);
+                let made = spec(most).build(&settings, std::slice::from_ref(&input)).unwrap();
+                assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
+                assert!(spec(most + 1).sizing(most + 1).unwrap_err().is_memory());
+            }
+        }
+        let huge =
+            FilterSpec { filter_type: Some(Quotient), fpr: Some(0.01), ..FilterSpec::default() };
+        assert!(huge.sizing(100_000_000_000).unwrap().size_bytes() > 100 << 30);
+    }
+
+    #[test]
+    fn errors_have_kind_setting_and_advice() {
+        use Advice::{Lower, Omit, Raise, RebuildWith, RebuildWithHigher, Specify, UseType};
+        use Setting::{
+            Capacity, CounterWidth, Fpr, Growing, Last, MaxCapacity, MemoryLimit, NotIn, Window,
+        };
+        let scratch = Scratch::new();
+        let input = lines(&scratch, "a", 3000);
+        let kind = |kind| FilterSpec { filter_type: Some(kind), ..FilterSpec::default() };
+        let not_in = vec![input.clone()];
+        let for_other_types = |setting, types| (Some(setting), vec![Omit(setting), UseType(types)]);
+        let memory = |bytes, filter_type| FilterSpec {
+            memory_limit: Some(bytes),
+            fpr: Some(0.01),
+            ..kind(filter_type)
+        };
+        type Case = (FilterSpec, (Option<Setting>, Vec<Advice>));
+        let cases: Vec<Case> = vec![
+            (
+                FilterSpec { width: Some(4), ..kind(Wide) },
+                for_other_types(CounterWidth, &[Counting, CountingClassic]),
+            ),
+            (
+                FilterSpec { growing: true, ..kind(Bloom) },
+                for_other_types(Growing, &[Scalable, Quotient]),
+            ),
+            (
+                FilterSpec { max_capacity: Some(9), ..kind(Bloom) },
+                for_other_types(MaxCapacity, &[Quotient]),
+            ),
+            (FilterSpec { window: Some(9), ..kind(Bloom) }, for_other_types(Window, &[Windowed])),
+            (FilterSpec { last: Some(9), ..kind(Bloom) }, for_other_types(Last, &[Windowed])),
+            (
+                FilterSpec { not_in: not_in.clone(), ..kind(Bloom) },
+                for_other_types(NotIn, &[Cascade]),
+            ),
+            (
+                FilterSpec { not_in, ..kind(Cascade) },
+                (
+                    None,
+                    vec![
+                        Advice::Other("remove them from one of both".to_owned()),
+                        Advice::FindCommonLines,
+                    ],
+                ),
+            ),
+            (kind(Cascade), (Some(Setting::FilterType), vec![Specify(NotIn)])),
+            (kind(Windowed), (Some(Setting::FilterType), vec![Specify(Window), Specify(Last)])),
+            (
+                FilterSpec { last: Some(9), window: Some(9), ..kind(Windowed) },
+                (Some(Last), vec![Omit(Window)]),
+            ),
+            (
+                FilterSpec { last: Some(9), capacity: Some(9), ..kind(Windowed) },
+                (Some(Last), vec![Omit(Capacity)]),
+            ),
+            (
+                FilterSpec { capacity: Some(9), ..kind(Static) },
+                (Some(Capacity), vec![Omit(Capacity)]),
+            ),
+            (
+                FilterSpec { fpr: Some(1e-10), ..kind(Static) },
+                (Some(Fpr), vec![Raise(Fpr), UseType(&[Bloom, Wide])]),
+            ),
+            (
+                FilterSpec { memory_limit: Some(9), ..kind(Scalable) },
+                (Some(MemoryLimit), vec![Specify(Fpr)]),
+            ),
+            (
+                FilterSpec { max_capacity: Some(9), ..kind(Quotient) },
+                (Some(MaxCapacity), vec![Raise(MaxCapacity)]),
+            ),
+            (
+                FilterSpec { fpr: Some(1e-19), ..kind(Scalable) },
+                (Some(Fpr), vec![Raise(Fpr), UseType(&[Wide])]),
+            ),
+            (memory(1024, Quotient), (None, vec![Raise(MemoryLimit), Lower(Capacity)])),
+            (memory(128, Bloom), (None, vec![Raise(MemoryLimit), Lower(Capacity)])),
+            (memory(1024, Static), (None, vec![Raise(MemoryLimit), Raise(Fpr)])),
+            (
+                FilterSpec { capacity: Some(1000), ..kind(Quotient) },
+                (None, vec![RebuildWithHigher(Capacity), RebuildWith(Growing)]),
+            ),
+            (
+                FilterSpec { max_capacity: Some(1001), capacity: Some(1000), ..kind(Quotient) },
+                (None, vec![RebuildWithHigher(MaxCapacity)]),
+            ),
+        ];
+        let settings = Settings::new(MIN_MEMORY);
+        for (spec, expected) in cases {
+            let error = spec.build(&settings, std::slice::from_ref(&input)).unwrap_err();
+            assert_eq!((error.setting(), error.advice()), expected, "{error}");
+            let text = error.to_string();
+            assert!(!text.contains(" -") && !text.contains("petal "), "{text}");
+            let causes = [error.is_setting(), error.is_memory(), error.is_full()];
+            assert_eq!(causes.into_iter().filter(|is| *is).count(), 1, "{text}: {causes:?}");
+        }
+        for filter_type in [Bloom, Wide] {
+            let made = memory(2048, filter_type).build(&settings, std::slice::from_ref(&input));
+            let error = made.unwrap_err();
+            assert!(matches!(
+                error.kind(),
+                ErrorKind::FilterTooLarge {
+                    capacity: 3000, fpr: 0.01, available: 2048, default_limit: false,
+                    alternative: Advice::OmitFpr(best), ..
+                } if *best > 0.01
+            ));
+        }
+    }
+
+    /// Settings imply the filter type and the number of passes over the inputs.
+    #[test]
+    fn settings_imply_type_and_passes() {
+        let scratch = Scratch::new();
+        let (a, b) = (lines(&scratch, "a", 3000), scratch.write("b", b"another\n"));
+        let settings = Settings::new(MIN_MEMORY);
+        let none = FilterSpec::default();
+        for (spec, kind, passes) in [
+            (none.clone(), Bloom, 2),
+            (FilterSpec { capacity: Some(5000), ..none.clone() }, Bloom, 1),
+            (FilterSpec { growing: true, ..none.clone() }, Scalable, 1),
+            (FilterSpec { max_capacity: Some(9000), ..none.clone() }, Quotient, 2),
+            (FilterSpec { last: Some(9000), ..none.clone() }, Windowed, 1),
+            (FilterSpec { window: Some(60), now: 7, ..none.clone() }, Windowed, 2),
+            (FilterSpec { not_in: vec![Source::from_arg(b)], ..none.clone() }, Cascade, 1),
+            (FilterSpec { filter_type: Some(Static), ..none.clone() }, Static, 1),
+            (FilterSpec { filter_type: Some(Wide), keyed: true, ..none }, Wide, 2),
+        ] {
+            let made = spec.build(&settings, std::slice::from_ref(&a)).unwrap();
+            let held = made.filter.as_dyn().inserted();
+            assert_eq!(made.filter.as_dyn().filter_type(), kind, "{spec:?}");
+            assert_eq!((made.lines, made.passes), (3000, passes), "{spec:?}");
+            assert!((2900..=3000).contains(&held), "{spec:?}: {held}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Inserting the lines of inputs into filters, removing them, and counting them.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use petal::{HashSpec, MembershipMut};
+
+use super::hashing::{hashing, refuse_bad_line};
+use super::line_filter::{LineFilterMut, LineHash as _};
+use crate::error::{Error, Result};
+use crate::io::{Input, Outputs, Printer, Source};
+use crate::scan::{Batch, Scratch};
+use crate::settings::Settings;
+
+/// The result of filling a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FillCounts {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines that were absent, according to the filter.
+    pub new: u64,
+}
+
+/// The result of removing lines from a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoveCounts {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines that were certainly absent.
+    pub missing: u64,
+}
+
+/// Counts the lines of inputs.
+///
+/// Cost: one pass at reading speed.
+///
+/// # Errors
+/// If an input cannot be read, or only once.
+pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
+    let (budget, inputs) = settings.open(inputs)?;
+    if !inputs.iter().all(Input::is_repeatable) {
+        return Err(Error::uncountable());
+    }
+    let inputs: Vec<_> = inputs.iter().collect();
+    let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(ControlFlow::Continue(()));
+    let seen = settings.pass(budget).run("counting", &inputs, |_, _| {}, fold)?;
+    Ok(seen.lines)
+}
+
+/// Inserts every line of the inputs into a filter, which may grow to `max_bytes`.
+///
+/// A quotient filter counts as full at a load of 97 %: filling the remaining slots would take longer
+/// than all others.
+///
+/// # Errors
+/// If an input cannot be read, the filter is full, or it grows beyond `max_bytes`.
+pub fn fill<F: LineFilterMut + ?Sized>(
+    settings: &Settings<'_>,
+    filter: &mut F,
+    inputs: &[Source],
+    max_bytes: u64,
+) -> Result<FillCounts> {
+    let (budget, inputs) = settings.open(inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
+    let hash = filter.member_hash();
+    let mut new = 0;
+    let initial = filter.size_bytes();
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        refuse_bad_line(&inputs, batch, scratch)?;
+        if filter.is_nearly_full() {
+            return Err(Error::full());
+        }
+        filter.insert_hashes(&scratch.hashes, &mut scratch.results)?;
+        new += scratch.results.count_ones();
+        let size = filter.size_bytes();
+        if size > initial && size > max_bytes {
+            return Err(Error::outgrown(size, max_bytes));
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let pass = settings.pass(budget).with_words(hash.words());
+    let seen = pass.run("filling", &inputs, hashing(hash), fold)?;
+    Ok(FillCounts { lines: seen.lines, new })
+}
+
+/// Returns the hashes of all lines of the inputs, in order, for filters that are built at once.
+/// `held`: number of hashes that the caller already has.
+///
+/// Cost: one pass and 8 bytes per line; as much again is reserved for the filter.
+///
+/// # Errors
+/// If an input cannot be read, or the hashes need more memory than the limit allows.
+pub fn hashes(
+    settings: &Settings<'_>,
+    hash: &HashSpec,
+    inputs: &[Source],
+    held: u64,
+) -> Result<Vec<u64>> {
+    let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
+    let (budget, inputs) = settings.open(inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
+    let most = (budget.work / 16).saturating_sub(held);
+    let mut hashes = Vec::new();
+    let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        let more = scratch.hashes.len();
+        let count = (hashes.len() + more) as u64;
+        if count > most {
+            return Err(Error::too_many_lines(&names.join(" "), settings.memory_limit));
+        }
+        hashes.try_reserve(more).map_err(|_| Error::alloc(count * 8))?;
+        hashes.extend_from_slice(&scratch.hashes);
+        Ok(ControlFlow::Continue(()))
+    };
+    settings.pass(budget).run("hashing", &inputs, hashing(*hash), fold)?;
+    Ok(hashes)
+}
+
+/// Removes every line of the inputs from a filter, once for each occurrence, and writes lines that
+/// were certainly absent to `missing`.
+///
+/// Remove only lines that have been inserted: removing a false positive removes bits of other lines,
+/// which may then be reported as absent.
+///
+/// # Errors
+/// If an input cannot be read, `missing` cannot be written, or the filter type does not support
+/// removal.
+pub fn remove(
+    settings: &Settings<'_>,
+    filter: &mut dyn MembershipMut,
+    inputs: &[Source],
+    missing: Option<&mut (dyn Write + Send)>,
+) -> Result<RemoveCounts> {
+    let (budget, inputs) = settings.open(inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
+    let pass = settings.pass(budget);
+    let outputs = Outputs { kept: missing, rest: None };
+    let mut printer = Printer::new(outputs, settings.delimiter, pass.budget.chunk);
+    let hash = filter.hash_spec();
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        filter.remove_mixed_hashes(&scratch.hashes, &mut scratch.results)?;
+        for line in (0..batch.len()).filter(|&line| !scratch.results.get(line)) {
+            printer.line(batch.line(line))?;
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let seen = pass.run("removing", &inputs, hashing(hash), fold)?;
+    printer.flush()?;
+    Ok(RemoveCounts { lines: seen.lines, missing: printer.lines })
+}
+
+#[cfg(test)]
+mod tests {
+    use petal::{BloomFilter, WideBloomFilter};
+    use petal_testkit::scratch::Scratch;
+
+    use super::*;
+    use crate::filters::query::{CheckCounts, CheckOptions, check};
+    use crate::memory::MIN_MEMORY;
+
+    /// Filters with one-word and two-word hashes find every line, over many batches.
+    #[test]
+    fn lines_go_into_filters_of_either_width() {
+        let scratch = Scratch::new();
+        let text =
+            |from: u64| (from..from + 30_000).map(|n| format!("line {n}\n")).collect::<String>();
+        let members = [Source::from_arg(scratch.write("members", text(0).as_bytes()))];
+        let others = [Source::from_arg(scratch.write("others", text(20_000).as_bytes()))];
+        let mut settings = Settings::new(MIN_MEMORY);
+        settings.jobs = 2;
+        let mut filters: [Box<dyn MembershipMut>; 2] = [
+            Box::new(BloomFilter::with_fpr(30_000, 1e-9).unwrap()),
+            Box::new(WideBloomFilter::with_fpr(30_000, 1e-18).unwrap()),
+        ];
+        for filter in &mut filters {
+            let filled = fill(&settings, &mut **filter, &members, u64::MAX).unwrap();
+            assert_eq!(filled, FillCounts { lines: 30_000, new: 30_000 }, "{filter:?}");
+            let mut out = Vec::new();
+            let held = CheckOptions::default();
+            let checked = check(&settings, &**filter, &others, held, Some(&mut out)).unwrap();
+            assert_eq!(checked, CheckCounts { lines: 30_000, found: 10_000 }, "{filter:?}");
+            let expect: String =
+                text(20_000).lines().take(10_000).map(|l| format!("{l}\n")).collect();
+            assert!(out == expect.as_bytes(), "{filter:?}");
+            out.clear();
+            let absent = CheckOptions { invert: true, ..CheckOptions::default() };
+            check(&settings, &**filter, &others, absent, Some(&mut out)).unwrap();
+            assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 20_000);
+            assert_eq!(fill(&settings, &mut **filter, &members, u64::MAX).unwrap().new, 0);
+        }
+    }
+}

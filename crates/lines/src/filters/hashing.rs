@@ -1,0 +1,29 @@
+//! The hashes of the lines of a batch, as a filter computes them.
+
+use super::line_filter::LineHash;
+use crate::error::{Error, Result};
+use crate::io::Input;
+use crate::scan::{Batch, Scratch};
+
+/// Returns a function that hashes every line of a batch.
+pub(super) fn hashing(hash: impl LineHash) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
+    move |batch, scratch| {
+        scratch.hashes.clear();
+        scratch.bad_line = hash.hash_lines(batch.lines(), &mut scratch.hashes).err();
+    }
+}
+
+/// Returns an error if a line of the batch is not a valid key.
+pub(super) fn refuse_bad_line(
+    inputs: &[&Input],
+    batch: &Batch<'_>,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    match scratch.bad_line.take() {
+        None => Ok(()),
+        Some(bad) => {
+            let input = inputs[batch.input];
+            Err(Error::bad_line(input.name(), input.byte(batch.offset(bad.line)), bad.why))
+        }
+    }
+}

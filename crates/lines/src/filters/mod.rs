@@ -1,0 +1,21 @@
+//! Filters of lines: specification, building, filling, queries.
+
+mod allow_list;
+mod build;
+mod core_builder;
+mod fill;
+mod hashing;
+mod line_buffer;
+mod line_filter;
+mod query;
+mod size;
+mod spec;
+
+pub use allow_list::AllowList;
+pub use build::explain_full;
+pub use fill::{FillCounts, RemoveCounts, count_lines, fill, hashes, remove};
+pub use line_buffer::LineBuffer;
+pub use line_filter::{LineFilter, LineFilterMut, LineHash};
+pub(crate) use query::check_inputs;
+pub use query::{CheckCounts, CheckOptions, check};
+pub use spec::{BuiltFilter, FilterSpec, METADATA};

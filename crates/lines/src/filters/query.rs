@@ -1,0 +1,88 @@
+//! Queries: which lines of inputs a filter may contain.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use super::allow_list::AllowList;
+use super::hashing::{hashing, refuse_bad_line};
+use super::line_filter::{LineFilter, LineHash as _};
+use crate::error::Result;
+use crate::io::{Input, Outputs, Printer, Source};
+use crate::memory::Budget;
+use crate::scan::{Batch, Scratch};
+use crate::settings::Settings;
+
+/// The result of a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckCounts {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines printed or counted: those that may be present, or with [`CheckOptions::invert`] those
+    /// that are absent.
+    pub found: u64,
+}
+
+/// Options of a query.
+#[derive(Clone, Copy, Default)]
+pub struct CheckOptions<'a> {
+    /// Print the lines that are certainly absent instead.
+    pub invert: bool,
+    /// Lines that are reported as absent in any case.
+    pub allow: Option<&'a AllowList>,
+}
+
+/// Prints the lines that a filter may contain, or with [`CheckOptions::invert`] those that it does
+/// not contain. Without `output` they are only counted.
+pub fn check<F: LineFilter + ?Sized>(
+    settings: &Settings<'_>,
+    filter: &F,
+    inputs: &[Source],
+    options: CheckOptions<'_>,
+    output: Option<&mut (dyn Write + Send)>,
+) -> Result<CheckCounts> {
+    let (budget, inputs) = settings.open(inputs)?;
+    check_inputs(settings, budget, filter, &inputs, options, output)
+}
+
+/// [`check`] of open inputs.
+pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
+    settings: &Settings<'_>,
+    budget: Budget,
+    filter: &F,
+    inputs: &[Input],
+    options: CheckOptions<'_>,
+    output: Option<&mut (dyn Write + Send)>,
+) -> Result<CheckCounts> {
+    let live = !inputs.iter().all(Input::is_repeatable);
+    let inputs: Vec<_> = inputs.iter().collect();
+    let hash = filter.line_hash();
+    let pass = settings.pass(budget).with_words(hash.words());
+    let mut printer =
+        Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
+    let hash = hashing(hash);
+    let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        hash(batch, scratch);
+        scratch.selected.clear();
+        if scratch.bad_line.is_some() {
+            return;
+        }
+        filter.contains_hashes(&scratch.hashes, &mut scratch.results);
+        let answers = &scratch.results;
+        let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.line(line)));
+        let held = |line| answers.get(line) && !allowed(line);
+        scratch.selected.extend((0..batch.len()).filter(|&line| held(line) != options.invert));
+    };
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        refuse_bad_line(&inputs, batch, scratch)?;
+        for &line in &scratch.selected {
+            printer.line(batch.line(line))?;
+        }
+        if live && !batch.more {
+            printer.flush()?;
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let seen = pass.run("checking", &inputs, map, fold)?;
+    printer.flush()?;
+    Ok(CheckCounts { lines: seen.lines, found: printer.lines })
+}

@@ -1,0 +1,176 @@
+//! The specification of a filter of lines.
+//!
+//! Building from the same specification and the same lines gives the same filter, bit for bit.
+//! Conflicting settings are an error before any input is read.
+
+use petal::FilterType::{
+    Bloom, Cascade, Counting, CountingClassic, Quotient, Scalable, Wide, Windowed,
+};
+use petal::{AnyFilter, FilterType, HashSpec};
+
+use crate::error::{Error, ErrorKind, Result, Setting};
+use crate::io::Source;
+use crate::memory::MemoryLimit;
+
+/// The metadata of filter files that are built from lines. It has no time stamp and no file names,
+/// so the same lines give the same file.
+pub const METADATA: &str = concat!(
+    r#"{"producer":"petal "#,
+    env!("CARGO_PKG_VERSION"),
+    r#"","keys":"lines as bytes, without their delimiter"}"#
+);
+
+/// The specification of a filter of lines; `None` selects the default.
+#[derive(Clone, Debug, Default)]
+pub struct FilterSpec {
+    /// Filter type. Default: the type that the other settings imply, else a Bloom filter.
+    pub filter_type: Option<FilterType>,
+    /// Number of lines to plan for. Default: the lines of the inputs, counted in a pass before.
+    pub capacity: Option<u64>,
+    /// Target false-positive rate. Default: [`DEFAULT_FPR`](Self::DEFAULT_FPR), or the lowest rate
+    /// that fits if only `memory_limit` is given.
+    pub fpr: Option<f64>,
+    /// Maximum size of the filter in bytes. Default: half of the available memory.
+    pub memory_limit: Option<u64>,
+    /// Bits per counter of a counting filter. Default:
+    /// [`DEFAULT_COUNTER_WIDTH`](Self::DEFAULT_COUNTER_WIDTH).
+    pub width: Option<u32>,
+    /// Build a filter that grows.
+    pub growing: bool,
+    /// Maximum number of lines of a growing quotient filter.
+    pub max_capacity: Option<u64>,
+    /// Window of a windowed filter, in seconds.
+    pub window: Option<u64>,
+    /// Window of a windowed filter, in lines.
+    pub last: Option<u64>,
+    /// Current time in seconds since any epoch, for a window in seconds.
+    pub now: u64,
+    /// Inputs whose lines a cascade does not contain.
+    pub not_in: Vec<Source>,
+    /// Seed of the hash. Not a secret: use `keyed` for lines that an adversary may choose.
+    pub seed: u64,
+    /// Use a hash with a new random secret.
+    pub keyed: bool,
+}
+
+/// A filter that was built from lines.
+#[derive(Debug)]
+pub struct BuiltFilter {
+    /// The filter.
+    pub filter: AnyFilter,
+    /// Number of lines in the inputs.
+    pub lines: u64,
+    /// Number of passes over the inputs.
+    pub passes: u64,
+}
+
+impl FilterSpec {
+    /// The default false-positive rate.
+    pub const DEFAULT_FPR: f64 = 0.01;
+
+    /// The default number of bits per counter.
+    pub const DEFAULT_COUNTER_WIDTH: u32 = 4;
+
+    /// The lowest rate of a static filter, which stores at most 32 bits per line.
+    pub const MIN_STATIC_FPR: f64 = 2.5e-10;
+
+    /// Returns the filter type: the given one, else the one that the other settings imply.
+    ///
+    /// # Errors
+    /// If settings conflict, or a setting that the type requires is missing.
+    pub fn filter_type(&self) -> Result<FilterType> {
+        let implied = |is_set: bool, filter_type: FilterType| is_set.then_some(filter_type);
+        let filter_type = self.filter_type.or(implied(!self.not_in.is_empty(), Cascade));
+        let filter_type = filter_type.or(implied(self.max_capacity.is_some(), Quotient));
+        let forgets = self.window.is_some() || self.last.is_some();
+        let filter_type = filter_type.or(implied(forgets, Windowed));
+        let filter_type = filter_type.or(implied(self.growing, Scalable)).unwrap_or(Bloom);
+        self.check_settings_of_type(filter_type)?;
+        if filter_type == Cascade && self.not_in.is_empty() {
+            let any_of = &[Setting::NotIn];
+            return Err(ErrorKind::MissingSetting { filter_type, any_of }.into());
+        }
+        if filter_type == Windowed && !forgets {
+            let any_of = &[Setting::Window, Setting::Last];
+            return Err(ErrorKind::MissingSetting { filter_type, any_of }.into());
+        }
+        if self.last.is_some() && (self.window.is_some() || self.capacity.is_some()) {
+            let conflicts: &[Setting] = match (self.window, self.capacity) {
+                (Some(_), None) => &[Setting::Window],
+                (None, _) => &[Setting::Capacity],
+                (Some(_), Some(_)) => &[Setting::Window, Setting::Capacity],
+            };
+            return Err(ErrorKind::ConflictingSettings { setting: Setting::Last, conflicts }.into());
+        }
+        if filter_type.is_fixed() && self.capacity.is_some() {
+            return Err(ErrorKind::NotForType {
+                setting: Setting::Capacity,
+                filter_type,
+                reason: "is sized by the lines that it is built from",
+                types: &[],
+            }
+            .into());
+        }
+        let minimum = Self::MIN_STATIC_FPR;
+        let too_low = |fpr: f64| 0.0 < fpr && fpr < minimum;
+        if filter_type.is_fixed() && self.fpr.is_some_and(too_low) {
+            return Err(ErrorKind::FprTooLow { filter_type, minimum }.into());
+        }
+        let sized_by_rate =
+            filter_type.is_fixed() || matches!(filter_type, Scalable | Quotient | Windowed);
+        if sized_by_rate && self.is_sized_by_memory() {
+            return Err(ErrorKind::MissingFpr { filter_type }.into());
+        }
+        Ok(filter_type)
+    }
+
+    /// Returns an error if a setting does not apply to the type.
+    fn check_settings_of_type(&self, filter_type: FilterType) -> Result<()> {
+        use Setting::{CounterWidth, Growing, Last, MaxCapacity, NotIn, Window};
+        let rules: [(bool, Setting, &'static [FilterType], &str); 6] = [
+            (self.width.is_some(), CounterWidth, &[Counting, CountingClassic], "has no counters"),
+            (self.growing, Growing, &[Scalable, Quotient], "does not grow"),
+            (self.max_capacity.is_some(), MaxCapacity, &[Quotient], "has no maximum capacity"),
+            (self.window.is_some(), Window, &[Windowed], "forgets no lines"),
+            (self.last.is_some(), Last, &[Windowed], "forgets no lines"),
+            (!self.not_in.is_empty(), NotIn, &[Cascade], "has no known non-members"),
+        ];
+        for (is_set, setting, types, reason) in rules {
+            if is_set && !types.contains(&filter_type) {
+                return Err(ErrorKind::NotForType { setting, filter_type, reason, types }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the hash for a filter of this type. With `keyed`, each call generates a new secret.
+    ///
+    /// # Errors
+    /// If the system has no random bytes.
+    pub fn hash(&self, filter_type: FilterType) -> Result<HashSpec> {
+        if !self.keyed {
+            return Ok(match filter_type {
+                Wide => HashSpec::wide(self.seed),
+                _ => HashSpec::rapid(self.seed),
+            });
+        }
+        let mut key = [0; 16];
+        getrandom::fill(&mut key).map_err(|_| Error::random())?;
+        Ok(if filter_type == Wide { HashSpec::wide_keyed(key) } else { HashSpec::keyed(key) })
+    }
+
+    /// The target rate, unless only the memory limit is given.
+    pub(super) fn target_fpr(&self) -> f64 {
+        self.fpr.unwrap_or(Self::DEFAULT_FPR)
+    }
+
+    /// Whether the memory limit alone determines the size.
+    pub(super) fn is_sized_by_memory(&self) -> bool {
+        self.memory_limit.is_some() && self.fpr.is_none()
+    }
+
+    /// The maximum size of the filter in bytes.
+    pub(super) fn max_bytes(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(|| MemoryLimit::DEFAULT.bytes())
+    }
+}

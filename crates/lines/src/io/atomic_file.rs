@@ -1,0 +1,387 @@
+//! Files that appear complete or not at all.
+//!
+//! The file is written in the directory of its path and gets its name when it is complete: readers
+//! see the old file or the new one. Several threads, processes or machines may write the same path
+//! at the same time: each file is complete, and the last one stays.
+//!
+//! While being written, the file has no name if the file system supports that (`O_TMPFILE`), so a
+//! killed process leaves nothing behind. On other file systems (NFS), and everywhere for the moment
+//! in which it replaces an old file, it has a temporary name. If the process is killed then, that
+//! file stays behind; a signal handler can remove it with [`remove_half_written`].
+//!
+//! Not `tempfile`'s `persist`: that needs a name from the start, has no list of names for a signal
+//! handler, and does not follow links, copy permissions or sync the directory.
+//!
+//! Cost: a few system calls; [`finish`](AtomicFile::finish) waits for the disk.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Prefix and suffix of temporary names.
+const NAME: (&str, &str) = (".petal-", ".tmp");
+
+/// A file that is being written. Dropped before it is finished, it is removed and its path is
+/// unchanged.
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: File,
+    path: PathBuf,
+    /// Its temporary name, if it has one.
+    name: Option<PathBuf>,
+}
+
+impl AtomicFile {
+    /// Creates a file for this path, following links, with the permissions of the file that it
+    /// replaces.
+    ///
+    /// # Errors
+    /// If the directory is not writable, or the path is that of a directory.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::create_with(path, nameless)
+    }
+
+    fn create_with(path: &Path, nameless: impl FnOnce(&Path) -> Option<File>) -> io::Result<Self> {
+        let path = resolve_links(path);
+        let is_dir = path.as_os_str().as_bytes().ends_with(b"/");
+        let Some(name) = path.file_name().filter(|_| !is_dir) else {
+            return Err(Errno::ISDIR.into());
+        };
+        // Absolute: the process may change its working directory.
+        let dir = fs::canonicalize(dir_of(&path))?;
+        let path = dir.join(name);
+        let old = fs::metadata(&path).ok().map(|old| old.permissions());
+        let (file, name) = if let Some(file) = nameless(&dir) {
+            (file, None)
+        } else {
+            // Not readable by others from the start if the old file is not.
+            let mode = old.as_ref().map_or(0o666, |old| old.mode() & 0o666);
+            let make =
+                |name: &Path| File::options().write(true).create_new(true).mode(mode).open(name);
+            let (file, name) = named(&dir, make)?;
+            (file, Some(name))
+        };
+        let new = Self { file, path, name };
+        if let Some(old) = old {
+            new.file.set_permissions(old)?;
+        }
+        Ok(new)
+    }
+
+    /// Returns the file.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Syncs the file, renames it to its path, and syncs the directory.
+    ///
+    /// # Errors
+    /// If one of these fails. Write errors are reported before the rename.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.place()?;
+        match rustix::fs::fsync(File::open(dir_of(&self.path))?) {
+            // Some file systems cannot sync a directory.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Renames the file to its path without waiting for a local disk: for work files that are useless
+    /// after a crash of the machine.
+    ///
+    /// # Errors
+    /// If the file cannot be renamed.
+    pub fn finish_unsynced(mut self) -> io::Result<()> {
+        if self.name.is_some() {
+            // Probably a network file system, where other machines may see the name before the data.
+            self.file.sync_data()?;
+        }
+        self.place()
+    }
+
+    fn place(&mut self) -> io::Result<()> {
+        if self.name.is_none() {
+            let nameless = by_number(&self.file);
+            let link = |name: &Path| -> io::Result<()> {
+                Ok(rustix::fs::linkat(CWD, &nameless, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+            };
+            // Without an old file, a link suffices and no temporary name exists at any time.
+            match link(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                done => return done,
+            }
+            self.name = Some(named(dir_of(&self.path), link)?.1);
+        }
+        if let Some(name) = &self.name {
+            let list = list();
+            fs::rename(name, &self.path)?;
+            forget(list, name);
+        }
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let list = list();
+            let _ = fs::remove_file(name);
+            forget(list, name);
+        }
+    }
+}
+
+/// Creates a file without a name; `None` if it could not be linked later.
+fn nameless(dir: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)).ok()?);
+    // It is linked through `/proc`, which some containers lack.
+    by_number(&file).exists().then_some(file)
+}
+
+fn by_number(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// Number of temporary names used.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+fn name(count: u32) -> String {
+    format!("{}{}-{count}{}", NAME.0, process::id(), NAME.1)
+}
+
+/// Creates something in a directory under an unused name. Processes on several machines may have the
+/// same ID, so existing names are skipped.
+fn named<T>(dir: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    loop {
+        let name = dir.join(name(COUNT.fetch_add(1, Ordering::Relaxed)));
+        // Locked before the file is created, so that a signal handler finds every file in the list.
+        let mut list = list();
+        match make(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(made) => {
+                if let Some(list) = &mut list {
+                    list.push(name.clone());
+                }
+                return Ok((made, name));
+            }
+        }
+    }
+}
+
+/// Temporary names to remove on a signal. Only programs that handle signals create the list: its lock
+/// could be held while another thread forks, as Python does, and would then block forever.
+static LIST: OnceLock<Mutex<Vec<PathBuf>>> = OnceLock::new();
+
+type List = MutexGuard<'static, Vec<PathBuf>>;
+
+fn list() -> Option<List> {
+    LIST.get().map(|list| list.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
+fn forget(list: Option<List>, name: &Path) {
+    if let Some(mut list) = list {
+        list.retain(|other| other != name);
+    }
+}
+
+/// Starts recording temporary names. Call it if a signal handler calls [`remove_half_written`].
+pub fn expect_signals() {
+    LIST.get_or_init(Mutex::default);
+}
+
+/// Adds another file to those removed on a signal.
+pub fn remove_on_signal(path: &Path) {
+    if let Some(mut list) = list() {
+        list.push(path.to_owned());
+    }
+}
+
+/// Removes a file from those removed on a signal.
+pub fn keep_on_signal(path: &Path) {
+    forget(list(), path);
+}
+
+/// Removes all unfinished files that have a name. Call it before a signal ends the process.
+pub fn remove_half_written() {
+    if let Some(mut list) = list() {
+        for name in list.drain(..) {
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// Follows symbolic links, also dangling ones, so that the file and not the link is replaced.
+#[must_use]
+pub fn resolve_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // The limit of Linux; opening a path with a loop then fails.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { break };
+        // An absolute target replaces the whole path.
+        path = dir_of(&path).join(target);
+    }
+    path
+}
+
+/// Returns the canonical path of a file, which need not exist.
+#[must_use]
+pub fn canonical_path(path: &Path) -> PathBuf {
+    let path = resolve_links(path);
+    let dir = fs::canonicalize(dir_of(&path));
+    dir.ok().zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name))
+}
+
+fn dir_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::thread;
+
+    use super::*;
+
+    /// Nameless files where the file system supports them, and files with temporary names.
+    const WAYS: [fn(&Path) -> Option<File>; 2] = [nameless, |_| None];
+
+    fn names(dir: &Path) -> Vec<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let names = fs::read_dir(dir).unwrap().map(name);
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn file_appears_complete_or_not_at_all() {
+        for way in WAYS {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("out");
+            for (text, synced) in [("new", true), ("newer", false), ("newest", true)] {
+                let old = fs::read(&path).ok();
+                let mut dropped = AtomicFile::create_with(&path, way).unwrap();
+                let mut file = AtomicFile::create_with(&path, way).unwrap();
+                dropped.write_all(b"half").unwrap();
+                file.write_all(text.as_bytes()).unwrap();
+                drop(dropped);
+                assert_eq!(fs::read(&path).ok(), old);
+                if synced { file.finish() } else { file.finish_unsynced() }.unwrap();
+                assert_eq!(fs::read_to_string(&path).unwrap(), text);
+                assert_eq!(names(dir.path()), ["out"]);
+            }
+        }
+    }
+
+    #[test]
+    fn concurrent_writers_leave_one_complete_file() {
+        for way in WAYS {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("out");
+            thread::scope(|scope| {
+                for writer in 0..8_u8 {
+                    let path = &path;
+                    scope.spawn(move || {
+                        for _ in 0..50 {
+                            let mut file = AtomicFile::create_with(path, way).unwrap();
+                            for _ in 0..4 {
+                                file.write_all(&[writer; 1000]).unwrap();
+                            }
+                            file.finish_unsynced().unwrap();
+                            let whole = fs::read(path).unwrap();
+                            assert_eq!(whole, vec![whole[0]; 4000]);
+                        }
+                    });
+                }
+            });
+            assert_eq!(names(dir.path()), ["out"]);
+        }
+    }
+
+    /// The names may belong to another machine, where a process has the same ID.
+    #[test]
+    fn existing_temporary_names_are_skipped() {
+        for way in WAYS {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("out");
+            fs::write(&path, "old").unwrap();
+            let next = COUNT.load(Ordering::Relaxed);
+            for count in next..next + 2000 {
+                fs::write(dir.path().join(name(count)), "theirs").unwrap();
+            }
+            let mut file = AtomicFile::create_with(&path, way).unwrap();
+            file.write_all(b"ours").unwrap();
+            file.finish().unwrap();
+            drop(AtomicFile::create_with(&path, way).unwrap());
+            assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+            let left = names(dir.path()).into_iter().filter(|name| name.starts_with(NAME.0));
+            let left: Vec<_> = left.map(|name| fs::read(dir.path().join(name)).unwrap()).collect();
+            assert_eq!(left, vec![b"theirs"; 2000]);
+        }
+    }
+
+    #[test]
+    fn link_target_is_replaced_and_keeps_its_permissions() {
+        for way in WAYS {
+            let dir = tempfile::tempdir().unwrap();
+            let path = |name: &str| dir.path().join(name);
+            fs::create_dir(path("far")).unwrap();
+            symlink("far/next", path("link")).unwrap();
+            symlink("out", path("far/next")).unwrap();
+            for mode in [None, Some(0o640), Some(0o400)] {
+                if let Some(mode) = mode {
+                    fs::set_permissions(path("far/out"), fs::Permissions::from_mode(mode)).unwrap();
+                }
+                let file = AtomicFile::create_with(&path("link"), way).unwrap();
+                let begun = file.file.metadata().unwrap().mode();
+                assert!(mode.is_none_or(|mode| begun & 0o7777 == mode));
+                file.finish().unwrap();
+                let out = fs::symlink_metadata(path("far/out")).unwrap();
+                assert!(out.is_file());
+                assert_eq!(out.mode(), begun);
+                assert_eq!(fs::read_link(path("link")).unwrap(), Path::new("far/next"));
+                assert_eq!(names(&path("far")), ["next", "out"]);
+            }
+            assert_eq!(canonical_path(&path("link")), canonical_path(&path("far/../far/out")));
+        }
+    }
+
+    #[test]
+    fn impossible_path_is_an_error_at_creation() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, kind) in [
+            ("no/out", io::ErrorKind::NotFound),
+            ("out/", io::ErrorKind::IsADirectory),
+            ("..", io::ErrorKind::IsADirectory),
+        ] {
+            for way in WAYS {
+                let error = AtomicFile::create_with(&dir.path().join(path), way).unwrap_err();
+                assert_eq!(error.kind(), kind, "{path}");
+            }
+        }
+        assert!(names(dir.path()).is_empty());
+    }
+}

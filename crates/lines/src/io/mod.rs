@@ -1,0 +1,36 @@
+//! Input and output: inputs, compressed streams, spill files, atomic files, locks, printed lines.
+
+pub mod atomic_file;
+mod byte_range;
+mod compression;
+mod content_check;
+mod identity;
+mod input;
+mod lock;
+mod open;
+mod poll_read;
+mod printer;
+mod section_file;
+mod signatures;
+mod source;
+mod spill;
+mod stream;
+mod temp_dir;
+
+pub(crate) use byte_range::{ByteRange, read_at};
+pub(crate) use compression::memory as decoder_memory;
+pub(crate) use content_check::ContentChecks;
+pub(crate) use identity::{BlockSum, Checksum, FileIdentity, FileStat};
+pub use input::FileStamp;
+pub(crate) use input::{Input, Open};
+pub use lock::Lock;
+pub(crate) use poll_read::PollRead;
+pub use printer::Outputs;
+pub(crate) use printer::{Printer, Span};
+pub(crate) use section_file::{
+    FileSummary, MAX_RANGES, NO_RANGES, Section, SectionFile, SectionKind, SectionReader,
+    SectionWriter, TaskFile,
+};
+pub use source::Source;
+pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+pub(crate) use temp_dir::{Spool, TempDir};

@@ -1,0 +1,90 @@
+//! Batches of lines.
+
+use petal::{BatchResults, HashSpec};
+
+use crate::fingerprint::Fingerprint;
+
+/// Consecutive lines of one input.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    /// Index of the input.
+    pub(crate) input: usize,
+    pub(super) bytes: &'a [u8],
+    /// The end of each line in `bytes`: the position of its delimiter, or the end of the input.
+    pub(super) ends: &'a [usize],
+    /// Position of `bytes` in the input.
+    pub(super) offset: u64,
+    /// Whether the chunk has more batches.
+    pub(crate) more: bool,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn start(&self, line: usize) -> usize {
+        if line == 0 { 0 } else { self.ends[line - 1] + 1 }
+    }
+
+    /// Returns a line without its delimiter.
+    #[inline]
+    pub(crate) fn line(&self, line: usize) -> &'a [u8] {
+        &self.bytes[self.start(line)..self.ends[line]]
+    }
+
+    /// Returns the position of a line in its input.
+    #[inline]
+    pub(crate) fn offset(&self, line: usize) -> u64 {
+        self.offset + self.start(line) as u64
+    }
+
+    #[inline]
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        (0..self.len()).map(|line| self.line(line))
+    }
+
+    /// Returns the bytes of consecutive lines with their delimiters; the last line may lack its own.
+    pub(crate) fn range(&self, lines: std::ops::Range<usize>) -> &'a [u8] {
+        let end = if lines.is_empty() { self.start(lines.start) } else { self.start(lines.end) };
+        &self.bytes[self.start(lines.start).min(self.bytes.len())..end.min(self.bytes.len())]
+    }
+
+    /// Returns all bytes from a line on, with delimiters.
+    pub(crate) fn tail(&self, line: usize) -> &'a [u8] {
+        self.bytes.get(self.start(line)..).unwrap_or_default()
+    }
+}
+
+/// A line that is not a valid key of the filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// Index of the line in the batch.
+    pub line: usize,
+    /// What is wrong with the line, and what is expected.
+    pub why: String,
+}
+
+/// Buffers that a worker reuses for each batch.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// Hashes of the lines, one or more words each.
+    pub(crate) hashes: Vec<u64>,
+    pub(crate) fingerprints: Vec<Fingerprint>,
+    pub(crate) results: BatchResults,
+    /// The first line that is not a valid key.
+    pub(crate) bad_line: Option<BadLine>,
+    /// Indices of the selected lines.
+    pub(crate) selected: Vec<usize>,
+    /// Hashes that may belong to a sample, each with whether a filter contains it.
+    pub(crate) sampled: Vec<(u64, bool)>,
+}
+
+impl Scratch {
+    /// Hashes every line of a batch.
+    #[inline]
+    pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hash: &HashSpec) {
+        self.hashes.clear();
+        hash.hash_all(batch.lines(), &mut self.hashes);
+    }
+}

@@ -1,0 +1,133 @@
+//! One pass over the lines of inputs: `map` in parallel, `fold` in order.
+//!
+//! `map` processes a batch of lines on any thread. `fold` is then called with the same batch, in
+//! input order, one at a time. `fold` may keep state, write output and insert into tables; the
+//! result is the same for any number of workers.
+//!
+//! Cost: that of [`Chunks`] and of finding line ends.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::batch::{Batch, Scratch};
+use super::line_ends::line_ends;
+use crate::error::{Error, Result};
+use crate::io::Input;
+use crate::memory::Budget;
+use crate::progress::Progress;
+use crate::scan::{Chunks, LineChunk, Ticket};
+
+/// Settings of a pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Pass<'a> {
+    pub(crate) budget: Budget,
+    pub(crate) delimiter: u8,
+    pub(crate) progress: &'a dyn Progress,
+    /// Words of a line's hash.
+    pub(crate) words: usize,
+}
+
+/// The counts and the time of a pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PassStats {
+    pub(crate) what: &'static str,
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+}
+
+/// State shared by all batches.
+struct Folding<F> {
+    fold: F,
+    lines: u64,
+}
+
+/// Buffers of a worker.
+#[derive(Default)]
+struct Own {
+    ends: Vec<usize>,
+    scratch: Scratch,
+}
+
+impl Pass<'_> {
+    /// Sets the number of words of a line's hash, which limits the batch size.
+    pub(crate) fn with_words(self, words: usize) -> Self {
+        Self { words, ..self }
+    }
+
+    /// Returns the reader of the inputs.
+    pub(crate) fn chunks(&self) -> Chunks<'_> {
+        Chunks { budget: self.budget, delimiter: self.delimiter, progress: self.progress }
+    }
+
+    /// Processes the lines of all inputs, one input after the other.
+    pub(crate) fn run<M, F>(
+        &self,
+        what: &'static str,
+        inputs: &[&Input],
+        map: M,
+        fold: F,
+    ) -> Result<PassStats>
+    where
+        M: Fn(&Batch<'_>, &mut Scratch) + Sync,
+        F: FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send,
+    {
+        let begun = Instant::now();
+        let each = |text: LineChunk<'_>, own: &mut Own, ticket: &mut Ticket<'_, Folding<F>>| {
+            self.lines(inputs, text, own, ticket, &map)
+        };
+        let folding = Folding { fold, lines: 0 };
+        let (folding, bytes) = self.chunks().run(what, inputs, |_, _| Ok(true), folding, each)?;
+        Ok(PassStats { what, lines: folding.lines, bytes, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    /// Maps and folds the lines of a chunk. `None` if the pass ended before the turn of this chunk.
+    fn lines<F>(
+        &self,
+        inputs: &[&Input],
+        text: LineChunk<'_>,
+        own: &mut Own,
+        ticket: &mut Ticket<'_, Folding<F>>,
+        map: &(impl Fn(&Batch<'_>, &mut Scratch) + Sync),
+    ) -> Result<Option<ControlFlow<()>>>
+    where
+        F: FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send,
+    {
+        let most = (self.budget.batch_lines() / self.words.max(1)).max(1);
+        let longest = self.budget.longest_line as usize;
+        let Own { ends, scratch } = own;
+        let mut start = 0;
+        loop {
+            let bytes = &text.bytes[start..];
+            ends.clear();
+            line_ends(self.delimiter, bytes, most, ends);
+            let mut end = ends.last().map_or(0, |end| end + 1);
+            if ends.len() < most && end < bytes.len() {
+                ends.push(bytes.len());
+                end = bytes.len();
+            }
+            let batch = Batch {
+                input: text.input,
+                bytes: &bytes[..end],
+                ends,
+                offset: text.offset + start as u64,
+                more: end < bytes.len(),
+            };
+            if bytes.len() > longest
+                && let Some(line) = (0..batch.len()).find(|&l| batch.line(l).len() > longest)
+            {
+                let input = inputs[text.input];
+                let at = input.byte(batch.offset(line));
+                return Err(Error::line_too_long(input.name(), at, longest as u64));
+            }
+            map(&batch, scratch);
+            let Some(folding) = ticket.wait() else { return Ok(None) };
+            folding.lines += batch.len() as u64;
+            let flow = (folding.fold)(&batch, scratch)?;
+            if flow == ControlFlow::Break(()) || !batch.more {
+                return Ok(Some(flow));
+            }
+            start += end;
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Lines that no earlier run has printed.
+
+mod fingerprint_log;
+mod new_lines;
+
+pub use fingerprint_log::FingerprintLog;
+pub use new_lines::{SeenCounts, SeenFilter, seen};

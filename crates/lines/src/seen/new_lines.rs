@@ -1,0 +1,210 @@
+//! Prints lines that were not seen before, in this run or in an earlier one.
+//!
+//! Seen lines are stored in a filter and, for exact results, in a [`FingerprintLog`]. They are saved
+//! only after the printed lines have been flushed. After a crash a line may therefore be printed
+//! again, but none is lost, except for the false positives of a filter without a log.
+//!
+//! The result is that of processing one line at a time, although lines go through the filter in
+//! batches: each key is looked up and inserted before the next.
+//!
+//! Cost: one pass, and one insertion into the filter per line; with a log also one fingerprint per
+//! line, and a lookup in the log for each line that the filter reports as present.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use petal::AnyFilter;
+
+use super::fingerprint_log::FingerprintLog;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::io::{Input, Outputs, Printer, Source};
+use crate::memory::Budget;
+use crate::progress::{Note, Progress};
+use crate::scan::{Batch, Scratch};
+use crate::settings::Settings;
+
+/// The lines seen so far: a filter and, for exact results, a fingerprint log. The filter must contain
+/// the lines of the log; a line that it lacks is printed again.
+pub struct SeenFilter {
+    /// Lines that may have been seen.
+    pub filter: AnyFilter,
+    /// Lines that have been seen.
+    pub log: Option<FingerprintLog>,
+    /// Returns the current time for a windowed filter.
+    pub clock: Box<dyn Fn() -> u64 + Send>,
+}
+
+/// The result of [`seen`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeenCounts {
+    /// Lines read.
+    pub lines: u64,
+    /// Lines printed or counted.
+    pub new: u64,
+}
+
+/// Minimum memory of a fingerprint log in bytes.
+const MIN_LOG_MEMORY: u64 = 1 << 20;
+
+/// Saving takes at most one part in this many of the time.
+const SAVING_SHARE: u32 = 10;
+
+/// Interval of [`Note::Tally`].
+const TALLY_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Settings<'_> {
+    /// Returns the maximum size of a filter for [`seen`](crate::seen) in bytes.
+    ///
+    /// # Errors
+    /// If the memory limit is too low.
+    pub fn max_filter_bytes(&self) -> Result<u64> {
+        Ok(Budget::new(self.memory_limit, self.jobs)?.with_decoder().work - MIN_LOG_MEMORY)
+    }
+}
+
+/// Prints the lines that have not been seen, and adds them to the seen lines. Without `output` they
+/// are only counted.
+///
+/// `save` syncs the output and then saves the seen lines. It is called at intervals of at least
+/// `every`, and when the memory of the log is full. **The caller makes the last save**, after it has
+/// printed the count.
+///
+/// Ends early and successfully if [`Progress::stopped`] returns true.
+///
+/// # Errors
+/// If an input cannot be read, the output cannot be written, or saving fails. Lines printed before an
+/// input error are saved; lines that could not be written are not.
+pub fn seen(
+    settings: &Settings<'_>,
+    seen: &mut SeenFilter,
+    inputs: &[Source],
+    output: Option<&mut (dyn Write + Send)>,
+    every: Duration,
+    save: impl FnMut(&mut SeenFilter) -> io::Result<()> + Send,
+) -> Result<SeenCounts> {
+    let (budget, inputs) = settings.open(inputs)?;
+    let live = !inputs.iter().all(Input::is_repeatable);
+    let inputs: Vec<_> = inputs.iter().collect();
+    let pass = settings.pass(budget);
+    if let Some(log) = &mut seen.log {
+        let room = pass.budget.work.saturating_sub(seen.filter.as_dyn().size_bytes());
+        log.set_memory(room.max(MIN_LOG_MEMORY))?;
+    }
+    let hash = seen.filter.as_dyn().hash_spec();
+    let hasher = seen.log.as_ref().map(FingerprintLog::hasher);
+    let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        scratch.hash_lines(batch, &hash);
+        if let Some(hasher) = &hasher {
+            scratch.fingerprints.clear();
+            hasher.fingerprints(batch.lines(), &mut scratch.fingerprints);
+        }
+    };
+    let printer =
+        Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
+    let mut run = Run { seen, printer, save, every, saved: Instant::now(), unsaved: false };
+    let (mut lines, mut last_tally) = (0, Instant::now());
+    let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        run.add_batch(batch, scratch)?;
+        if live && !batch.more {
+            run.printer.flush()?;
+        }
+        run.save_if_due()?;
+        lines += batch.len() as u64;
+        if last_tally.elapsed() >= TALLY_INTERVAL {
+            last_tally = Instant::now();
+            run.note_tally(lines, settings.progress);
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let passed = pass.run("looking", &inputs, map, fold);
+    if passed.as_ref().is_err_and(|error| !error.is_of_inputs()) {
+        return passed.map(|_| SeenCounts::default());
+    }
+    run.printer.flush()?;
+    if passed.is_err() && !run.printer.counts_only() {
+        run.save()?;
+    }
+    Ok(SeenCounts { lines: passed?.lines, new: run.printer.lines })
+}
+
+/// The state of a run.
+struct Run<'m, 'p, S> {
+    seen: &'m mut SeenFilter,
+    printer: Printer<'p>,
+    save: S,
+    every: Duration,
+    saved: Instant,
+    unsaved: bool,
+}
+
+impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
+    /// Prints and adds the new lines of a batch.
+    fn add_batch(&mut self, batch: &Batch<'_>, scratch: &mut Scratch) -> Result<()> {
+        match &mut self.seen.filter {
+            // Insert as into a set, so that a repeated line does not fill the filter.
+            AnyFilter::Quotient(filter) => {
+                filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?;
+            }
+            AnyFilter::Windowed(filter) => {
+                filter.advance_to((self.seen.clock)());
+                // A repeated line is printed again after the window.
+                filter.insert_mixed_hashes_if_absent(&scratch.hashes, &mut scratch.results);
+            }
+            filter => {
+                filter.as_dyn_mut()?.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?
+            }
+        }
+        for line in 0..batch.len() {
+            let mut new = scratch.results.get(line);
+            if self.seen.log.is_some() {
+                new = self.add_to_log(scratch.fingerprints[line], new)?;
+            }
+            if new {
+                self.printer.line(batch.line(line))?;
+                self.unsaved = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a line to the log. Returns whether it was new.
+    fn add_to_log(&mut self, fingerprint: Fingerprint, certain: bool) -> Result<bool> {
+        loop {
+            let Some(log) = &mut self.seen.log else { return Ok(certain) };
+            if !certain && log.contains(fingerprint)? {
+                return Ok(false);
+            }
+            if log.insert(fingerprint)? {
+                return Ok(true);
+            }
+            // Full. The filter already contains lines of this batch that are not printed yet. That is
+            // harmless, because the log decides, and does not contain them.
+            self.save()?;
+        }
+    }
+
+    /// Saves at intervals, unless lines are only counted: the count is not printed yet.
+    fn save_if_due(&mut self) -> Result<()> {
+        if self.unsaved && !self.printer.counts_only() && self.saved.elapsed() >= self.every {
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<()> {
+        self.printer.flush()?;
+        let begun = Instant::now();
+        (self.save)(self.seen).map_err(Error::save)?;
+        self.every = self.every.max(begun.elapsed() * SAVING_SHARE);
+        (self.saved, self.unsaved) = (Instant::now(), false);
+        Ok(())
+    }
+
+    fn note_tally(&self, lines: u64, progress: &dyn Progress) {
+        let filter = self.seen.filter.as_dyn();
+        let rate = filter.expected_fpr(filter.inserted());
+        progress.note(Note::Tally { lines, new: self.printer.lines, fpr: rate });
+    }
+}

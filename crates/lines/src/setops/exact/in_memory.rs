@@ -1,0 +1,206 @@
+//! The strategy [`Strategy::Memory`](crate::setops::Strategy::Memory): lines are decided as they
+//! are read, and printed at once.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::job::ExactJob;
+use super::join::choose_build_side;
+use super::with_records::Others;
+use crate::error::Result;
+use crate::fingerprint::Table;
+use crate::io::{Input, Printer, Spool};
+use crate::scan::{Batch, Scratch};
+use crate::setops::planning::{InputSizes, Strategy};
+use crate::setops::report::Report;
+use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher};
+
+/// The outcome of processing in memory.
+enum InMemoryOutcome {
+    /// All lines are decided and printed.
+    Done,
+    /// The build side does not fit. Nothing is printed.
+    BuildSideTooLarge,
+    /// The table is full after some lines have been printed.
+    TableFull(Overflow),
+}
+
+/// A matcher with a full table, and the position of the first undecided line.
+struct Overflow {
+    matcher: SetMatcher,
+    at: (usize, u64),
+    /// Undecided lines of inputs that can be read only once.
+    spools: Vec<(usize, Spool)>,
+}
+
+impl ExactJob<'_> {
+    pub(super) fn in_memory(
+        &self,
+        first: Vec<Input>,
+        others: Vec<Input>,
+        sizes: &InputSizes,
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+    ) -> Result<()> {
+        let outcome = self.match_lines(&first, &others, sizes, printer, report)?;
+        if matches!(outcome, InMemoryOutcome::Done) {
+            return Ok(());
+        }
+        report.strategy = "memory, then partition".into();
+        let plan = sizes.plan(Strategy::Partition, false, &self.budget);
+        let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =
+            outcome
+        else {
+            let spool = |input: Input| input.spool(&self.temp, self.progress);
+            let first = first.into_iter().map(spool).collect::<Result<_>>()?;
+            return self.with_records(
+                plan,
+                first,
+                Others::new(others),
+                sizes,
+                printer,
+                report,
+                None,
+            );
+        };
+        let mut rest = Vec::new();
+        for (index, whole) in first.into_iter().enumerate().skip(input) {
+            let name = whole.name().to_owned();
+            let checks = Arc::clone(whole.content_checks());
+            let copy = |spool| Input::of_spool(spool, name, checks);
+            rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
+                Some(at) => copy(spools.swap_remove(at).1),
+                None if !whole.is_repeatable() => copy(Spool::new(&self.temp)?),
+                None if index == input => whole.from(position),
+                None => whole,
+            });
+        }
+        let others = Others { lines: Vec::new(), prior: Some(matcher.into_table()) };
+        let decided = report.first_lines;
+        self.with_records(plan, rest, others, sizes, printer, report, None)?;
+        report.first_lines += decided;
+        Ok(())
+    }
+
+    /// Decides and prints lines until the table is full.
+    fn match_lines(
+        &self,
+        first: &[Input],
+        others: &[Input],
+        sizes: &InputSizes,
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+    ) -> Result<InMemoryOutcome> {
+        let memory = self.budget.work;
+        let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
+        let repeatable = first.iter().all(Input::is_repeatable);
+        let known = if repeatable { sizes.first.distinct } else { u64::MAX / 2 };
+        let (mut seed, mut expected) =
+            choose_build_side(self.op, known, &distinct, Table::capacity(memory) / 10 * 9);
+        if !repeatable && seed == BuildSide::First {
+            (seed, expected) = (BuildSide::Others(0), distinct.iter().sum());
+        }
+        if !repeatable {
+            // The table grows with the input: a short stream must not allocate all memory.
+            expected = expected.min(distinct.iter().sum());
+        }
+        let mut matcher = SetMatcher::new(self.op, seed, Table::new(memory, expected)?);
+        let refs: Vec<_> = first.iter().collect();
+
+        // Build, then probe with the other inputs.
+        let mut fits = true;
+        let mut build_inputs: Vec<Vec<&Input>> = Vec::new();
+        if seed == BuildSide::First {
+            build_inputs.push(refs.clone());
+        }
+        build_inputs
+            .extend(matcher.build_inputs(others.len()).into_iter().map(|j| vec![&others[j]]));
+        for inputs in build_inputs {
+            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+                for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
+                    matcher.prefetch(fingerprints);
+                    for &fingerprint in fingerprints {
+                        if matcher.build(fingerprint)?.is_err() {
+                            fits = false;
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            };
+            report.add_pass(self.pass().run("reading", &inputs, self.fingerprints(), fold)?);
+            if !fits {
+                return Ok(InMemoryOutcome::BuildSideTooLarge);
+            }
+        }
+        for j in matcher.probe_inputs(others.len()) {
+            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+                for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
+                    matcher.prefetch(fingerprints);
+                    fingerprints.iter().for_each(|&fingerprint| {
+                        matcher.probe(fingerprint);
+                    });
+                }
+                Ok(ControlFlow::Continue(()))
+            };
+            report.add_pass(self.pass().run(
+                "reading",
+                &[&others[j]],
+                self.fingerprints(),
+                fold,
+            )?);
+            matcher.end_round();
+        }
+
+        // Decide and print line by line.
+        let live = !repeatable;
+        let mut full: Option<(usize, u64)> = None;
+        let mut spools: Vec<(usize, Spool)> = Vec::new();
+        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            let mut line = 0;
+            while full.is_none() && line < batch.len() {
+                if line % PREFETCH_BATCH == 0 {
+                    let next = batch.len().min(line + PREFETCH_BATCH);
+                    matcher.prefetch(&scratch.fingerprints[line..next]);
+                }
+                match matcher.decide(scratch.fingerprints[line])? {
+                    Ok(Decision::Kept) => printer.line(batch.line(line))?,
+                    Ok(_) => printer.rest(batch.range(line..line + 1))?,
+                    Err(_) => full = Some((batch.input, batch.offset(line))),
+                }
+                line += usize::from(full.is_none());
+            }
+            report.first_lines += line as u64;
+            if full.is_some() {
+                // Keep the lines of streams, which cannot be read again.
+                if repeatable {
+                    return Ok(ControlFlow::Break(()));
+                }
+                if !first[batch.input].is_repeatable() {
+                    if spools.last().is_none_or(|(input, _)| *input != batch.input) {
+                        spools.push((batch.input, Spool::new(&self.temp)?));
+                    }
+                    if let Some((_, spool)) = spools.last_mut() {
+                        spool.append(batch.tail(line))?;
+                    }
+                }
+            } else if live && !batch.more {
+                printer.flush()?;
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        let seen = self.pass().run("comparing", &refs, self.fingerprints(), fold)?;
+        report.add_pass(seen);
+        Ok(full.map_or(InMemoryOutcome::Done, |at| {
+            InMemoryOutcome::TableFull(Overflow { matcher, at, spools })
+        }))
+    }
+
+    /// Fingerprints every line of a batch.
+    fn fingerprints(&self) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync + '_ {
+        |batch, scratch| {
+            scratch.fingerprints.clear();
+            self.hasher.fingerprints(batch.lines(), &mut scratch.fingerprints);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The passes of exact jobs: filling a filter with lines, and writing records of the lines that
+//! filters cannot rule out.
+//!
+//! Jobs on one machine run them one after the other, with streams in memory and one spill file
+//! between them. [`distributed`](crate::distributed) jobs run them in tasks with files between them.
+//! The processing of a line is the same.
+//!
+//! Invariant: the result for a line depends only on the line and the keys of the job, never on its
+//! neighbours or on where the inputs are divided.
+//!
+//! Cost: one pass each, one hash per line, and one fingerprint per line that becomes a record.
+
+use std::ops::ControlFlow;
+
+use petal::{BatchResults, BloomFilter, Membership};
+
+use super::records::{PartitionScheme, Side, encode_first_record};
+use crate::error::Result;
+use crate::fingerprint::LineHasher;
+use crate::io::{Input, RecordStream, SpillWriter};
+use crate::scan::{Batch, Pass, PassStats, Scratch};
+
+/// Memory for hashes before they are spilled.
+pub(crate) const HASH_LOG_MEMORY: u64 = 256 << 10;
+
+/// The destination of hashes for the next filter.
+pub(crate) enum HashSink<'a> {
+    /// The filter itself.
+    Filter(BloomFilter),
+    /// A spilled log, until there is memory for the filter.
+    Log(SpillWriter<'a>),
+}
+
+impl HashSink<'_> {
+    fn take(&mut self, keys: &[u64], answers: &mut BatchResults) -> Result<()> {
+        match self {
+            Self::Filter(filter) => {
+                filter.insert_mixed_hashes(keys, answers);
+                Ok(())
+            }
+            Self::Log(log) => keys.iter().try_for_each(|key| log.push(0, &key.to_le_bytes())),
+        }
+    }
+
+    /// Returns the logged hashes.
+    pub(crate) fn into_log(self) -> RecordStream {
+        match self {
+            Self::Filter(_) => RecordStream::default(),
+            Self::Log(log) => log.finish().swap_remove(0),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Filter(filter) => filter.size_bytes(),
+            Self::Log(_) => 0,
+        }
+    }
+}
+
+/// The passes of one job.
+#[derive(Clone, Copy)]
+pub(crate) struct JobPasses<'a> {
+    pub(crate) pass: Pass<'a>,
+    pub(crate) hasher: &'a LineHasher,
+}
+
+/// Selects the lines that become records.
+pub(crate) enum LineSelector<'a> {
+    /// All lines.
+    All,
+    /// Lines that any of these filters may contain.
+    Filters(&'a [&'a dyn Membership]),
+    /// Lines whose hash this function accepts; called for each line in order.
+    PerHash(&'a mut (dyn FnMut(u64) -> Result<bool> + Send)),
+}
+
+/// Looks up hashes in several filters: a result is true if any filter may contain the hash.
+pub(crate) fn contains_any(filters: &[&dyn Membership], hashes: &[u64], found: &mut BatchResults) {
+    let Some((first, rest)) = filters.split_first() else {
+        return found.fill_with(hashes.len(), |_| false);
+    };
+    first.contains_mixed_hashes(hashes, found);
+    for filter in rest {
+        let mut more = BatchResults::new();
+        filter.contains_mixed_hashes(hashes, &mut more);
+        let before = std::mem::take(found);
+        found.fill_with(hashes.len(), |at| before.get(at) || more.get(at));
+    }
+}
+
+/// Keeps the hashes of the selected lines.
+fn keep_selected(scratch: &mut Scratch) {
+    // Selected indices ascend, so each hash moves to the front or stays.
+    for (at, &line) in scratch.selected.iter().enumerate() {
+        scratch.hashes[at] = scratch.hashes[line];
+    }
+    scratch.hashes.truncate(scratch.selected.len());
+}
+
+impl JobPasses<'_> {
+    /// Inserts every line into a filter. The hashes of lines that the filter already reports as
+    /// present go to `known`.
+    pub(crate) fn fill(
+        &self,
+        inputs: &[&Input],
+        filter: &mut BloomFilter,
+        mut known: Option<&mut HashSink<'_>>,
+    ) -> Result<PassStats> {
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.hash_lines(batch, self.hasher.spec());
+        };
+        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+            filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
+            if let Some(known) = &mut known {
+                let mut kept = 0;
+                for at in 0..scratch.hashes.len() {
+                    if !scratch.results.get(at) {
+                        scratch.hashes[kept] = scratch.hashes[at];
+                        kept += 1;
+                    }
+                }
+                known.take(&scratch.hashes[..kept], &mut scratch.results)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        self.pass.run("filtering", inputs, map, fold)
+    }
+
+    /// Writes records of the selected lines to the streams of their partitions; those of the first
+    /// input with their positions, counted from the `start` of their input. The hashes of these lines
+    /// go to `keys`.
+    #[expect(clippy::too_many_arguments, reason = "each has a different type")]
+    pub(crate) fn write_records(
+        &self,
+        what: &'static str,
+        inputs: &[&Input],
+        role: Side,
+        selector: LineSelector<'_>,
+        scheme: &PartitionScheme,
+        mut start: impl FnMut(usize) -> Result<u64> + Send,
+        spill: &mut SpillWriter<'_>,
+        mut keys: Option<&mut HashSink<'_>>,
+    ) -> Result<PassStats> {
+        let wants_keys = keys.is_some();
+        let (filters, mut is_selected) = match selector {
+            LineSelector::All => (None, None),
+            LineSelector::Filters(filters) => (Some(filters), None),
+            LineSelector::PerHash(is_selected) => (None, Some(is_selected)),
+        };
+        let waits = is_selected.is_some();
+        let fingerprint_selected = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.fingerprints.clear();
+            let picked = scratch.selected.iter().map(|&line| batch.line(line));
+            self.hasher.fingerprints(picked, &mut scratch.fingerprints);
+        };
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.selected.clear();
+            if filters.is_some() || wants_keys || waits {
+                scratch.hash_lines(batch, self.hasher.spec());
+            }
+            match filters {
+                _ if waits => return,
+                None => scratch.selected.extend(0..batch.len()),
+                Some(filters) => {
+                    contains_any(filters, &scratch.hashes, &mut scratch.results);
+                    scratch.selected.extend(scratch.results.iter());
+                    if wants_keys {
+                        keep_selected(scratch);
+                    }
+                }
+            }
+            fingerprint_selected(batch, scratch);
+        };
+        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            if let Some(is_selected) = &mut is_selected {
+                for (line, &key) in scratch.hashes.iter().enumerate() {
+                    if is_selected(key)? {
+                        scratch.selected.push(line);
+                    }
+                }
+                keep_selected(scratch);
+                fingerprint_selected(batch, scratch);
+            }
+            let start = if role == Side::First { start(batch.input)? } else { 0 };
+            for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {
+                let part = scheme.of(fingerprint);
+                match role {
+                    Side::Other => spill.push(part, &fingerprint.to_bytes())?,
+                    Side::First => {
+                        let position = start + batch.offset(line);
+                        spill.push(part, &encode_first_record(fingerprint, position))?;
+                    }
+                }
+            }
+            if let Some(keys) = &mut keys {
+                keys.take(&scratch.hashes, &mut scratch.results)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        self.pass.run(what, inputs, map, fold)
+    }
+}

@@ -1,0 +1,264 @@
+//! The phases of an exact job that writes records: common parts.
+
+use std::time::Instant;
+
+use petal::{BloomFilter, ByteSize, Membership};
+
+use super::job::ExactJob;
+use super::join::{Partition, PartitionJoin};
+use super::journal::Journal;
+use super::passes::{HashSink, LineSelector};
+use super::records::Side;
+use super::state::State;
+use crate::error::Result;
+use crate::io::{Input, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+use crate::memory::least_records;
+use crate::setops::planning::Plan;
+use crate::setops::planning::filter_bytes;
+use crate::setops::positions::Spans;
+use crate::setops::set_semantics::SetOp;
+
+/// Runs the phases of a job.
+pub(super) struct Phases<'a> {
+    pub(super) job: &'a ExactJob<'a>,
+    pub(super) journal: Option<&'a Journal>,
+    pub(super) plan: Plan,
+    pub(super) first: &'a [&'a Input],
+    pub(super) spill_file: &'a SpillFile,
+    pub(super) state: State,
+    /// Number of the current phase.
+    pub(super) step: usize,
+}
+
+impl<'a> Phases<'a> {
+    pub(super) fn work(&self) -> u64 {
+        self.job.budget.work
+    }
+
+    /// Runs a phase unless an earlier run of this job has finished it. Its result is in `state` only.
+    pub(super) fn phase(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.step += 1;
+        if self.step <= self.state.done {
+            return Ok(());
+        }
+        work(self)?;
+        self.state.done = self.step;
+        if self.state.filter.is_some() && self.state.filled == 0 {
+            self.state.filled = self.step;
+        }
+        let Some(journal) = self.journal else { return Ok(()) };
+        journal.save(&self.job.hasher, self.plan, self.first, &mut self.state, self.spill_file)
+    }
+
+    /// Writes records of the others: separately for `common`, where a line must be in every one;
+    /// together for the other operations. Of all lines, or with `confirm` of those that the filter
+    /// may contain.
+    pub(super) fn write_records_of_others(
+        &mut self,
+        others: &[Input],
+        confirm: bool,
+    ) -> Result<()> {
+        let others: Vec<_> = others.iter().collect();
+        let roles = if self.job.op == SetOp::Common { 1 } else { others.len().max(1) };
+        for inputs in others.chunks(roles) {
+            self.phase(|work| {
+                let streams = if confirm {
+                    work.confirm(inputs, Side::Other)?
+                } else {
+                    work.write_records("reading", inputs, Side::Other, None, None)?
+                };
+                work.put(Side::Other, streams);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn put(&mut self, role: Side, streams: Vec<RecordStream>) {
+        match role {
+            Side::First => self.state.first = streams,
+            Side::Other => self.state.others.push(streams),
+        }
+    }
+
+    /// Joins the records and writes the listed positions to `spans`; `None`: only counts them.
+    pub(super) fn decide(&mut self, spans: Option<Spans>) -> Result<()> {
+        self.phase(|work| {
+            let begun = Instant::now();
+            work.state.filter = None;
+            work.job.progress.phase("deciding", None);
+            let inputs = work.state.others.len();
+            // Tables and positions need memory too.
+            work.keep_in_memory(work.work() / 2)?;
+            let (parts, held) = work.take_parts();
+            let join = PartitionJoin {
+                op: work.job.op,
+                polarity: work.state.polarity,
+                spans,
+                spill_file: work.spill_file,
+                memory: work.work() - held,
+                workers: work.job.budget.workers,
+                progress: work.job.progress,
+            };
+            let resolved = join.join(parts, &work.state.scheme)?;
+            (work.state.marks, work.state.count) = (resolved.marks, resolved.count);
+            work.state.spans = spans;
+            let report = &mut work.state.report;
+            report.false_found = match (report.candidates, work.job.op) {
+                (0, _) => None,
+                (_, SetOp::Common) if inputs > 1 => None,
+                (_, SetOp::Common) if work.plan.build_from_first => Some(resolved.unclaimed),
+                (_, SetOp::Common) => Some(resolved.refused),
+                (candidates, _) => Some(candidates.saturating_sub(resolved.count)),
+            };
+            report.add_phase("deciding", begun.elapsed().as_secs_f64());
+            Ok(())
+        })
+    }
+
+    pub(super) fn fill(&mut self, inputs: &[&Input], filter: &mut BloomFilter) -> Result<()> {
+        self.state.report.add_pass(self.job.passes().fill(inputs, filter, None)?);
+        Ok(())
+    }
+
+    /// Takes the filter that an earlier phase has filled.
+    pub(super) fn take_filter(&mut self) -> Option<BloomFilter> {
+        self.state.filled = 0;
+        self.state.filter.take()
+    }
+
+    /// Takes the filter of the candidates, built now from the log if necessary; `None` if there are
+    /// no candidates. The caller puts it back.
+    pub(super) fn candidate_filter(&mut self) -> Result<Option<BloomFilter>> {
+        let count = self.state.keys.bytes() / 8;
+        if self.state.filter.is_some() || count == 0 {
+            return Ok(self.state.filter.take());
+        }
+        let memory = self.work() - least_records(self.work());
+        let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
+        let mut filter =
+            BloomFilter::with_memory(count, ByteSize::bytes(filter_bytes(count, memory)))?;
+        let (mut hashes, mut answers) = (Vec::new(), petal::BatchResults::default());
+        self.state.keys.for_each_block(self.spill_file, |block| {
+            hashes.clear();
+            hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
+            filter.insert_mixed_hashes(&hashes, &mut answers);
+            Ok(())
+        })?;
+        Ok(Some(filter))
+    }
+
+    /// Writes records of the lines that the filter of the candidates may contain.
+    pub(super) fn confirm(&mut self, inputs: &[&Input], role: Side) -> Result<Vec<RecordStream>> {
+        let filter = self.candidate_filter()?;
+        let streams = self.write_records("confirming", inputs, role, filter.as_ref(), None)?;
+        self.state.filter = filter;
+        Ok(streams)
+    }
+
+    /// Returns the memory of all records.
+    pub(super) fn held(&self) -> u64 {
+        let others = self.state.others.iter().map(|other| memory_usage(other));
+        memory_usage(&self.state.first) + others.sum::<u64>()
+    }
+
+    /// Writes records of the lines that the filter may contain, or of all lines. Their hashes go to
+    /// `keys`.
+    pub(super) fn write_records(
+        &mut self,
+        what: &'static str,
+        inputs: &[&Input],
+        role: Side,
+        filter: Option<&BloomFilter>,
+        mut keys: Option<HashSink<'a>>,
+    ) -> Result<Vec<RecordStream>> {
+        let filters = filter.map_or(0, BloomFilter::size_bytes);
+        let allowance = self.reserve_memory(filters + keys.as_ref().map_or(0, HashSink::bytes))?;
+        let mut spill =
+            SpillWriter::new(self.spill_file, self.state.scheme.partitions(), allowance);
+        let filters = filter.map(|filter| filter as &dyn Membership);
+        let selector = filters.as_ref().map_or(LineSelector::All, |filter| {
+            LineSelector::Filters(std::slice::from_ref(filter))
+        });
+        // Position of the input if all are taken as one. The lengths of compressed inputs are known
+        // only after they have been read.
+        let (mut at, mut begin) = (0, 0);
+        let start = |input: usize| {
+            while at < input {
+                begin += inputs[at].known_length()?;
+                at += 1;
+            }
+            Ok(begin)
+        };
+        let scheme = &self.state.scheme;
+        let passes = self.job.passes();
+        let seen = passes.write_records(
+            what,
+            inputs,
+            role,
+            selector,
+            scheme,
+            start,
+            &mut spill,
+            keys.as_mut(),
+        )?;
+        let report = &mut self.state.report;
+        report.add_pass(seen);
+        if role == Side::First {
+            report.first_lines = seen.lines;
+        }
+        report.records += spill.bytes() / role.record_bytes() as u64;
+        match keys {
+            Some(HashSink::Filter(filter)) => self.state.filter = Some(filter),
+            Some(log) => self.state.keys = log.into_log(),
+            None => {}
+        }
+        Ok(spill.finish())
+    }
+
+    /// Writes records to disk until those in memory take at most `most` bytes.
+    pub(super) fn keep_in_memory(&mut self, most: u64) -> Result<()> {
+        let mut held_bytes = self.held();
+        let streams = self.state.others.iter_mut().flatten().chain(&mut self.state.first);
+        for stream in streams.map(std::slice::from_mut) {
+            if held_bytes <= most {
+                break;
+            }
+            held_bytes -= memory_usage(stream);
+            write_out(stream, self.spill_file)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the memory for the next records besides a filter of `filter` bytes. Writes earlier
+    /// records to disk if too little is left.
+    pub(super) fn reserve_memory(&mut self, filter: u64) -> Result<u64> {
+        let free = self.work().saturating_sub(filter);
+        let least = least_records(self.work()).min(free);
+        let taken = self.held();
+        if free.saturating_sub(taken) >= least.max(free / 2) {
+            return Ok(free - taken);
+        }
+        self.keep_in_memory(0)?;
+        Ok(free)
+    }
+
+    /// Takes the records by partition, and returns their memory.
+    pub(super) fn take_parts(&mut self) -> (Vec<Partition>, u64) {
+        let count = self.state.scheme.partitions();
+        let taken = self.held();
+        let first = std::mem::take(&mut self.state.first);
+        let others = std::mem::take(&mut self.state.others);
+        let mut parts: Vec<_> = first
+            .into_iter()
+            .chain(std::iter::repeat_with(RecordStream::default))
+            .take(count)
+            .map(|first| Partition { first, others: Vec::new() })
+            .collect();
+        for streams in others {
+            let streams = streams.into_iter().chain(std::iter::repeat_with(RecordStream::default));
+            parts.iter_mut().zip(streams).for_each(|(part, other)| part.others.push(other));
+        }
+        (parts, taken)
+    }
+}

@@ -1,0 +1,101 @@
+//! The strategies that write records: their phases in order, then the output.
+
+use super::job::ExactJob;
+use super::journal::Journal;
+use super::phases::Phases;
+use super::state::State;
+use crate::error::Result;
+use crate::fingerprint::Table;
+use crate::io::{Input, Printer, SpillFile, SpillWriter};
+use crate::setops::planning::{InputSizes, Plan, Strategy};
+use crate::setops::positions::{Polarity, PositionSet, Spans};
+use crate::setops::print::print_positions;
+use crate::setops::report::Report;
+use crate::setops::set_semantics::SetOp;
+
+impl ExactJob<'_> {
+    #[expect(clippy::too_many_arguments, reason = "each has a different type")]
+    pub(super) fn with_records(
+        &self,
+        plan: Plan,
+        first: Vec<Input>,
+        others: Others,
+        sizes: &InputSizes,
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+        journal: Option<&Journal>,
+    ) -> Result<()> {
+        let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
+        let state = resumed.unwrap_or_else(|| State {
+            scheme: self.partition_scheme(plan, sizes, others.prior.as_ref()),
+            report: std::mem::take(report),
+            ..State::default()
+        });
+        let spill_file = match journal {
+            Some(journal) => journal.spill_file()?,
+            None => SpillFile::new(&self.temp)?,
+        };
+        let refs: Vec<_> = first.iter().collect();
+        let mut work = Phases {
+            job: self,
+            journal,
+            plan,
+            first: &refs,
+            spill_file: &spill_file,
+            state,
+            step: 0,
+        };
+        match (plan.strategy, self.op) {
+            (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
+                work.narrow_common(&others.lines, sizes)?;
+            }
+            (Strategy::Narrow, SetOp::Diff | SetOp::Dedup) => {
+                work.narrow_diff(&others.lines, sizes)?
+            }
+            _ => work.write_all_records(&others.lines, others.prior)?,
+        }
+        let length = first.iter().map(Input::known_length).sum::<Result<u64>>()?;
+        let share = self.budget.work / 8 / self.budget.workers as u64;
+        // A resumed job may print although the first run only counted.
+        let marked = !printer.counts_only() || journal.is_some();
+        work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
+        *report = work.state.report;
+        let State { polarity, count, marks, spans, .. } = work.state;
+        let kept = match polarity {
+            Polarity::Kept => count,
+            Polarity::Dropped => report.first_lines - count,
+        };
+        let before = printer.lines;
+        if let Some(spans) = spans
+            && !printer.counts_only()
+            && (kept > 0 || printer.takes_rest())
+        {
+            let marks =
+                PositionSet::new(spans, marks, &spill_file, self.budget.work, self.budget.workers);
+            report.add_pass(print_positions(
+                &self.pass().chunks(),
+                &first,
+                0,
+                polarity,
+                &marks,
+                printer,
+            )?);
+        }
+        printer.lines = before + kept;
+        report.spilled += spill_file.written();
+        Ok(())
+    }
+}
+
+/// The other inputs.
+pub(super) struct Others {
+    pub(super) lines: Vec<Input>,
+    /// Fingerprints of lines that have been printed.
+    pub(super) prior: Option<Table>,
+}
+
+impl Others {
+    pub(super) fn new(lines: Vec<Input>) -> Self {
+        Self { lines, prior: None }
+    }
+}

@@ -1,0 +1,126 @@
+//! Set operations on files, as a caller specifies them.
+
+use super::approximate::ApproximateJob;
+use super::exact::ExactJob;
+use super::exact::JobEstimate;
+use super::exact::Journal;
+use super::planning::Strategy;
+use super::report::Report;
+use super::set_semantics::SetOp;
+use crate::error::Result;
+use crate::fingerprint::LineHasher;
+use crate::io::{Input, Outputs, Printer, Source, TempDir};
+use crate::settings::Settings;
+
+/// Exact or approximate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// No wrong line and no missing line.
+    Exact {
+        /// The strategy; `None`: chosen by the cost model.
+        strategy: Option<Strategy>,
+    },
+    /// One pass over each input; filters decide.
+    Approx {
+        /// Number of lines to plan for if the size of an input is unknown.
+        capacity: Option<u64>,
+        /// Target false-positive rate; `None`: the lowest that the memory limit allows.
+        fpr: Option<f64>,
+    },
+}
+
+/// A set operation on the lines of files.
+#[derive(Clone, Debug)]
+pub struct SetJob {
+    /// The operation.
+    pub op: SetOp,
+    /// The first input, whose lines are printed in order. Several files are taken as one input.
+    pub first: Vec<Source>,
+    /// The other inputs, ignored by [`SetOp::Dedup`]. Without any, all operations are `Dedup`.
+    pub others: Vec<Source>,
+    /// Exact or approximate.
+    pub mode: Mode,
+}
+
+impl SetJob {
+    /// Runs the job and writes the result.
+    ///
+    /// # Errors
+    /// If an input cannot be read, changes during the job, or has a line longer than a quarter of the
+    /// memory limit; if the output or a temporary file cannot be written; if the memory limit is too
+    /// low; if the work directory contains another job. The output so far is then correct but
+    /// incomplete.
+    pub fn run(&self, settings: &Settings<'_>, outputs: Outputs<'_>) -> Result<Report> {
+        let sources = self.sources();
+        let (budget, mut inputs) = settings.open(&sources)?;
+        let op = self.op.with_others(sources.len() - self.first.len());
+        let mut printer = Printer::new(outputs, settings.delimiter, budget.chunk);
+        let (delimiter, progress) = (settings.delimiter, settings.progress);
+        match self.mode {
+            Mode::Exact { strategy } => {
+                let journal = |dir| {
+                    let (resume, limit, first) = (settings.resume, budget.limit, self.first.len());
+                    let inputs = &mut inputs;
+                    Journal::open(dir, resume, limit, op, delimiter, inputs, first, progress)
+                };
+                let journal = settings.work_dir.as_deref().map(journal).transpose()?;
+                let begun = journal.as_ref().and_then(Journal::hasher);
+                let job = ExactJob {
+                    op,
+                    budget,
+                    delimiter,
+                    temp: TempDir::new(&settings.temp_dir),
+                    progress,
+                    strategy,
+                    hasher: begun.map_or_else(LineHasher::random, Ok)?,
+                    journal: journal.as_ref(),
+                };
+                let (first, others) = self.split(inputs);
+                job.run(first, others, &mut printer)
+            }
+            Mode::Approx { capacity, fpr } => {
+                let hasher = LineHasher::random()?;
+                let job = ApproximateJob { op, budget, delimiter, progress, hasher, capacity, fpr };
+                let (first, others) = self.split(inputs);
+                job.run(&first, &others, &mut printer)
+            }
+        }
+    }
+
+    /// Estimates an exact job from samples of its inputs. `with_output`: include the cost of
+    /// printing.
+    ///
+    /// # Errors
+    /// If an input cannot be read or is not a file; if the memory limit is too low.
+    pub fn estimate(&self, settings: &Settings<'_>, with_output: bool) -> Result<JobEstimate> {
+        let sources = self.sources();
+        let (budget, inputs) = settings.open(&sources)?;
+        let strategy = match self.mode {
+            Mode::Exact { strategy } => strategy,
+            Mode::Approx { .. } => None,
+        };
+        let job = ExactJob {
+            op: self.op.with_others(sources.len() - self.first.len()),
+            budget,
+            delimiter: settings.delimiter,
+            temp: TempDir::new(&settings.temp_dir),
+            progress: settings.progress,
+            strategy,
+            hasher: LineHasher::random()?,
+            journal: None,
+        };
+        let (first, others) = self.split(inputs);
+        job.estimate(&first, &others, with_output)
+    }
+
+    /// Returns all inputs, those of the first input first.
+    fn sources(&self) -> Vec<Source> {
+        let others = if self.op == SetOp::Dedup { &[][..] } else { &self.others };
+        self.first.iter().chain(others).cloned().collect()
+    }
+
+    fn split(&self, mut first: Vec<Input>) -> (Vec<Input>, Vec<Input>) {
+        let others = first.split_off(self.first.len());
+        (first, others)
+    }
+}

@@ -1,0 +1,34 @@
+//! The set operations `common`, `diff` and `dedup` on the lines of files.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `job`, `report` | a set operation as the caller specifies it, and its report |
+//! | `set_semantics` | the meaning of the operations, on fingerprints |
+//! | `planning` | samples of inputs, the cost model, the choice of a strategy |
+//! | `exact` | exact jobs: the strategies, resuming, estimates |
+//! | `positions`, `print` | sets of line positions, and printing by position |
+//! | `approximate` | approximate jobs |
+
+mod approximate;
+mod exact;
+mod job;
+mod planning;
+mod positions;
+mod print;
+mod report;
+mod set_semantics;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use exact::{
+    HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, Partition, PartitionJoin, PartitionScheme,
+    contains_any,
+};
+pub use exact::{InputEstimate, JobEstimate, Side, forget_work};
+pub use job::{Mode, SetJob};
+pub use planning::Strategy;
+pub(crate) use planning::{Sample, filter_bytes};
+pub(crate) use positions::{Polarity, PositionSet, PositionWriter, Spans};
+pub(crate) use print::print_positions;
+pub use report::{Phase, Report};
+pub use set_semantics::SetOp;

@@ -1,0 +1,383 @@
+//! Samples of inputs: estimates of their lines and distinct lines, and of what they share.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+
+use rustix::io::{ReadWriteFlags, preadv2};
+
+use crate::error::{Error, Result};
+use crate::fingerprint::LineHasher;
+use crate::io::{Input, Open, read_at};
+use crate::memory::Budget;
+use crate::progress::Progress;
+
+/// Estimates from a sample of one or more inputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    pub(crate) bytes: u64,
+    /// Estimated lines.
+    pub(crate) lines: u64,
+    /// Estimated distinct lines.
+    pub(crate) distinct: u64,
+    /// The least and the largest possible number of distinct lines: the distinct lines of the
+    /// sample, and these plus all lines outside of it. Equal if all lines were sampled.
+    pub(crate) distinct_range: [u64; 2],
+    /// Hashes of the sampled lines, sorted.
+    pub(crate) keys: Vec<u64>,
+    sampled: u64,
+    /// Share of the sample that is not in the page cache.
+    pub(crate) cold: f64,
+}
+
+/// Lines shared by two samples of equal inputs: enough to estimate an overlap of a tenth to a few per
+/// cent.
+const PAIRS: f64 = 4000.0;
+/// Bytes read at each position.
+const SPOT: u64 = 16 << 10;
+/// Number of positions for the first estimate of the line length, and maximum number.
+const FEW: u64 = 16;
+const MAX_SPOTS: u64 = 16384;
+/// Minimum number of hashes of all samples of a job: 8 MiB, while nothing else is in memory.
+const MIN_KEYS: u64 = 1 << 20;
+/// Inputs up to this size are read completely.
+const SMALL: u64 = 4 << 20;
+/// Decompressed bytes that are sampled of all compressed inputs together.
+const BEGIN: u64 = 64 << 20;
+/// Maximum number of compressed inputs that are sampled. The sizes of the others are extrapolated.
+const MAX_COMPRESSED: usize = 16;
+/// Factor by which the number of lines may exceed its estimate, for safe bounds.
+const LINES_MARGIN: f64 = 1.25;
+/// Maximum length of a sampled line in a compressed input.
+const LONG: usize = 1 << 20;
+
+impl Sample {
+    /// Samples inputs evenly. Two samples of √(PAIRS·N) lines each share about PAIRS lines for an
+    /// overlap of 1 (the birthday bound). `among` samples share the memory.
+    ///
+    /// The positions are deterministic, so an estimate and the job itself choose the same strategy.
+    ///
+    /// Cost: reads at most 256 MiB of files, and decompresses at most 64 MiB of compressed ones.
+    pub(crate) fn of(
+        inputs: &[&Input],
+        hasher: &LineHasher,
+        delimiter: u8,
+        budget: &Budget,
+        among: usize,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        // Bounds the memory if lines are short.
+        let most = ((budget.work / 4 / 8).max(MIN_KEYS) / among as u64).max(FEW);
+        let (files, compressed): (Vec<&Input>, Vec<&Input>) =
+            inputs.iter().partition(|input| input.is_file());
+        let mut sampler = Sampler::new(hasher, delimiter, progress);
+        let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
+        if bytes <= SMALL {
+            for input in &files {
+                let left = most - most.min(sampler.keys.len() as u64);
+                sampler.take(input.name(), &input.open(0, progress)?, [0, SMALL, left])?;
+            }
+        } else {
+            sampler.spots(&files, bytes, FEW, most / FEW)?;
+            // The line length determines how many positions are needed.
+            let (sampled, taken) = (sampler.keys.len().max(1) as u64, sampler.bytes);
+            let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
+            let wanted = ((PAIRS * lines).sqrt() as u64).min(most);
+            let spots = (wanted / (sampled / FEW).max(1)).min(MAX_SPOTS).min(bytes / SPOT);
+            if spots > FEW {
+                (sampler.keys, sampler.bytes) = (vec![], 0);
+                sampler.spots(&files, bytes, spots, (most / spots).max(1))?;
+            }
+        }
+        bytes += sampler.all_compressed(&compressed, most, budget.decoder)?;
+        Ok(sampler.estimates(bytes))
+    }
+
+    /// Returns the share of equal pairs among all pairs of a line of each sample.
+    pub(crate) fn matches(&self, other: &Self) -> f64 {
+        let (mut matches, mut i, mut j) = (0u64, 0, 0);
+        while let (Some(a), Some(b)) = (self.keys.get(i), other.keys.get(j)) {
+            matches += u64::from(a == b);
+            i += usize::from(a <= b);
+            j += usize::from(b <= a);
+        }
+        matches as f64 / (self.sampled as f64 * other.sampled as f64).max(1.0)
+    }
+
+    pub(crate) fn line_length(&self) -> f64 {
+        self.bytes as f64 / self.lines.max(1) as f64
+    }
+}
+
+/// Takes sampled lines out of inputs.
+struct Sampler<'a> {
+    hasher: &'a LineHasher,
+    delimiter: u8,
+    keys: Vec<u64>,
+    /// Bytes of the sampled lines.
+    bytes: u64,
+    buffer: Vec<u8>,
+    /// Positions read, and those that were not in the page cache.
+    places: u64,
+    cold: u64,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> Sampler<'a> {
+    fn new(hasher: &'a LineHasher, delimiter: u8, progress: &'a dyn Progress) -> Self {
+        let (keys, buffer) = (Vec::new(), Vec::new());
+        Self { hasher, delimiter, keys, bytes: 0, buffer, places: 0, cold: 0, progress }
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+    }
+
+    /// Samples up to `most` lines at each of `spots` positions, evenly spread over `bytes` of input.
+    fn spots(&mut self, inputs: &[&Input], bytes: u64, spots: u64, most: u64) -> Result<()> {
+        let (mut inputs, mut begin) = (inputs.iter().peekable(), 0);
+        let mut open = None;
+        for spot in 0..spots {
+            // A pseudorandom position within its part, so that copies of lines at a fixed distance
+            // are not missed systematically. No line is sampled twice.
+            let part = bytes / spots;
+            let room = part.saturating_sub(SPOT);
+            let within = (u128::from(scattered(spot)) * u128::from(room)) >> 64;
+            let at = spot * part + within as u64;
+            while let Some(length) = inputs.peek().map(|input| input.length().unwrap_or(0))
+                && begin + length <= at
+            {
+                begin += length;
+                open = None;
+                inputs.next();
+            }
+            if let Some(input) = inputs.peek() {
+                let open = match &mut open {
+                    Some(open) => open,
+                    none => none.insert(input.open(0, self.progress)?),
+                };
+                self.take(input.name(), open, [at - begin, SPOT, most])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Samples the whole lines within `size` bytes of a position, at most `most`.
+    fn take(&mut self, name: &str, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
+        self.check_cancelled()?;
+        let Open::File { file, range, whole } = open else { return Ok(()) };
+        let end = (start + size).min(range.end - range.start);
+        self.places += 1;
+        self.cold += u64::from(!is_in_memory(file, range.start + start));
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize((end - start) as usize, 0);
+        read_at(file, name, &mut buffer, range.start + start)?;
+        let (begins, ends) = (range.start + start == whole.start, range.start + end == whole.end);
+        self.lines(&buffer, begins, ends, most);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// Samples up to `most` lines of a few compressed inputs, and returns the estimated decompressed
+    /// length of all: the others are assumed to have the same compression ratio.
+    fn all_compressed(&mut self, inputs: &[&Input], most: u64, memory: u64) -> Result<u64> {
+        let few = inputs.len().min(MAX_COMPRESSED);
+        let size = |input: &Input| input.file_length().map_or(0, |(length, _)| length);
+        let (mut decompressed, mut compressed) = (0, 0);
+        for nth in 0..few {
+            self.check_cancelled()?;
+            let input = inputs[nth * inputs.len() / few];
+            let left = most.saturating_sub(self.keys.len() as u64) / (few - nth) as u64;
+            decompressed += self.compressed(input, BEGIN / few as u64, left, memory)?;
+            compressed += size(input);
+        }
+        if few == inputs.len() {
+            return Ok(decompressed);
+        }
+        let all: u64 = inputs.iter().map(|input| size(input)).sum();
+        Ok((decompressed as f64 * all as f64 / compressed.max(1) as f64) as u64)
+    }
+
+    /// Samples up to `most` lines in the first `begin` bytes of a compressed input, and returns its
+    /// estimated decompressed length.
+    fn compressed(&mut self, input: &Input, begin: u64, most: u64, memory: u64) -> Result<u64> {
+        // At most one in four: sampling a line costs as much as decompressing it.
+        let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
+        let salt = scattered(self.bytes ^ self.keys.len() as u64);
+        let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
+        let show = |text: &[u8]| {
+            carry.extend_from_slice(text);
+            let end = memchr::memrchr(self.delimiter, &carry).map_or(0, |at| at + 1);
+            for line in carry[..end].split_inclusive(|byte| *byte == self.delimiter) {
+                count += 1;
+                if scattered(salt ^ count) <= share && taken < most {
+                    taken += 1;
+                    covered += line.len() as u64;
+                    self.keys.push(self.hasher.filter_hash(&line[..line.len() - 1]));
+                }
+            }
+            carry.drain(..end);
+            carry.truncate(LONG);
+        };
+        let length = input.decompressed_sample(begin, memory, show)?.unwrap_or(0);
+        self.bytes += covered;
+        Ok(length)
+    }
+
+    /// Samples the whole lines of a text, at most `most`.
+    fn lines(&mut self, text: &[u8], from_start: bool, to_end: bool, most: u64) {
+        let mut lines = text;
+        if !from_start {
+            let first = memchr::memchr(self.delimiter, lines).map_or(lines.len(), |at| at + 1);
+            lines = &lines[first..];
+        }
+        if !to_end {
+            let last = memchr::memrchr(self.delimiter, lines).map_or(0, |at| at + 1);
+            lines = &lines[..last];
+        }
+        if lines.is_empty() {
+            return;
+        }
+        let text = lines.strip_suffix(&[self.delimiter]).unwrap_or(lines);
+        let mut covered = 0;
+        for line in text.split(|byte| *byte == self.delimiter).take(most as usize) {
+            self.keys.push(self.hasher.filter_hash(line));
+            covered += line.len() + 1;
+        }
+        self.bytes += covered.min(lines.len()) as u64;
+    }
+
+    /// Returns the estimates for `bytes` of input.
+    fn estimates(mut self, bytes: u64) -> Sample {
+        self.keys.sort_unstable();
+        let sampled = self.keys.len() as u64;
+        let lines = match sampled {
+            // Lines longer than a position's bytes, or an empty input.
+            0 => bytes / SPOT + u64::from(bytes > 0),
+            _ if self.bytes >= bytes => sampled,
+            _ => (bytes as f64 * sampled as f64 / self.bytes as f64).ceil() as u64,
+        };
+        let pairs = self.keys.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        let distinct = if sampled >= lines {
+            sampled - pairs
+        } else {
+            // A sampled line with m copies meets another copy with probability (m-1)·s/N.
+            let square = (sampled as f64).powi(2).max(1.0);
+            (lines as f64 / (1.0 + 2.0 * pairs as f64 * lines as f64 / square)).ceil() as u64
+        };
+        let least = sampled - pairs;
+        let distinct_range = if sampled >= lines {
+            [least; 2]
+        } else {
+            // The number of lines is an estimate too.
+            [least, least + ((lines - sampled) as f64 * LINES_MARGIN).ceil() as u64]
+        };
+        let cold = self.cold as f64 / self.places.max(1) as f64;
+        Sample { bytes, lines, distinct, distinct_range, keys: self.keys, sampled, cold }
+    }
+}
+
+/// Returns a pseudorandom number that depends only on `number`. Source: the finalizer of splitmix64
+/// (Steele, Lea & Flood 2014).
+fn scattered(number: u64) -> u64 {
+    let mix = |x: u64, shift: u32, by: u64| (x ^ x >> shift).wrapping_mul(by);
+    let x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let x = mix(mix(x, 30, 0xbf58_476d_1ce4_e5b9), 27, 0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// Returns whether a byte of a file is in the page cache; false if that is unknown.
+fn is_in_memory(file: &File, at: u64) -> bool {
+    let mut byte = [0];
+    let mut buffers = [IoSliceMut::new(&mut byte)];
+    preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Source;
+
+    #[test]
+    fn sample_of_short_lines_stays_within_its_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ends");
+        for bytes in [SMALL as usize, 3 * SMALL as usize] {
+            std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
+            let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
+            let hasher = LineHasher::random().unwrap();
+            let budget = Budget::new(8 << 20, 1).unwrap();
+            let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, 4, &()).unwrap();
+            assert!(sample.keys.len() * 8 <= 2 << 20, "{}", sample.keys.len());
+            let exact = bytes as f64;
+            assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
+        }
+    }
+
+    /// The estimates cover all files although only a few are decompressed.
+    #[test]
+    fn only_a_few_of_many_compressed_files_are_sampled() {
+        let dir = tempfile::tempdir().unwrap();
+        let (each, files) = (2 << 20, 48);
+        let line = |number: usize| format!("{:015}\n", number * 7919 % 1_000_003);
+        let paths = (0..files).map(|file| {
+            let text: String = (0..each / 16).map(|at| line(file * each + at)).collect();
+            let path = dir.path().join(format!("{file}.zst"));
+            std::fs::write(&path, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+            Source::from_arg(path)
+        });
+        let inputs = Input::open_unchecked(&paths.collect::<Vec<_>>(), 0).unwrap();
+        let refs: Vec<_> = inputs.iter().collect();
+        let (hasher, budget) = (LineHasher::random().unwrap(), Budget::new(64 << 20, 1).unwrap());
+        let mut sampler = Sampler::new(&hasher, b'\n', &());
+        let bytes = sampler.all_compressed(&refs, 1 << 20, budget.decoder).unwrap();
+        let exact = (each * files) as f64;
+        assert!((bytes as f64 - exact).abs() < exact / 100.0, "{bytes} of {exact}");
+        // At most a quarter of the lines of each sampled file.
+        assert!(sampler.bytes <= (each * MAX_COMPRESSED) as u64 / 3, "{}", sampler.bytes);
+        let sample = Sample::of(&refs, &hasher, b'\n', &budget, 1, &()).unwrap();
+        let lines = exact / 16.0;
+        assert!((sample.lines as f64 - lines).abs() < lines / 100.0, "{}", sample.lines);
+        let mut sampler = Sampler::new(&hasher, b'\n', &Cancel);
+        assert!(sampler.all_compressed(&refs, 1, budget.decoder).unwrap_err().is_cancelled());
+    }
+
+    struct Cancel;
+
+    impl Progress for Cancel {
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn cancelled_sample_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        for bytes in [1, 3 * SMALL as usize] {
+            std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
+            let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
+            let (hasher, budget) =
+                (LineHasher::random().unwrap(), Budget::new(8 << 20, 1).unwrap());
+            let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, 1, &Cancel);
+            assert!(sample.unwrap_err().is_cancelled(), "{bytes}");
+        }
+    }
+
+    /// The first positions have long lines; all lines between them are empty.
+    #[test]
+    fn sample_is_bounded_if_the_first_lines_are_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fool");
+        let step = 3 << 20;
+        let mut file = vec![b'\n'; 16 * step];
+        for place in 0..16 {
+            file[place * step..][..70_000].fill(b'x');
+        }
+        std::fs::write(&path, file).unwrap();
+        let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
+        let hasher = LineHasher::random().unwrap();
+        let budget = Budget::new(8 << 20, 1).unwrap();
+        let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, 1, &()).unwrap();
+        assert!(sample.keys.len() as u64 <= MIN_KEYS, "{}", sample.keys.len());
+    }
+}

@@ -1,0 +1,238 @@
+//! The set operations, defined on fingerprints.
+//!
+//! A [`SetMatcher`] gets the fingerprints of all inputs in a fixed order of *rounds* and then decides
+//! for each line of the first input, in order, whether it belongs to the result. The fingerprints may
+//! come from lines as they are read or from the records of a partition.
+//!
+//! | operation | build side | then probed with | a line of the first input is kept if |
+//! |---|---|---|---|
+//! | common | the smaller of the first input and the smallest other | the remaining others, one after the other | it was in every round and is not repeated |
+//! | diff | all others | nothing | it is absent and not repeated |
+//! | diff, if only the first input fits | the first input | all others | it was never probed and is not repeated |
+//! | dedup | nothing | nothing | it is not repeated |
+//!
+//! Invariant: decisions depend only on the sequence of fingerprints. They are the same for any
+//! partitioning, because all records of a fingerprint are in one partition, in order.
+//!
+//! Cost: [`Table::BYTES_PER_ENTRY`] for each distinct fingerprint of the build side; for `diff` and
+//! `dedup` built from the others, of the others and the first input together.
+
+use crate::error::Result;
+use crate::fingerprint::{Fingerprint, Full, Table};
+
+/// A set operation on lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOp {
+    /// The distinct lines of the first input that occur in every other.
+    Common,
+    /// The distinct lines of the first input that occur in no other.
+    Diff,
+    /// The distinct lines of all inputs.
+    Dedup,
+}
+
+impl SetOp {
+    /// Returns the operation for this number of other inputs: without any, all are `Dedup`.
+    pub(crate) fn with_others(self, others: usize) -> Self {
+        if others == 0 { Self::Dedup } else { self }
+    }
+}
+
+/// The input that is inserted into the table first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BuildSide {
+    /// For `common` the other input with this index, for `diff` all others.
+    Others(usize),
+    /// The first input, which is then read twice.
+    First,
+}
+
+/// Number of fingerprints to prefetch at a time.
+pub(super) const PREFETCH_BATCH: usize = 32;
+
+/// Present in every round so far. Rounds are numbered 0, 1, 0, 1, …; entries that missed a round are
+/// marked `OUT` before the next, so two values suffice.
+const ALIVE: [u8; 2] = [0, 1];
+/// Already kept; for `diff` and `dedup` also: in the others.
+const DONE: u8 = 2;
+/// Absent in a round.
+const OUT: u8 = 3;
+
+/// The decision about a line of the first input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// The line belongs to the result.
+    Kept,
+    /// The line is already in the result, or for `diff` and `dedup` in another input.
+    Repeated,
+    /// For `common`: the line is not in all other inputs.
+    Refused,
+}
+
+/// Decides which lines of the first input belong to the result.
+pub(super) struct SetMatcher {
+    op: SetOp,
+    build_side: BuildSide,
+    table: Table,
+    round: usize,
+}
+
+impl SetMatcher {
+    pub(super) fn new(op: SetOp, build_side: BuildSide, table: Table) -> Self {
+        Self { op, build_side, table, round: 0 }
+    }
+
+    /// Returns the indices of the other inputs on the build side, in order.
+    pub(super) fn build_inputs(&self, others: usize) -> Vec<usize> {
+        match (self.build_side, self.op) {
+            (BuildSide::First, _) => vec![],
+            (BuildSide::Others(one), SetOp::Common) => vec![one],
+            (BuildSide::Others(_), _) => (0..others).collect(),
+        }
+    }
+
+    /// Returns the indices of the other inputs to probe with afterwards, in order.
+    pub(super) fn probe_inputs(&self, others: usize) -> Vec<usize> {
+        let build_inputs = self.build_inputs(others);
+        (0..others).filter(|j| !build_inputs.contains(j)).collect()
+    }
+
+    /// Prefetches the entries of the next fingerprints, a few dozen at a time.
+    #[inline]
+    pub(super) fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        self.table.prefetch(fingerprints);
+    }
+
+    /// Inserts a fingerprint of the build side.
+    #[inline]
+    pub(super) fn build(&mut self, fingerprint: Fingerprint) -> Result<Result<(), Full>> {
+        let fresh = match (self.build_side, self.op) {
+            (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup) => DONE,
+            _ => ALIVE[0],
+        };
+        Ok(self.table.entry(fingerprint, fresh)?.map(|_| ()))
+    }
+
+    /// Probes with a fingerprint of the current round. Returns whether the build side has it.
+    #[inline]
+    pub(super) fn probe(&mut self, fingerprint: Fingerprint) -> bool {
+        let state = self.table.get_mut(fingerprint);
+        let there = state.is_some();
+        if let Some(state) = state {
+            match self.op {
+                SetOp::Common if *state == ALIVE[self.round] => *state = ALIVE[1 - self.round],
+                SetOp::Common => {}
+                SetOp::Diff | SetOp::Dedup => *state = DONE,
+            }
+        }
+        there
+    }
+
+    /// Ends the round of one probing input.
+    pub(super) fn end_round(&mut self) {
+        if self.op == SetOp::Common {
+            let missed = ALIVE[self.round];
+            self.round = 1 - self.round;
+            self.table.for_each_state(|state| {
+                if *state == missed {
+                    *state = OUT;
+                }
+            });
+        }
+    }
+
+    /// Decides about the next line of the first input.
+    #[inline]
+    pub(super) fn decide(&mut self, fingerprint: Fingerprint) -> Result<Result<Decision, Full>> {
+        let alive = ALIVE[self.round];
+        if self.op == SetOp::Common || self.build_side == BuildSide::First {
+            let state = self.table.get_mut(fingerprint);
+            return Ok(Ok(match state.map(|state| (*state, state)) {
+                Some((before, state)) if before == alive => {
+                    *state = DONE;
+                    Decision::Kept
+                }
+                Some((DONE, _)) => Decision::Repeated,
+                _ => Decision::Refused,
+            }));
+        }
+        let new = self.table.entry(fingerprint, DONE)?;
+        Ok(new.map(|(new, _)| if new { Decision::Kept } else { Decision::Repeated }))
+    }
+
+    /// Returns the number of fingerprints of the build side that the first input does not have. For
+    /// `common` built from another input, after the last decision.
+    pub(super) fn unclaimed(&self) -> u64 {
+        self.table.iter().filter(|(_, state)| *state != DONE).count() as u64
+    }
+
+    /// Returns the table. After the first decision of a `diff` or `dedup` built from the others, it
+    /// contains the lines that no later line may repeat.
+    pub(super) fn into_table(self) -> Table {
+        self.table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(i: u8) -> Fingerprint {
+        Fingerprint { high: u64::from(i), low: u64::from(i) << 56 | 1 }
+    }
+
+    /// Runs a matcher over small inputs; returns the answer as positions in the first input.
+    fn matcher(op: SetOp, build_side: BuildSide, first: &[u8], others: &[&[u8]]) -> Vec<usize> {
+        let mut matcher = SetMatcher::new(op, build_side, Table::new(1 << 20, 0).unwrap());
+        let show = |matcher: &mut SetMatcher, lines: &[u8]| {
+            lines.iter().for_each(|&i| matcher.build(print(i)).unwrap().unwrap());
+        };
+        if build_side == BuildSide::First {
+            show(&mut matcher, first);
+        }
+        for j in matcher.build_inputs(others.len()) {
+            show(&mut matcher, others[j]);
+        }
+        for j in matcher.probe_inputs(others.len()) {
+            others[j].iter().for_each(|&i| {
+                matcher.probe(print(i));
+            });
+            matcher.end_round();
+        }
+        let verdicts = first.iter().map(|&i| matcher.decide(print(i)).unwrap().unwrap());
+        verdicts
+            .enumerate()
+            .filter(|(_, verdict)| *verdict == Decision::Kept)
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    #[test]
+    fn common_keeps_first_occurrences_that_are_in_every_other() {
+        let first = [5, 1, 2, 1, 3, 5, 4];
+        let others: [&[u8]; 4] = [&[1, 2, 3, 4, 4], &[4, 3, 1, 9], &[1, 4, 7, 3], &[4, 1, 1]];
+        for seed in
+            [BuildSide::First, BuildSide::Others(0), BuildSide::Others(1), BuildSide::Others(3)]
+        {
+            assert_eq!(matcher(SetOp::Common, seed, &first, &others), [1, 6], "{seed:?}");
+        }
+        assert_eq!(matcher(SetOp::Common, BuildSide::First, &first, &[]), [0, 1, 2, 4, 6]);
+    }
+
+    #[test]
+    fn diff_keeps_first_occurrences_that_are_in_no_other() {
+        let first = [5, 1, 2, 1, 3, 5, 4];
+        let others: [&[u8]; 3] = [&[1, 2], &[9, 2], &[4]];
+        for seed in [BuildSide::First, BuildSide::Others(0)] {
+            assert_eq!(matcher(SetOp::Diff, seed, &first, &others), [0, 4], "{seed:?}");
+        }
+    }
+
+    #[test]
+    fn dedup_keeps_first_occurrences() {
+        assert_eq!(
+            matcher(SetOp::Dedup, BuildSide::Others(0), &[3, 3, 1, 3, 2, 1], &[]),
+            [0, 2, 4]
+        );
+    }
+}

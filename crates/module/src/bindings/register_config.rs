@@ -1,0 +1,137 @@
+//! Registers the settings with the server, and the callbacks that read and write them.
+
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use super::config::{self, EnumSetting, FprSetting, IntSetting};
+use crate::server::abi::{self, Context, Text};
+use crate::server::{api, bytes_of};
+
+/// Registers all settings and loads the values of the server's configuration file.
+pub(super) fn register(context: *mut Context) -> Result<(), String> {
+    let rejected =
+        |name: &CStr| format!("the server rejects the setting {}", name.to_string_lossy());
+    // SAFETY: the context is that of the loading module; names and settings are static.
+    unsafe {
+        for setting in config::INTS {
+            let flags = if setting.is_bytes { abi::CONFIG_MEMORY } else { 0 };
+            let (min, max) = (*setting.range.start(), *setting.range.end());
+            let data = (&raw const *setting).cast_mut().cast();
+            if (api().register_number)(
+                context,
+                setting.name.as_ptr(),
+                setting.default,
+                flags,
+                min,
+                max,
+                get_int,
+                set_int,
+                None,
+                data,
+            ) != abi::OK
+            {
+                return Err(rejected(setting.name));
+            }
+        }
+        for setting in config::FPRS {
+            let data = (&raw const *setting).cast_mut().cast();
+            let (name, default) = (setting.name.as_ptr(), setting.default.as_ptr());
+            if (api().register_text)(context, name, default, 0, get_fpr, set_fpr, None, data)
+                != abi::OK
+            {
+                return Err(rejected(setting.name));
+            }
+        }
+        let setting = &config::LAYOUT;
+        let values = setting.values.map(CStr::as_ptr);
+        let numbers = [0, 1];
+        if (api().register_choice)(
+            context,
+            setting.name.as_ptr(),
+            0,
+            0,
+            values.as_ptr(),
+            numbers.as_ptr(),
+            2,
+            get_enum,
+            set_enum,
+            None,
+            (&raw const *setting).cast_mut().cast(),
+        ) != abi::OK
+        {
+            return Err(rejected(setting.name));
+        }
+        if (api().load_configs)(context) != abi::OK {
+            return Err("the server rejects the settings".to_owned());
+        }
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn get_int(_: *const c_char, setting: *mut c_void) -> c_longlong {
+    // SAFETY: the setting that was registered with this callback, here and below.
+    unsafe { (*setting.cast::<IntSetting>()).value.load(Relaxed) }
+}
+
+unsafe extern "C" fn set_int(
+    _: *const c_char,
+    value: c_longlong,
+    setting: *mut c_void,
+    _: *mut *mut Text,
+) -> c_int {
+    // SAFETY: as above. The server has checked the range.
+    unsafe { (*setting.cast::<IntSetting>()).value.store(value, Relaxed) };
+    abi::OK
+}
+
+unsafe extern "C" fn get_enum(_: *const c_char, setting: *mut c_void) -> c_int {
+    // SAFETY: as above.
+    unsafe { (*setting.cast::<EnumSetting>()).value.load(Relaxed) as c_int }
+}
+
+unsafe extern "C" fn set_enum(
+    _: *const c_char,
+    value: c_int,
+    setting: *mut c_void,
+    _: *mut *mut Text,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe { (*setting.cast::<EnumSetting>()).value.store(value.into(), Relaxed) };
+    abi::OK
+}
+
+/// The string that [`get_fpr`] returned last. The module owns it, and it must live until the next
+/// call.
+static LAST_FPR_TEXT: AtomicPtr<Text> = AtomicPtr::new(null_mut());
+
+unsafe extern "C" fn get_fpr(_: *const c_char, setting: *mut c_void) -> *mut Text {
+    // SAFETY: as above; the server copies the bytes into a new string, which needs no context.
+    unsafe {
+        let text = (*setting.cast::<FprSetting>()).text();
+        let new = (api().create_text)(null_mut(), text.as_ptr().cast(), text.len());
+        let old = LAST_FPR_TEXT.swap(new, Relaxed);
+        if !old.is_null() {
+            (api().free_text)(null_mut(), old);
+        }
+        new
+    }
+}
+
+unsafe extern "C" fn set_fpr(
+    _: *const c_char,
+    value: *mut Text,
+    setting: *mut c_void,
+    error: *mut *mut Text,
+) -> c_int {
+    // SAFETY: as above; the value lives during the call, and the server frees the error.
+    unsafe {
+        match (*setting.cast::<FprSetting>()).set(bytes_of(value)) {
+            Ok(()) => abi::OK,
+            Err(message) => {
+                *error = (api().create_text)(null_mut(), message.as_ptr().cast(), message.len());
+                abi::ERR
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `BF.RESERVE`, and the parameters of filters that `BF.*` creates.
+
+use super::{BLOOM, EXPANSION, KEY, NONSCALING};
+use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
+use crate::bindings::config::{Layout, Settings};
+use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
+use crate::commands::args::{Strictness, integer, is_option};
+use crate::commands::{bloom, memory_limit, replicate_creation};
+use crate::error::FilterError;
+use crate::filters::{FilterKind, FilterSpec, Growth};
+
+/// The parameters of a new filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewBloom {
+    pub(super) fpr: f64,
+    pub(super) capacity: u64,
+    /// Whether the command has the capacity; otherwise it is the default.
+    pub(super) has_capacity: bool,
+    pub(super) growth: Option<u64>,
+    /// The key of the hash; random if `None`.
+    pub(super) seed: Option<[u8; 16]>,
+    /// Capacity that the filter must be able to grow to.
+    pub(super) scale_to: Option<u64>,
+}
+
+impl NewBloom {
+    pub(super) fn defaults(settings: &Settings) -> Self {
+        Self {
+            fpr: settings.bf_error_rate,
+            capacity: settings.bf_initial_size,
+            has_capacity: false,
+            growth: Some(settings.bf_expansion).filter(|growth| *growth > 0),
+            seed: None,
+            scale_to: None,
+        }
+    }
+
+    pub(super) fn spec(&self, call: &Call<'_>, settings: &Settings) -> FilterSpec {
+        let (growth, fpr, capacity) = (self.growth, self.fpr, self.capacity);
+        // A petal master replicates filters in petal's layout by PETAL.RESERVE, with the seed. This
+        // command is from RedisBloom.
+        if settings.layout == Layout::RedisBloom || call.is_replay() {
+            return FilterSpec {
+                kind: FilterKind::RedisBloom { growth },
+                fpr,
+                capacity,
+                seed: [0; 16],
+            };
+        }
+        let seed = self.seed.unwrap_or_else(|| call.random_key());
+        let growth = growth.map(|factor| match self.has_capacity {
+            true => Growth::from_capacity(factor, fpr),
+            false => Growth::by(factor),
+        });
+        FilterSpec { kind: FilterKind::Bloom { growth }, fpr, capacity, seed }
+    }
+}
+
+pub(in crate::commands) struct Reserve;
+
+impl Command for Reserve {
+    const REPLAY_LOSS: ReplayLoss = ReplayLoss::Filter;
+
+    const SPEC: CommandSpec = CommandSpec {
+        name: c"BF.RESERVE",
+        summary: c"Creates an empty Bloom filter",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -4,
+        flags: c"write deny-oom fast",
+        keys: &[first_key(RW_INSERT)],
+        args: &[
+            KEY,
+            Arg::new(c"error_rate", ArgKind::Double),
+            Arg::new(c"capacity", ArgKind::Integer),
+            EXPANSION,
+            NONSCALING,
+        ],
+        categories: BLOOM,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        if !(4..=7).contains(&call.len()) {
+            return Err(ReplyError::WrongArity);
+        }
+        let strictness = Strictness::of(call);
+        let fpr = parse_fpr(strictness, call.arg(2))?;
+        let capacity = parse_capacity(call.arg(3))?;
+        let (mut growth, mut nonscaling) = (None, false);
+        let mut at = 4;
+        while at < call.len() {
+            let arg = call.arg(at);
+            if is_option(arg, "NONSCALING") {
+                nonscaling = true;
+            } else if is_option(arg, "EXPANSION") {
+                at += 1;
+                if at == call.len() {
+                    return Err(ReplyError::Static("ERR no expansion"));
+                }
+                growth = Some(parse_expansion(call.arg(at))?);
+            } else if !strictness.ignores_unknown() {
+                return Err(ReplyError::Static("ERR unknown argument received"));
+            }
+            at += 1;
+        }
+        if nonscaling && growth.is_some() {
+            return Err(ReplyError::Static("Nonscaling filters cannot expand"));
+        }
+        let settings = Settings::current();
+        let default = NewBloom::defaults(&settings).growth;
+        let growth = if nonscaling { None } else { growth.or(default) };
+        let mut key = call.open_write(1);
+        if bloom(key.filter())?.is_some() {
+            return Err(ReplyError::Static("ERR item exists"));
+        }
+        let new =
+            NewBloom { fpr, capacity, growth, has_capacity: true, ..NewBloom::defaults(&settings) };
+        let spec = new.spec(call, &settings);
+        let filter = match spec.build(memory_limit(call, settings.memory_limit)) {
+            // RedisBloom replicates BF.RESERVE even if it is out of memory. Its master has no such
+            // key either, and creates one with default settings on the next BF.ADD.
+            Err(FilterError::TooLarge) if call.is_replay() => {
+                let error = FilterError::TooLarge.into();
+                call.log_unchanged_key(&error);
+                call.error(&error);
+                return Ok(());
+            }
+            built => built?,
+        };
+        key.set(filter)?;
+        replicate_creation(call, &spec);
+        call.notify(c"bloom.reserve", 1);
+        call.ok();
+        Ok(())
+    }
+}
+
+pub(in crate::commands) fn parse_fpr(
+    strictness: Strictness,
+    arg: &[u8],
+) -> Result<f64, ReplyError> {
+    let fpr = strictness.number(arg).ok_or(ReplyError::Static("ERR bad error rate"))?;
+    if fpr > 0.0 && fpr < 1.0 {
+        Ok(fpr)
+    } else {
+        Err(ReplyError::Static("ERR (0 < error rate range < 1) "))
+    }
+}
+
+pub(in crate::commands) fn parse_capacity(arg: &[u8]) -> Result<u64, ReplyError> {
+    let capacity = integer(arg).ok_or(ReplyError::Static("ERR bad capacity"))?;
+    u64::try_from(capacity)
+        .ok()
+        .filter(|capacity| *capacity > 0)
+        .ok_or(ReplyError::Static("ERR (capacity should be larger than 0)"))
+}
+
+pub(in crate::commands) fn parse_expansion(arg: &[u8]) -> Result<u64, ReplyError> {
+    let growth = integer(arg).ok_or(ReplyError::Static("ERR bad expansion"))?;
+    u64::try_from(growth)
+        .ok()
+        .filter(|growth| *growth > 0)
+        .ok_or(ReplyError::Static("ERR expansion should be greater or equal to 1"))
+}

@@ -1,0 +1,95 @@
+//! `PETAL.DEL` and `PETAL.COUNT`, for counting filters.
+
+use petal::BatchResults;
+
+use super::{ITEMS, KEY, PETAL};
+use crate::bindings::command_spec::{CommandSpec, RO_ACCESS, RW_ACCESS_DELETE, first_key};
+use crate::bindings::metrics;
+use crate::bindings::{Call, Command, ReplyError};
+use crate::error::FilterError;
+
+pub(in crate::commands) struct Del;
+
+impl Command for Del {
+    const SPEC: CommandSpec = CommandSpec {
+        name: c"PETAL.DEL",
+        summary: c"Deletes one copy of each item from a counting filter; returns whether each was \
+            (maybe) present. Delete only items that were added: a false positive deletes others",
+        complexity: c"O(items)",
+        since: c"0.1.0",
+        arity: -3,
+        flags: c"write fast",
+        keys: &[first_key(RW_ACCESS_DELETE)],
+        args: &[KEY, ITEMS],
+        categories: PETAL,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_min_len(3)?;
+        let mut key = call.open_write(1);
+        let mut removed = BatchResults::new();
+        let exists = match key.filter_mut().complete()? {
+            Some(stored) if stored.as_cuckoo().is_some() => {
+                return Err(ReplyError::Static("ERR this filter is for CF.*: use CF.DEL"));
+            }
+            Some(stored) => {
+                let result = stored.remove_all(call.args_from(2), &mut removed);
+                result.map_err(|error| match error {
+                    FilterError::Unsupported => ReplyError::Static(
+                        "ERR this filter does not support deletion: reserve one of TYPE counting, \
+                         or use CF.*",
+                    ),
+                    error => error.into(),
+                })?;
+                true
+            }
+            None => false,
+        };
+        if exists && removed.count_ones() > 0 {
+            metrics::deleted(removed.count_ones());
+            call.replicate_verbatim();
+            call.notify(c"petal.del", 1);
+        }
+        call.array(call.len() - 2);
+        (0..call.len() - 2).for_each(|at| call.boolean(exists && removed.get(at)));
+        Ok(())
+    }
+}
+
+pub(in crate::commands) struct Count;
+
+impl Command for Count {
+    const SPEC: CommandSpec = CommandSpec {
+        name: c"PETAL.COUNT",
+        summary:
+            c"Returns the number of copies of each item in a counting filter; an upper bound, \
+            up to 8",
+        complexity: c"O(items)",
+        since: c"0.1.0",
+        arity: -3,
+        flags: c"readonly fast",
+        keys: &[first_key(RO_ACCESS)],
+        args: &[KEY, ITEMS],
+        categories: PETAL,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), ReplyError> {
+        call.expect_min_len(3)?;
+        let key = call.open_read(1);
+        let counts = match key.filter().complete()? {
+            Some(stored) if stored.as_cuckoo().is_some() => {
+                return Err(ReplyError::Static("ERR this filter is for CF.*: use CF.COUNT"));
+            }
+            Some(stored) => stored.counts(call.args_from(2)).map_err(|error| match error {
+                FilterError::Unsupported => ReplyError::Static(
+                    "ERR this filter has no counters: reserve one of TYPE counting",
+                ),
+                error => error.into(),
+            })?,
+            None => vec![0; call.len() - 2],
+        };
+        call.array(counts.len());
+        counts.into_iter().for_each(|count| call.count(count));
+        Ok(())
+    }
+}

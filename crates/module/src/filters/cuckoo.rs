@@ -1,0 +1,255 @@
+//! The operations of `CF.*`, for both layouts. Keys are hashed once for all layers.
+
+use petal::BatchResults;
+
+use super::{QuotientChain, StoredFilter};
+use crate::error::FilterError;
+use crate::redisbloom::{Cuckoo, MAX_ANNOUNCED_LAYERS};
+
+/// The limits for a filter's growth.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GrowthLimits {
+    /// Maximum number of layers.
+    pub(crate) layers: u64,
+    /// Maximum memory in bytes.
+    pub(crate) bytes: u64,
+}
+
+/// The fields of `CF.INFO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CuckooInfo {
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Buckets of the first layer.
+    pub(crate) buckets: u64,
+    pub(crate) layers: u64,
+    pub(crate) items: u64,
+    /// Deletions since the last compaction.
+    pub(crate) deleted: u64,
+    pub(crate) bucket_size: u16,
+    /// 0 if the filter does not grow.
+    pub(crate) expansion: u16,
+    pub(crate) iterations: u16,
+}
+
+/// A filter that stores copies of keys and deletes them.
+pub(crate) trait CuckooOps {
+    /// Returns the hash of a key.
+    fn hash(&self, key: &[u8]) -> u64;
+
+    /// Returns the hashes of keys.
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64>;
+
+    /// Prefetches the memory for a lookup or an insert.
+    fn prefetch(&self, hash: u64);
+
+    /// Returns whether the filter contains a key.
+    fn contains(&self, hash: u64) -> bool;
+
+    /// Looks up several keys.
+    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults);
+
+    /// Returns the number of copies of a key; an upper bound.
+    fn count(&self, hash: u64) -> u64;
+
+    /// Returns whether commands insert nothing at this maximum of layers, even into free slots, as
+    /// in RedisBloom.
+    fn rejects_inserts(&self, max_layers: u64) -> bool;
+
+    /// Inserts a copy of a key. The limits are read only if the filter has to grow.
+    ///
+    /// # Errors
+    /// If the filter is full and cannot grow; `MaxLayers` if it has the maximum number of layers.
+    fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError>;
+
+    /// Removes one copy of a key. Returns whether it was present.
+    fn remove(&mut self, hash: u64) -> bool;
+
+    /// Moves keys to older layers and frees empty ones.
+    fn compact(&mut self);
+
+    /// Returns the fields of `CF.INFO`.
+    fn info(&self) -> CuckooInfo;
+
+    /// Returns the current capacity and the target false-positive rate; a rate of 0 if the layout
+    /// has none.
+    fn capacity_and_fpr(&self) -> (u64, f64);
+}
+
+impl StoredFilter {
+    /// Returns the filter if it is one of `CF.*`.
+    #[inline]
+    pub(crate) fn as_cuckoo(&self) -> Option<&dyn CuckooOps> {
+        match self {
+            Self::QuotientChain(chain) => Some(&**chain),
+            Self::RedisCuckoo(filter) => Some(&**filter),
+            Self::Window(_) | Self::Filter(_) | Self::Partial(_) | Self::RedisBloom(_) => None,
+        }
+    }
+
+    /// Returns the filter for changes if it is one of `CF.*`.
+    #[inline]
+    pub(crate) fn as_cuckoo_mut(&mut self) -> Option<&mut dyn CuckooOps> {
+        match self {
+            Self::QuotientChain(chain) => Some(&mut **chain),
+            Self::RedisCuckoo(filter) => Some(&mut **filter),
+            Self::Window(_) | Self::Filter(_) | Self::Partial(_) | Self::RedisBloom(_) => None,
+        }
+    }
+}
+
+impl CuckooOps for QuotientChain {
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hash(key)
+    }
+
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
+        match self.hash_spec() {
+            Some(spec) => super::hashes(spec, keys),
+            None => Vec::new(),
+        }
+    }
+
+    fn prefetch(&self, hash: u64) {
+        self.prefetch(hash);
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains(hash)
+    }
+
+    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
+        self.contains_all(hashes, found);
+    }
+
+    fn count(&self, hash: u64) -> u64 {
+        self.count(hash)
+    }
+
+    fn rejects_inserts(&self, _: u64) -> bool {
+        false
+    }
+
+    fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
+        match self.add(hash, 0, 0) {
+            Err(FilterError::MaxLayers) => {
+                let GrowthLimits { layers, bytes } = limits();
+                self.add(hash, layers, bytes)
+            }
+            done => done,
+        }
+    }
+
+    fn remove(&mut self, hash: u64) -> bool {
+        self.remove(hash)
+    }
+
+    fn compact(&mut self) {
+        self.compact();
+    }
+
+    fn info(&self) -> CuckooInfo {
+        let params = self.params();
+        CuckooInfo {
+            size: self.memory_usage(),
+            buckets: self.first_slots() / u64::from(params.bucket_size.max(1)),
+            layers: self.layers(),
+            items: self.len(),
+            deleted: self.deletes(),
+            bucket_size: params.bucket_size,
+            expansion: params.expansion,
+            iterations: params.iterations,
+        }
+    }
+
+    fn capacity_and_fpr(&self) -> (u64, f64) {
+        (self.capacity(), self.params().fpr)
+    }
+}
+
+impl CuckooOps for Cuckoo {
+    fn hash(&self, key: &[u8]) -> u64 {
+        Self::hash(key)
+    }
+
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
+        keys.map(Self::hash).collect()
+    }
+
+    /// Does nothing: the gain from prefetching two buckets per layer has not been measured.
+    fn prefetch(&self, _: u64) {}
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains(hash)
+    }
+
+    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
+        found.fill_with(hashes.len(), |at| self.contains(hashes[at]));
+    }
+
+    fn count(&self, hash: u64) -> u64 {
+        self.count(hash)
+    }
+
+    fn rejects_inserts(&self, max_layers: u64) -> bool {
+        self.layers() >= max_layers
+    }
+
+    /// [`rejects_inserts`](CuckooOps::rejects_inserts) is checked once per command, so one command
+    /// may exceed the maximum of layers, but not so far that lookups become slow.
+    fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
+        self.insert_within(hash, || {
+            let GrowthLimits { layers, bytes } = limits();
+            (layers.max(MAX_ANNOUNCED_LAYERS), bytes)
+        })
+    }
+
+    fn remove(&mut self, hash: u64) -> bool {
+        self.delete(hash)
+    }
+
+    fn compact(&mut self) {
+        self.compact(true);
+    }
+
+    fn info(&self) -> CuckooInfo {
+        let params = self.params();
+        CuckooInfo {
+            size: self.size(),
+            buckets: params.buckets,
+            layers: self.layers(),
+            items: self.len(),
+            deleted: self.deletes(),
+            bucket_size: params.bucket_size,
+            expansion: params.expansion,
+            iterations: params.iterations,
+        }
+    }
+
+    fn capacity_and_fpr(&self) -> (u64, f64) {
+        (self.slots(), 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redisbloom::CuckooParams;
+    use crate::server::count_allocations;
+
+    #[test]
+    fn one_command_adds_at_most_the_announced_maximum_of_layers() {
+        let params = CuckooParams::new(1, 1, 1, 1).unwrap();
+        let mut filter = Cuckoo::new(params, u64::MAX).unwrap();
+        let limits = || GrowthLimits { layers: 32, bytes: u64::MAX };
+        let (allocations, error) = count_allocations(|| {
+            (0..60_000u64).find_map(|_| CuckooOps::add(&mut filter, 7, &limits).err())
+        });
+        assert_eq!((error, filter.layers()), (Some(FilterError::MaxLayers), MAX_ANNOUNCED_LAYERS));
+        assert!(allocations <= 2 * MAX_ANNOUNCED_LAYERS, "{allocations}");
+        // A higher setting raises the maximum.
+        let limits = || GrowthLimits { layers: 3000, bytes: u64::MAX };
+        _ = (0..9000u64).find_map(|_| CuckooOps::add(&mut filter, 7, &limits).err());
+        assert_eq!(filter.layers(), 3000);
+    }
+}

@@ -1,0 +1,266 @@
+//! Inserts keys within a memory limit.
+
+use petal::{AnyFilter, BatchResults, Membership as _};
+
+use super::{StoredFilter, hashes};
+use crate::error::FilterError;
+use crate::redisbloom;
+
+/// The result of inserting several keys.
+#[derive(Debug, Default)]
+pub(crate) struct InsertOutcome {
+    /// For each inserted key, whether it was new.
+    pub(crate) new: BatchResults,
+    /// Number of inserted keys: all, or those before the error.
+    pub(crate) inserted: usize,
+    /// Why the next key was rejected.
+    pub(crate) error: Option<FilterError>,
+}
+
+impl StoredFilter {
+    /// Returns whether inserting one key may allocate memory.
+    pub(crate) fn may_grow(&self) -> bool {
+        match self {
+            Self::Filter(filter) => match &**filter {
+                AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
+                AnyFilter::Quotient(filter) => filter.is_growing(),
+                _ => false,
+            },
+            Self::RedisBloom(filter) => filter.is_full(),
+            Self::Window(_) | Self::QuotientChain(_) | Self::Partial(_) | Self::RedisCuckoo(_) => {
+                false
+            }
+        }
+    }
+
+    /// Returns whether inserting a present key again changes the filter: a counter or a window.
+    pub(crate) fn changes_on_repeat(&self) -> bool {
+        match self {
+            Self::Window(_) | Self::QuotientChain(_) | Self::RedisCuckoo(_) => true,
+            Self::Filter(filter) => matches!(
+                **filter,
+                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_)
+            ),
+            Self::Partial(_) | Self::RedisBloom(_) => false,
+        }
+    }
+
+    /// Inserts a key. Returns whether it was new.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: &[u8], memory_limit: u64) -> Result<bool, FilterError> {
+        match self {
+            Self::Window(filter) => {
+                return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key)));
+            }
+            Self::Filter(filter) => match &mut **filter {
+                AnyFilter::Scalable(filter) if filter.layer_capacity_left() > 0 => {
+                    return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key))?);
+                }
+                AnyFilter::Bloom(filter) if left(filter.capacity(), filter.inserted()) > 0 => {
+                    return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key)));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        let outcome = self.insert_all(std::iter::once(key), memory_limit);
+        // After an error `new` is empty.
+        outcome.error.map_or_else(|| Ok(outcome.new.get(0)), Err)
+    }
+
+    /// Inserts keys, up to the first that does not fit within the memory limit.
+    pub(crate) fn insert_all<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        memory_limit: u64,
+    ) -> InsertOutcome {
+        match self {
+            Self::Window(filter) => {
+                let hashes = hashes(filter.hash_spec(), keys);
+                let mut outcome =
+                    InsertOutcome { inserted: hashes.len(), ..InsertOutcome::default() };
+                filter.insert_mixed_hashes(&hashes, &mut outcome.new);
+                outcome
+            }
+            Self::Filter(filter) => insert_into_petal(filter, keys, memory_limit),
+            Self::RedisBloom(filter) => insert_into_redisbloom(filter, keys, memory_limit),
+            Self::QuotientChain(_) | Self::Partial(_) | Self::RedisCuckoo(_) => {
+                InsertOutcome { error: Some(FilterError::Unsupported), ..InsertOutcome::default() }
+            }
+        }
+    }
+}
+
+/// Inserts keys into a Bloom filter in RedisBloom's layout.
+fn insert_into_redisbloom<'k>(
+    filter: &mut redisbloom::Bloom,
+    keys: impl Iterator<Item = &'k [u8]>,
+    memory_limit: u64,
+) -> InsertOutcome {
+    let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
+    insert_one_by_one(hashes.len(), |at| filter.add(hashes[at], memory_limit))
+}
+
+/// Inserts keys in order, up to the first error.
+fn insert_one_by_one(
+    count: usize,
+    mut insert: impl FnMut(usize) -> Result<bool, FilterError>,
+) -> InsertOutcome {
+    let mut outcome = InsertOutcome::default();
+    let (mut inserted, mut error) = (0, None);
+    outcome.new.fill_with(count, |at| {
+        if error.is_some() {
+            return false;
+        }
+        match insert(at) {
+            Ok(new) => {
+                inserted += 1;
+                new
+            }
+            Err(reason) => {
+                error = Some(reason);
+                false
+            }
+        }
+    });
+    InsertOutcome { inserted, error, ..outcome }
+}
+
+/// Inserts keys into a filter in petal's layout.
+fn insert_into_petal<'k>(
+    filter: &mut AnyFilter,
+    keys: impl Iterator<Item = &'k [u8]>,
+    memory_limit: u64,
+) -> InsertOutcome {
+    let spec = filter.as_dyn().hash_spec();
+    let (hashes, words) = (hashes(spec, keys), spec.words());
+    let free = match filter {
+        AnyFilter::Bloom(filter) => left(filter.capacity(), filter.inserted()),
+        AnyFilter::Scalable(filter) => filter.layer_capacity_left(),
+        AnyFilter::Classic(filter) => left(filter.capacity(), filter.inserted()),
+        AnyFilter::Quotient(filter) => filter.layout().capacity().saturating_sub(filter.len()),
+        _ => u64::MAX,
+    };
+    let count = hashes.len() / words;
+    if count as u64 > free {
+        // Some may not fit: insert one at a time.
+        let mut result = BatchResults::new();
+        return insert_one_by_one(count, |at| {
+            insert_one(filter, &hashes[at * words..][..words], memory_limit, &mut result)
+        });
+    }
+    let mut outcome = InsertOutcome::default();
+    let inserted = match filter.as_dyn_mut() {
+        Ok(filter) => filter.insert_mixed_hashes(&hashes, &mut outcome.new),
+        Err(error) => Err(error),
+    };
+    match inserted {
+        Ok(()) => outcome.inserted = count,
+        Err(error) => outcome.error = Some(error.into()),
+    }
+    outcome
+}
+
+/// Inserts a key into a filter that may be full.
+fn insert_one(
+    filter: &mut AnyFilter,
+    hash: &[u64],
+    memory_limit: u64,
+    result: &mut BatchResults,
+) -> Result<bool, FilterError> {
+    // A quotient filter stores a copy of a present key.
+    if !matches!(filter, AnyFilter::Quotient(_)) {
+        filter.as_dyn().contains_mixed_hashes(hash, result);
+        if result.get(0) {
+            return Ok(false);
+        }
+    }
+    let more = match filter {
+        AnyFilter::Bloom(filter) if left(filter.capacity(), filter.inserted()) == 0 => {
+            return Err(FilterError::Full);
+        }
+        AnyFilter::Classic(filter) if left(filter.capacity(), filter.inserted()) == 0 => {
+            return Err(FilterError::Full);
+        }
+        AnyFilter::Scalable(filter) if filter.layer_capacity_left() == 0 => {
+            filter.next_layer_bytes().map_err(growth_error)?
+        }
+        // It doubles its size.
+        AnyFilter::Quotient(filter)
+            if filter.is_growing() && filter.len() >= filter.layout().capacity() =>
+        {
+            filter.size_bytes()
+        }
+        _ => 0,
+    };
+    if more > 0 && filter.as_dyn().memory_usage().saturating_add(more) > memory_limit {
+        return Err(FilterError::MemoryLimit);
+    }
+    filter.as_dyn_mut()?.insert_mixed_hashes(hash, result)?;
+    Ok(result.get(0))
+}
+
+/// Returns why a scalable filter cannot add a layer.
+fn growth_error(error: petal::Error) -> FilterError {
+    if error.is_full() { FilterError::MaxLayers } else { error.into() }
+}
+
+/// Returns the free capacity; unlimited if the filter has no capacity (0).
+fn left(capacity: u64, inserted: u64) -> u64 {
+    if capacity == 0 { u64::MAX } else { capacity.saturating_sub(inserted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use petal_testkit::rng::Rng;
+
+    use super::*;
+    use crate::filters::{FilterKind, FilterSpec, Growth};
+
+    /// Batches with repeated keys, in which a filter grows, becomes full or expires generations,
+    /// give the same results and the same filter as single inserts.
+    #[test]
+    fn batches_equal_single_inserts() {
+        let window = |milliseconds, generations| FilterKind::Window { milliseconds, generations };
+        let kinds = [
+            FilterKind::Bloom { growth: None },
+            FilterKind::Bloom { growth: Some(Growth::by(2)) },
+            FilterKind::RedisBloom { growth: None },
+            FilterKind::RedisBloom { growth: Some(2) },
+            FilterKind::Counting,
+            window(None, 2),
+            window(None, 4),
+            window(Some(90), 4),
+        ];
+        for (kind, seed) in kinds.into_iter().flat_map(|kind| (0..6).map(move |seed| (kind, seed)))
+        {
+            let mut rng = Rng::new(seed);
+            let capacity = 1 + rng.below(300) as u64;
+            let spec = FilterSpec { kind, fpr: 1e-9, capacity, seed: [1; 16] };
+            let (mut single, mut batched) =
+                (spec.build(u64::MAX).unwrap(), spec.build(u64::MAX).unwrap());
+            let distinct = 1 + rng.below(400) as u64;
+            let stream: Vec<String> =
+                (0..5000).map(|_| (rng.next_u64() % distinct).to_string()).collect();
+            let mut rest = &stream[..];
+            while !rest.is_empty() {
+                let batch = &rest[..(1 + rng.below(900)).min(rest.len())];
+                let outcome = batched.insert_all(batch.iter().map(String::as_bytes), u64::MAX);
+                for (at, key) in batch.iter().take(outcome.inserted).enumerate() {
+                    let new = single.insert(key.as_bytes(), u64::MAX);
+                    assert_eq!(Ok(outcome.new.get(at)), new, "{kind:?} {seed}");
+                }
+                rest = &rest[outcome.inserted..];
+                if let Some(error) = outcome.error {
+                    assert_eq!(single.insert(rest[0].as_bytes(), u64::MAX), Err(error));
+                    rest = &rest[1..];
+                }
+                let data = |stored: &StoredFilter| {
+                    stored.serialized().map(|view| view.read(0, usize::MAX).to_vec())
+                };
+                assert!(data(&single) == data(&batched), "{kind:?} {seed}");
+                assert_eq!(single.info(), batched.info(), "{kind:?} {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! RDB fields of a filter.
+
+use super::CHUNK_BYTES;
+use crate::filters::{PartialImport, StoredFilter, StoredType};
+use crate::redisbloom;
+use crate::server::{FieldReader, FieldWriter};
+
+/// Memory that a filter may use beyond its limit, for headers.
+const MEMORY_OVERHEAD: u64 = 4096;
+
+// The first field of a value in petal's layout.
+const CONTAINER: u64 = 0;
+const PARTIAL_CONTAINER: u64 = 1;
+const PARTIAL_FILE: u64 = 2;
+
+/// Writes a filter. In petal's layout: the content, then chunks until an empty one.
+pub(crate) fn save(stored: &StoredFilter, out: &mut impl FieldWriter) {
+    match stored {
+        StoredFilter::Partial(import) => {
+            out.unsigned(match import.damage() {
+                Some(_) => CONTAINER,
+                None if import.is_file() => PARTIAL_FILE,
+                None => PARTIAL_CONTAINER,
+            });
+            for piece in import.received_pieces() {
+                piece.chunks(CHUNK_BYTES).for_each(|chunk| out.bytes(chunk));
+            }
+            out.bytes(&[]);
+        }
+        StoredFilter::RedisBloom(filter) => filter.save(out),
+        StoredFilter::RedisCuckoo(filter) => filter.save(out),
+        stored => {
+            if let Some(container) = stored.container() {
+                out.unsigned(CONTAINER);
+                container.chunks(CHUNK_BYTES).for_each(|chunk| out.bytes(&chunk));
+                out.bytes(&[]);
+            }
+        }
+    }
+}
+
+/// Reads a filter within a memory limit and validates every byte.
+///
+/// # Errors
+/// The message for the log.
+pub(crate) fn load(
+    stored_type: StoredType,
+    version: i32,
+    memory_limit: u64,
+    input: &mut impl FieldReader,
+) -> Result<StoredFilter, String> {
+    let stored = match (stored_type, version) {
+        (StoredType::Petal, 1) => load_petal(memory_limit, input),
+        (StoredType::RedisBloom, version) => redisbloom::Bloom::load(version, input)
+            .map(StoredFilter::from)
+            .map_err(|error| error.to_string()),
+        (StoredType::RedisCuckoo, version) => redisbloom::Cuckoo::load(version, input)
+            .map(StoredFilter::from)
+            .map_err(|error| error.to_string()),
+        (StoredType::Petal, version) => {
+            Err(format!("encoding version {version} of type petal-flt is not supported"))
+        }
+    }?;
+    // The import of a container checks the limit itself.
+    if stored_type != StoredType::Petal
+        && stored.memory_usage() > memory_limit.saturating_add(MEMORY_OVERHEAD)
+    {
+        return Err(format!(
+            "the filter takes {} bytes, more than the limit of {memory_limit}",
+            stored.memory_usage()
+        ));
+    }
+    Ok(stored)
+}
+
+fn load_petal(memory_limit: u64, input: &mut impl FieldReader) -> Result<StoredFilter, String> {
+    const TRUNCATED: &str = "the value is truncated";
+    let content = input.unsigned().ok_or(TRUNCATED)?;
+    let mut import = match content {
+        CONTAINER | PARTIAL_CONTAINER => PartialImport::container(memory_limit),
+        PARTIAL_FILE => PartialImport::file(memory_limit),
+        other => return Err(format!("content {other} of type petal-flt is not supported")),
+    };
+    let mut complete = None;
+    loop {
+        let chunk = input.bytes().ok_or(TRUNCATED)?;
+        if chunk.is_empty() {
+            break;
+        }
+        if complete.is_some() {
+            return Err("bytes after the end of the container".to_owned());
+        }
+        complete = import.push(&chunk)?;
+    }
+    match (content, complete) {
+        (CONTAINER, Some(content)) => StoredFilter::from_content(content),
+        // An empty import cannot be written to an append-only file.
+        (PARTIAL_CONTAINER | PARTIAL_FILE, None) if import.received_bytes() > 0 => {
+            Ok(StoredFilter::Partial(Box::new(import)))
+        }
+        _ => Err(TRUNCATED.to_owned()),
+    }
+}
+
+/// Passes all bytes that determine the behaviour of a filter to `add`. Filters with the same bytes
+/// give the same replies, now and after the same commands.
+pub(crate) fn digest(stored: &StoredFilter, add: impl FnMut(&[u8])) {
+    struct DigestWriter<F>(F);
+    impl<F: FnMut(&[u8])> FieldWriter for DigestWriter<F> {
+        fn unsigned(&mut self, number: u64) {
+            self.0(&number.to_le_bytes());
+        }
+        fn double(&mut self, number: f64) {
+            self.0(&number.to_le_bytes());
+        }
+        fn bytes(&mut self, bytes: &[u8]) {
+            self.0(bytes);
+        }
+    }
+    save(stored, &mut DigestWriter(add));
+}

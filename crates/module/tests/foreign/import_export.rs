@@ -1,0 +1,249 @@
+//! PETAL.IMPORT and PETAL.EXPORT of `.petal` files in chunks.
+
+use crate::server::{Reply, Server, Setup};
+use petal::Membership as _;
+
+/// Exports a key in chunks of this size.
+#[track_caller]
+fn export(server: &Server, key: &str, piece: usize) -> Vec<u8> {
+    let (mut file, mut offset) = (Vec::new(), 0);
+    loop {
+        let reply = server.call(&format!("PETAL.EXPORT {key} {offset} COUNT {piece}"));
+        let bytes = reply.items()[1].bytes();
+        assert!(bytes.len() <= piece);
+        file.extend_from_slice(bytes);
+        offset = reply.items()[0].int();
+        if offset == 0 {
+            return file;
+        }
+        assert_eq!(offset, file.len() as i64);
+    }
+}
+
+#[track_caller]
+fn push(server: &Server, key: &str, offset: usize, bytes: &[u8]) -> Reply {
+    let offset = offset.to_string();
+    server.call_args(&[&b"PETAL.IMPORT"[..], key.as_bytes(), offset.as_bytes(), bytes])
+}
+
+#[track_caller]
+fn import(server: &Server, key: &str, file: &[u8], piece: usize) {
+    for (at, bytes) in file.chunks(piece).enumerate() {
+        let reply = push(server, key, at * piece, bytes);
+        assert_eq!(reply.items()[0].int(), (at * piece + bytes.len()) as i64);
+    }
+}
+
+fn source() -> Server {
+    let server = Server::new();
+    server.call("BF.RESERVE growing 0.01 100").ok();
+    server.call("BF.RESERVE fixed 0.001 20000 NONSCALING").ok();
+    for key in ["growing", "fixed"] {
+        let items = (0..10_000).map(|item| format!("item:{item}"));
+        let args = ["BF.MADD", key].into_iter().map(str::to_owned).chain(items);
+        server.call_args(&args.collect::<Vec<_>>());
+    }
+    server
+}
+
+#[track_caller]
+fn assert_complete(server: &Server, key: &str) {
+    let items = (0..10_000).map(|item| format!("item:{item}"));
+    let args = ["BF.MEXISTS", key].into_iter().map(str::to_owned).chain(items);
+    let found = server.call_args(&args.collect::<Vec<_>>()).ints();
+    assert!(found.iter().all(|&yes| yes == 1), "{key}");
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn exported_filter_is_imported_unchanged() {
+    let (here, there) = (source(), Server::new());
+    for (key, piece) in [("growing", 1000), ("fixed", 1 << 20)] {
+        let file = export(&here, key, piece);
+        assert_eq!(file, export(&here, key, 4097));
+        import(&there, key, &file, piece + 1);
+        assert_complete(&there, key);
+    }
+    assert_eq!(there.digest(), here.digest());
+    assert_eq!(there.call("BF.ADD growing new").int(), 1);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn commands_on_an_incomplete_import_are_errors() {
+    let (here, there) = (source(), Server::new());
+    let file = export(&here, "fixed", 1 << 20);
+    push(&there, "fixed", 0, &file[..file.len() / 2]);
+    for line in ["BF.EXISTS fixed item:1", "BF.ADD fixed item:1", "BF.INFO fixed", "BF.CARD fixed"]
+    {
+        assert!(there.call(line).is_error(), "{line}");
+    }
+    assert!(push(&there, "fixed", 7, b"elsewhere").is_error());
+    // The import can be started again or continued.
+    import(&there, "fixed", &file, file.len() / 3);
+    assert_complete(&there, "fixed");
+    assert_eq!(
+        push(&there, "fixed", 0, &file).error(),
+        "ERR item exists: load under another name, then RENAME"
+    );
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn damaged_file_leaves_no_key() {
+    let (here, there) = (source(), Setup::new().memory(1 << 30).start());
+    let file = export(&here, "fixed", 1 << 20);
+    let mut client = there.client();
+    for at in (0..256).chain((256..file.len()).step_by(997)) {
+        let mut wrong = file.clone();
+        wrong[at] ^= 0x10;
+        let reply = client.call_args(&[&b"PETAL.IMPORT"[..], b"wrong", b"0", &wrong]);
+        assert!(reply.is_error(), "byte {at}: {reply:?}");
+        assert_eq!(client.call("EXISTS wrong").int(), 0, "byte {at}");
+    }
+    let more = [&file[..], b"more"].concat();
+    assert!(push(&there, "wrong", 0, &more).is_error());
+    assert_eq!(there.call("EXISTS wrong").int(), 0);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn replica_attached_during_an_import_is_complete() {
+    let (here, master, replica) = (source(), Server::new(), Server::new());
+    let file = export(&here, "growing", 1 << 20);
+    let (first, second) = file.split_at(file.len() / 2);
+    push(&master, "growing", 0, first);
+    replica.replicate_from(&master);
+    push(&master, "growing", first.len(), second);
+    replica.wait_for_sync(&master);
+    assert_complete(&replica, "growing");
+    assert_eq!(replica.digest(), master.digest());
+    assert_eq!(master.digest(), {
+        here.call("DEL fixed");
+        here.digest()
+    });
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn import_continues_after_a_restart() {
+    let here = source();
+    let file = export(&here, "growing", 1 << 20);
+    let (first, second) = file.split_at(file.len() / 2);
+    let log = "--appendonly yes --appendfsync always";
+    for args in ["", log, "--appendonly yes --appendfsync always --aof-use-rdb-preamble no"] {
+        let mut server = Setup::new().args(args).start();
+        push(&server, "growing", 0, first);
+        if args.len() > log.len() {
+            crate::aof::rewrite(&server);
+        }
+        server.restart();
+        let reply = push(&server, "growing", first.len(), second);
+        assert!(!reply.is_error(), "{args}: {reply:?}");
+        assert_complete(&server, "growing");
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn too_large_file_is_rejected_by_its_header() {
+    let (here, there) = (source(), Setup::new().args("--petal.memory-limit 10kb").start());
+    let file = export(&here, "fixed", 1 << 20);
+    assert!(push(&there, "fixed", 0, &file[..4096]).is_error());
+    assert_eq!(there.call("EXISTS fixed").int(), 0);
+}
+
+/// The command line counts seconds, the server milliseconds.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn windows_by_time_cannot_be_exported_or_imported() {
+    let server = Server::new();
+    server.call("PETAL.RESERVE last 0.01 200 LAST").ok();
+    server.call("PETAL.RESERVE time 0.01 200 WINDOW 1d").ok();
+    for key in ["last", "time"] {
+        server.call(&format!("BF.ADD {key} a"));
+    }
+    let error = server.call("PETAL.EXPORT time 0");
+    assert!(error.error().starts_with("ERR a window by time"), "{error:?}");
+    let file = export(&server, "last", 1 << 20);
+    import(&server, "again", &file, 1000);
+    assert_eq!(server.call("BF.EXISTS again a").int(), 1);
+
+    let timed = petal::WindowedBloomFilter::builder().capacity(200).fpr(0.01).time(3600).build();
+    let mut file = Vec::new();
+    timed.unwrap().write_to(&mut file, "").unwrap();
+    push(&server, "timed", 0, &file[..1000]);
+    let error = push(&server, "timed", 1000, &file[1000..]);
+    assert!(error.error().starts_with("ERR a window by time"), "{error:?}");
+    assert_eq!(server.call("EXISTS timed").int(), 0);
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn import_keeps_its_time_to_live_and_reports_progress() {
+    let (here, there) = (source(), Server::new());
+    let file = export(&here, "fixed", 1 << 20);
+    push(&there, "fixed", 0, &file[..5000]);
+    assert_eq!(there.call("PETAL.INFO fixed").field("type").text(), "incomplete");
+    let info = there.call("PETAL.INFO fixed FULL");
+    assert_eq!(info.field("bytes-received").int(), 5000);
+    assert_eq!(info.field("bytes-total").int(), file.len() as i64);
+    there.call("EXPIRE fixed 1000");
+    push(&there, "fixed", 5000, &file[5000..]);
+    assert_complete(&there, "fixed");
+    assert!(there.call("TTL fixed").int() > 900);
+    assert_eq!(there.info("petal_filters"), "1");
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn empty_chunks_and_invalid_iterators_are_rejected() {
+    let (here, there) = (source(), Server::new());
+    assert!(push(&there, "k", 0, b"").is_error());
+    assert_eq!(there.call("EXISTS k").int(), 0);
+    let front = here.call("BF.SCANDUMP fixed 0").items()[1].bytes().to_vec();
+    there.call_args(&[&b"BF.LOADCHUNK"[..], b"k", b"1", &front]).ok();
+    for number in ["0", "-1", "9223372036854775807", "1"] {
+        let args = [&b"BF.LOADCHUNK"[..], b"k", number.as_bytes(), b"bytes"];
+        assert!(there.call_args(&args).is_error(), "{number}");
+    }
+    assert!(there.is_alive());
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn memory_limit_applies_to_restore_but_not_to_replication() {
+    let small = "--petal.memory-limit 10kb";
+    let (mut here, replica) = (Setup::new().args(small).start(), Server::new());
+    here.call("CONFIG SET petal.memory-limit 0").ok();
+    replica.call("CONFIG SET petal.memory-limit 10kb").ok();
+    here.call("BF.RESERVE fixed 0.001 20000 NONSCALING").ok();
+    let dump = here.call("DUMP fixed").bytes().to_vec();
+    let file = export(&here, "fixed", 1 << 20);
+    push(&here, "part", 0, &file[..100]);
+    let part = here.call("DUMP part").bytes().to_vec();
+    let restore = |server: &Server, key: &str, dump: &[u8]| {
+        server.call_args(&[&b"RESTORE"[..], key.as_bytes(), b"0", dump])
+    };
+    assert!(restore(&replica, "fixed", &dump).is_error());
+    restore(&replica, "part", &part).ok();
+    assert!(push(&replica, "part", 100, &file[100..5000]).is_error());
+    assert_eq!(replica.call("EXISTS fixed part").int(), 0);
+
+    // A replica accepts its master's data, as a stream and as commands.
+    replica.replicate_from(&here);
+    replica.wait_for_sync(&here);
+    restore(&here, "more", &dump).ok();
+    push(&here, "part", 100, &file[100..5000]);
+    replica.wait_for_sync(&here);
+    assert_eq!(replica.digest(), here.digest());
+
+    push(&here, "whole", 0, &file[..5000]);
+    // So does a restarted server; imports that continue then have a limit.
+    here.restart();
+    assert_eq!(here.call("EXISTS fixed more part").int(), 3);
+    for (key, end) in [("part", 6000), ("whole", file.len())] {
+        assert!(push(&here, key, 5000, &file[5000..end]).is_error(), "{key}");
+        assert_eq!(here.call(&format!("EXISTS {key}")).int(), 0);
+    }
+}

@@ -1,0 +1,180 @@
+"""Reads and checks the settings of the duplicate filter.
+
+A setting that is misspelt, out of range or in conflict with another one raises a `ValueError` of
+one line before the crawl begins.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+import petal
+
+PREFIX = "PETAL_DUPEFILTER_"
+NAMES = (
+    "CAPACITY",
+    "FPR",
+    "MEMORY_LIMIT",
+    "GROW",
+    "WINDOW",
+    "EXACT",
+    "PENDING",
+    "REDIS_URL",
+    "KEY",
+)
+
+DEFAULT_CAPACITY = 4_000_000
+DEFAULT_FPR = 0.0001
+DEFAULT_KEY = "{spider}:dupefilter"
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+# Names of the settings in `made.json`, where they differ from those of `Config`.
+_SAVED_FPR, _SAVED_MEMORY = "rate", "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of one crawl.
+
+    `capacity` is in requests (`None`: as many as fit in `memory_limit` bytes), `window` in seconds.
+    """
+
+    capacity: int | None
+    fpr: float
+    memory_limit: int | None
+    grow: bool
+    window: int | None
+    exact: bool
+    pending: bool
+    redis_url: str | None
+    key: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of filter: `grow`, `fixed` or `window`."""
+        if self.window is not None:
+            return "window"
+        return "grow" if self.grow else "fixed"
+
+    def to_saved(self) -> dict[str, Any]:
+        """The settings that a JOBDIR keeps, as written to `made.json`.
+
+        For a filter on a server only that fact: the server has the other settings.
+        """
+        if self.redis_url is not None:
+            return {"server": True}
+        return {
+            "server": False,
+            "kind": self.kind,
+            "window": self.window,
+            "exact": self.exact,
+            "capacity": self.capacity,
+            _SAVED_FPR: self.fpr,
+            _SAVED_MEMORY: self.memory_limit,
+        }
+
+    def check_compatible(self, saved: dict[str, Any]) -> None:
+        """Raises `petal.IncompatibleError` if a JOBDIR with these settings cannot be used."""
+        current = self.to_saved()
+        # The first versions did not write "server".
+        saved = {"server": False} | saved
+        for name in ("server", "kind", "window", "exact"):
+            if saved.get(name) != current.get(name):
+                raise petal.IncompatibleError(
+                    f"JOBDIR has a duplicate filter with {name} {saved.get(name)!r}, but the"
+                    f" settings have {current.get(name)!r}: restore the {PREFIX}* settings, or use"
+                    " another JOBDIR"
+                )
+
+    def differences(self, saved: dict[str, Any]) -> tuple[list[Any], list[Any]] | None:
+        """Capacity, fpr and memory limit, saved and current; `None` if they are the same."""
+        current = self.to_saved()
+        names = ("capacity", _SAVED_FPR, _SAVED_MEMORY)
+        old, new = ([values.get(name) for name in names] for values in (saved, current))
+        return None if old == new else (old, new)
+
+
+def read_config(settings: BaseSettings) -> Config:
+    """Reads the configuration from a crawler's settings.
+
+    Raises `ValueError` with the name of the setting, the expected value and the one found.
+    """
+    for name in settings:
+        if str(name).startswith(PREFIX) and str(name)[len(PREFIX) :] not in NAMES:
+            known = ", ".join(NAMES)
+            raise ValueError(f"{name}: unknown setting; expected {PREFIX} and one of {known}")
+    memory_limit = _memory_limit(settings)
+    capacity = _positive_int(settings, "CAPACITY")
+    window = _positive_int(settings, "WINDOW")
+    if memory_limit is not None and capacity is not None:
+        raise _conflict("MEMORY_LIMIT", "CAPACITY", "each determines the other")
+    if memory_limit is None and capacity is None:
+        capacity = DEFAULT_CAPACITY
+    for name, value in (("MEMORY_LIMIT", memory_limit), ("WINDOW", window)):
+        if value is not None and settings.getbool(PREFIX + "GROW", False):
+            raise _conflict("GROW", name, "such a filter does not grow")
+    grow = memory_limit is None and window is None and settings.getbool(PREFIX + "GROW", True)
+    exact = settings.getbool(PREFIX + "EXACT", False)
+    redis_url = settings.get(PREFIX + "REDIS_URL") or None
+    for name, value in (("WINDOW", window), ("REDIS_URL", redis_url)):
+        if exact and value is not None:
+            raise _conflict("EXACT", name, "they cannot be combined")
+    if redis_url is not None and memory_limit is not None:
+        raise _conflict("MEMORY_LIMIT", "REDIS_URL", "a filter on a server needs a capacity")
+    return Config(
+        capacity=capacity,
+        fpr=_fpr(settings),
+        memory_limit=memory_limit,
+        grow=grow,
+        window=window,
+        exact=exact,
+        pending=settings.getbool(PREFIX + "PENDING", True),
+        redis_url=redis_url,
+        key=settings.get(PREFIX + "KEY") or DEFAULT_KEY,
+    )
+
+
+def _conflict(one: str, other: str, reason: str) -> ValueError:
+    return ValueError(f"{PREFIX}{one} and {PREFIX}{other}: {reason}; remove one of them")
+
+
+def _positive_int(settings: BaseSettings, name: str) -> int | None:
+    """An integer above 0; `None` if the setting is absent."""
+    value = settings.get(PREFIX + name)
+    if value is None:
+        return None
+    try:
+        number = int(str(value).replace("_", ""))
+    except ValueError:
+        number = 0
+    if not 0 < number < 1 << 63:
+        raise ValueError(f"{PREFIX}{name}: expected an integer above 0, found {value!r}")
+    return number
+
+
+def _fpr(settings: BaseSettings) -> float:
+    value = settings.get(PREFIX + "FPR", DEFAULT_FPR)
+    try:
+        fpr = float(value)
+    except (TypeError, ValueError):
+        fpr = 0.0
+    if not 0 < fpr < 1:
+        raise ValueError(f"{PREFIX}FPR: expected a number above 0 and below 1, found {value!r}")
+    return fpr
+
+
+def _memory_limit(settings: BaseSettings) -> int | None:
+    """Bytes, with an optional unit such as in `64M`; `None` if the setting is absent."""
+    value = settings.get(PREFIX + "MEMORY_LIMIT")
+    if value is None:
+        return None
+    parts = re.fullmatch(r"([0-9_]+) *([KMG]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+    size = int(parts[1].replace("_", "")) * _UNITS[parts[2].upper()] if parts else 0
+    if not 64 <= size < 1 << 63:
+        raise ValueError(
+            f"{PREFIX}MEMORY_LIMIT: expected bytes, 67108864 or '64M', found {value!r}"
+        )
+    return size

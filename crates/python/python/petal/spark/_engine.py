@@ -1,0 +1,84 @@
+"""Set operations on line files by Spark executors, as tasks of an RDD.
+
+Executors need only the extension module, which is sent to them, and must see inputs and outputs
+under the same paths as the driver. Each executor copies filters from the work folder to a local
+disk and maps them. (`addFile` is not used for filters: each later executor would fetch all files
+that were ever added in the session.)
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec
+
+from pyspark import SparkContext, SparkFiles, cloudpickle
+from pyspark.sql import SparkSession
+
+import petal
+from petal import _petal
+from petal._distributed import jobs, stages, tasks
+from petal._distributed.tasks import local_copy
+
+# Sent by value, because executors do not have the package.
+cloudpickle.register_pickle_by_value(tasks)
+
+
+class Engine:
+    """Runs tasks on a Spark cluster."""
+
+    def __init__(self, spark: SparkSession | SparkContext):
+        if not isinstance(spark, SparkSession | SparkContext):
+            kind = type(spark).__name__
+            raise TypeError(f"expected a SparkSession, SparkContext or DataFrame first, found {kind}")
+        self._context = spark.sparkContext if isinstance(spark, SparkSession) else spark
+        self.slots = self._context.defaultParallelism
+        self._context.addFile(_petal.__file__)
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Runs one task per item."""
+        items = list(items)
+        if not items:
+            return []
+        try:
+            return self._context.parallelize(items, len(items)).map(function).collect()
+        except Exception as error:
+            petal_error = _find_petal_error(str(error))
+            if petal_error is None:
+                raise
+            raise petal_error from error
+
+    @property
+    def fetch(self) -> Callable[[str], str]:
+        """Copies a file once to a local disk of each executor."""
+        return lambda path: local_copy(path, SparkFiles.getRootDirectory())
+
+
+def _find_petal_error(trace: str) -> Exception | None:
+    """Returns the exception of petal in the text of a Spark error."""
+    found = re.search(r"^petal\.(\w+): (.*)$", trace, re.MULTILINE)
+    kind = getattr(petal, found[1], None) if found else None
+    return kind(found[2]) if found and isinstance(kind, type) else None
+
+
+P = ParamSpec("P")
+
+
+def _on_spark(
+    operation: Callable[Concatenate[stages.Engine, P], stages.Report],
+) -> Callable[Concatenate[SparkSession | SparkContext, P], stages.Report]:
+    """Returns the operation with a Spark session as its first argument."""
+
+    def run(
+        spark: SparkSession | SparkContext, *args: P.args, **options: P.kwargs
+    ) -> stages.Report:
+        return operation(Engine(spark), *args, **options)
+
+    run.__name__ = run.__qualname__ = operation.__name__
+    run.__doc__ = operation.__doc__
+    return run
+
+
+common = _on_spark(jobs.common)
+diff = _on_spark(jobs.diff)
+dedup = _on_spark(jobs.dedup)
+build = _on_spark(jobs.build)
+check = _on_spark(jobs.check)

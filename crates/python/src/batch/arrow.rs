@@ -1,0 +1,403 @@
+//! Keys in Arrow arrays, hashed in place.
+//!
+//! A producer exports arrays by Arrow's PyCapsule protocol (`__arrow_c_array__`,
+//! `__arrow_c_stream__`): two C structures in capsules, which the consumer moves out. The memory
+//! belongs to the producer and is released with the last array that uses it.
+//!
+//! Offsets, views and indexes point into memory, so they are checked before they are used. Text is
+//! read as bytes, because it need not be valid UTF-8. Three properties cannot be checked: the
+//! length of the data buffer, which the interface does not have (pyarrow validates it for its own
+//! arrays); that the offsets of streams are aligned; and that no other thread changes the arrays,
+//! which Arrow forbids.
+//!
+//! Cost: offsets and views are checked piece by piece just before they are used.
+//!
+//! Source: the Arrow C data interface and its PyCapsule interface.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::types::{
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayReader as _, ArrayRef, BinaryArray, BinaryViewArray, GenericBinaryArray,
+    LargeBinaryArray, OffsetSizeTrait, make_array,
+};
+use arrow_schema::{ArrowError, DataType};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyIterator};
+
+use crate::keys::KeyHasher;
+use crate::keys::{Key, out_of_range};
+
+/// One or several arrays of keys.
+pub(crate) enum Arrays {
+    One(Option<UncheckedArray>),
+    /// The arrays that a pyarrow object consists of.
+    Chunks(Py<PyIterator>),
+    Stream(Box<ArrayStreamReader>),
+}
+
+impl Iterator for Arrays {
+    type Item = PyResult<UncheckedArray>;
+
+    /// May run Python code, so the caller must not hold a lock.
+    fn next(&mut self) -> Option<PyResult<UncheckedArray>> {
+        Some(match self {
+            Self::One(array) => Ok(array.take()?),
+            Self::Chunks(chunks) => Python::attach(|py| {
+                let next = chunks.bind(py).clone().next()?;
+                Some(next.and_then(|chunk| exported_array(&chunk)))
+            })?,
+            Self::Stream(stream) => {
+                stream.next()?.map_err(|error| arrow_error(&error)).and_then(|array| column(&array))
+            }
+        })
+    }
+}
+
+/// Returns the arrays that an object exports; `None` if it exports none.
+pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
+    let py = keys.py();
+    if keys.hasattr(intern!(py, "__arrow_c_array__"))? {
+        return exported_array(keys).map(|array| Some(Arrays::One(Some(array))));
+    }
+    let Some(export) = keys.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
+        return Ok(None);
+    };
+    if is_pyarrow(keys)? {
+        return Ok(Some(Arrays::Chunks(chunks(keys)?.unbind())));
+    }
+    let stream = export.call0()?.cast_into::<PyCapsule>()?;
+    import_stream(&stream).map(|stream| Some(Arrays::Stream(Box::new(stream))))
+}
+
+fn is_pyarrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(keys.get_type().module()?.to_str()?.starts_with("pyarrow"))
+}
+
+/// Returns the arrays of a pyarrow table, column or reader. An Arrow stream would have unchecked
+/// arrays, and an exception of the reader would become an error number.
+fn chunks<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
+    for name in [intern!(keys.py(), "iterchunks"), intern!(keys.py(), "to_batches")] {
+        if let Some(chunks) = keys.getattr_opt(name)? {
+            return chunks.call0()?.try_iter();
+        }
+    }
+    keys.try_iter()
+}
+
+/// Returns the array that an object exports.
+fn exported_array(keys: &Bound<'_, PyAny>) -> PyResult<UncheckedArray> {
+    let py = keys.py();
+    if is_pyarrow(keys)? && keys.hasattr(intern!(py, "validate"))? {
+        keys.call_method0(intern!(py, "validate"))?;
+    }
+    let exported = keys.call_method0(intern!(py, "__arrow_c_array__"))?;
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = exported.extract()?;
+    column(&import_array(&schema, &array)?)
+}
+
+/// Moves an array out of its capsules.
+#[expect(unsafe_code, reason = "C structures in capsules")]
+fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    // SAFETY: by the protocol capsules with these names hold these structures; both capsules are
+    // alive and used by this thread only. The structures left behind are marked as released, and
+    // the capsules' destructors ignore those.
+    let (schema, array) = unsafe {
+        (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()))
+    };
+    if schema.release().is_none() || array.is_released() {
+        return Err(PyValueError::new_err(
+            "keys: the Arrow array was already released or consumed",
+        ));
+    }
+    let kind = DataType::try_from(&schema).map_err(|error| arrow_error(&error))?;
+    check_type(&kind)?;
+    if !has_valid_buffers(&array, &kind) {
+        return Err(PyValueError::new_err(
+            "keys: the buffers of the Arrow array do not match its type or are not aligned; use a \
+             copy of it",
+        ));
+    }
+    // SAFETY: by the protocol the memory that the structures describe is valid until they are
+    // released, and the resulting array releases them when it is dropped.
+    let data = unsafe { from_ffi(array, &schema) };
+    Ok(make_array(data.map_err(|error| arrow_error(&error))?))
+}
+
+/// Moves a stream out of its capsule.
+#[expect(unsafe_code, reason = "a C structure in a capsule")]
+fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<ArrayStreamReader> {
+    let stream = stream.pointer_checked(Some(c"arrow_array_stream"))?;
+    let stream = stream.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: as above; the reader releases the stream when it is dropped.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+    let stream = ArrayStreamReader::try_new(stream).map_err(|error| arrow_error(&error))?;
+    check_type(stream.field().data_type())?;
+    Ok(stream)
+}
+
+/// Returns an error for a type without keys. Called before the import, which does not check arrays.
+fn check_type(kind: &DataType) -> PyResult<()> {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(()),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(()),
+        DataType::FixedSizeBinary(_) | DataType::Null => Ok(()),
+        kind if kind.is_integer() => Ok(()),
+        DataType::Dictionary(_, values) if !values.is_nested() => check_type(values),
+        DataType::Struct(fields) if fields.len() == 1 && !fields[0].data_type().is_nested() => {
+            check_type(fields[0].data_type())
+        }
+        DataType::Struct(fields) if fields.len() != 1 => {
+            let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
+            Err(PyTypeError::new_err(format!(
+                "keys: expected one column, found {} ({}); choose one",
+                fields.len(),
+                names.join(", ")
+            )))
+        }
+        other => Err(no_keys(other)),
+    }
+}
+
+fn no_keys(kind: &DataType) -> PyErr {
+    PyTypeError::new_err(format!(
+        "keys: a column of {kind} holds no keys; cast it to strings, binary or integers"
+    ))
+}
+
+/// Returns true if an array has the buffers of its type, and if the values that the import reads
+/// from them are present, aligned and not negative.
+fn has_valid_buffers(array: &FFI_ArrowArray, kind: &DataType) -> bool {
+    let (len, offset) = (isize::try_from(array.len()), isize::try_from(array.offset()));
+    let Some(rows) = len.ok().zip(offset.ok()).and_then(|(len, offset)| len.checked_add(offset))
+    else {
+        return false;
+    };
+    let (rows, buffers) = (rows.unsigned_abs(), array.num_buffers());
+    match kind {
+        DataType::Utf8 | DataType::Binary => {
+            buffers == 3 && (rows == 0 || number_at::<i32>(array.buffer(1), rows) >= Some(0))
+        }
+        DataType::LargeUtf8 | DataType::LargeBinary => {
+            buffers == 3 && (rows == 0 || number_at::<i64>(array.buffer(1), rows) >= Some(0))
+        }
+        // Validity, views, the data buffers, and the lengths of the data buffers.
+        DataType::Utf8View | DataType::BinaryView => {
+            let is_length = |at| number_at::<i64>(array.buffer(buffers - 1), at) >= Some(0);
+            buffers >= 3 && (0..buffers - 3).all(is_length)
+        }
+        DataType::Dictionary(_, kind) => {
+            buffers == 2 && array.dictionary().is_some_and(|values| has_valid_buffers(values, kind))
+        }
+        DataType::Struct(fields) => {
+            let of = |child| has_valid_buffers(array.child(child), fields[child].data_type());
+            array.num_children() == fields.len() && (0..fields.len()).all(of)
+        }
+        DataType::Null => true,
+        _ => buffers == 2,
+    }
+}
+
+/// Returns the number at index `at` of a buffer; `None` if the buffer is null or not aligned.
+fn number_at<N: Copy>(buffer: *const u8, at: usize) -> Option<N> {
+    let numbers = buffer.cast::<N>();
+    if numbers.is_null() || !numbers.is_aligned() {
+        return None;
+    }
+    #[expect(unsafe_code, reason = "reads memory of the producer")]
+    // SAFETY: not null and aligned; by the protocol the buffer has more than `at` numbers.
+    Some(unsafe { *numbers.add(at) })
+}
+
+pub(crate) fn arrow_error(error: &ArrowError) -> PyErr {
+    PyValueError::new_err(format!("keys: {error}"))
+}
+
+/// An array of keys whose offsets and views are not checked yet. They are checked piece by piece.
+pub(crate) struct UncheckedArray(ArrayRef);
+
+impl UncheckedArray {
+    /// Returns the number of keys and nulls.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns a slice with checked offsets and views.
+    pub(crate) fn piece(&self, start: usize, len: usize) -> PyResult<ArrayRef> {
+        let piece = self.0.slice(start, len);
+        check_pointers(&piece).map_err(|error| arrow_error(&error))?;
+        Ok(piece)
+    }
+
+    /// Returns the whole array with checked offsets and views.
+    pub(crate) fn all(&self) -> PyResult<ArrayRef> {
+        self.piece(0, self.len())
+    }
+}
+
+/// Returns the keys of an array. The keys of a table with one column are the column, which is null
+/// where the table is.
+fn column(array: &ArrayRef) -> PyResult<UncheckedArray> {
+    if !matches!(array.data_type(), DataType::Struct(_)) {
+        return as_bytes(array).map(UncheckedArray).map_err(|error| arrow_error(&error));
+    }
+    let column = as_bytes(array.as_struct().column(0)).map_err(|error| arrow_error(&error))?;
+    let Some(nulls) = array.nulls().filter(|_| !column.data_type().is_null()) else {
+        return Ok(UncheckedArray(column));
+    };
+    let both = match column.nulls() {
+        Some(more) => nulls.inner() & more.inner(),
+        None => nulls.inner().clone(),
+    };
+    let data = column.to_data().into_builder().nulls(Some(both.into()));
+    // SAFETY: additional nulls make fewer offsets and views used, and none has been used yet.
+    #[expect(unsafe_code, reason = "a check would read values that are null")]
+    let data = unsafe { data.build_unchecked() };
+    Ok(UncheckedArray(make_array(data)))
+}
+
+/// Returns the array with text as bytes, checked except for offsets and views. Those of a dictionary
+/// are checked, because each piece may point anywhere in it.
+fn as_bytes(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    array.to_data().validate_nulls()?;
+    Ok(match array.data_type() {
+        DataType::Utf8 => Arc::new(BinaryArray::from(array.as_string::<i32>().clone())),
+        DataType::LargeUtf8 => Arc::new(LargeBinaryArray::from(array.as_string::<i64>().clone())),
+        DataType::Utf8View => Arc::new(array.as_string_view().clone().to_binary_view()),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Arc::clone(array),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let values = as_bytes(dictionary.values())?;
+            check_pointers(&values)?;
+            make_array(dictionary.with_values(values).to_data().into_builder().build()?)
+        }
+        // `build` checks the array.
+        _ => make_array(array.to_data().into_builder().build()?),
+    })
+}
+
+/// Returns an error if offsets or views point outside the buffers of their array.
+fn check_pointers(array: &dyn Array) -> Result<(), ArrowError> {
+    match array.data_type() {
+        DataType::Binary => check_offsets(array.as_binary::<i32>()),
+        DataType::LargeBinary => check_offsets(array.as_binary::<i64>()),
+        DataType::BinaryView => check_views(array.as_binary_view()),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the offsets of contiguous keys: each is the end of a key and the start of the next.
+fn check_offsets<O: OffsetSizeTrait>(array: &GenericBinaryArray<O>) -> Result<(), ArrowError> {
+    let offsets = array.value_offsets();
+    let ascending = |ok, pair: &[O]| ok & (pair[0] <= pair[1]);
+    // No early exit, so that the loop is vectorised.
+    let ascend = offsets.windows(2).fold(true, ascending);
+    let (first, last) = (offsets[0], offsets[array.len()].as_usize());
+    // The length of the data is the last offset, which is unchecked in a stream.
+    let available = isize::try_from(array.values().len()).map_or(0, isize::unsigned_abs);
+    if ascend && first >= O::zero() && last <= available {
+        Ok(())
+    } else {
+        Err(out_of_bounds("an offset"))
+    }
+}
+
+/// Checks views. A view has, from its low bits: the length of the key; its prefix, or the whole of a
+/// short key; the index of a data buffer; the offset in that buffer. 32 bits each.
+fn check_views(array: &BinaryViewArray) -> Result<(), ArrowError> {
+    const SHORT: u128 = 12;
+    let is_inside = |view: u128| {
+        let part = |shift: u32| view >> shift & u128::from(u32::MAX);
+        let end = part(96) + part(0);
+        let buffer = || array.data_buffers().get(part(64) as usize);
+        part(0) <= SHORT || buffer().is_some_and(|buffer| end <= buffer.len() as u128)
+    };
+    // The views of nulls are undefined and not used.
+    let mut views = array.views().iter().enumerate();
+    let all_inside = views.all(|(row, view)| is_inside(*view) || array.is_null(row));
+    if all_inside { Ok(()) } else { Err(out_of_bounds("a view")) }
+}
+
+fn out_of_bounds(what: &str) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!(
+        "{what} of the Arrow array points outside its buffers"
+    ))
+}
+
+/// Appends the hashes of the keys of a checked array to `hashes`. If there are nulls, returns true
+/// and sets `rows` to the positions of the keys.
+///
+/// # Errors
+/// `TypeError` if the type has no keys, `OverflowError` for a negative number.
+pub(crate) fn hash_array(
+    array: &dyn Array,
+    hasher: &mut KeyHasher,
+    rows: &mut Vec<usize>,
+    hashes: &mut Vec<u64>,
+) -> PyResult<bool> {
+    let Some(nulls) = array.logical_nulls() else {
+        return hash_rows(array, 0..array.len(), hasher, hashes).map(|()| false);
+    };
+    rows.clear();
+    rows.extend(nulls.valid_indices());
+    hash_rows(array, rows.iter().copied(), hasher, hashes).map(|()| true)
+}
+
+fn hash_rows(
+    array: &dyn Array,
+    mut rows: impl ExactSizeIterator<Item = usize>,
+    hasher: &mut KeyHasher,
+    hashes: &mut Vec<u64>,
+) -> PyResult<()> {
+    /// Arrays whose values are bytes.
+    macro_rules! bytes {
+        ($array:expr) => {{
+            let array = $array;
+            hasher.hash_all(rows.map(|row| array.value(row)), hashes)
+        }};
+    }
+    /// Arrays of integers.
+    macro_rules! ints {
+        ($kind:ty) => {{
+            let values = array.as_primitive::<$kind>().values();
+            rows.try_for_each(|row| {
+                let number = values[row].try_into().map_err(|_| out_of_range(values[row]))?;
+                hasher.hash_key(Key::Int(number), hashes)
+            })
+        }};
+    }
+    match array.data_type() {
+        DataType::Binary => bytes!(array.as_binary::<i32>()),
+        DataType::LargeBinary => bytes!(array.as_binary::<i64>()),
+        DataType::BinaryView => bytes!(array.as_binary_view()),
+        DataType::FixedSizeBinary(_) => bytes!(array.as_fixed_size_binary()),
+        DataType::Int8 => ints!(Int8Type),
+        DataType::Int16 => ints!(Int16Type),
+        DataType::Int32 => ints!(Int32Type),
+        DataType::Int64 => ints!(Int64Type),
+        DataType::UInt8 => ints!(UInt8Type),
+        DataType::UInt16 => ints!(UInt16Type),
+        DataType::UInt32 => ints!(UInt32Type),
+        DataType::UInt64 => ints!(UInt64Type),
+        // All rows are null, and the dictionary may be empty.
+        DataType::Dictionary(..) if rows.len() == 0 => Ok(()),
+        DataType::Dictionary(..) => {
+            let array = array.as_any_dictionary();
+            let indexes = array.normalized_keys();
+            let rows: Vec<_> = rows.map(|row| indexes[row]).collect();
+            hash_rows(array.values(), rows.into_iter(), hasher, hashes)
+        }
+        // All rows are null.
+        DataType::Null => Ok(()),
+        other => Err(no_keys(other)),
+    }
+}

@@ -1,0 +1,347 @@
+//! `BloomFilter`, the default, and `ClassicBloomFilter`, the textbook's; and the combination of two
+//! filters.
+
+use petal::{AnyFilter, BlockedLayout, Builder, ByteSize, ClassicLayout, Layout, Overlap, Store};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::options::{MemoryLimitArg, Size, check_memory_limit, hash, size};
+use super::{Filter, object, pair, with_state};
+use crate::error::{Exception, IntoPyErr};
+use crate::state::{FilterState, Storage, each_storage};
+
+/// A blocked Bloom filter: the bits of a key are in one or two cache lines.
+///
+/// - `capacity`: number of distinct keys to plan for.
+/// - `fpr`: false-positive rate at that number of keys, 0 to 1 [0.01].
+/// - `memory_limit`: bytes, or a str such as "512M". With `fpr` the filter must fit; without it the
+///   filter has the lowest rate that fits.
+/// - `seed`: selects the hash function. Filters with different seeds have different false
+///   positives. A seed does not protect against chosen keys.
+/// - `secret`: 16 random bytes for a keyed hash, for keys that an adversary may choose. It is
+///   stored in the file.
+///
+/// Raises ValueError if an argument is out of range, MemoryLimitError if the filter does not fit.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct BloomFilter;
+
+/// A classic Bloom filter: the bits of a key are anywhere. A little smaller than BloomFilter, and
+/// slower if it is larger than the caches of the processor. Arguments as for BloomFilter.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct ClassicBloomFilter;
+
+#[pymethods]
+impl BloomFilter {
+    #[new]
+    #[pyo3(signature = (capacity, fpr = None, *, memory_limit = None, seed = 0, secret = None))]
+    fn new(
+        py: Python<'_>,
+        capacity: u64,
+        fpr: Option<f64>,
+        memory_limit: Option<MemoryLimitArg>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = petal::BloomFilter::builder().hash(hash(seed, secret, false)?);
+        let needed = |fpr| BlockedLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
+        let built = py.detach(|| build(builder, capacity, fpr, memory_limit, needed))?;
+        Ok(with_state(built, Self))
+    }
+
+    /// Returns a new filter with the keys of this one and all others, which must have the same
+    /// layout and hash. IncompatibleError otherwise.
+    #[pyo3(signature = (*others))]
+    fn union(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        combined(slf.as_super(), others, FilterState::union)
+    }
+
+    /// Returns a new filter that contains a key only if this one and all others contain it, and so
+    /// every key that was inserted into all. IncompatibleError if layouts or hashes differ.
+    #[pyo3(signature = (*others))]
+    fn intersection(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        combined(slf.as_super(), others, intersect)
+    }
+
+    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        combined_by_operator(slf.as_super(), other, FilterState::union)
+    }
+
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        combined_by_operator(slf.as_super(), other, intersect)
+    }
+
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, FilterState::union)
+    }
+
+    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, intersect)
+    }
+
+    /// Returns estimates of the overlap of two filters: a dict of "left", "right", "union",
+    /// "intersection" (numbers of keys) and "jaccard" (0 to 1), each a pair of the value and its
+    /// standard error. The sizes may differ. Cost: one pass over both filters.
+    fn compare<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, Filter>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        compared(slf.as_super(), other)
+    }
+
+    /// Returns an estimate of the Jaccard index, 0 to 1: the keys of both filters divided by the
+    /// keys of either.
+    fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
+        Ok(overlap(slf.as_super(), other)?.jaccard.value)
+    }
+
+    /// Returns a filter of the same keys with `divisor` times fewer blocks and a higher
+    /// false-positive rate. ValueError if the number of blocks is not a multiple of `divisor`.
+    fn fold(slf: &Bound<'_, Self>, divisor: u64) -> PyResult<Py<PyAny>> {
+        folded(slf.as_super(), Fold::By(divisor))
+    }
+
+    /// Returns the smallest filter of the same keys whose false-positive rate is at most `fpr`.
+    fn shrink_to_fpr(slf: &Bound<'_, Self>, fpr: f64) -> PyResult<Py<PyAny>> {
+        folded(slf.as_super(), Fold::ToFpr(fpr))
+    }
+}
+
+#[pymethods]
+impl ClassicBloomFilter {
+    #[new]
+    #[pyo3(signature = (capacity, fpr = None, *, memory_limit = None, seed = 0, secret = None))]
+    fn new(
+        py: Python<'_>,
+        capacity: u64,
+        fpr: Option<f64>,
+        memory_limit: Option<MemoryLimitArg>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = petal::ClassicBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let needed = |fpr| ClassicLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
+        let built = py.detach(|| build(builder, capacity, fpr, memory_limit, needed))?;
+        Ok(with_state(built, Self))
+    }
+
+    /// Returns a new filter with the keys of this one and all others, which must have the same
+    /// layout and hash. IncompatibleError otherwise.
+    #[pyo3(signature = (*others))]
+    fn union(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        combined(slf.as_super(), others, FilterState::union)
+    }
+
+    /// Returns a new filter that contains a key only if this one and all others contain it, and so
+    /// every key that was inserted into all. IncompatibleError if layouts or hashes differ.
+    #[pyo3(signature = (*others))]
+    fn intersection(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        combined(slf.as_super(), others, intersect)
+    }
+
+    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        combined_by_operator(slf.as_super(), other, FilterState::union)
+    }
+
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        combined_by_operator(slf.as_super(), other, intersect)
+    }
+
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, FilterState::union)
+    }
+
+    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, intersect)
+    }
+
+    /// Returns estimates of the overlap of two filters, as BloomFilter.compare().
+    fn compare<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, Filter>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        compared(slf.as_super(), other)
+    }
+
+    /// Returns an estimate of the Jaccard index, 0 to 1: the keys of both filters divided by the
+    /// keys of either.
+    fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
+        Ok(overlap(slf.as_super(), other)?.jaccard.value)
+    }
+
+    /// Returns a filter of the same keys with `divisor` times fewer bits and a higher
+    /// false-positive rate. ValueError if the number of bits is not a multiple of `divisor`.
+    fn fold(slf: &Bound<'_, Self>, divisor: u64) -> PyResult<Py<PyAny>> {
+        folded(slf.as_super(), Fold::By(divisor))
+    }
+
+    /// Returns the smallest filter of the same keys whose false-positive rate is at most `fpr`.
+    fn shrink_to_fpr(slf: &Bound<'_, Self>, fpr: f64) -> PyResult<Py<PyAny>> {
+        folded(slf.as_super(), Fold::ToFpr(fpr))
+    }
+}
+
+fn build<L: Layout>(
+    builder: Builder<L>,
+    capacity: u64,
+    fpr: Option<f64>,
+    memory_limit: Option<MemoryLimitArg>,
+    needed: impl Fn(f64) -> petal::Result<u64>,
+) -> PyResult<FilterState>
+where
+    AnyFilter: From<petal::Filter<L>>,
+{
+    let memory_limit = memory_limit.map(|memory_limit| memory_limit.0);
+    let builder = builder.capacity(capacity);
+    let builder = match size(fpr, memory_limit) {
+        Size::Memory(bytes) => builder.memory(ByteSize::bytes(bytes)),
+        Size::Fpr(fpr) => {
+            check_memory_limit(needed(fpr).map_err(IntoPyErr::into_py_err)?, memory_limit)?;
+            builder.fpr(fpr)
+        }
+    };
+    Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
+}
+
+type Change = fn(&mut FilterState, &FilterState) -> PyResult<()>;
+
+/// Changes a filter in place, using another one or itself.
+pub(super) fn change(
+    ours: &Bound<'_, Filter>,
+    theirs: &Bound<'_, Filter>,
+    change: Change,
+) -> PyResult<()> {
+    let (a, b) = (ours.get(), theirs.get());
+    ours.py().detach(|| pair::change_first(a, b, change))
+}
+
+/// Returns a copy, changed using each of the others in turn.
+pub(super) fn combined(
+    ours: &Bound<'_, Filter>,
+    others: &Bound<'_, PyTuple>,
+    change: Change,
+) -> PyResult<Py<PyAny>> {
+    let filter = ours.get();
+    let built = Filter::new(ours.py().detach(|| filter.read_detached()?.copy())?);
+    for other in others {
+        let other = other.cast::<Filter>()?.get();
+        ours.py().detach(|| pair::change_first(&built, other, change))?;
+    }
+    let state = built.into_state()?;
+    object(ours.py(), state)
+}
+
+/// [`combined`] for the operators `|` and `&`, which return `NotImplemented` for other objects.
+pub(super) fn combined_by_operator(
+    ours: &Bound<'_, Filter>,
+    other: &Bound<'_, PyAny>,
+    change: Change,
+) -> PyResult<Py<PyAny>> {
+    if !other.is_instance_of::<Filter>() {
+        return Ok(ours.py().NotImplemented());
+    }
+    combined(ours, &PyTuple::new(ours.py(), [other])?, change)
+}
+
+/// Keeps the bits that are set in both filters.
+pub(super) fn intersect(ours: &mut FilterState, theirs: &FilterState) -> PyResult<()> {
+    let ours = ours.filter_mut()?;
+    let done = each_storage!(&theirs.storage, theirs => intersect_any(ours, theirs), _ => None);
+    done.ok_or_else(different_types)?.map_err(IntoPyErr::into_py_err)
+}
+
+/// Returns `None` if the types differ or have no intersection.
+fn intersect_any<S: Store>(
+    ours: &mut AnyFilter,
+    theirs: &AnyFilter<S>,
+) -> Option<petal::Result<()>> {
+    match (ours, theirs) {
+        (AnyFilter::Bloom(ours), AnyFilter::Bloom(theirs)) => Some(ours.intersect(theirs)),
+        (AnyFilter::Classic(ours), AnyFilter::Classic(theirs)) => Some(ours.intersect(theirs)),
+        (AnyFilter::Wide(ours), AnyFilter::Wide(theirs)) => Some(ours.intersect(theirs)),
+        _ => None,
+    }
+}
+
+fn different_types() -> PyErr {
+    Exception::Incompatible
+        .new_err("the filters must have the same type, one that supports this operation")
+}
+
+fn overlap(ours: &Bound<'_, Filter>, theirs: &Bound<'_, Filter>) -> PyResult<Overlap> {
+    let (a, b) = (ours.get(), theirs.get());
+    let compare = |a: &FilterState, b: &FilterState| {
+        let compared = match (&a.storage, &b.storage) {
+            (Storage::Memory(a), Storage::Memory(b)) => overlap_any(a, b),
+            (Storage::Memory(a), Storage::Mapped(b)) => overlap_any(a, b),
+            (Storage::Mapped(a), Storage::Memory(b)) => overlap_any(a, b),
+            (Storage::Mapped(a), Storage::Mapped(b)) => overlap_any(a, b),
+            _ => None,
+        };
+        compared.ok_or_else(different_types)?.map_err(IntoPyErr::into_py_err)
+    };
+    ours.py().detach(|| pair::with_both(a, b, compare))
+}
+
+fn overlap_any<S: Store, T: Store>(
+    a: &AnyFilter<S>,
+    b: &AnyFilter<T>,
+) -> Option<petal::Result<Overlap>> {
+    match (a, b) {
+        (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => Some(a.compare(b)),
+        (AnyFilter::Classic(a), AnyFilter::Classic(b)) => Some(a.compare(b)),
+        _ => None,
+    }
+}
+
+fn compared<'py>(
+    ours: &Bound<'py, Filter>,
+    theirs: &Bound<'py, Filter>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let overlap = overlap(ours, theirs)?;
+    let all = [
+        ("left", overlap.left),
+        ("right", overlap.right),
+        ("union", overlap.union),
+        ("intersection", overlap.intersection),
+        ("jaccard", overlap.jaccard),
+    ];
+    let dict = PyDict::new(ours.py());
+    for (name, estimate) in all {
+        dict.set_item(name, (estimate.value, estimate.error))?;
+    }
+    Ok(dict)
+}
+
+#[derive(Clone, Copy)]
+enum Fold {
+    By(u64),
+    ToFpr(f64),
+}
+
+fn folded(filter: &Bound<'_, Filter>, fold: Fold) -> PyResult<Py<PyAny>> {
+    let ours = filter.get();
+    let built = filter.py().detach(|| {
+        let state = ours.read_detached()?;
+        let built = each_storage!(&state.storage, filter => folded_any(filter, fold), _ => None);
+        let built = built.ok_or_else(different_types)?.map_err(IntoPyErr::into_py_err)?;
+        Ok::<_, PyErr>(FilterState::from_storage(Storage::Memory(built), state.metadata.clone()))
+    })?;
+    object(filter.py(), built)
+}
+
+fn folded_any<S: Store>(filter: &AnyFilter<S>, fold: Fold) -> Option<petal::Result<AnyFilter>> {
+    fn of<L: Layout, S: Store>(
+        filter: &petal::Filter<L, S>,
+        fold: Fold,
+    ) -> petal::Result<petal::Filter<L>> {
+        match fold {
+            Fold::By(divisor) => filter.fold(divisor),
+            Fold::ToFpr(fpr) => filter.shrink_to_fpr(fpr),
+        }
+    }
+    match filter {
+        AnyFilter::Bloom(filter) => Some(of(filter, fold).map(AnyFilter::from)),
+        AnyFilter::Classic(filter) => Some(of(filter, fold).map(AnyFilter::from)),
+        _ => None,
+    }
+}

@@ -1,0 +1,253 @@
+//! The classes with deletion: `CountingBloomFilter` and `ClassicCountingBloomFilter` (a small counter
+//! for each bit), and `QuotientFilter` (a table of remainders, which also grows).
+//!
+//! They store a key as often as it was added. Removing a false positive, a key that was never
+//! added, damages other keys.
+
+use petal::{AnyFilter, BlockedLayout, ByteSize, ClassicLayout, CountingBuilder, Layout, Store};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+
+use super::bloom::change;
+use super::options::{MemoryLimitArg, Size, check_memory_limit, hash, size};
+use super::{Filter, object, with_state};
+use crate::error::{Exception, IntoPyErr};
+use crate::keys::with_key;
+use crate::state::{FilterState, Storage, each_storage};
+
+/// A Bloom filter with deletion: a counter of `width` bits (2 to 8) instead of each bit.
+///
+/// Each add() of a key counts, up to 2**(width - 1): to 8 with width 4, to 128 with width 8. A
+/// saturated counter is never decremented, so a key that was added that often can no longer be
+/// removed. Other arguments as for BloomFilter; `memory_limit` includes the counters.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct CountingBloomFilter;
+
+/// A ClassicBloomFilter with deletion. Arguments as for CountingBloomFilter.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct ClassicCountingBloomFilter;
+
+/// A quotient filter: a table of hash remainders, with deletion, counts and growth.
+///
+/// With `max_capacity` it grows up to that number of keys and keeps its rate; without it, add()
+/// raises FullError when the filter is full.
+///
+/// Each add() takes a slot, also for a key that is in the filter: a filter of capacity 100 is full
+/// before one key is added 250 times. So each copy can be removed without damage to other keys. To
+/// store a key once, use `if key not in filter: filter.add(key)`; then remove() may also remove
+/// another key, with about the probability of a false positive.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct QuotientFilter;
+
+#[pymethods]
+impl CountingBloomFilter {
+    #[new]
+    #[pyo3(signature = (
+        capacity, fpr = None, *, width = 4, memory_limit = None, seed = 0, secret = None
+    ))]
+    fn new(
+        py: Python<'_>,
+        capacity: u64,
+        fpr: Option<f64>,
+        width: u32,
+        memory_limit: Option<MemoryLimitArg>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = petal::CountingBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let needed = |fpr| BlockedLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
+        let built = py.detach(|| build(builder, capacity, (fpr, width, memory_limit), needed))?;
+        Ok(with_state(built, Self))
+    }
+
+    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        remove(slf.as_super(), key)
+    }
+
+    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        discard(slf.as_super(), key)
+    }
+
+    /// Returns how often a key was added: 0 is exact, other values may be too large. A saturated
+    /// counter returns its maximum.
+    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+        count(slf.as_super(), key)
+    }
+
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, FilterState::union)
+    }
+
+    /// Returns a BloomFilter of the same keys, without the counters.
+    fn freeze(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        frozen(slf.as_super())
+    }
+}
+
+#[pymethods]
+impl ClassicCountingBloomFilter {
+    #[new]
+    #[pyo3(signature = (
+        capacity, fpr = None, *, width = 4, memory_limit = None, seed = 0, secret = None
+    ))]
+    fn new(
+        py: Python<'_>,
+        capacity: u64,
+        fpr: Option<f64>,
+        width: u32,
+        memory_limit: Option<MemoryLimitArg>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = petal::ClassicCountingBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let needed = |fpr| ClassicLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
+        let built = py.detach(|| build(builder, capacity, (fpr, width, memory_limit), needed))?;
+        Ok(with_state(built, Self))
+    }
+
+    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        remove(slf.as_super(), key)
+    }
+
+    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        discard(slf.as_super(), key)
+    }
+
+    /// Returns how often a key was added: 0 is exact, other values may be too large. A saturated
+    /// counter returns its maximum.
+    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+        count(slf.as_super(), key)
+    }
+
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, FilterState::union)
+    }
+
+    /// Returns a ClassicBloomFilter of the same keys, without the counters.
+    fn freeze(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        frozen(slf.as_super())
+    }
+}
+
+#[pymethods]
+impl QuotientFilter {
+    #[new]
+    #[pyo3(signature = (capacity, fpr = 0.01, *, max_capacity = None, seed = 0, secret = None))]
+    fn new(
+        py: Python<'_>,
+        capacity: u64,
+        fpr: f64,
+        max_capacity: Option<u64>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = petal::QuotientFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = builder.capacity(capacity).fpr(fpr);
+        let builder = max_capacity.map_or(builder, |keys| builder.max_capacity(keys));
+        let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
+        Ok(with_state(FilterState::new(built), Self))
+    }
+
+    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        remove(slf.as_super(), key)
+    }
+
+    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        discard(slf.as_super(), key)
+    }
+
+    /// Returns how often a key was added: 0 is exact, other values may be too large.
+    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+        count(slf.as_super(), key)
+    }
+
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        change(slf.as_super(), other, FilterState::union)
+    }
+}
+
+fn build<L: Layout>(
+    builder: CountingBuilder<L>,
+    capacity: u64,
+    (fpr, width, memory_limit): (Option<f64>, u32, Option<MemoryLimitArg>),
+    needed: impl Fn(f64) -> petal::Result<u64>,
+) -> PyResult<FilterState>
+where
+    AnyFilter: From<petal::CountingFilter<L>>,
+{
+    let memory_limit = memory_limit.map(|memory_limit| memory_limit.0);
+    let builder = builder.capacity(capacity).width(width);
+    let builder = match size(fpr, memory_limit) {
+        Size::Memory(bytes) => builder.memory(ByteSize::bytes(bytes)),
+        Size::Fpr(fpr) => {
+            let bits = needed(fpr).map_err(IntoPyErr::into_py_err)?;
+            check_memory_limit(bits.saturating_mul(width.into()), memory_limit)?;
+            builder.fpr(fpr)
+        }
+    };
+    Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
+}
+
+fn discard(filter: &Bound<'_, Filter>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    with_key(key, |key| {
+        let mut state = filter.get().write(filter.py())?;
+        let hash = state.hash(key)?;
+        match state.filter_mut()? {
+            AnyFilter::Counting(filter) => Ok(filter.remove_mixed_hash(hash)),
+            AnyFilter::CountingClassic(filter) => Ok(filter.remove_mixed_hash(hash)),
+            AnyFilter::Quotient(filter) => Ok(filter.remove_mixed_hash(hash)),
+            _ => Err(no_counters()),
+        }
+    })
+}
+
+fn remove(filter: &Bound<'_, Filter>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    if discard(filter, key)? { Ok(()) } else { Err(PyKeyError::new_err(key.clone().unbind())) }
+}
+
+fn count(filter: &Bound<'_, Filter>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+    with_key(key, |key| {
+        let state = filter.get().read(filter.py())?;
+        let hash = state.hash(key)?;
+        let count = each_storage!(&state.storage, filter => count_any(filter, hash), _ => None);
+        count.ok_or_else(no_counters)
+    })
+}
+
+fn count_any<S: Store>(filter: &AnyFilter<S>, hash: u64) -> Option<u64> {
+    match filter {
+        AnyFilter::Counting(filter) => Some(filter.count_mixed_hash(hash)),
+        AnyFilter::CountingClassic(filter) => Some(filter.count_mixed_hash(hash)),
+        AnyFilter::Quotient(filter) => Some(filter.count_mixed_hash(hash)),
+        _ => None,
+    }
+}
+
+fn frozen(filter: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
+    let ours = filter.get();
+    let built = filter.py().detach(|| {
+        let state = ours.read_detached()?;
+        let built = each_storage!(&state.storage, filter => frozen_any(filter), _ => None);
+        let built = built.ok_or_else(no_counters)?.map_err(IntoPyErr::into_py_err)?;
+        Ok::<_, PyErr>(FilterState::from_storage(Storage::Memory(built), state.metadata.clone()))
+    })?;
+    object(filter.py(), built)
+}
+
+fn frozen_any<S: Store>(filter: &AnyFilter<S>) -> Option<petal::Result<AnyFilter>> {
+    match filter {
+        AnyFilter::Counting(filter) => Some(filter.freeze().map(AnyFilter::from)),
+        AnyFilter::CountingClassic(filter) => Some(filter.freeze().map(AnyFilter::from)),
+        _ => None,
+    }
+}
+
+fn no_counters() -> PyErr {
+    Exception::Unsupported.new_err("a filter of this type has no counters")
+}

@@ -1,0 +1,88 @@
+//! open(), load(), from_bytes() and the writing of filter files.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use petal_lines::atomic_file::AtomicFile;
+use pyo3::prelude::*;
+
+use super::object;
+use crate::error::{Exception, cannot_write};
+use crate::state::open::PathArg;
+
+/// Opens a filter file without reading it: the file is mapped into memory.
+///
+/// Returns a read-only object of the class of the filter in the file. `format` is the format of
+/// another program's file, needed if the format has no magic number (rbloom). `key_type` is how that
+/// program encodes its keys: "text", "utf16", "int64", "int32", "uint64", "uint32", "text-crlf",
+/// "python-bytes", "rust-str" or "rust-slice".
+///
+/// Cost: the header is checked; pages are read when they are queried. verify() checks every byte.
+#[pyfunction]
+#[pyo3(signature = (path, *, format = None, key_type = "text"))]
+fn open(
+    py: Python<'_>,
+    path: PathArg,
+    format: Option<&str>,
+    key_type: &str,
+) -> PyResult<Py<PyAny>> {
+    object(py, crate::state::open::open(py, path.0, format, key_type)?)
+}
+
+/// Reads a filter file into memory and checks every byte. The filter can be changed. A file of
+/// another program may be compressed with gzip. `format` and `key_type` as for open().
+#[pyfunction]
+#[pyo3(signature = (path, *, format = None, key_type = "text"))]
+fn load(
+    py: Python<'_>,
+    path: PathArg,
+    format: Option<&str>,
+    key_type: &str,
+) -> PyResult<Py<PyAny>> {
+    object(py, crate::state::open::load(py, path.0, format, key_type)?)
+}
+
+/// Reads a filter from the bytes of its file and checks every byte. Arguments as for load().
+#[pyfunction]
+#[pyo3(signature = (data, *, format = None, key_type = "text"))]
+pub(super) fn from_bytes(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    key_type: &str,
+) -> PyResult<Py<PyAny>> {
+    object(py, crate::state::open::from_bytes(py, data, format, key_type)?)
+}
+
+/// Writes a file atomically: `write` gets the writer of a temporary file, which then replaces the
+/// file at `path`. If anything fails the old file is unchanged.
+///
+/// # Errors
+/// `InputError` with the path, or the error of `write`.
+pub(super) fn save(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> PyResult<()>,
+) -> PyResult<()> {
+    let failed = |error: io::Error| cannot_write(path, &error);
+    if let Ok(data) = fs::metadata(path) {
+        if !data.is_file() {
+            let found = if data.is_dir() { "a directory" } else { "not a regular file" };
+            let path = path.display();
+            let text = format!("{path}: is {found}, expected the name of a file");
+            return Err(Exception::Input.new_err(text));
+        }
+        // A file without write permission is not replaced.
+        fs::File::options().append(true).open(path).map_err(failed)?;
+    }
+    let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(path).map_err(failed)?);
+    write(&mut out)?;
+    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.finish().map_err(failed)
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(from_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(open, module)?)
+}

@@ -1,0 +1,53 @@
+//! `ScalableBloomFilter`, which grows in layers.
+
+use petal::AnyFilter;
+use pyo3::prelude::*;
+
+use super::options::hash;
+use super::{Filter, with_state};
+use crate::error::IntoPyErr;
+use crate::state::{FilterState, Storage};
+
+/// A Bloom filter that grows: when its newest layer is full it adds one, `growth` times as large.
+/// The rate of all layers together stays below `fpr`. `capacity` is that of the first layer.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct ScalableBloomFilter;
+
+#[pymethods]
+impl ScalableBloomFilter {
+    #[new]
+    #[pyo3(signature = (capacity, fpr = 0.01, *, growth = 2, seed = 0, secret = None))]
+    fn new(
+        py: Python<'_>,
+        capacity: u64,
+        fpr: f64,
+        growth: u64,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = petal::ScalableBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = builder.capacity(capacity).fpr(fpr).growth(growth);
+        let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
+        Ok(with_state(FilterState::new(built), Self))
+    }
+
+    /// The number of layers.
+    #[getter]
+    fn layers(slf: &Bound<'_, Self>) -> PyResult<u32> {
+        Ok(match &slf.as_super().get().read(slf.py())?.storage {
+            Storage::Memory(AnyFilter::Scalable(filter)) => filter.layers(),
+            Storage::Mapped(AnyFilter::Scalable(filter)) => filter.layers(),
+            _ => 0,
+        })
+    }
+
+    /// The size of each layer as a multiple of the one before.
+    #[getter]
+    fn growth(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        Ok(match &slf.as_super().get().read(slf.py())?.storage {
+            Storage::Memory(AnyFilter::Scalable(filter)) => filter.growth(),
+            Storage::Mapped(AnyFilter::Scalable(filter)) => filter.growth(),
+            _ => 0,
+        })
+    }
+}

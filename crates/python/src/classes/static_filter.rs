@@ -1,0 +1,39 @@
+//! `StaticFilter`, which is built once from all keys and never changed. Memory holds only the
+//! hashes of the keys until the filter is built.
+
+use pyo3::prelude::*;
+
+use super::options::hash;
+use super::{Filter, with_state};
+use crate::batch;
+use crate::error::IntoPyErr;
+use crate::keys::KeyHasher;
+use crate::state::FilterState;
+
+/// A filter that is built once from all its keys and takes little more than the least possible
+/// space: about 1.01 * log2(1/fpr) bits per key. Keys as for contains_batch().
+///
+/// Cost: about 100 ns and 16 bytes of memory per key while it is built.
+#[pyclass(frozen, extends = Filter, module = "petal")]
+pub(crate) struct StaticFilter;
+
+#[pymethods]
+impl StaticFilter {
+    #[new]
+    #[pyo3(signature = (keys, fpr = 0.01, *, seed = 0, secret = None))]
+    fn new(
+        keys: &Bound<'_, PyAny>,
+        fpr: f64,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let hash = hash(seed, secret, false)?;
+        let hashes = batch::hashes(keys, KeyHasher::Native(hash))?;
+        let builder = petal::StaticFilter::builder().hash(hash).fpr(fpr);
+        let built = keys
+            .py()
+            .detach(|| builder.from_mixed_hashes(hashes))
+            .map_err(IntoPyErr::into_py_err)?;
+        Ok(with_state(FilterState::new(built), Self))
+    }
+}

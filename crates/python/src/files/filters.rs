@@ -1,0 +1,258 @@
+//! `build` and `check`: filters of the lines of files, and lines looked up in filters.
+
+use std::os::fd::{IntoRawFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use petal::{BatchResults, FilterType};
+use petal_lines::{
+    AllowList, BadLine, CheckOptions, FilterSpec, LineFilter, LineHash, METADATA, MIN_MEMORY,
+    Settings, Source, check, format_size,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::job::{Phase, ProgressReporter, run};
+use super::output::{Target, count_with_output};
+use super::{JobOptions, JobResult, Memory, sources};
+use crate::classes::Filter;
+use crate::error::{Exception, IntoPyErr};
+use crate::keys::KeyHasher;
+use crate::state::FilterState;
+
+/// The arguments for the filter that `build` makes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct FilterArgs {
+    r#type: String,
+    capacity: Option<u64>,
+    fpr: Option<f64>,
+    memory_limit: Option<Memory>,
+    seed: u64,
+    width: Option<u32>,
+    max_capacity: Option<u64>,
+    window: Option<u64>,
+    last: Option<u64>,
+    now: u64,
+}
+
+impl FilterArgs {
+    /// Returns the specification for the file engine.
+    fn to_spec(&self, not_in: Vec<Source>) -> PyResult<FilterSpec> {
+        let types = FilterType::ALL;
+        let filter_type = types.into_iter().find(|one| one.name() == self.r#type);
+        let filter_type = filter_type.ok_or_else(|| {
+            let names: Vec<_> = types.iter().map(|one| one.name()).collect();
+            let names = names.join(", ");
+            PyValueError::new_err(format!(
+                "type=: expected one of {names}, found {:?}",
+                self.r#type
+            ))
+        })?;
+        Ok(FilterSpec {
+            filter_type: Some(filter_type),
+            capacity: self.capacity,
+            fpr: self.fpr,
+            memory_limit: self.memory_limit.as_ref().map(Memory::bytes).transpose()?,
+            width: self.width,
+            max_capacity: self.max_capacity,
+            window: self.window,
+            last: self.last,
+            now: self.now,
+            not_in,
+            seed: self.seed,
+            ..FilterSpec::default()
+        })
+    }
+}
+
+/// Builds a filter of all lines of files and writes its file.
+#[pyfunction]
+#[pyo3(name = "_build_job")]
+pub(super) fn build_job(
+    py: Python<'_>,
+    inputs: Vec<PathBuf>,
+    out: Bound<'_, PyAny>,
+    not_in: Vec<PathBuf>,
+    filter_spec: FilterArgs,
+    options: JobOptions,
+) -> PyResult<JobResult> {
+    let (inputs, spec) = (sources(inputs), filter_spec.to_spec(sources(not_in))?);
+    spec.filter_type().map_err(IntoPyErr::into_py_err)?;
+    let settings = options.settings_without_limit()?;
+    let mut files = Vec::new();
+    let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
+    let started = Instant::now();
+    let built = run(py, options.progress, files, |reporter| {
+        let settings = Settings { progress: reporter, ..settings };
+        let all = [&inputs[..], &spec.not_in].concat();
+        let mut output = target.open(&all, reporter)?;
+        let built = spec.build(&settings, &inputs).map_err(IntoPyErr::into_py_err)?;
+        if let Some(writer) = output.writer() {
+            built.filter.write_to(writer, METADATA).map_err(|error| output.failed(error))?;
+        }
+        output.finish()?;
+        let kept = built.filter.as_dyn().inserted();
+        Ok((Counts { lines: built.lines, kept, passes: built.passes }, reporter.phases()))
+    })?;
+    report_fields(py, "build", built, started).map(|fields| (fields, None))
+}
+
+/// The arguments of `check`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct CheckArgs<'py> {
+    out: Option<Bound<'py, PyAny>>,
+    invert: bool,
+    count: bool,
+    allow: Vec<PathBuf>,
+    /// The path of the filter file, if the filter was given by path.
+    filter_paths: Vec<PathBuf>,
+}
+
+/// Looks up every line of files in a filter.
+#[pyfunction]
+#[pyo3(name = "_check_job")]
+pub(super) fn check_job(
+    py: Python<'_>,
+    filter: Py<Filter>,
+    inputs: Vec<PathBuf>,
+    check_options: CheckArgs<'_>,
+    options: JobOptions,
+) -> PyResult<JobResult> {
+    let mut settings = options.settings()?;
+    settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
+    let (inputs, allow) = (sources(inputs), sources(check_options.allow));
+    let filter_paths = sources(check_options.filter_paths);
+    let mut files = Vec::new();
+    let target = match Target::new(check_options.out, "out", &mut files)? {
+        Some(_) if check_options.count => {
+            return Err(count_with_output());
+        }
+        Some(target) => target,
+        None if check_options.count => Target::Discard,
+        None => Target::Unnamed(settings.temp_dir.clone()),
+    };
+    let started = Instant::now();
+    let (checked, lines) = run(py, options.progress, files, |reporter: &ProgressReporter| {
+        let settings = Settings { progress: reporter, ..settings };
+        let all: Vec<_> = inputs.iter().chain(&allow).chain(&filter_paths).cloned().collect();
+        let mut output = target.open(&all, reporter)?;
+        let allow = (!allow.is_empty()).then(|| AllowList::read(&settings, &allow));
+        let allow = allow.transpose().map_err(IntoPyErr::into_py_err)?;
+        let query = CheckOptions { invert: check_options.invert, allow: allow.as_ref() };
+        let filter = filter.get();
+        let hash = {
+            let state = filter.read_detached()?;
+            Hash { hasher: state.key_hasher(), words_per_hash: state.words_per_hash() }
+        };
+        let shared = Shared { filter, hash };
+        let checked = check(&settings, &shared, &inputs, query, output.writer());
+        let checked = checked.map_err(IntoPyErr::into_py_err)?;
+        let counts = Counts { lines: checked.lines, kept: checked.found, passes: 1 };
+        Ok(((counts, reporter.phases()), output.finish()?))
+    })?;
+    let fields = report_fields(py, "check", checked, started)?;
+    Ok((fields, lines.map(OwnedFd::into_raw_fd)))
+}
+
+/// Returns the memory limit less the size of a mapped filter, at least `MIN_MEMORY`.
+fn memory_beside(filter: &FilterState, memory: u64) -> PyResult<u64> {
+    if !filter.is_mapped() || memory < MIN_MEMORY {
+        return Ok(memory);
+    }
+    let size = filter.as_dyn().map_or_else(|| filter.size_bytes(), |face| face.size_bytes());
+    if size > memory {
+        return Err(Exception::MemoryLimit.new_err(format_args!(
+            "memory_limit=: the filter takes {}, more than {}; raise memory_limit=",
+            format_size(size),
+            format_size(memory),
+        )));
+    }
+    Ok((memory - size).max(MIN_MEMORY))
+}
+
+/// A filter that other threads may change during the job. It is locked for one batch of lines at a
+/// time, by threads that hold no other lock.
+struct Shared<'a> {
+    filter: &'a Filter,
+    hash: Hash,
+}
+
+impl LineFilter for Shared<'_> {
+    type Hash = Hash;
+
+    fn line_hash(&self) -> Hash {
+        self.hash.clone()
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
+        match self.filter.read_detached() {
+            Ok(state) => state.contains_hashes(hashes, found),
+            // A panic in another thread: any line may be in the filter.
+            Err(_) => found.fill_with(hashes.len() / self.hash.words_per_hash, |_| true),
+        }
+    }
+}
+
+/// The hash function of a filter, for lines.
+#[derive(Clone)]
+struct Hash {
+    hasher: KeyHasher,
+    words_per_hash: usize,
+}
+
+impl LineHash for Hash {
+    fn words(&self) -> usize {
+        self.words_per_hash
+    }
+
+    fn hash_lines<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a [u8]>,
+        hashes: &mut Vec<u64>,
+    ) -> Result<(), BadLine> {
+        match &self.hasher {
+            KeyHasher::Native(spec) => spec.hash_all(lines, hashes),
+            KeyHasher::Foreign(hasher, _) => {
+                let mut hasher = hasher.clone();
+                for (line, key) in lines.enumerate() {
+                    let hashed = hasher.hash(key, hashes);
+                    hashed.map_err(|error| BadLine { line, why: error.to_string() })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The counts of a job.
+struct Counts {
+    lines: u64,
+    kept: u64,
+    passes: u64,
+}
+
+/// Returns the fields of a report, with the names that set operations use.
+fn report_fields(
+    py: Python<'_>,
+    strategy: &str,
+    (counts, phases): (Counts, Vec<Phase>),
+    started: Instant,
+) -> PyResult<Py<PyDict>> {
+    let fields = PyDict::new(py);
+    fields.set_item("strategy", strategy)?;
+    fields.set_item("kept", counts.kept)?;
+    fields.set_item("first_lines", counts.lines)?;
+    fields.set_item("passes", counts.passes)?;
+    fields.set_item("bytes_read", phases.iter().map(|phase| phase.bytes).sum::<u64>())?;
+    fields.set_item("seconds", started.elapsed().as_secs_f64())?;
+    let list = PyList::empty(py);
+    for phase in &phases {
+        let seconds = (phase.ended - phase.started).as_secs_f64();
+        list.append((phase.what, seconds, phase.bytes, py.None()))?;
+    }
+    fields.set_item("phases", list)?;
+    Ok(fields.unbind())
+}

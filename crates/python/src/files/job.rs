@@ -1,0 +1,293 @@
+//! Runs a job in a thread of its own, while the calling thread runs all Python code.
+//!
+//! The calling thread waits without the interpreter's lock for a message of the job, at most a
+//! tenth of a second. In between it handles signals, calls `progress` and writes lines to file
+//! objects. If any of this raises, the job is cancelled and ends at its next batch of lines; then
+//! the exception is raised.
+//!
+//! Cost: Ctrl-C takes effect after up to a tenth of a second, and `progress` is called ten times a
+//! second.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use petal_lines::{Note, Progress};
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes};
+
+use crate::error::Exception;
+
+/// The longest wait for a message, and the interval of `progress`.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Most bytes in one call of a file object's `write`.
+const MAX_WRITE: usize = 64 << 10;
+
+/// Capacity of the channel to the calling thread. Small, because messages hold lines.
+const CHANNEL_CAPACITY: usize = 4;
+
+/// A message from the job to the calling thread.
+enum Message {
+    /// A phase starts; `before` is the number of bytes of the phase that ended.
+    Phase { what: &'static str, bytes: Option<u64>, before: u64 },
+    /// A warning.
+    Warning(String),
+    /// Lines for the file object of this index.
+    Lines { to: usize, bytes: Vec<u8> },
+    /// The job waits until all lines are written.
+    Flush(SyncSender<()>),
+}
+
+/// The job's end of the channel.
+pub(crate) struct ProgressReporter {
+    messages: SyncSender<Message>,
+    shared: Arc<Shared>,
+    phases: Mutex<Vec<Phase>>,
+}
+
+/// A phase of a job.
+pub(super) struct Phase {
+    pub(super) what: &'static str,
+    pub(super) bytes: u64,
+    pub(super) started: Instant,
+    pub(super) ended: Instant,
+}
+
+/// State that both threads use.
+#[derive(Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    /// Bytes of the current phase that are done.
+    done: AtomicU64,
+}
+
+impl Progress for ProgressReporter {
+    fn phase(&self, what: &'static str, bytes: Option<u64>) {
+        let before = self.shared.done.swap(0, Ordering::Relaxed);
+        let now = Instant::now();
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = phases.last_mut() {
+            (last.bytes, last.ended) = (before, now);
+        }
+        phases.push(Phase { what, bytes: 0, started: now, ended: now });
+        drop(phases);
+        // Sending fails only after the calling thread panicked.
+        let _ = self.messages.send(Message::Phase { what, bytes, before });
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.shared.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn note(&self, note: Note<'_>) {
+        let others = |more| match more {
+            0 => String::new(),
+            more => format!(" (and {more} others)"),
+        };
+        let warning = match note {
+            Note::ByteOrderMark { input, more } => format!(
+                "{input}{}: begins with a byte order mark, which is part of the first line; \
+                 remove it, or that line equals no line without it",
+                others(more)
+            ),
+            Note::MixedLineEnds { crlf, more, lf } => format!(
+                "{crlf}{}: lines end with CRLF, those of {lf} with LF; the CR is part of a line, \
+                 remove it, or lines that look the same differ",
+                others(more)
+            ),
+            _ => return,
+        };
+        let _ = self.messages.send(Message::Warning(warning));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl ProgressReporter {
+    /// Returns the phases of the job and ends the last one.
+    pub(super) fn phases(&self) -> Vec<Phase> {
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = phases.last_mut() {
+            (last.bytes, last.ended) = (self.shared.done.load(Ordering::Relaxed), Instant::now());
+        }
+        std::mem::take(&mut phases)
+    }
+
+    /// Waits until all lines are written to the file objects.
+    pub(super) fn flush(&self) -> PyResult<()> {
+        let (done, written) = sync_channel(1);
+        let is_flushed = self.messages.send(Message::Flush(done)).is_ok() && written.recv().is_ok();
+        // After a failure `run` raises the exception of the calling thread instead.
+        if is_flushed { Ok(()) } else { Err(Exception::Petal.new_err("cancelled")) }
+    }
+
+    /// Returns a writer to the file object of this index.
+    pub(super) fn writer_to(&self, to: usize) -> ObjectWriter {
+        ObjectWriter { to, messages: self.messages.clone() }
+    }
+}
+
+/// Sends lines to the calling thread, which writes them to a file object.
+pub(super) struct ObjectWriter {
+    to: usize,
+    messages: SyncSender<Message>,
+}
+
+impl io::Write for ObjectWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(MAX_WRITE)];
+        let lines = Message::Lines { to: self.to, bytes: bytes.to_vec() };
+        self.messages.send(lines).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a job. Calls `progress(phase, done, total)` and the `write` of the file objects while the
+/// job runs.
+///
+/// # Errors
+/// The error of the job, or the exception of a signal handler, of `progress` or of a file object.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    files: Vec<Py<PyAny>>,
+    job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let (messages, receiver) = sync_channel(CHANNEL_CAPACITY);
+    let shared = Arc::new(Shared::default());
+    let reporter = ProgressReporter { messages, shared: shared.clone(), phases: Mutex::default() };
+    let mut listener =
+        Listener { progress, files, phase: None, reported: Instant::now(), raised: None };
+    let listening = &mut listener;
+    let result = py.detach(move || {
+        thread::scope(|scope| {
+            let worker = thread::Builder::new().name("petal job".to_owned());
+            let worker = worker.spawn_scoped(scope, move || {
+                let result = job(&reporter);
+                // Closes the channel, which ends the loop of the listener.
+                drop(reporter);
+                result
+            });
+            match worker {
+                Ok(worker) => {
+                    listening.listen(&receiver, &shared);
+                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+                Err(error) => {
+                    Err(Exception::Petal.new_err(format_args!("cannot start a thread: {error}")))
+                }
+            }
+        })
+    });
+    match listener.raised {
+        Some(raised) => Err(raised),
+        None => result,
+    }
+}
+
+/// The calling thread's end of the channel.
+struct Listener {
+    progress: Option<Py<PyAny>>,
+    files: Vec<Py<PyAny>>,
+    phase: Option<(&'static str, Option<u64>)>,
+    /// The time of the last call of `progress`.
+    reported: Instant,
+    /// The exception that cancelled the job.
+    raised: Option<PyErr>,
+}
+
+impl Listener {
+    /// Handles messages until the job has ended.
+    fn listen(&mut self, receiver: &Receiver<Message>, shared: &Shared) {
+        loop {
+            let message = match receiver.recv_timeout(INTERVAL) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            // After an exception messages are only received, so that the job does not block.
+            if self.raised.is_none() {
+                self.raised = Python::attach(|py| self.handle(py, message, shared)).err();
+                shared.cancelled.store(self.raised.is_some(), Ordering::Relaxed);
+            }
+        }
+        if self.raised.is_none() {
+            let done = shared.done.load(Ordering::Relaxed);
+            self.raised = Python::attach(|py| self.report(py, done)).err();
+        }
+    }
+
+    fn handle(
+        &mut self,
+        py: Python<'_>,
+        message: Option<Message>,
+        shared: &Shared,
+    ) -> PyResult<()> {
+        py.check_signals()?;
+        match message {
+            Some(Message::Phase { what, bytes, before }) => {
+                self.report(py, before)?;
+                self.phase = Some((what, bytes));
+                return self.report(py, 0);
+            }
+            Some(Message::Warning(warning)) => {
+                let category = py.get_type::<PyUserWarning>();
+                // Stack level 2 is the caller of the Python function that called this module.
+                py.import("warnings")?.call_method1("warn", (warning, category, 2))?;
+            }
+            Some(Message::Lines { to, bytes }) => write_all(py, &self.files[to], &bytes)?,
+            // The receiver is gone if the job was cancelled.
+            Some(Message::Flush(done)) => drop(done.try_send(())),
+            None => {}
+        }
+        match self.reported.elapsed() < INTERVAL {
+            true => Ok(()),
+            false => self.report(py, shared.done.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Calls `progress`.
+    fn report(&mut self, py: Python<'_>, done: u64) -> PyResult<()> {
+        self.reported = Instant::now();
+        if let (Some(progress), Some((what, bytes))) = (&self.progress, self.phase) {
+            progress.call1(py, (what, done, bytes))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes all bytes to a file object. A raw file may write fewer than it is given.
+fn write_all(py: Python<'_>, file: &Py<PyAny>, mut bytes: &[u8]) -> PyResult<()> {
+    let is_raw = || file.bind(py).is_instance(&py.import("io")?.getattr("RawIOBase")?);
+    while !bytes.is_empty() {
+        let result = file.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
+        let result = result.bind(py);
+        // The `write` of an object that is not a file may return None or True for success. The
+        // None of a raw file means that it wrote nothing.
+        let written = match result.extract::<usize>() {
+            Ok(written) if !result.is_instance_of::<PyBool>() => written,
+            _ if result.is_none() && is_raw()? => 0,
+            _ => bytes.len(),
+        };
+        if written == 0 || (written < bytes.len() && !is_raw()?) {
+            let written = if written == 0 { "none".to_owned() } else { written.to_string() };
+            return Err(Exception::Input.new_err(format_args!(
+                "out=: its write() took {written} of {} bytes; use a file that writes all of them",
+                bytes.len()
+            )));
+        }
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}

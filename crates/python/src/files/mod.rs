@@ -1,0 +1,100 @@
+//! Set operations on files of lines, and filters of lines.
+//!
+//! `petal/_set_operations.py` checks the arguments and calls the functions of this module. [`job`]
+//! runs the work in a thread of its own; [`output`] is the destination of lines.
+//!
+//! Results are the same bytes as those of the program `petal`. A path is a path, even `-`; standard
+//! input is `/dev/stdin`.
+
+mod filters;
+pub(crate) mod job;
+mod output;
+mod set_operations;
+
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+use petal_lines::{MIN_MEMORY, MemoryLimit, Settings, Source};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The arguments of every job.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct JobOptions {
+    memory_limit: Option<Memory>,
+    jobs: Option<usize>,
+    temp_dir: Option<PathBuf>,
+    work_dir: Option<PathBuf>,
+    resume: bool,
+    delimiter: Vec<u8>,
+    text: bool,
+    progress: Option<Py<PyAny>>,
+}
+
+/// A memory limit: bytes, or a text such as "512M" or "25%".
+#[derive(FromPyObject)]
+pub(crate) enum Memory {
+    Bytes(u64),
+    Text(String),
+}
+
+impl Memory {
+    pub(crate) fn bytes(&self) -> PyResult<u64> {
+        match self {
+            Self::Bytes(bytes) => Ok(*bytes),
+            Self::Text(text) => MemoryLimit::parse(text)
+                .map(MemoryLimit::bytes)
+                .map_err(|problem| PyValueError::new_err(format!("memory_limit=: {problem}"))),
+        }
+    }
+}
+
+impl JobOptions {
+    /// Returns the settings of the file engine.
+    fn settings(&self) -> PyResult<Settings<'static>> {
+        let memory_limit = match &self.memory_limit {
+            Some(memory_limit) => memory_limit.bytes()?,
+            None => MemoryLimit::DEFAULT.bytes(),
+        };
+        let mut settings = Settings::new(memory_limit);
+        if let Some(jobs) = self.jobs {
+            settings.jobs = jobs;
+        }
+        if let Some(dir) = &self.temp_dir {
+            settings.temp_dir.clone_from(dir);
+        }
+        settings.work_dir.clone_from(&self.work_dir);
+        settings.resume = self.resume;
+        let [delimiter] = self.delimiter[..] else {
+            return Err(PyValueError::new_err(format!(
+                "delimiter=: expected one byte, found {}; use b\"\\n\" or b\"\\0\"",
+                self.delimiter.len()
+            )));
+        };
+        settings.delimiter = delimiter;
+        settings.text = self.text;
+        Ok(settings)
+    }
+
+    /// Returns the settings of a job whose memory limit is for the filter alone.
+    fn settings_without_limit(&self) -> PyResult<Settings<'static>> {
+        let mut settings = self.settings()?;
+        settings.memory_limit = MemoryLimit::DEFAULT.bytes().max(MIN_MEMORY);
+        Ok(settings)
+    }
+}
+
+fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
+    paths.into_iter().map(Source::Path).collect()
+}
+
+/// The result of a job: the fields of its report, and the unnamed temporary file of its lines,
+/// which Python closes.
+type JobResult = (Py<pyo3::types::PyDict>, Option<RawFd>);
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_operations::set_operation_job, module)?)?;
+    module.add_function(wrap_pyfunction!(filters::build_job, module)?)?;
+    module.add_function(wrap_pyfunction!(filters::check_job, module)?)
+}

@@ -1,0 +1,189 @@
+//! The destination of lines: a file that is replaced atomically, an unnamed temporary file, or a
+//! Python file object. Devices and FIFOs, which cannot be replaced, are written directly.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use petal_lines::atomic_file::{AtomicFile, canonical_path};
+use petal_lines::{Progress as _, Source};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use super::job::{ObjectWriter, ProgressReporter};
+use crate::error::{Exception, IntoPyErr, cannot_write, io_error, io_message};
+
+/// An output that is not open yet.
+pub(super) enum Target {
+    Discard,
+    /// An unnamed temporary file in this directory, which Python gets.
+    Unnamed(PathBuf),
+    /// A file at this path.
+    File(PathBuf),
+    /// A file object, by its index.
+    Object(usize),
+}
+
+impl Target {
+    /// Reads the argument `out` or `rest`. A file object is appended to `files`.
+    pub(super) fn new(
+        out: Option<Bound<'_, PyAny>>,
+        name: &str,
+        files: &mut Vec<Py<PyAny>>,
+    ) -> PyResult<Option<Self>> {
+        let Some(out) = out else { return Ok(None) };
+        if out.hasattr("write")? {
+            files.push(out.unbind());
+            return Ok(Some(Self::Object(files.len() - 1)));
+        }
+        let path = out.extract().map(|path| Some(Self::File(path)));
+        path.map_err(|_| {
+            PyTypeError::new_err(format!(
+                "{name}=: expected a path or a file open for writing bytes, found {}",
+                out.get_type()
+            ))
+        })
+    }
+
+    /// Opens the output. Returns an error if the output is also an input.
+    pub(super) fn open(self, inputs: &[Source], reporter: &ProgressReporter) -> PyResult<Output> {
+        match self {
+            Self::Discard => Ok(Output::Discard),
+            Self::Object(number) => Ok(Output::Object(reporter.writer_to(number))),
+            Self::Unnamed(dir) => {
+                let file = tempfile::tempfile_in(&dir).map_err(|error| {
+                    let dir = format!("{}: temporary file", dir.display());
+                    Exception::Input.new_err(format_args!(
+                        "{dir}: {}; choose another temp_dir=",
+                        io_message(&error)
+                    ))
+                })?;
+                Ok(Output::Unnamed(file))
+            }
+            Self::File(path) => open_file(path, inputs, reporter),
+        }
+    }
+}
+
+/// Returns an error if two outputs are the same file.
+pub(super) fn check_distinct(one: &Target, other: &Target) -> PyResult<()> {
+    match (one, other) {
+        (Target::File(one), Target::File(other))
+            if canonical_path(one) == canonical_path(other) =>
+        {
+            let one = one.display();
+            let text = format!("{one}: is given for two outputs; choose another for rest=");
+            Err(PyValueError::new_err(text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An open output.
+pub(super) enum Output {
+    Discard,
+    Unnamed(File),
+    /// A device or FIFO.
+    Direct(File),
+    /// A temporary file that replaces the file at this path.
+    Replace(AtomicFile, PathBuf),
+    Object(ObjectWriter),
+}
+
+fn open_file(path: PathBuf, inputs: &[Source], reporter: &ProgressReporter) -> PyResult<Output> {
+    let failed = |error: io::Error| cannot_write(&path, &error);
+    if let Ok(data) = fs::metadata(&path) {
+        if data.is_dir() {
+            let path = path.display();
+            return Err(
+                Exception::Input.new_err(format_args!("{path}: is a directory, expected a file"))
+            );
+        }
+        if data.file_type().is_fifo() {
+            return open_fifo(&path, reporter).map(Output::Direct).map_err(failed);
+        }
+        // A file without write permission is not replaced.
+        let file = File::options().append(true).open(&path).map_err(failed)?;
+        if !data.is_file() {
+            return Ok(Output::Direct(file));
+        }
+        check_not_input(&path, &data, inputs)?;
+    }
+    let file = AtomicFile::create(&path).map_err(failed)?;
+    Ok(Output::Replace(file, path))
+}
+
+/// Opens a FIFO as soon as it has a reader. Returns an error if the job is cancelled first.
+fn open_fifo(path: &Path, reporter: &ProgressReporter) -> io::Result<File> {
+    let mut options = File::options();
+    let options = options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    loop {
+        match options.open(path) {
+            Ok(file) => {
+                fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+                return Ok(file);
+            }
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
+                if reporter.cancelled() {
+                    return Err(error);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn check_not_input(path: &Path, data: &fs::Metadata, inputs: &[Source]) -> PyResult<()> {
+    let Some(input) = inputs.iter().find(|input| input.is(data)) else { return Ok(()) };
+    let path = path.display();
+    Err(PyValueError::new_err(format!(
+        "{path}: is the same file as the input {input}; write to another file"
+    )))
+}
+
+impl Output {
+    /// Returns the writer, unless lines are discarded.
+    pub(super) fn writer(&mut self) -> Option<&mut (dyn Write + Send)> {
+        match self {
+            Self::Discard => None,
+            Self::Unnamed(file) | Self::Direct(file) => Some(file),
+            Self::Replace(file, _) => Some(file.file()),
+            Self::Object(writer) => Some(writer),
+        }
+    }
+
+    /// Returns the exception for an error while a filter was written to the output.
+    pub(super) fn failed(&self, error: petal::Error) -> PyErr {
+        let system = std::error::Error::source(&error).and_then(|e| e.downcast_ref());
+        match (self, system) {
+            (Self::Replace(_, path), Some(system)) => cannot_write(path, system),
+            (_, Some(system)) => {
+                io_error(system, None, format!("out=: cannot write: {}", io_message(system)))
+            }
+            (_, None) => error.into_py_err(),
+        }
+    }
+
+    /// Synchronises the file to disk and renames it. Returns the descriptor of an unnamed file.
+    pub(super) fn finish(self) -> PyResult<Option<OwnedFd>> {
+        match self {
+            Self::Discard | Self::Direct(_) | Self::Object(_) => Ok(None),
+            Self::Unnamed(file) => Ok(Some(file.into())),
+            Self::Replace(file, path) => {
+                file.finish().map(|()| None).map_err(|error| cannot_write(&path, &error))
+            }
+        }
+    }
+}
+
+/// The error for `count=True` with an output.
+pub(super) fn count_with_output() -> PyErr {
+    PyValueError::new_err("count=True: lines are only counted; leave out count= or out=")
+}

@@ -1,0 +1,90 @@
+//! The bytes of a key.
+//!
+//! | key | bytes |
+//! |---|---|
+//! | `bytes`, `bytearray`, `memoryview`, … | unchanged |
+//! | `str` | UTF-8 |
+//! | `int`, 0 to 2⁶⁴ - 1 | 8 bytes, little-endian |
+//!
+//! So `"a"` and `b"a"` are the same key, which is also the line `a` of a file and the item `a` of a
+//! server. `1` is a different key from `"1"`: for numbers that are text elsewhere, use
+//! `str(number)`.
+
+mod hasher;
+
+pub(crate) use hasher::{KeyBuf, KeyHasher};
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyString};
+
+/// A key from Python.
+#[derive(Clone, Copy)]
+pub(crate) enum Key<'a> {
+    Bytes(&'a [u8]),
+    Int(u64),
+}
+
+/// Calls `use_key` with a key.
+///
+/// # Errors
+/// `TypeError` if the object is not a key, `OverflowError` if an `int` is out of range,
+/// `UnicodeEncodeError` if a `str` has lone surrogates.
+#[inline]
+pub(crate) fn with_key<R>(
+    key: &Bound<'_, PyAny>,
+    use_key: impl FnOnce(Key<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    if let Ok(text) = key.cast_exact::<PyString>() {
+        return use_key(Key::Bytes(text.to_str()?.as_bytes()));
+    }
+    if let Ok(bytes) = key.cast_exact::<PyBytes>() {
+        return use_key(Key::Bytes(bytes.as_bytes()));
+    }
+    if key.is_exact_instance_of::<PyInt>() {
+        return use_key(Key::Int(key.extract().map_err(|_| out_of_range(key))?));
+    }
+    with_uncommon_key(key, use_key)
+}
+
+/// [`with_key`] for subclasses, buffers and the numbers of other libraries.
+#[cold]
+fn with_uncommon_key<R>(
+    key: &Bound<'_, PyAny>,
+    use_key: impl FnOnce(Key<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return use_key(Key::Bytes(text.to_str()?.as_bytes()));
+    }
+    // Before buffers: some number types of other libraries are buffers, too.
+    if key.hasattr(intern!(key.py(), "__index__"))? {
+        match key.extract() {
+            Ok(number) => return use_key(Key::Int(number)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(key.py()) => {
+                return Err(out_of_range(key));
+            }
+            // NumPy arrays have `__index__` but are not numbers.
+            Err(error) if error.is_instance_of::<PyTypeError>(key.py()) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // Unlike Python's bool, NumPy's is not an int: true is 1.
+    let class = key.get_type();
+    if class.module()?.to_str()? == "numpy" && class.name()?.to_str()?.starts_with("bool") {
+        return use_key(Key::Int(u64::from(key.is_truthy()?)));
+    }
+    if let Ok(buffer) = PyBuffer::<u8>::get(key) {
+        return use_key(Key::Bytes(&buffer.to_vec(key.py())?));
+    }
+    let name = key.get_type().name()?;
+    Err(PyTypeError::new_err(format!("a key is bytes, str or int, found {name}")))
+}
+
+/// Returns the error for an integer that is not a key.
+pub(crate) fn out_of_range(key: impl std::fmt::Display) -> PyErr {
+    PyOverflowError::new_err(format!(
+        "key {key}: an int must be from 0 to 2**64 - 1; use str(key), or its bytes"
+    ))
+}
