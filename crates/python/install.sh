@@ -2,7 +2,7 @@
 # Builds the Python package and installs it with the packages of its tests into an environment:
 #     crates/python/install.sh DIR [--profile NAME] [--engines]
 # `DIR/bin/python` then has petal. Other packages are installed again only if their list changes. With --engines,
-# `DIR/spark/bin/python` has `petal[spark]`, as in docs/spark.md, and pytest.
+# `DIR/spark/bin/python` has `petal[spark]`, as in docs/guides/spark.md, and pytest.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 1 ] || { echo "usage: crates/python/install.sh DIR [--profile NAME] [--engines]" >&2; exit 2; }

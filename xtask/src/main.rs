@@ -51,7 +51,7 @@ usage: cargo x COMMAND
   bench headline   compare petal with DuckDB on large files
   bench server     measure the module on redis-server: CPU time per request relative to GET
   bench python     compare the Python package with the program, the library and rbloom
-  figures          update tables and plots of docs/performance.md and docs/filters.md from results/
+  figures          update tables and plots of docs/performance/README.md and docs/performance/filters.md from results/
 
 `--help` after the name of a benchmark lists its options.
 ";

@@ -19,19 +19,31 @@ const LIBRARY: &str = "petal-filters";
 
 /// Packs and builds every published crate, then runs the examples of the packed library.
 pub(crate) fn package() -> Result {
-    let target = root().join("target");
-    let target_dir = target.join("published");
-    let target_dir = target_dir.to_string_lossy();
+    // Cargo keeps the unpacked sources of a local registry in its home, by path and version: in the same folder, a
+    // second run would compile the packages of the first.
+    let folder = root().join(format!("target/published/{}", seconds_since_1970()));
+    let result = package_into(&folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    result
+}
+
+fn seconds_since_1970() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs())
+}
+
+/// Packs, builds and tests in a folder.
+fn package_into(folder: &Path) -> Result {
+    let target_dir = folder.to_string_lossy();
     let packages = PUBLISHED.iter().flat_map(|name| ["--package", name]);
     // Uncommitted changes are tested, too.
     let mut args = vec!["package", "--allow-dirty", "--target-dir", &target_dir];
     args.extend(packages);
     Step::cargo(&args).run()?;
-    let packed = target.join("published/package");
+    let packed = folder.join("package");
     for name in PUBLISHED {
-        let folder = folder_of(&packed, name)?;
+        let package = folder_of(&packed, name)?;
         for file in NEEDED {
-            if !folder.join(file).is_file() {
+            if !package.join(file).is_file() {
                 return Err(format!("package {name}: no {file}"));
             }
         }

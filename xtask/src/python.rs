@@ -28,7 +28,7 @@ pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
     let (python, chosen) = match tier {
         Tier::Own => ("bin/python", "not engines and not foreign"),
         Tier::Foreign => ("bin/python", "foreign"),
-        // This environment has only the packages that docs/spark.md lists.
+        // This environment has only the packages that docs/guides/spark.md lists.
         Tier::Engines => ("spark/bin/python", "engines"),
     };
     let python = root().join(HOME).join(python);

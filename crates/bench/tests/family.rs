@@ -1,4 +1,4 @@
-//! `cargo x figures` on invented rows of the family benchmark: the page docs/filters.md and its plot.
+//! `cargo x figures` on invented rows of the family benchmark: the page docs/performance/filters.md and its plot.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use petal_bench::figures::write;
 const FIXTURE: &str = include_str!("fixtures/invented-family.csv");
 const FILTERS: &str = include_str!("fixtures/invented-filters.csv");
 const MARKERS: [&str; 4] = ["space", "speed", "rivals", "source"];
-const PLOT: &str = "docs/plots/family-space.svg";
+const PLOT: &str = "docs/performance/plots/family-space.svg";
 
 fn markers(names: &[&str]) -> String {
     let marker = |name: &&str| format!("<!-- figures: {name} -->\n<!-- /figures -->\n");
@@ -21,12 +21,13 @@ fn markers(names: &[&str]) -> String {
 fn root(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&root);
-    for folder in ["docs", "results/machine"] {
+    for folder in ["docs/performance", "results/machine"] {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
     let page = format!("before\n{}after\n", markers(&MARKERS));
-    fs::write(root.join("docs/filters.md"), page).unwrap();
-    fs::write(root.join("docs/performance.md"), markers(&["targets", "rivals", "own"])).unwrap();
+    fs::write(root.join("docs/performance/filters.md"), page).unwrap();
+    fs::write(root.join("docs/performance/README.md"), markers(&["targets", "rivals", "own"]))
+        .unwrap();
     fs::write(root.join("results/machine/2000-01-03-family.csv"), FIXTURE).unwrap();
     root
 }
@@ -36,7 +37,7 @@ fn page(name: &str) -> Vec<String> {
     let root = root(name);
     let from = Path::new("results/machine/2000-01-03-family.csv");
     write(&root, Some(from)).unwrap();
-    let page = fs::read_to_string(root.join("docs/filters.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/performance/filters.md")).unwrap();
     assert!(page.starts_with("before\n") && page.ends_with("after\n"), "{page}");
     page.lines().map(str::to_owned).collect()
 }
@@ -140,7 +141,7 @@ fn rows_without_rate_and_space_give_a_page_and_a_plot() {
 
 #[test]
 fn the_page_has_all_markers() {
-    let page = include_str!("../../../docs/filters.md");
+    let page = include_str!("../../../docs/performance/filters.md");
     for name in MARKERS {
         assert!(replace(page, name, "x").is_ok(), "{name}");
     }

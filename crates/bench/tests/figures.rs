@@ -251,10 +251,10 @@ fn only_text_between_markers_is_replaced() {
 fn root(name: &str, page: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&root);
-    for folder in ["docs", "results/machine"] {
+    for folder in ["docs/performance", "results/machine"] {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
-    fs::write(root.join("docs/performance.md"), page).unwrap();
+    fs::write(root.join("docs/performance/README.md"), page).unwrap();
     fs::write(root.join("results/machine/2000-01-02.csv"), FIXTURE).unwrap();
     root
 }
@@ -268,13 +268,13 @@ fn a_second_run_changes_nothing() {
     let first = write(&root, None).unwrap();
     assert!(first.sources[0].ends_with("2000-01-02.csv"));
     assert_eq!(first.changed.len(), 1 + PLOTS.len());
-    let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/performance/README.md")).unwrap();
     assert!(
         page.starts_with("before\n") && page.ends_with("\nafter\n") && !page.contains("\nold\n")
     );
     assert!(page.contains("\nbetween\n") && page.contains("`results/machine/2000-01-02.csv`"));
     for plot in PLOTS {
-        let svg = fs::read_to_string(root.join("docs/plots").join(plot)).unwrap();
+        let svg = fs::read_to_string(root.join("docs/performance/plots").join(plot)).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{plot}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{plot}");
     }
@@ -284,7 +284,7 @@ fn a_second_run_changes_nothing() {
     let elsewhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere.csv");
     fs::write(&elsewhere, FIXTURE).unwrap();
     write(&root, Some(&elsewhere)).unwrap();
-    let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/performance/README.md")).unwrap();
     assert!(page.contains("Rows: `elsewhere.csv`"));
 }
 
@@ -295,7 +295,7 @@ fn an_empty_csv_gives_plots() {
     let report = write(&root, Some(Path::new("empty.csv"))).unwrap();
     assert_eq!(report.changed.len(), 1 + PLOTS.len());
     for plot in PLOTS {
-        let svg = fs::read_to_string(root.join("docs/plots").join(plot)).unwrap();
+        let svg = fs::read_to_string(root.join("docs/performance/plots").join(plot)).unwrap();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{plot}");
     }
 }
@@ -305,9 +305,12 @@ fn a_missing_marker_is_an_error_and_nothing_is_written() {
     let page = PAGE.replace("<!-- figures: own -->", "");
     let root = root("figures-marker", &page);
     let problem = write(&root, None).unwrap_err();
-    assert_eq!(problem, "docs/performance.md: the marker `<!-- figures: own -->` is missing");
-    assert_eq!(fs::read_to_string(root.join("docs/performance.md")).unwrap(), page);
-    assert!(!root.join("docs/plots").exists());
+    assert_eq!(
+        problem,
+        "docs/performance/README.md: the marker `<!-- figures: own -->` is missing"
+    );
+    assert_eq!(fs::read_to_string(root.join("docs/performance/README.md")).unwrap(), page);
+    assert!(!root.join("docs/performance/plots").exists());
 }
 
 #[test]
@@ -321,7 +324,7 @@ fn two_files_of_one_date_are_an_error() {
 
 #[test]
 fn the_page_has_all_markers() {
-    let page = include_str!("../../../docs/performance.md");
+    let page = include_str!("../../../docs/performance/README.md");
     for name in ["targets", "rivals", "own"] {
         assert!(replace(page, name, "x").is_ok(), "{name}");
     }

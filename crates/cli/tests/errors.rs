@@ -184,7 +184,7 @@ fn invalid_filter_files_are_errors() {
     *flipped.last_mut().unwrap() ^= 1;
     dir.write("flipped", &flipped);
     let mut newer = whole.clone();
-    // The version is in the two bytes after the magic of 8 bytes: docs/format.md.
+    // The version is in the two bytes after the magic of 8 bytes: docs/reference/format.md.
     newer[8] = 0xfe;
     dir.write("newer", &newer);
     for name in ["png", "text", "none", "cut", "stub", "flipped", "newer"] {

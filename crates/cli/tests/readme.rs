@@ -1,4 +1,4 @@
-//! The Rust example and the commands of README.md, docs/cli.md and docs/interop.md run as shown.
+//! The Rust example and the commands of README.md, docs/reference/cli.md and docs/reference/interop.md run as shown.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
@@ -29,8 +29,8 @@ fn every_command_in_the_readme_runs() {
     let dir = common::TestDir::new();
     let pages = [
         include_str!("../../../README.md"),
-        include_str!("../../../docs/cli.md"),
-        include_str!("../../../docs/interop.md"),
+        include_str!("../../../docs/reference/cli.md"),
+        include_str!("../../../docs/reference/interop.md"),
     ];
     let mut seen = 0;
     let mut code = false;

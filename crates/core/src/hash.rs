@@ -1,7 +1,7 @@
 //! Hashes of keys: 64 or 128 bits. The hash is part of the file format.
 //!
 //! A [`HashSpec`] is an algorithm and its seed. All algorithms are published and frozen; their test
-//! vectors are below and in docs/format.md. A changed algorithm gets a new id; ids are never reused.
+//! vectors are below and in docs/reference/format.md. A changed algorithm gets a new id; ids are never reused.
 //!
 //! [`HashSpec::words`] returns the number of 64-bit words of a hash, 1 or 2. Only
 //! [`WideBloomFilter`](crate::WideBloomFilter) uses two; for all other filters that is an error.

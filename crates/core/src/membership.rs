@@ -128,7 +128,7 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
 
     /// Writes the filter as a `.petal` file with `metadata`, free text such as JSON.
     ///
-    /// The same filter gives the same bytes on every machine; docs/format.md describes them.
+    /// The same filter gives the same bytes on every machine; docs/reference/format.md describes them.
     ///
     /// # Errors
     /// If the metadata is longer than 1 MiB, or writing fails.

@@ -1,4 +1,4 @@
-//! Compares the library with docs/format.md, with the files in testdata/native, and with an
+//! Compares the library with docs/reference/format.md, with the files in testdata/native, and with an
 //! independent implementation of the document (`naive`).
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -114,7 +114,7 @@ fn golden_files_equal_written_files_and_the_model() {
         assert!(golden.written() == stored, "{}: the library writes different bytes", golden.name);
         assert!(
             golden.expected() == stored,
-            "{}: docs/format.md defines different bytes",
+            "{}: docs/reference/format.md defines different bytes",
             golden.name
         );
     }
@@ -156,7 +156,7 @@ fn write_missing_golden_files() {
 
 // ---- The document -------------------------------------------------------------------------------
 
-/// Returns the bytes of the first hex dump in docs/format.md (`hexdump -C`; `*` repeats the last
+/// Returns the bytes of the first hex dump in docs/reference/format.md (`hexdump -C`; `*` repeats the last
 /// line).
 fn worked_example(document: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = Vec::new();
@@ -181,7 +181,7 @@ fn worked_example(document: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the filter of the example in docs/format.md.
+/// Returns the filter of the example in docs/reference/format.md.
 fn example() -> BloomFilter {
     let mut filter = BloomFilter::with_bits(512, 5).unwrap();
     for key in ["one", "two", "three"] {
@@ -194,7 +194,7 @@ const EXAMPLE_METADATA: &str = r#"{"what":"example"}"#;
 
 #[test]
 fn documented_example_equals_the_written_file() {
-    let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
+    let document = std::fs::read_to_string(root().join("docs/reference/format.md")).unwrap();
     let example_file = worked_example(&document);
     let mut written = Vec::new();
     example().write_to(&mut written, EXAMPLE_METADATA).unwrap();
@@ -217,7 +217,7 @@ fn documented_example_equals_the_written_file() {
 /// Checks the hashes, bit numbers and constants in the text of the example.
 #[test]
 fn numbers_in_the_documented_example_are_correct() {
-    let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
+    let document = std::fs::read_to_string(root().join("docs/reference/format.md")).unwrap();
     let naive = Naive::blocked(1, 8, 5);
     for key in ["one", "two", "three"] {
         let hash = naive::hash::hash(&HeaderFields::none(), key.as_bytes());
@@ -225,7 +225,7 @@ fn numbers_in_the_documented_example_are_correct() {
         bits.sort_unstable();
         let bits: Vec<String> = bits.iter().map(u64::to_string).collect();
         let row = format!("| `{key}` | `{hash:016x}` | {} |", bits.join(", "));
-        assert!(document.contains(&row), "docs/format.md should have the row {row}");
+        assert!(document.contains(&row), "docs/reference/format.md should have the row {row}");
     }
     for constant in ["9e3779b97f4a7c15", "9fb21c651e98df25", "f1357aea2e62a9c5"] {
         assert!(document.contains(constant), "{constant}");
@@ -235,7 +235,7 @@ fn numbers_in_the_documented_example_are_correct() {
 /// Checks the table of hashes, with rows (hash, seed, key).
 #[test]
 fn documented_hashes_are_correct() {
-    let document = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
+    let document = std::fs::read_to_string(root().join("docs/reference/format.md")).unwrap();
     let rapid = |seed| HeaderFields { seed: HashSpec::rapid(seed).seed(), ..HeaderFields::none() };
     let keyed = || HeaderFields { hash: 2, seed: SIP_KEY, ..HeaderFields::none() };
     let rapid_keyed = || HeaderFields { hash: 5, ..keyed() };
@@ -263,7 +263,7 @@ fn documented_hashes_are_correct() {
         };
         let hash = naive::hash::hash(&fields, key);
         let row = format!("| {name} | {seed} | {shown} | `{hash:016x}` |");
-        assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
+        assert!(document.contains(&row), "docs/reference/format.md should have the row\n{row}");
         assert_eq!(spec.hash(key), hash);
     }
     let seeded =
@@ -283,7 +283,7 @@ fn documented_hashes_are_correct() {
         let name = if fields.hash == 3 { "XXH3-128" } else { "SipHash-1-3-128" };
         let [low, high] = naive::hash::hash_wide(&fields, key);
         let row = format!("| {name} | {seed} | {shown} | `{low:016x}` | `{high:016x}` |");
-        assert!(document.contains(&row), "docs/format.md should have the row\n{row}");
+        assert!(document.contains(&row), "docs/reference/format.md should have the row\n{row}");
         let spec = if fields.hash == 3 {
             HashSpec::wide(u64::from(seed == "1"))
         } else {

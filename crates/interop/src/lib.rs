@@ -3,7 +3,7 @@
 //!
 //! A filter cannot be converted to another format: its bits depend on the hash that set them, and a
 //! filter does not contain its keys. So every format has its own hash, and [`ForeignFilter`]
-//! queries each in its own way. `docs/interop.md` has the table of formats, with limits and traps.
+//! queries each in its own way. `docs/reference/interop.md` has the table of formats, with limits and traps.
 //!
 //! Bytes from files are validated before use. Nothing is allocated from a length that a file claims
 //! until the bytes exist.
@@ -41,7 +41,7 @@ pub mod redisbloom {
     };
 }
 
-/// Tests the examples of docs/interop.md.
+/// Tests the examples of docs/reference/interop.md.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Page;

@@ -1,4 +1,4 @@
-//! The table of docs/interop.md equals what the tests show.
+//! The table of docs/reference/interop.md equals what the tests show.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap names the line")]
 
@@ -17,7 +17,7 @@ fn row<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn table_of_the_page_equals_the_tests() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/interop.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/interop.md");
     let page = std::fs::read_to_string(page).unwrap();
     let golden = manifest();
     for format in Format::ALL {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import petal
 
-#: Fields of the header in docs/format.md: the number of inserted keys, and the checksum.
+#: Fields of the header in docs/reference/format.md: the number of inserted keys, and the checksum.
 INSERTED = slice(88, 96)
 HEADER_CHECKSUM = slice(248, 256)
 

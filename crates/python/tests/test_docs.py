@@ -8,8 +8,8 @@ import petal
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-# docs/python-files.md is tested in test_engine.py, because it needs tqdm.
-PAGES = ["README.md", "docs/python.md"]
+# docs/guides/python-files.md is tested in test_engine.py, because it needs tqdm.
+PAGES = ["README.md", "docs/guides/python.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

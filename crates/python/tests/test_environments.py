@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/python-files.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guides/python.md", "docs/guides/python-files.md"])
 def test_code_of_pages_runs_without_other_packages(page, tmp_path):
     run_all(python_with(), ROOT / page, tmp_path, *LIBRARIES)
 

@@ -2,7 +2,7 @@
 //!
 //! The graph comes from `cargo metadata` and from the paths in the code. It must have no cycle: between crates, between
 //! the top-level modules of a crate, or between its files. Unsafe code is allowed only below [`UNSAFE_CODE`], and
-//! files have a maximum length. The tables between the markers in ARCHITECTURE.md and docs/modules.md are
+//! files have a maximum length. The tables between the markers in ARCHITECTURE.md and docs/design/modules.md are
 //! generated.
 
 mod graph;
@@ -81,7 +81,7 @@ pub(crate) fn arch(write: bool) -> Result {
 
     let modules = page::all_modules(&crates, &root.join("crates/python/python/petal"))?;
     for (name, tables) in
-        [("ARCHITECTURE.md", page::overview(&crates)), ("docs/modules.md", modules)]
+        [("ARCHITECTURE.md", page::overview(&crates)), ("docs/design/modules.md", modules)]
     {
         let path = root.join(name);
         let old = fs::read_to_string(&path).map_err(|e| format!("cannot read {name}: {e}"))?;

@@ -1,4 +1,4 @@
-//! The generated parts of ARCHITECTURE.md and docs/modules.md: tables of crates and modules.
+//! The generated parts of ARCHITECTURE.md and docs/design/modules.md: tables of crates and modules.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

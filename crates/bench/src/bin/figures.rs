@@ -1,4 +1,4 @@
-//! `figures`: updates the tables and plots of docs/performance.md and docs/filters.md from the CSV of the filter
+//! `figures`: updates the tables and plots of docs/performance/README.md and docs/performance/filters.md from the CSV of the filter
 //! benchmarks.
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
@@ -10,7 +10,7 @@ use petal_bench::args;
 use petal_bench::figures::{self, targets::Verdict};
 use petal_bench::paths::root;
 
-/// Writes the tables of docs/performance.md and docs/filters.md, and docs/plots/*.svg
+/// Writes the tables of docs/performance/README.md and docs/performance/filters.md, and docs/performance/plots/*.svg
 #[derive(Parser)]
 #[command(name = "cargo x figures", bin_name = "cargo x figures")]
 struct Args {

@@ -1,4 +1,4 @@
-//! The tables of docs/filters.md: every type of filter and its rivals, from the rows of `cargo x bench family`.
+//! The tables of docs/performance/filters.md: every type of filter and its rivals, from the rows of `cargo x bench family`.
 //!
 //! At a rate, a filter is represented by its smallest row with this target rate or a lower one.
 

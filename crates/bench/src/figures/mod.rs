@@ -1,4 +1,4 @@
-//! `cargo x figures`: tables of docs/performance.md and docs/filters.md, and their plots, from the CSV of the filter
+//! `cargo x figures`: tables of docs/performance/README.md and docs/performance/filters.md, and their plots, from the CSV of the filter
 //! benchmarks.
 //!
 //! Only the plots and the text between the markers of the pages are changed. Files are written after all of them have
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 use results::Results;
 
-const PAGE: &str = "docs/performance.md";
-const FAMILY_PAGE: &str = "docs/filters.md";
-const PLOTS: &str = "docs/plots";
+const PAGE: &str = "docs/performance/README.md";
+const FAMILY_PAGE: &str = "docs/performance/filters.md";
+const PLOTS: &str = "docs/performance/plots";
 /// The suite of the rows of the family benchmark, and the suffix of its result files.
 const FAMILY: &str = "family";
 

@@ -1,4 +1,4 @@
-//! The plots of docs/performance.md and docs/filters.md.
+//! The plots of docs/performance/README.md and docs/performance/filters.md.
 
 use petal::math::classic_bits;
 

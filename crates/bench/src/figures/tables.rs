@@ -1,4 +1,4 @@
-//! The tables of docs/performance.md: targets, and all cases of each suite and size.
+//! The tables of docs/performance/README.md: targets, and all cases of each suite and size.
 
 use super::format::{figure, kernel, ns, percent, size};
 use super::results::{BUILD, Query, Results};

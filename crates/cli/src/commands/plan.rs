@@ -182,7 +182,7 @@ fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter>
     }
 }
 
-/// The size of a static filter over the theoretical minimum; measured, see docs/filters.md.
+/// The size of a static filter over the theoretical minimum; measured, see docs/performance/filters.md.
 const STATIC_OVERHEAD: f64 = 1.03;
 
 /// The sizing functions of a layout.

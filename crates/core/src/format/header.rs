@@ -68,7 +68,7 @@ pub struct Header {
     pub(crate) probes: u16,
     pub(crate) lanes: u16,
     /// The number of blocks of a blocked filter, of bits of a classic one; for others see
-    /// docs/format.md.
+    /// docs/reference/format.md.
     pub(crate) extent: u64,
     pub(crate) hash: HashSpec,
     pub(crate) info: FilterInfo,

@@ -1,4 +1,4 @@
-//! The `.petal` file format, which docs/format.md describes.
+//! The `.petal` file format, which docs/reference/format.md describes.
 //!
 //! * [`kind`]: the types of filters and their numbers in files;
 //! * [`header`]: the fixed header: fields, offsets, validity;

@@ -1,4 +1,4 @@
-//! A simple implementation of layout 8 of docs/format.md, and static filters compared with it and with
+//! A simple implementation of layout 8 of docs/reference/format.md, and static filters compared with it and with
 //! their keys.
 #![allow(dead_code, reason = "each test program uses its part")]
 

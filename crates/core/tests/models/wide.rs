@@ -30,7 +30,7 @@ impl Pair {
         self.low.contains(low) && self.high.contains(high)
     }
 
-    /// Returns the file by docs/format.md: one header and both parts.
+    /// Returns the file by docs/reference/format.md: one header and both parts.
     pub(crate) fn to_file(&self, fields: &HeaderFields) -> Vec<u8> {
         let data = [&self.low.data[..], &self.high.data].concat();
         Naive { kind: 10, data, ..self.low }.to_file(fields)
@@ -207,7 +207,10 @@ impl Run {
         assert_eq!(self.filter.inserted(), self.fields.inserted);
         let mut file = Vec::new();
         self.filter.write_to(&mut file, &self.fields.metadata).expect("memory is writable");
-        assert!(file == self.pair.to_file(&self.fields), "the file differs from docs/format.md");
+        assert!(
+            file == self.pair.to_file(&self.fields),
+            "the file differs from docs/reference/format.md"
+        );
         let (again, _) = WideBloomFilter::read_from(&file[..]).expect("a valid file");
         assert!(again == self.filter && again.inserted() == self.filter.inserted());
         aligned(&file, |file| {

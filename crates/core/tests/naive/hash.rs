@@ -1,4 +1,4 @@
-//! The hashes of docs/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
+//! The hashes of docs/reference/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
 //! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3, with 64 and with 128 bits of
 //! result. XXH3-128 is that of the crate for it, word by word instead of at once.
 

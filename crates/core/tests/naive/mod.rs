@@ -1,14 +1,14 @@
-//! A simple implementation of docs/format.md that shares no code with the library.
+//! A simple implementation of docs/reference/format.md that shares no code with the library.
 //!
 //! It detects changes of the library's bit positions, header or hashes. It changes only together with
-//! docs/format.md and a new format version.
+//! docs/reference/format.md and a new format version.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod hash;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A filter as docs/format.md defines it: numbers, and bytes of data.
+/// A filter as docs/reference/format.md defines it: numbers, and bytes of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Naive {
     pub(crate) kind: u16,
@@ -95,7 +95,7 @@ impl HeaderFields {
 }
 
 impl Naive {
-    /// The whole file, field by field as in the table of docs/format.md.
+    /// The whole file, field by field as in the table of docs/reference/format.md.
     pub(crate) fn to_file(&self, fields: &HeaderFields) -> Vec<u8> {
         let metadata = fields.metadata.as_bytes();
         let data_at = (256 + metadata.len()).div_ceil(4096) * 4096;

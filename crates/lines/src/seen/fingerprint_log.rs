@@ -4,7 +4,7 @@
 //! The filter beside the log contains at least the same lines, so only lines that the filter
 //! reports as present are looked up. Unlike those of set operations, the fingerprints have one key
 //! for the life of the file. The key is stored in the file: anyone who can read it can write lines
-//! that collide. docs/format.md describes the file.
+//! that collide. docs/reference/format.md describes the file.
 //!
 //! * Opening verifies every byte: a damaged file is an error before the first line is printed.
 //! * The file is never changed in place. [`FingerprintLog::write_to`] merges it with the table into a
@@ -426,7 +426,7 @@ mod tests {
         }
     }
 
-    /// docs/format.md, with the first vector of SipHash's reference code: key 00..0f, no bytes.
+    /// docs/reference/format.md, with the first vector of SipHash's reference code: key 00..0f, no bytes.
     #[test]
     fn file_matches_the_format_document() {
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];

@@ -18,7 +18,7 @@ const HEAD_START: (u64, u64) = (4, 1 << 14);
 const DOUBLING: (u64, u64) = (2, u64::MAX);
 /// With a given capacity, 1/n of the false-positive rate is reserved for the layers after the
 /// first: `(fpr, n)` for rates from `fpr` up, [`SMALL_FPR_SHARE`] for lower ones. With these values
-/// the first layer is not larger than RedisBloom's where that is possible (docs/server.md,
+/// the first layer is not larger than RedisBloom's where that is possible (docs/guides/redis.md,
 /// "Filter sizes").
 const LARGE_FPR_SHARE: (f64, u64) = (0.004, 4);
 const SMALL_FPR_SHARE: u64 = 64;

@@ -15,7 +15,7 @@ use crate::state::{FilterState, Storage};
 ///
 /// `key_type` is how the other program encodes its keys: "text" (the bytes of a str or of bytes, an
 /// int as 8 bytes, little-endian), "utf16", "int64", "int32", "uint64", "uint32", "text-crlf",
-/// "python-bytes", "rust-str" or "rust-slice"; see docs/interop.md.
+/// "python-bytes", "rust-str" or "rust-slice"; see docs/reference/interop.md.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ForeignFilter;
 

@@ -1,4 +1,4 @@
-"""The code of docs/spark.md runs with only the packages that it installs."""
+"""The code of docs/guides/spark.md runs with only the packages that it installs."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from page_code import run_all
 
-PAGE = Path(__file__).resolve().parents[4] / "docs/spark.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/guides/spark.md"
 #: Packages that these tests need, and those of `python -m venv`.
 TEST_PACKAGES = ["pytest", "pytest-timeout", "pip", "setuptools"]
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1"}

@@ -18,7 +18,7 @@ new request is filtered by mistake with probability `PETAL_DUPEFILTER_FPR` at mo
 | `sqlite` | opens SQLite files |
 | `reporter` | log messages and stats |
 
-docs/scrapy.md is the user's guide and states the guarantees.
+docs/guides/scrapy.md is the user's guide and states the guarantees.
 """
 
 from petal.scrapy.dupefilter import DupeFilter

@@ -29,7 +29,7 @@ logger = logging.getLogger("petal.scrapy")
 
 
 class DupeFilter:
-    """The class for `DUPEFILTER_CLASS`; docs/scrapy.md describes the settings."""
+    """The class for `DUPEFILTER_CLASS`; docs/guides/scrapy.md describes the settings."""
 
     def __init__(self, crawler: Crawler) -> None:
         """Reads the settings and locks the JOBDIR; `open` creates or loads the filter.

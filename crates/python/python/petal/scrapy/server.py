@@ -223,7 +223,7 @@ class ServerFilter:
             if _reason(error).startswith("unknown command"):
                 raise self._response_error(
                     f"{self._location()}: the server has not loaded petal's module; see"
-                    " docs/server.md"
+                    " docs/guides/redis.md"
                 ) from None
             if _reason(error) != "item exists":
                 raise self._response_error(f"{self._location()}: {error}") from None
