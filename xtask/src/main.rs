@@ -11,6 +11,7 @@ mod loom;
 mod package;
 mod peers;
 mod python;
+mod release;
 mod sanitize;
 mod step;
 mod wasm;
@@ -35,6 +36,10 @@ usage: cargo x COMMAND
   arch --write     the same, and update the tables in ARCHITECTURE.md
   words [PATH]...  find words to avoid in tracked files
   loom             test the concurrent filter in every interleaving of its threads
+  release          build the archives, wheels, crates and checksums of a release into target/release-files
+  release TARGET...  only for these targets of Rust
+  release --dry-run [TARGET]...  the same; skips what cannot be built on this machine, and names it
+  release --publish-crates  publish the crates, in the order of their dependencies
   package          pack the published crates, build them from their packages, run the packed examples
   fuzz SECONDS     run each fuzz target for this time (nightly, cargo-fuzz)
   asan             run the core's tests with AddressSanitizer (nightly)
@@ -74,6 +79,9 @@ fn main() -> ExitCode {
         ["words", paths @ ..] => words::words(paths),
         ["loom"] => loom::loom(),
         ["package"] => package::package(),
+        ["release", "--publish-crates"] => release::publish_crates(),
+        ["release", "--dry-run", targets @ ..] => release::release(true, targets),
+        ["release", targets @ ..] => release::release(false, targets),
         ["wasm"] => wasm::wasm(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
@@ -120,6 +128,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     python::test(Tier::Own, &[])?;
     if foreign {
         package::package()?;
+        release::trial()?;
         wasm::wasm()?;
         peers::test()?;
         python::test(Tier::Foreign, &[])?;

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 # docs/guides/python-files.md is tested in test_engine.py, because it needs tqdm.
-PAGES = ["README.md", "docs/guides/python.md"]
+PAGES = ["README.md", "crates/python/README.md", "docs/guides/python.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
