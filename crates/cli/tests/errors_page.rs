@@ -58,7 +58,11 @@ fn page_has_every_kind_of_the_libraries_errors() {
             assert!(page.contains(&row), "docs/reference/errors.md: {library}: no {kind}");
         }
         let rows = page.matches("\n| `").count() - 1;
-        assert_eq!(rows, kinds.len(), "{library}: docs/reference/errors.md has a kind that is gone");
+        assert_eq!(
+            rows,
+            kinds.len(),
+            "{library}: docs/reference/errors.md has a kind that is gone"
+        );
     }
 }
 
