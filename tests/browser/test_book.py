@@ -55,5 +55,5 @@ def test_search_finds_a_page(browser, book):
 def test_theme_follows_the_system(browser, book, dark):
     browser.view(dark=dark)
     browser.open(book + "choosing.html")
-    colour = browser.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    colour = browser.run("return getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).map(Number)")
     assert (sum(colour[:3]) < 300) == dark
