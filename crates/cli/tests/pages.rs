@@ -237,7 +237,10 @@ fn inline_problems(
         word.starts_with("--") && word.len() > 2 || word.len() == 2 && word.starts_with('-')
     };
     let words = code.split(|c: char| c.is_whitespace() || "[]()=,|".contains(c));
-    let mut words = words.filter(|word| !word.is_empty()).peekable();
+    let mut words = words
+        .map(|word| word.trim_end_matches([':', ';', '.']))
+        .filter(|word| !word.is_empty())
+        .peekable();
     let is_petal = words.next_if_eq(&"petal").is_some();
     let verb = words.peek().copied().unwrap_or_default();
     // Not `petal/scrapy`, or a name such as `petal k=6`.
