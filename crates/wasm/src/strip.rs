@@ -2,7 +2,7 @@
 //!
 //! The bits of a key are those that the library's filter sets: they are read from its file.
 
-use petal::{ClassicBloomFilter, ClassicCountingBloomFilter, Membership};
+use petal::{ClassicBloomFilter, ClassicCountingBloomFilter, Membership, math};
 use serde_json::{Value, json};
 
 use crate::Result;
@@ -27,7 +27,7 @@ struct Strip {
 ///
 /// The request has `bits`, `probes`, `counters`, `operations` (pairs of `add` or `remove` and a key), and `query`. The
 /// answer has the `cells`, bits or counters; of the queried key the `positions`, its `hash`, and whether it is
-/// `contained`.
+/// `contained`; and the expected `fpr` with `keys` distinct keys.
 pub(crate) fn strip(request: &Value) -> Result<Value> {
     let number = |name: &str, most: u64| match request[name].as_u64() {
         Some(number) if (1..=most).contains(&number) => Ok(number),
@@ -51,6 +51,7 @@ pub(crate) fn strip(request: &Value) -> Result<Value> {
         "positions": strip.positions(query)?,
         "hash": format!("{:016x}", petal::HashSpec::default().hash(query.as_bytes())),
         "contained": contained,
+        "fpr": math::classic_fpr(request["keys"].as_u64().unwrap_or(0), strip.bits, strip.probes),
     }))
 }
 
