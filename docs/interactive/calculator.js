@@ -22,7 +22,7 @@
       probes: "Probes, k",
       capacityHint: "1e6, 5,000,000 or 2^30",
       fprHint: "1%, 0.001, 1e-6 or 1/1000",
-      memoryHint: "a size",
+      memoryHint: "a number; choose its unit",
       probesHint: "bits that a key sets",
       noProbes: "this type has no free k",
       intro: "Fill in two or three fields and leave the others empty: they are computed.",
@@ -86,7 +86,7 @@
       probes: "探测位数 k",
       capacityHint: "1e6、5,000,000 或 2^30",
       fprHint: "1%、0.001、1e-6 或 1/1000",
-      memoryHint: "大小",
+      memoryHint: "数值，单位在右侧选择",
       probesHint: "每个键置位的比特数",
       noProbes: "该类型不能单独指定 k",
       intro: "填写两到三项，其余留空，由计算得出。",
@@ -209,13 +209,16 @@
   function digits(value, count = 3) {
     if (value === 0) return "0";
     const size = Math.abs(value);
-    if (size >= 1e15 || size < 1e-4) return value.toExponential(count - 1).replace("e+", "e");
+    if (size >= 1e15 || size < 1e-4) {
+      const [mantissa, exponent] = value.toExponential(count - 1).split("e");
+      return `${Number(mantissa)}e${Number(exponent)}`;
+    }
     if (size >= 10 ** count) return grouped(value);
     return String(Number(value.toPrecision(count)));
   }
 
   function percent(value) {
-    return value < 1e-6 ? digits(value) : `${digits(value * 100)} %`;
+    return value < 1e-5 ? digits(value) : `${digits(value * 100)} %`;
   }
 
   function oneIn(value) {
@@ -340,6 +343,13 @@
     for (const part of [table, lines, figures]) part.hidden = Boolean(plan.error);
     if (plan.error) return;
     root.dataset.plan = JSON.stringify(plan);
+    const shown = {
+      capacity: grouped(plan.capacity),
+      fpr: percent(plan.fpr),
+      memory: digits(plan.size_bytes / UNITS[inputs.unit.value], 4),
+      probes: plan.probes === null ? text.noProbes : String(plan.probes),
+    };
+    for (const field of FIELDS) inputs[field].placeholder = shown[field];
     show(plan);
     plot(plan, ask({ op: "curves", ...asked }));
   }
@@ -439,8 +449,17 @@
     const width = place.clientWidth || 600;
     const ink = { stroke: getComputedStyle(root).color, grid: { stroke: "#8884", width: 1 }, ticks: { stroke: "#8884" } };
     const show = (format) => (_, shownValues) => shownValues.map((value) => (value === null ? "" : format(value)));
-    const logTicks = (_, shownValues) =>
-      shownValues.map((value) => (Math.abs(Math.log10(value) % 1) < 1e-9 ? y(value) : ""));
+    // Powers of ten, at most seven of them; in less than two decades also their double and fivefold.
+    const powers = (_, axis, low, high) => {
+      const [from, to] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+      const step = Math.ceil((to - from) / 6);
+      const factors = to - from <= 2 ? [1, 2, 5] : [1];
+      const all = [];
+      for (let power = to; power >= from; power -= step) {
+        for (const factor of factors) all.push(Number(`${factor}e${power}`));
+      }
+      return all.filter((value) => value >= low && value <= high).sort((a, b) => a - b);
+    };
     charts.push(new uPlot({
       width,
       height: Math.min(320, Math.max(240, width / 2)),
@@ -448,7 +467,7 @@
       scales: { x: { time: false }, y: log ? { distr: 3 } : { range: (_, low, high) => [0, high * 1.05] } },
       axes: [
         { ...ink, label: xLabel, labelSize: 22, size: 34, values: show(x), space: 70, incrs: integers ? [1, 2, 4, 8] : undefined },
-        { ...ink, label: yLabel, labelSize: 22, size: 64, values: log ? logTicks : show(y) },
+        { ...ink, label: yLabel, labelSize: 22, size: 64, values: show(y), ...(log ? { splits: powers } : {}) },
       ],
       series: [{ label: xLabel, value: (_, value) => (value === null ? "" : x(value)) },
         ...series.map((one) => ({ ...one, value: (_, value) => (value === null ? "" : y(value)) }))],
