@@ -463,11 +463,11 @@
     charts.push(new uPlot({
       width,
       height: Math.min(320, Math.max(240, width / 2)),
-      legend: { live: true },
+      legend: { live: true, markers: { fill: (_, at) => series[at - 1]?.stroke } },
       scales: { x: { time: false }, y: log ? { distr: 3 } : { range: (_, low, high) => [0, high * 1.05] } },
       axes: [
         { ...ink, label: xLabel, labelSize: 22, size: 34, values: show(x), space: 70, incrs: integers ? [1, 2, 4, 8] : undefined },
-        { ...ink, label: yLabel, labelSize: 22, size: 64, values: show(y), ...(log ? { splits: powers } : {}) },
+        { ...ink, label: yLabel, labelSize: 22, size: 64, values: show(y), ...(log ? { splits: powers, filter: (_, shown) => shown } : {}) },
       ],
       series: [{ label: xLabel, value: (_, value) => (value === null ? "" : x(value)) },
         ...series.map((one) => ({ ...one, value: (_, value) => (value === null ? "" : y(value)) }))],

@@ -169,7 +169,7 @@
     const rate = state.fpr * 100;
     status.textContent = text.status(keys.size, bits.value, probes.value, set, `${Number(rate.toPrecision(2))} %`);
     members.replaceChildren(text.keys(keys.size), ...[...keys].map((member) =>
-      element("button", { type: "button", class: "petal-member", onclick: () => ask_about(member) }, member)));
+      element("button", { type: "button", class: "petal-member", onclick: () => answer(member) }, member)));
   }
 
   /** Adds the typed key. */
@@ -187,7 +187,7 @@
   }
 
   /** Queries a key and explains the answer. */
-  function ask_about(typed) {
+  function answer(typed) {
     key.value = typed;
     if (!typed) return show(null, text.type);
     const state = look(typed);
@@ -226,7 +226,7 @@
   function falsePositive() {
     for (let number = 0; number < 2000; number++) {
       const word = number < WORDS.length ? WORDS[number] : `${WORDS[number % WORDS.length]}${number}`;
-      if (!keys.has(word) && look(word).contained) return ask_about(word);
+      if (!keys.has(word) && look(word).contained) return answer(word);
     }
     return show(null, text.noneFound);
   }
@@ -253,7 +253,7 @@
 
   root.replaceChildren(
     element("form", { class: "petal-buttons", onsubmit: (event) => event.preventDefault() },
-      labelled("key", key), button("add", add, "submit"), button("query", () => ask_about(key.value.trim())),
+      labelled("key", key), button("add", add, "submit"), button("query", () => answer(key.value.trim())),
       button("remove", remove)),
     element("p", { class: "petal-buttons" },
       button("fill", fill), button("falsePositive", falsePositive), button("broken", broken),
