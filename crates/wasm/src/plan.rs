@@ -7,7 +7,7 @@ use petal::{
 };
 use serde_json::{Value, json};
 
-use crate::{Result, lines};
+use crate::Result;
 
 /// Bits of a counter.
 pub(crate) const COUNTER_WIDTH: u64 = 4;
@@ -235,11 +235,6 @@ impl Plan {
             "information_bits_per_key": limit,
             "probes": self.probes,
             "layout": self.layout,
-            "lines": {
-                "shell": lines::shell(self),
-                "rust": lines::rust(self),
-                "python": lines::python(self),
-            },
         })
     }
 }
