@@ -417,7 +417,8 @@ fn console_blocks_run_and_print_what_the_page_shows() {
     problems.into_inner().unwrap().none();
 }
 
-/// Runs the console blocks of a page, one after another, in one folder.
+/// Runs the console blocks of a page, one after another, in one folder. Those of a server run in
+/// `crates/module/tests/foreign/pages.rs`.
 fn run_page(page: &Page, problems: &mut Problems) {
     // Until its new version is here.
     if page.path == "README.md" && page.blocks.iter().all(|block| block.not_run.is_none()) {
@@ -425,7 +426,7 @@ fn run_page(page: &Page, problems: &mut Problems) {
     }
     let mut folder = None;
     for block in &page.blocks {
-        let is_console = block.is("console") && block.not_run.is_none() && !is_for_a_server(block);
+        let is_console = block.is("console") && block.not_run.is_none() && !block.is_for_a_server();
         if !is_console && block.file.is_none() {
             continue;
         }
@@ -436,11 +437,6 @@ fn run_page(page: &Page, problems: &mut Problems) {
             run_block(page, block, folder, problems);
         }
     }
-}
-
-/// Returns true for the blocks of a Redis or Valkey server: `crates/module/tests/foreign/pages.rs` runs them.
-fn is_for_a_server(block: &Block) -> bool {
-    block.code.lines().any(|line| line.starts_with("127.0.0.1:") || line.contains("redis-cli"))
 }
 
 fn run_block(page: &Page, block: &Block, folder: &Folder, problems: &mut Problems) {
