@@ -55,6 +55,9 @@ const NOT_STARTED: [&str; 14] = [
 /// Flags of programs other than petal, and of `cargo x`, that pages mention without the program's name.
 const OTHER_FLAGS: [&str; 4] = ["--foreign", "--from", "--kernel", "--quick"];
 
+/// Files that `cargo x book` makes.
+const MADE_BY_THE_BOOK: [&str; 1] = ["docs/interactive/petal-wasm.js"];
+
 /// Pages of the book that are being written: links to them are accepted.
 const PLANNED: [&str; 12] = [
     "docs/introduction.md",
@@ -118,7 +121,10 @@ fn link_problem(
         let folder = Path::new(&page.path).parent()?;
         normal(&folder.join(file.split('?').next()?))
     };
-    if PLANNED.contains(&path.as_str()) || path.starts_with("docs/zh/") {
+    if MADE_BY_THE_BOOK.contains(&path.as_str())
+        || PLANNED.contains(&path.as_str())
+        || path.starts_with("docs/zh/")
+    {
         return None;
     }
     // `/x` is not a file of the repository, and an HTML page is built from its Markdown page.
