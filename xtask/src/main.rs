@@ -43,6 +43,7 @@ usage: cargo x COMMAND
   release          build the archives, wheels, crates and checksums of a release into target/release-files
   release TARGET...  only for these targets of Rust
   release --dry-run [TARGET]...  the same; skips what cannot be built on this machine, and names it
+  release --dev    pack the program and the module of the dev profile, and check the archives
   release --publish-crates  publish the crates, in the order of their dependencies
   package          pack the published crates, build them from their packages, run the packed examples
   fuzz SECONDS     run each fuzz target for this time (nightly, cargo-fuzz)
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
         ["loom"] => loom::loom(),
         ["package"] => package::package(),
         ["release", "--publish-crates"] => release::publish_crates(),
+        ["release", "--dev"] => release::pack_dev_builds(),
         ["release", "--dry-run", targets @ ..] => release::release(true, targets),
         ["release", targets @ ..] => release::release(false, targets),
         ["wasm"] => wasm::wasm(),
@@ -134,7 +136,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     python::test(Tier::Own, &[])?;
     if foreign {
         package::package()?;
-        release::trial()?;
+        release::pack_dev_builds()?;
         wasm::wasm()?;
         browser::test(&[])?;
         peers::test()?;
@@ -146,12 +148,12 @@ fn test(foreign: bool, engines: bool) -> Result {
     Ok(())
 }
 
-/// Makes a release build of the program or the module, and runs a benchmark with it.
+/// Builds, with the profile `dist`, the program or the module, and runs a benchmark with it.
 fn bench(name: &str, args: &[&str]) -> Result {
     let (package, other) =
         if name == "server" { ("petal-redis", "--module") } else { ("petal-cli", "--petal") };
     if !args.contains(&"--help") && !args.contains(&other) {
-        Step::cargo(&["build", "--release", "--package", package]).run()?;
+        Step::cargo(&["build", "--profile", "dist", "--package", package]).run()?;
     }
     match name {
         "server" => bench_of("server", args),

@@ -24,7 +24,7 @@ import rbloom
 import petal
 
 ROOT = Path(__file__).resolve().parents[3]
-RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "dist"
 WIDTH = 64
 FPR = 0.01
 HEADER = ["date", "work", "tool", "keys", "round", "seconds", "answer", "machine", "rustc", "commit"]

@@ -80,9 +80,9 @@ pub(crate) fn publish_crates() -> Result {
 }
 
 /// Packs the program and the module of the dev profile, and checks the archives. Takes seconds after the tests.
-pub(crate) fn trial() -> Result {
+pub(crate) fn pack_dev_builds() -> Result {
     Step::cargo(&["build", "--package", "petal-cli", "--package", "petal-redis"]).run()?;
-    let files = root().join("target/release-trial");
+    let files = root().join("target/release-dev");
     remake(&files)?;
     let target = Target { name: "dev", ..TARGETS[0] };
     let built = target_dir().join("debug");

@@ -47,7 +47,7 @@ struct Common {
     /// Where generated files and rivals are kept
     #[arg(long, value_name = "DIR", default_value = "bench-data")]
     dir: PathBuf,
-    /// The program to measure [default: target/release/petal]
+    /// The program to measure [default: target/dist/petal]
     #[arg(long, value_name = "FILE")]
     petal: Option<PathBuf>,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Rounds of speed and waits [default: 7; 2 with --quick]
     #[arg(long)]
     rounds: Option<usize>,
-    /// The module to measure [default: target/release/libpetal_redis.so]
+    /// The module to measure [default: target/dist/libpetal_redis.so]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
     /// Measure petal's module only

@@ -216,11 +216,8 @@ fn module_with_keys_cannot_be_unloaded() {
 /// Returns all settings of the module with their values, sorted.
 fn settings(server: &Server) -> Vec<(String, String)> {
     let reply = server.call("CONFIG GET petal.*");
-    let mut pairs: Vec<_> = reply
-        .items()
-        .chunks(2)
-        .map(|pair| (pair[0].text(), pair[1].text()))
-        .collect();
+    let mut pairs: Vec<_> =
+        reply.items().chunks(2).map(|pair| (pair[0].text(), pair[1].text())).collect();
     pairs.sort();
     pairs
 }
