@@ -572,3 +572,49 @@ fn wrong_output_and_failed_commands_are_found() {
     assert!(lines[0].starts_with("p.md:4: petal common a.txt none.txt: exit code 2"), "{lines:?}");
     assert!(lines[1].starts_with("p.md:5: echo x: the output is"), "{lines:?}");
 }
+
+/// The bits per key of docs/choosing.md are those of `petal plan`, or of `petal build` for static filters, whose plan is
+/// an estimate.
+#[test]
+fn bits_per_key_of_the_choosing_page_are_right() {
+    let page = fs::read_to_string(root().join("docs/choosing.md")).unwrap();
+    let folder = Folder::new();
+    let bits = |kind: &str, fpr: &str| {
+        let command = if kind == "static" {
+            format!(
+                "seq 100000 | petal build --type static -p {fpr} -o s.petal && petal info --json s.petal"
+            )
+        } else {
+            format!("petal plan --json --type {kind} -n 1e6 -p {fpr}")
+        };
+        let (code, output) = folder.run(&[command]).remove(0);
+        assert_eq!(code, 0, "{output}");
+        let field = |name: &str| {
+            let value = output.split(&format!("\"{name}\": ")).nth(1)?;
+            value.split([',', '\n']).next()?.trim().parse::<f64>().ok()
+        };
+        field("bits_per_key").or_else(|| Some(field("size_bytes")? * 8.0 / 100_000.0)).unwrap()
+    };
+    let mut compared = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let &[_, _, _, kind, shown, ..] = &cells[..] else { continue };
+        let kind = kind.split('`').nth(1).unwrap_or_default();
+        let Some((first, second)) = shown.split_once(" / ").filter(|_| !kind.starts_with('-'))
+        else {
+            continue;
+        };
+        let number = |text: &str| text.split(' ').next().unwrap().to_owned();
+        for (shown, fpr) in [(number(first), "1%"), (number(second), "0.1%")] {
+            let Ok(value) = shown.parse::<f64>() else { continue };
+            let actual = bits(kind, fpr);
+            let half_a_digit = if shown.contains('.') { 0.05 } else { 0.5 };
+            assert!(
+                (value - actual).abs() <= half_a_digit + 1e-3,
+                "{kind} at {fpr}: {shown}, computed {actual}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= 14, "{compared}");
+}
