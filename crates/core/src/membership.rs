@@ -138,6 +138,11 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     }
 }
 
+/// Formats a number with its noun: "1 layer", "2 layers".
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A filter of any type that can be changed. Sealed.
 pub trait MembershipMut: Membership {
     /// Inserts keys by their hashes, in order; `new` is true for each key that was new.

@@ -54,6 +54,8 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         Command::Info(args) => info::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        // The parser has printed the help.
+        Command::Help(_) => Ok(Outcome::Done),
         Command::Completions(args) => manual::complete(&args),
         Command::Man(args) => manual::man(&args),
     }

@@ -3,7 +3,7 @@
 use super::{FilterCascade, file};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::membership::Membership;
+use crate::membership::{Membership, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -22,7 +22,8 @@ impl<S: Store> Membership for FilterCascade<S> {
 
     fn describe(&self) -> String {
         let (members, non_members) = (self.members(), self.non_members());
-        format!("{} levels, {members} members among {non_members} known others", self.levels())
+        let (levels, members) = (counted(self.levels() as u64, "level"), counted(members, "member"));
+        format!("{levels}, {members} among {}", counted(non_members, "known other"))
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {

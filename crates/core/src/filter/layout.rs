@@ -8,6 +8,7 @@ use crate::kernel::blocked::{BlockParams, BlockRange};
 use crate::kernel::{HashSource, KernelHandle, classic};
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
+use crate::membership::counted;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::store::{CacheLine, lines_as_bytes};
@@ -38,6 +39,8 @@ pub(crate) mod sealed {
     pub trait LayoutImpl: Sized {
         /// The type of the filter with this layout.
         const KIND: FilterType;
+        /// The largest number of bits of a key.
+        const MAX_PROBES: u32;
         fn fields(&self) -> Fields;
         /// Validates numbers of a file.
         fn from_fields(fields: Fields) -> Result<Self>;
@@ -134,6 +137,7 @@ impl BlockedLayout {
 
 impl LayoutImpl for BlockedLayout {
     const KIND: FilterType = FilterType::Bloom;
+    const MAX_PROBES: u32 = 16;
 
     fn fields(&self) -> Fields {
         let (probes, lanes) = (self.probes() as u16, self.lanes() as u16);
@@ -234,7 +238,8 @@ impl LayoutImpl for BlockedLayout {
     }
 
     fn describe(&self) -> String {
-        format!("{} blocks of {} bits, {} probes", self.blocks(), self.lanes() * 64, self.probes())
+        let probes = counted(self.probes().into(), "probe");
+        format!("{} of {} bits, {probes}", counted(self.blocks(), "block"), self.lanes() * 64)
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
@@ -287,6 +292,7 @@ impl ClassicLayout {
 
 impl LayoutImpl for ClassicLayout {
     const KIND: FilterType = FilterType::Classic;
+    const MAX_PROBES: u32 = 64;
 
     fn fields(&self) -> Fields {
         Fields { probes: self.probes() as u16, lanes: 0, extent: self.bits() }
@@ -370,7 +376,7 @@ impl LayoutImpl for ClassicLayout {
     }
 
     fn describe(&self) -> String {
-        format!("{} bits, {} probes", self.bits(), self.probes())
+        format!("{}, {}", counted(self.bits(), "bit"), counted(self.probes().into(), "probe"))
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {

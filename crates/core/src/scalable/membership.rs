@@ -6,7 +6,7 @@ use crate::filter::BloomFilter;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -23,7 +23,8 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     fn describe(&self) -> String {
-        format!("{} layers, the newest of {}", self.layers(), self.newest.describe())
+        let layers = counted(self.layers().into(), "layer");
+        format!("{layers}, the newest of {}", self.newest.describe())
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {

@@ -5,7 +5,7 @@ use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::ribbon::Layer;
 use crate::math;
-use crate::membership::Membership;
+use crate::membership::{Membership, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -23,7 +23,8 @@ impl<S: Store> Membership for StaticFilter<S> {
 
     fn describe(&self) -> String {
         let columns = self.layout.columns();
-        format!("{} layers of {columns} to {} columns", self.layout.layers().len(), columns + 1)
+        let layers = counted(self.layout.layers().len() as u64, "layer");
+        format!("{layers} of {columns} to {} columns", columns + 1)
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {

@@ -39,7 +39,9 @@ impl FilterSpec {
         inputs: &[Source],
     ) -> Result<BuiltFilter> {
         // Growing filters need no estimate of the number of keys; `last` is the capacity itself.
-        let not_needed = (kind == Scalable || self.last.is_some()).then_some(0);
+        let not_needed =
+            kind == Scalable || self.last.is_some() || self.is_sized_without_capacity();
+        let not_needed = not_needed.then_some(0);
         let (keys, passes) = match self.capacity.or(not_needed) {
             Some(keys) => (keys, 1),
             None => {
