@@ -8,7 +8,9 @@ pub(crate) use petal_lines::{
 /// Parses a whole number above 0: `5000000000`, `5,000,000,000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     let expected = || {
-        format!("'{text}' is not a whole number above 0; write 5000000, 5,000,000, 5_000_000 or 5e6")
+        format!(
+            "'{text}' is not a whole number above 0; write 5000000, 5,000,000, 5_000_000 or 5e6"
+        )
     };
     let plain = match text.contains(',') {
         true if !is_grouped(text) => return Err(expected()),

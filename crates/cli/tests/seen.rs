@@ -636,3 +636,25 @@ fn lines_are_printed_again_after_the_window() {
         assert_eq!(dir.run(&format!("seen {args} x a")).code, Some(2), "{args}");
     }
 }
+
+/// Only the settings that differ are to be left out.
+#[test]
+fn settings_that_differ_from_the_filter_are_named() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    dir.run("seen -n 5 -p 1% f a").ok();
+    for (flags, advice) in [
+        ("-n 6", "leave out -n, or"),
+        ("-p 2%", "leave out -p, or"),
+        ("-n 5 -p 2%", "leave out -p, or"),
+        ("-n 6 -p 2%", "leave out -n and -p, or"),
+        ("-n 6 --window 7d", "leave out -n and --window, or"),
+    ] {
+        let line = dir.run(&format!("seen {flags} f a")).failure();
+        assert!(line.contains("was created for 5 lines") && line.contains(advice), "{line}");
+    }
+    dir.run("seen -n 5 -p 1% f a").ok();
+    dir.run("build -q -o unplanned --bits 999 -k 3 a").ok();
+    let line = dir.run("seen -n 6 unplanned a").failure();
+    assert!(line.contains("was created without a capacity; leave out -n, or"), "{line}");
+}

@@ -112,6 +112,10 @@ Examples:
   petal info seen.petal
   petal info users.bf                      a filter of another program
   petal info --json seen.petal | jq .estimated_fpr";
+pub(super) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  petal explain https://example.org/ seen.petal
+  petal explain --json 42 seen.petal | jq .parts[0].probes";
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:
   petal verify seen.petal && echo valid";

@@ -1,5 +1,6 @@
 //! Arguments of the commands on filter files.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -337,6 +338,21 @@ pub(crate) struct InfoArgs {
     /// Maximum memory for a compressed file, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
     pub(crate) memory: MemoryLimit,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// Key: a line without its line end
+    #[arg(value_name = "KEY")]
+    pub(crate) key: OsString,
+    /// Filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -22,8 +22,8 @@ use petal_lines::{MemoryLimit, Source};
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, FilterTypeArg, FreezeArgs, InfoArgs,
-    MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, ExplainArgs, FilterTypeArg, FreezeArgs,
+    InfoArgs, MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
 pub(crate) use manual::{completions, man_pages};
@@ -158,6 +158,9 @@ pub(crate) enum Command {
     /// Describe a filter file: type, size, contents, estimated rate
     #[command(alias = "show", after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
+    /// Show how a filter answers a query of a key: hash, positions, bits
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Check filter files for damage; exit with 2 if there is any
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),

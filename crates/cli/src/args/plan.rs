@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use petal_lines::{MemoryLimit, SetOp, Source};
 
-use super::setops::StrategyArg;
 use super::filters::probes;
+use super::setops::StrategyArg;
 use super::{FilterTypeArg, sources};
 use crate::text::{parse_count, parse_rate};
 

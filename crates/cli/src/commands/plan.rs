@@ -244,7 +244,7 @@ impl<S> LayoutFns<S> {
     fn solve(&self, input: &PlanInput) -> Result<(S, u64)> {
         match *input {
             PlanInput { bits: Some(bits), .. } => self.of_bits(bits, input),
-            PlanInput { keys: Some(keys), rate: Some(rate), memory, probes } => {
+            PlanInput { keys: Some(keys), rate: Some(rate), memory, probes, .. } => {
                 let layout = match probes {
                     Some(probes) => (self.with_probes)(keys, rate, probes)?,
                     None => (self.for_fpr)(keys, rate)?,

@@ -76,6 +76,10 @@ pub(crate) mod sealed {
             found: &mut [u64],
         );
         fn fpr_from_bits(&self, lines: &[CacheLine]) -> f64;
+        /// Returns the positions of the bits of a hash, in the order of the probes.
+        fn positions(&self, hash: u64) -> Vec<u64>;
+        /// Returns the block of a hash; `None` if its bits are anywhere.
+        fn block(&self, hash: u64) -> Option<u64>;
         fn describe(&self) -> String;
         fn parameters(&self) -> Vec<(&'static str, u64)>;
         fn capacity_at_fpr(&self, rate: f64) -> u64;
@@ -233,6 +237,14 @@ impl LayoutImpl for BlockedLayout {
         });
     }
 
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        kernel!(self, |params| params.positions(hash).collect())
+    }
+
+    fn block(&self, hash: u64) -> Option<u64> {
+        kernel!(self, |params| Some(params.block(hash)))
+    }
+
     fn fpr_from_bits(&self, lines: &[CacheLine]) -> f64 {
         kernel!(self, |params| params.fpr_from_bits(lines))
     }
@@ -369,6 +381,14 @@ impl LayoutImpl for ClassicLayout {
         found: &mut [u64],
     ) {
         self.params().contains_batch(lines, hashes, found);
+    }
+
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.params().positions(hash).collect()
+    }
+
+    fn block(&self, _: u64) -> Option<u64> {
+        None
     }
 
     fn fpr_from_bits(&self, lines: &[CacheLine]) -> f64 {

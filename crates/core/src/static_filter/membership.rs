@@ -1,11 +1,12 @@
 //! The traits that all types of filters share, for static filters.
 
 use super::StaticFilter;
+use crate::explanation::{ExplainedPart, Explanation};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::kernel::ribbon::Layer;
+use crate::kernel::ribbon::{Layer, LayerStep};
 use crate::math;
-use crate::membership::{Membership, counted};
+use crate::membership::{Membership, counted, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -44,6 +45,16 @@ impl<S: Store> Membership for StaticFilter<S> {
         self.kernel.ribbon_batch(self.ribbon(), hashes, found.reset(hashes.len()));
     }
 
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let layers = self.layout.layers().len();
+        let steps = self.ribbon().steps(hash_word(hash, 0));
+        let parts = (1..)
+            .zip(steps)
+            .map(|(number, step)| explain_step(step).named(format!("layer {number} of {layers}")));
+        let parts: Vec<_> = parts.collect();
+        Explanation { contains: parts.iter().any(|part| part.contains), parts }
+    }
+
     fn size_bytes(&self) -> u64 {
         let layers = self.layout.layers().len() as u64;
         let lines = layers + self.layout.cut_lines() + self.layout.row_lines();
@@ -79,4 +90,22 @@ impl<S: Store> Membership for StaticFilter<S> {
     fn fill_ratio(&self) -> f64 {
         self.row_fill()
     }
+}
+
+/// Explains the query of a layer.
+fn explain_step(step: LayerStep) -> ExplainedPart {
+    let LayerStep { position, bumped, equation, columns, fingerprint, result } = step;
+    let mut numbers = vec![("shard", position.shard), ("row", position.start)];
+    if bumped {
+        numbers.push(("bumped", 1));
+    } else {
+        numbers.extend([
+            ("equation", u64::from(equation)),
+            ("bits", u64::from(columns)),
+            ("fingerprint", u64::from(fingerprint)),
+            ("result", u64::from(result)),
+        ]);
+    }
+    let contains = !bumped && fingerprint == result;
+    ExplainedPart { contains, numbers, ..ExplainedPart::default() }
 }

@@ -290,7 +290,10 @@ impl<S: Store, T: Store> PartialEq<WideBloomFilter<T>> for WideBloomFilter<S> {
 /// Describes the layout of both halves in words.
 pub(crate) fn describe(half: BlockedLayout) -> String {
     let (blocks, bits) = (counted(half.blocks(), "block"), half.lanes() * 64);
-    format!("two filters of {blocks} of {bits} bits, {} in each", counted(half.probes().into(), "probe"))
+    format!(
+        "two filters of {blocks} of {bits} bits, {} in each",
+        counted(half.probes().into(), "probe")
+    )
 }
 
 /// Returns the target rate of each half, after checking that both together can reach `fpr`.

@@ -129,7 +129,11 @@ const SIGNATURES: [Signature; 17] = [
     (JPEG, bytes!(0xff 0xd8 0xff 0xe0 0x00 0x10), certain),
     // The class is 1 or 2: 32 or 64 bits.
     (ELF, &[(0x7f, 0xff), (b'E', 0xff), (b'L', 0xff), (b'F', 0xff), (0x00, 0xfc)], certain),
-    (SQLITE, bytes!(b'S' b'Q' b'L' b'i' b't' b'e' b' ' b'f' b'o' b'r' b'm' b'a' b't'), has_sqlite_versions),
+    (
+        SQLITE,
+        bytes!(b'S' b'Q' b'L' b'i' b't' b'e' b' ' b'f' b'o' b'r' b'm' b'a' b't'),
+        has_sqlite_versions,
+    ),
 ];
 
 /// A bzip2 block has after its number a checksum of 4 bytes, a bit that is 0 (1 in obsolete versions)

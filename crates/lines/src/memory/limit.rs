@@ -151,7 +151,10 @@ mod tests {
         let advice = |text| MemoryLimit::parse(text).unwrap_err();
         assert!(advice("20000000").contains("for bytes write 20000000B"));
         assert!(advice("4").contains("write 4M or 4G"));
-        for bad in ["B", "0B", "0.5B", "", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5", "0%", "101%", "%", "x%"] {
+        for bad in [
+            "B", "0B", "0.5B", "", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5", "0%", "101%",
+            "%", "x%",
+        ] {
             assert!(MemoryLimit::parse(bad).is_err(), "{bad}");
         }
         assert!(MemoryLimit::Percent(50.0).bytes() > 1 << 20);
