@@ -19,7 +19,7 @@ fn every_type_is_explained() {
     dir.write("good", "good\n");
     for (args, name, parts) in [
         ("", "bloom", 1),
-        ("--type classic --bits 5000 -k 11", "classic", 1),
+        ("--type classic --bits 20000 -k 11", "classic", 1),
         ("--type counting", "counting", 1),
         ("--type counting-classic", "counting-classic", 1),
         ("--type quotient", "quotient", 1),

@@ -62,7 +62,7 @@ fn table(
         );
     }
     let [min, max] = estimate.seconds;
-    row("memory", text::size(settings.memory_limit));
+    row("memory", format!("{} at most", text::size(settings.memory_limit)));
     row("strategy", estimate.strategy.to_owned());
     row("passes", estimate.passes.to_string());
     row("reads", text::size(estimate.bytes_read));

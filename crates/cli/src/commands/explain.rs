@@ -96,7 +96,7 @@ impl Answer<'_> {
             return match self.filter.filter_type() {
                 FilterType::Windowed => "no: the key was not added within the window".to_owned(),
                 FilterType::Cascade => "no: the key is not a member".to_owned(),
-                _ => "no: the key is certainly not in the filter".to_owned(),
+                _ => format!("no: the key is certainly not in the filter{}", self.clear_bits()),
             };
         }
         let rate = self.filter.estimated_fpr();
@@ -104,7 +104,21 @@ impl Answer<'_> {
             FilterType::Cascade => "a key of neither list",
             _ => "a key that was never added",
         };
-        format!("yes: the key may be in the filter; {absent} gets a yes in {}", text::rate(rate))
+        let rate = text::rate(rate);
+        format!("yes: the key may be in the filter; {absent} gets a yes with probability {rate}")
+    }
+
+    /// Returns the number of clear bits of a filter of one part, as a reason; empty for other filters.
+    fn clear_bits(&self) -> String {
+        let probes = match &self.explanation.parts[..] {
+            [part] => &part.probes[..],
+            _ => &[],
+        };
+        match probes.iter().filter(|probe| probe.value == 0).count() {
+            0 => String::new(),
+            1 => "; one of its bits is clear".to_owned(),
+            clear => format!("; {clear} of its bits are clear"),
+        }
     }
 
     /// Formats a part: its numbers, and its bits or counters in columns.
@@ -122,7 +136,7 @@ impl Answer<'_> {
                 "fingerprint" | "result" => format!("{number:#x}"),
                 _ => text::count(*number),
             };
-            lines.push_str(&format!("{name:<12}{number:<20}{meaning}").trim_end());
+            lines.push_str(&format!("{name:<12} {number:<20}  {meaning}").trim_end());
             lines.push('\n');
         }
         if part.probes.is_empty() {
