@@ -27,7 +27,7 @@ fn every_type_is_explained() {
         ("--window 7d", "windowed", 4),
         ("--last 5000", "windowed", 4),
         ("--type static", "static", 1),
-        ("--not-in good", "cascade", 2),
+        ("--not-in good", "cascade", 1),
         ("--type wide", "wide", 2),
         ("--keyed", "bloom", 1),
     ] {

@@ -619,10 +619,10 @@ fn lines_are_printed_again_after_the_window() {
             "new: does not exist yet; specify with -n the number of lines in the window",
         ),
         ("--window 6d w a", "w: was created for 10,000 lines in 7d at 1.00e-6; leave"),
-        ("--last 10_000 w a", "leave out -n, -p and --window, or"),
+        ("--last 10_000 w a", "leave out --last, or"),
         ("--last 999 l a", "l: was created for 1,000 lines (the last ones) at"),
-        ("--window 7d l a", "leave out -p and --last, or"),
-        ("-n 1000 l a", "leave out -p and --last, or"),
+        ("--window 7d l a", "leave out --window, or"),
+        ("-n 1000 l a", "leave out -n, or"),
         ("-n 1e8 --window 7d -m 8M new a", "raise -m"),
     ] {
         let line = dir.run(&format!("seen {args}")).failure();
@@ -630,7 +630,7 @@ fn lines_are_printed_again_after_the_window() {
     }
     dir.run("seen -n 1000 plain a").ok();
     let line = dir.run("seen --window 7d plain a").failure();
-    assert!(line.contains("lines in all runs at 1 %; leave out --window and --last"), "{line}");
+    assert!(line.contains("lines in all runs at 1 %; leave out --window, or"), "{line}");
     for args in ["--exact --window 7d", "--exact --last 5", "--last 5 --window 7d", "--last 5 -n 5"]
     {
         assert_eq!(dir.run(&format!("seen {args} x a")).code, Some(2), "{args}");

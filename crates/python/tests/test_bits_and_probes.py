@@ -1,6 +1,4 @@
-"""`bits=` and `probes=`, and `explain()`."""
-
-import json
+"""`bits=` and `probes=`: filters of a chosen size and number of probes."""
 
 import petal
 import pytest
