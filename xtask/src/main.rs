@@ -148,7 +148,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     Ok(())
 }
 
-/// Builds, with the profile `dist`, the program or the module, and runs a benchmark with it.
+/// Builds the program or the module as it is published, and runs a benchmark with it.
 fn bench(name: &str, args: &[&str]) -> Result {
     let (package, other) =
         if name == "server" { ("petal-redis", "--module") } else { ("petal-cli", "--petal") };

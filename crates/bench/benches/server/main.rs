@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use petal_bench::args;
 use petal_bench::machine::Machine;
-use petal_bench::paths::{release, root};
+use petal_bench::paths::{dist, root};
 use rows::{HEADER, Rows};
 use server::{Module, Programs};
 
@@ -82,7 +82,7 @@ fn run(args: &Args) -> Result<(), String> {
     let machine = Machine::read();
     let programs = Programs::find();
     let file = args.module.as_ref();
-    let file = file.map_or_else(|| release("libpetal_redis.so"), |file| root().join(file));
+    let file = file.map_or_else(|| dist("libpetal_redis.so"), |file| root().join(file));
     let mut modules = vec![Module { name: "petal", file }];
     let named = std::env::var_os("PETAL_REDISBLOOM");
     let installed = || {
