@@ -109,7 +109,8 @@ pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal
   petal info users.bf                      a filter of another program
-  petal info --json seen.petal | jq .estimated_fpr";
+  petal info --json seen.petal | jq .estimated_fpr
+  petal info seen.petal --html seen.html   a page with charts";
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:
   petal verify seen.petal && echo valid";
@@ -120,7 +121,13 @@ Examples:
   petal plan -m 64M -p 1%        number of keys that fit 64 MiB at 1 %
   petal plan -n 1e6 -p 1% -k 4   with 4 probes
   petal plan common a.txt b.txt -m 4G
-                                 passes, bytes and time of that job";
+                                 passes, bytes and time of that job
+  petal plan -n 1e6 -p 1% --html plan.html
+                                 a page with the rate by number of keys";
+pub(super) const REPORT_EXAMPLES: &str = "\
+Examples:
+  petal common a.txt b.txt -o both.txt --report both.json
+  petal report both.json --html both.html";
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   petal completions bash > ~/.local/share/bash-completion/completions/petal

@@ -4,9 +4,10 @@ use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType};
 use petal_lines::{FilterSpec, MemoryLimit};
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, write_page};
 use crate::args::{FilterTypeArg, PlanArgs};
 use crate::error::{Failure, Outcome, Result};
+use crate::html::{RateCurve, plan::page};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
@@ -26,6 +27,12 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
         Some(FilterTypeArg::Classic) => vec![classic(&input)?],
         Some(kind) => vec![of_type(kind, &input)?],
     };
+    if let Some(path) = &args.html {
+        let curves: Vec<_> = plans.iter().filter_map(SizedFilter::curve).collect();
+        let capacity = plans.iter().map(|plan| plan.capacity).max().unwrap_or(0);
+        write_page(path, &[], &page(&rows(&plans), &curves, capacity)?)?;
+        return Ok(Outcome::Done);
+    }
     let text = if args.json {
         let plans: Vec<_> = plans.iter().map(SizedFilter::to_json).collect();
         format!("{:#}\n", json!({ "plans": plans }))
@@ -55,6 +62,8 @@ struct SizedFilter {
     bits: u64,
     /// 0 for types without probes.
     probes: u32,
+    /// The rate by the number of keys; `None` for types that take no more keys.
+    rate: Option<Box<dyn Fn(u64) -> f64>>,
 }
 
 fn blocked(input: &PlanInput) -> Result<SizedFilter> {
@@ -80,6 +89,7 @@ fn blocked(input: &PlanInput) -> Result<SizedFilter> {
         size: layout.size_bytes(),
         bits: layout.bits(),
         probes: layout.probes(),
+        rate: Some(Box::new(move |keys| layout.fpr(keys))),
     })
 }
 
@@ -105,6 +115,7 @@ fn classic(input: &PlanInput) -> Result<SizedFilter> {
         size: layout.size_bytes(),
         bits: layout.bits(),
         probes: layout.probes(),
+        rate: Some(Box::new(move |keys| layout.fpr(keys))),
     })
 }
 
@@ -143,6 +154,7 @@ fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter>
                 size: bits / 8,
                 bits,
                 probes: 0,
+                rate: None,
             }
         }
         FilterTypeArg::Cascade => {
@@ -167,6 +179,7 @@ fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter>
                 size: sizing.size_bytes(),
                 bits: sizing.size_bytes().saturating_mul(8),
                 probes: 0,
+                rate: Some(Box::new(move |keys| sizing.expected_fpr(keys))),
             }
         }
     };
@@ -292,6 +305,11 @@ impl SizedFilter {
         self.bits as f64 / self.capacity as f64
     }
 
+    fn curve(&self) -> Option<RateCurve<'_>> {
+        let rate = self.rate.as_deref()?;
+        Some(RateCurve { name: self.filter_type.to_owned(), rate: Box::new(rate) })
+    }
+
     fn to_json(&self) -> Value {
         json!({
             "type": self.filter_type,
@@ -306,8 +324,8 @@ impl SizedFilter {
     }
 }
 
-/// Formats a row for each value, and a column for each layout.
-fn table(plans: &[SizedFilter]) -> String {
+/// Returns a row for each value: its name, and its text for each layout.
+fn rows(plans: &[SizedFilter]) -> Vec<(&'static str, Vec<String>)> {
     type Value = fn(&SizedFilter) -> String;
     let rows: [(&str, Value); 8] = [
         ("type", |plan| plan.filter_type.to_owned()),
@@ -325,10 +343,15 @@ fn table(plans: &[SizedFilter]) -> String {
         }),
         ("layout", |plan| plan.layout.clone()),
     ];
-    let row = |(name, value): &(&str, Value)| {
-        let cells = plans.iter().map(|plan| format!("{:<32}", value(plan)));
+    rows.into_iter().map(|(name, value)| (name, plans.iter().map(value).collect())).collect()
+}
+
+/// Formats a row for each value, and a column for each layout.
+fn table(plans: &[SizedFilter]) -> String {
+    let row = |(name, values): &(&str, Vec<String>)| {
+        let cells = values.iter().map(|value| format!("{value:<32}"));
         let line = format!("{name:<20}{}", cells.collect::<String>());
         format!("{}\n", line.trim_end())
     };
-    rows.iter().map(row).collect()
+    rows(plans).iter().map(row).collect()
 }
