@@ -6,7 +6,7 @@ mod common;
 
 use common::{TestDir, run, write_lines};
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "common",
     "diff",
     "dedup",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 18] = [
     "info",
     "verify",
     "plan",
+    "report",
     "completions",
     "man",
 ];
