@@ -5,6 +5,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod arch;
+mod book;
+mod browser;
 mod check;
 mod cross;
 mod loom;
@@ -31,6 +33,8 @@ usage: cargo x COMMAND
   test --foreign --engines   all of these
   python [ARG]...  build the Python package into target/python and run its tests; arguments are passed to pytest
   python --engines the tests with Apache Spark; python --foreign: those with the peers
+  book             build the book into target/book (mdBook is downloaded once)
+  browser [ARG]... build the book and run the browser tests; arguments are passed to pytest
   arch             check for dependency cycles, misplaced unsafe code, long files, and that ARCHITECTURE.md is up to date
   arch --write     the same, and update the tables in ARCHITECTURE.md
   words [PATH]...  find words to avoid in tracked files
@@ -69,6 +73,8 @@ fn main() -> ExitCode {
         ["python", "--foreign", rest @ ..] => python::test(Tier::Foreign, rest),
         ["python", "--engines", rest @ ..] => python::test(Tier::Engines, rest),
         ["python", rest @ ..] => python::test(Tier::Own, rest),
+        ["book"] => book::build(),
+        ["browser", rest @ ..] => browser::test(rest),
         ["arch"] => arch::arch(false),
         ["arch", "--write"] => arch::arch(true),
         ["words", paths @ ..] => words::words(paths),
@@ -121,6 +127,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     if foreign {
         package::package()?;
         wasm::wasm()?;
+        browser::test(&[])?;
         peers::test()?;
         python::test(Tier::Foreign, &[])?;
     }

@@ -2,8 +2,9 @@
 //! RedisBloom (`BF.*`, `CF.*`) and of petal (`PETAL.*`). They are persisted and replicated like the
 //! server's own types.
 //!
-//! The crate is a shared library that a server loads; `docs/guides/redis.md` is its manual. The Rust
-//! library exports nothing except what tests and fuzz targets need.
+//! The crate is a shared library that a server loads; `docs/guides/redis.md` is its manual, and
+//! `docs/reference/commands.md` lists its commands. The Rust library exports nothing except what tests
+//! and fuzz targets need.
 //!
 //! Layers, each using only those below it:
 //!

@@ -1,0 +1,47 @@
+//! `book`: builds the book of `docs/` into `target/book`.
+//!
+//! mdBook is installed once into `target/tools`; everything else needs no network. After mdBook, [`links`] redirects
+//! links to files of the root and checks every link of the book.
+
+mod links;
+
+use std::path::{Path, PathBuf};
+
+use crate::step::{Result, Step, root};
+
+/// The version of mdBook; it is installed again if this changes.
+const MDBOOK: &str = "0.5.4";
+
+/// The finished book.
+pub(crate) const OUTPUT: &str = "target/book";
+
+/// Builds the book and checks its links.
+pub(crate) fn build() -> Result {
+    let mdbook = mdbook()?;
+    Step::program(&mdbook, &["build"]).run()?;
+    let pages = links::finish(&root(), &root().join(OUTPUT))?;
+    println!("\ncargo x book: {pages} pages in {OUTPUT}; start with {OUTPUT}/index.html");
+    Ok(())
+}
+
+/// Returns the path of mdBook, and installs it if it is missing or has another version.
+fn mdbook() -> Result<PathBuf> {
+    let tools = root().join("target/tools");
+    let program = tools.join("bin/mdbook").with_extension(std::env::consts::EXE_EXTENSION);
+    if version(&program).is_some_and(|found| found == format!("mdbook v{MDBOOK}")) {
+        return Ok(program);
+    }
+    // Without its server and its file watcher. A book takes a second with any optimization.
+    let package = ["install", "mdbook", "--version", MDBOOK, "--locked"];
+    let features = ["--no-default-features", "--features", "search"];
+    let profile = ["--config", "profile.release.opt-level=1"];
+    let into = ["--force", "--root", &tools.to_string_lossy()];
+    Step::cargo(&[&package[..], &features, &profile, &into].concat()).run().map_err(|error| {
+        format!("cannot install mdBook {MDBOOK} (needs the network once): {error}")
+    })?;
+    Ok(program)
+}
+
+fn version(program: &Path) -> Option<String> {
+    Step::program(program, &["--version"]).output().map(|text| text.trim().to_owned())
+}
