@@ -87,7 +87,8 @@ impl<'a> FilterInfo<'a> {
             blocks: &self.blocks,
             curve: (!filter.filter_type().is_fixed()).then_some(curve),
             capacity: Some(filter.capacity()),
-            keys: self.estimated_len,
+            // A windowed filter keeps some keys longer than planned, so the curve does not hold for them.
+            keys: self.estimated_len.filter(|_| filter.filter_type() != FilterType::Windowed),
         }
     }
 

@@ -168,12 +168,14 @@ impl Run<'_> {
 
     /// Returns samples as seconds after the start of the job, bytes of memory, and bytes on disk.
     fn timed(&self, samples: &[Sample]) -> Vec<(f64, u64, u64)> {
-        let timed = samples.iter().filter_map(|sample| {
-            let before_end = self.ended.saturating_duration_since(sample.at).as_secs_f64();
-            // Samples are taken from before the start of the job to after its end.
-            let seconds = self.report.seconds - before_end;
-            (seconds >= 0.0).then_some((seconds, sample.memory, sample.disk))
-        });
+        let before_end = |sample: &Sample| self.ended.checked_duration_since(sample.at);
+        // Samples are taken from before the start of the job to after its end. The last one before
+        // the start is kept, since a short job may have no other.
+        let seconds = |sample| Some(self.report.seconds - before_end(sample)?.as_secs_f64());
+        let early = samples.iter().filter(|sample| seconds(sample).is_some_and(|at| at < 0.0));
+        let late = samples.iter().skip(early.count().saturating_sub(1));
+        let timed =
+            late.filter_map(|sample| Some((seconds(sample)?.max(0.0), sample.memory, sample.disk)));
         timed.collect()
     }
 }

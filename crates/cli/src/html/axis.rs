@@ -81,12 +81,11 @@ impl Unit {
     }
 }
 
-/// Formats a power of ten on an axis of numbers: "1,000", "1e12".
+/// Formats a power of ten on an axis of numbers: "100", "1K", "10M".
 pub(super) fn count_tick(value: f64) -> String {
-    match value {
-        0.0..1e7 => text::count(value.round() as u64),
-        _ => format!("{value:.0e}"),
-    }
+    let units = [(1.0, ""), (1e3, "K"), (1e6, "M"), (1e9, "B"), (1e12, "T"), (1e15, "e15")];
+    let unit = fitting(&units, value * 1.000_001);
+    format!("{}{}", text::significant(value / unit.size), unit.name)
 }
 
 /// Formats a rate on an axis: "0.1 %", "1e-7".
@@ -113,8 +112,8 @@ mod tests {
 
     #[test]
     fn ticks_are_short() {
-        let ticks = [1.0, 1000.0, 1e7, 1e12].map(count_tick);
-        assert_eq!(ticks, ["1", "1,000", "1e7", "1e12"]);
+        let ticks = [1.0, 100.0, 1000.0, 1e7, 1e11, 1e16].map(count_tick);
+        assert_eq!(ticks, ["1", "100", "1K", "10M", "100B", "10e15"]);
         assert_eq!([1.0, 0.001, 1e-7].map(rate_tick), ["100 %", "0.1 %", "1e-7"]);
     }
 }

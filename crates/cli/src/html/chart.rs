@@ -55,6 +55,15 @@ pub(super) enum Guide {
     Horizontal(f64, String),
 }
 
+impl Guide {
+    fn vertical(&self) -> Option<f64> {
+        match self {
+            Self::Vertical(at, _) => Some(*at),
+            Self::Horizontal(..) => None,
+        }
+    }
+}
+
 /// A line chart.
 pub(super) struct LineChart {
     pub(super) x: Axis,
@@ -102,8 +111,8 @@ impl LineChart {
         for line in &self.lines {
             self.draw_line(&mut chart, line)?;
         }
-        for guide in &self.guides {
-            self.draw_guide(&mut chart, guide)?;
+        for (number, guide) in self.guides.iter().enumerate() {
+            self.draw_guide(&mut chart, number as i32, guide)?;
         }
         Ok(())
     }
@@ -119,31 +128,35 @@ impl LineChart {
             let below = color.mix(0.16).filled();
             chart.draw_series(AreaSeries::new(points(), self.y.min, below))?;
         }
-        chart.draw_series(LineSeries::new(points(), color.stroke_width(2)))?;
+        chart.draw_series(LineSeries::new(points(), color.stroke_width(2 * SCALE)))?;
         Ok(())
     }
 
-    fn draw_guide<X, Y>(&self, chart: &mut Chart<'_, '_, X, Y>, guide: &Guide) -> Drawn
+    fn draw_guide<X, Y>(&self, chart: &mut Chart<'_, '_, X, Y>, number: i32, guide: &Guide) -> Drawn
     where
         X: Ranged<ValueType = f64>,
         Y: Ranged<ValueType = f64>,
     {
         let (from, to, label, offset) = match guide {
             Guide::Vertical(at, label) => {
-                // The label is on the side with more space.
-                let right = (*at - self.x.min) < (self.x.max - self.x.min) * 0.6;
+                // The label of the last line is on its right, that of others on the side with space.
+                let share = (*at - self.x.min) / (self.x.max - self.x.min);
+                let others = self.guides.iter().filter_map(Guide::vertical);
+                let is_last = others.fold(f64::MIN, f64::max) <= *at;
+                let right = share < 0.2 || is_last && share < 0.6;
                 let offset = if right { 5 } else { -5 - text_width(label) };
-                ((*at, self.y.min), (*at, self.y.max), label, (offset, 2))
+                // Labels of neighboring lines are below each other.
+                ((*at, self.y.min), (*at, self.y.max), label, (offset, 2 + 15 * number))
             }
             Guide::Horizontal(at, label) => ((self.x.min, *at), (self.x.max, *at), label, (6, -17)),
         };
-        let style = Color::Limit.rgb().stroke_width(2);
-        chart.draw_series(DashedLineSeries::new([from, to], 5, 4, style))?;
+        let style = Color::Limit.rgb().stroke_width(2 * SCALE);
+        chart.draw_series(DashedLineSeries::new([from, to], 5 * SCALE, 4 * SCALE, style))?;
         let start = match guide {
             Guide::Vertical(..) => to,
             Guide::Horizontal(..) => from,
         };
-        let text = Text::new(printable(label), offset, font(Color::Limit));
+        let text = Text::new(printable(label), scaled(offset), font(Color::Limit));
         chart.draw_series([EmptyElement::at(start) + text])?;
         Ok(())
     }
@@ -169,7 +182,7 @@ impl RowChart {
         let mut chart = frame(area, width, (&self.x, &rows), x, rows.max..0.0)?;
         for (number, row) in self.rows.iter().enumerate() {
             let top = number as f64;
-            let text = Text::new(printable(&row.text), (2, 5), font(Color::Ink));
+            let text = Text::new(printable(&row.text), scaled((2, 5)), font(Color::Ink));
             chart.draw_series([EmptyElement::at((self.x.min, top)) + text])?;
             let thick = 0.46 / row.bars.len().max(1) as f64;
             for (at, &(from, to, color)) in row.bars.iter().enumerate() {
@@ -202,13 +215,16 @@ const ROW: u32 = 42;
 /// The height of the horizontal axis with its labels.
 const AXIS_HEIGHT: u32 = 42;
 const MARGIN: u32 = 8;
+/// plotters draws at whole units. A chart has this many in each of its pixels, so that curves are smooth.
+const SCALE: u32 = 4;
 const FONT_SIZE: f64 = 12.0;
 
 /// Draws on a new area of this size and returns it as SVG.
 fn draw(width: Width, height: u32, draw: impl Fn(&Area<'_>) -> Drawn) -> Result<String> {
     let mut svg = String::new();
     let drawn = {
-        let area = SVGBackend::with_string(&mut svg, (width.pixels(), height)).into_drawing_area();
+        let size = (width.pixels() * SCALE, height * SCALE);
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         draw(&area).and_then(|()| Ok(area.present()?))
     };
     drawn.map_err(|error| Failure::Message(format!("cannot draw a chart: {error}")))?;
@@ -231,18 +247,19 @@ where
 {
     let labeled = !axes.1.label.is_empty();
     let mut chart = ChartBuilder::on(area)
-        .margin_top(MARGIN)
-        .margin_bottom(MARGIN)
-        .margin_right(if width == Width::Wide { 24 } else { 14 })
-        .x_label_area_size(AXIS_HEIGHT)
-        .y_label_area_size(if labeled { 54 } else { 6 })
+        .margin_top(MARGIN * SCALE)
+        .margin_bottom(MARGIN * SCALE)
+        .margin_right(SCALE * if width == Width::Wide { 24 } else { 14 })
+        .x_label_area_size(AXIS_HEIGHT * SCALE)
+        .y_label_area_size(SCALE * if labeled { 62 } else { 6 })
         .build_cartesian_2d(x, y)?;
     let (x_tick, y_tick) = (axes.0.tick, axes.1.tick);
     let (x_format, y_format) = (|value: &f64| x_tick(*value), |value: &f64| y_tick(*value));
     let mut mesh = chart.configure_mesh();
     mesh.light_line_style(TRANSPARENT)
-        .bold_line_style(Color::Grid.rgb())
-        .axis_style(Color::Grid.rgb())
+        .bold_line_style(Color::Grid.rgb().stroke_width(SCALE))
+        .axis_style(Color::Grid.rgb().stroke_width(SCALE))
+        .set_all_tick_mark_size(5 * SCALE)
         .label_style(font(Color::Muted))
         .axis_desc_style(font(Color::Muted))
         .x_labels(width.labels())
@@ -259,12 +276,17 @@ where
 
 fn font<'a>(color: Color) -> TextStyle<'a> {
     // plotters divides the size by this factor.
-    ("sans-serif", FONT_SIZE * 1.24).into_font().color(&color.rgb())
+    ("sans-serif", FONT_SIZE * 1.24 * f64::from(SCALE)).into_font().color(&color.rgb())
+}
+
+/// Converts an offset from pixels to units.
+fn scaled((x, y): (i32, i32)) -> (i32, i32) {
+    (x * SCALE as i32, y * SCALE as i32)
 }
 
 /// Returns about how wide a text is, in pixels.
 fn text_width(text: &str) -> i32 {
-    (text.chars().count() as f64 * FONT_SIZE * 0.54) as i32
+    (text.chars().count() as f64 * FONT_SIZE * 0.58) as i32
 }
 
 /// plotters escapes the characters that have a meaning in XML, but not control characters.

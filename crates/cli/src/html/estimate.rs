@@ -59,7 +59,7 @@ fn facts(job: &EstimatePage<'_>) -> Vec<Fact> {
     ];
     if min != max {
         let range = format!("{} to {}", text::count(min), text::count(max));
-        facts.insert(1, fact("kept_range", "certainly in the range", range.into()));
+        facts.insert(1, fact("kept_range", "guaranteed range", range.into()));
     }
     facts
 }

@@ -41,7 +41,12 @@ fn size(bytes: u64) -> Cell {
 }
 
 fn time(seconds: f64) -> Cell {
-    Cell::number(seconds, format!("{} s", text::significant(seconds)))
+    Cell::number(seconds, time_text(seconds))
+}
+
+/// Formats a time to the millisecond.
+fn time_text(seconds: f64) -> String {
+    format!("{} s", text::significant((seconds * 1000.0).round() / 1000.0))
 }
 
 fn facts(report: &JobReport) -> Vec<Fact> {
@@ -201,7 +206,7 @@ fn add_times(page: &mut Page, report: &JobReport) -> Result<()> {
     let (x, second) = time_axis(report);
     let phases = report.phases.iter().filter_map(|phase| Some((phase, phase.start?)));
     let row = |(phase, start): (&PhaseReport, f64)| Row {
-        text: format!("{}: {} s", shortened(&phase.what), text::significant(phase.seconds)),
+        text: format!("{}: {}", shortened(&phase.what), time_text(phase.seconds)),
         bars: vec![(start / second, (start + phase.seconds) / second, Color::Main)],
     };
     let rows: Vec<_> = phases.take(MAX_ROWS).map(row).collect();

@@ -69,10 +69,10 @@ impl JobReport {
         let read = from.take(MAX_BYTES + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("cannot read: {}", crate::error::io_text(&error)))?;
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(format!("larger than {}; {NO_REPORT}", crate::text::size(MAX_BYTES)));
+            return Err(invalid(&format!("larger than {}", crate::text::size(MAX_BYTES))));
         }
         let value: Value =
-            serde_json::from_slice(&bytes).map_err(|error| format!("{error}; {NO_REPORT}"))?;
+            serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
         Self::of_value(value)
     }
 
@@ -84,7 +84,7 @@ impl JobReport {
                     "run the job again with --report"
                 ));
             }
-            (None, None) => return Err(format!("has no field 'version'; {NO_REPORT}")),
+            (None, None) => return Err(invalid("has no field 'version'")),
             (Some(version), _) if version.as_u64() != Some(Self::VERSION) => {
                 return Err(format!(
                     "a report of version {}, expected {}; use the petal that wrote it",
@@ -95,21 +95,21 @@ impl JobReport {
             _ => {}
         }
         let report: Self = serde_json::from_value(value)
-            .map_err(|error| format!("{}; {NO_REPORT}", shortened(&error.to_string())))?;
+            .map_err(|error| invalid(&shortened(&error.to_string())))?;
         report.check()?;
         Ok(report)
     }
 
     /// Checks all numbers.
     fn check(&self) -> Result<(), String> {
-        let too_large = |field: &str| Err(format!("{field} is out of range; {NO_REPORT}"));
+        let too_large = |field: &str| Err(invalid(&format!("{field} is out of range")));
         for (field, items) in [
             ("phases", self.phases.len()),
             ("samples", self.samples.len()),
             ("inputs", self.inputs.len()),
         ] {
             if items > MAX_ITEMS {
-                return Err(format!("{field} has more than {MAX_ITEMS} items; {NO_REPORT}"));
+                return Err(invalid(&format!("{field} has more than {MAX_ITEMS} items")));
             }
         }
         let bounded = |number: u64| number <= MAX_NUMBER;
@@ -154,7 +154,9 @@ impl JobReport {
     }
 }
 
-const NO_REPORT: &str = "expected a report of `petal common`, `diff` or `dedup` with --report";
+fn invalid(problem: &str) -> String {
+    format!("not a valid report: {problem}; make one with `petal common A B --report FILE`")
+}
 
 /// Returns the start of a text from a file, without control characters.
 fn shortened(text: &str) -> String {

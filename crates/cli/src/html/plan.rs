@@ -12,12 +12,13 @@ pub(crate) fn page(
 ) -> Result<Page> {
     let mut page = Page::new("Planned filter", "Size and false-positive rate by calculation");
     match rows.first() {
-        Some((_, values)) if values.len() > 1 => {
+        Some((name, values)) if values.len() > 1 => {
             let cells = |row: &(&str, Vec<String>)| {
                 let values = row.1.iter().cloned();
                 [row.0.to_owned()].into_iter().chain(values).map(Into::into).collect()
             };
-            let head: Vec<_> = [""].into_iter().chain(values.iter().map(String::as_str)).collect();
+            let head: Vec<_> =
+                [*name].into_iter().chain(values.iter().map(String::as_str)).collect();
             page.table("", &head, &rows[1..].iter().map(cells).collect::<Vec<_>>());
         }
         _ => {

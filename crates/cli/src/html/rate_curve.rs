@@ -19,7 +19,7 @@ pub(super) struct Mark {
     pub(crate) label: &'static str,
 }
 
-const POINTS: u64 = 160;
+const POINTS: u64 = 120;
 /// The lowest rate that is shown, relative to the rate at the mark.
 const DEPTH: f64 = 1e-4;
 /// The color of each curve.
