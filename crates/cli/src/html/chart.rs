@@ -13,7 +13,7 @@ use plotters::prelude::{
 };
 
 use super::axis::Axis;
-use super::page::visible;
+use super::escape::visible;
 use super::palette::Color;
 use crate::error::{Failure, Result};
 

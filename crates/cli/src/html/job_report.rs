@@ -161,7 +161,7 @@ fn invalid(problem: &str) -> String {
 /// Returns the start of a text from a file, without control characters.
 fn shortened(text: &str) -> String {
     const MOST: usize = 200;
-    let mut short: String = text.chars().map(super::page::visible).take(MOST).collect();
+    let mut short: String = text.chars().map(super::escape::visible).take(MOST).collect();
     if text.chars().count() > MOST {
         short.push('…');
     }

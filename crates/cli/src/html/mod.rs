@@ -5,7 +5,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `page` | the frame of a page: text, tables, figures, escaping |
+//! | `page` | the frame of a page: text, tables, figures |
+//! | `escape` | escaping of texts |
 //! | `palette` | the colors, and the styles that replace them in dark mode |
 //! | `chart` | charts by plotters: lines, rows of bars, histograms |
 //! | `axis` | units and ticks of axes |
@@ -13,10 +14,11 @@
 //! | `plan`, `info`, `estimate`, `job` | one page each |
 //! | `job_report` | the JSON report that `job` shows, read and checked |
 //!
-//! Invariant: every text in a page is escaped by [`page`] or by plotters.
+//! Invariant: every text in a page is escaped by [`escape`] or by plotters.
 
 mod axis;
 mod chart;
+mod escape;
 pub(crate) mod estimate;
 pub(crate) mod info;
 pub(crate) mod job;
