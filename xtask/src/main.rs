@@ -137,12 +137,12 @@ fn test(foreign: bool, engines: bool) -> Result {
     Ok(())
 }
 
-/// Makes a release build of the program or the module, and runs a benchmark with it.
+/// Builds the program or the module as it is published, and runs a benchmark with it.
 fn bench(name: &str, args: &[&str]) -> Result {
     let (package, other) =
         if name == "server" { ("petal-redis", "--module") } else { ("petal-cli", "--petal") };
     if !args.contains(&"--help") && !args.contains(&other) {
-        Step::cargo(&["build", "--release", "--package", package]).run()?;
+        Step::cargo(&["build", "--profile", "dist", "--package", package]).run()?;
     }
     match name {
         "server" => bench_of("server", args),

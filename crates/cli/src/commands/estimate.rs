@@ -75,11 +75,11 @@ fn table(
         );
     }
     let [min, max] = estimate.seconds;
-    row("memory", text::size(settings.memory_limit));
+    row("memory", format!("{} at most", text::size(settings.memory_limit)));
     row("strategy", estimate.strategy.to_owned());
     row("passes", estimate.passes.to_string());
     row("reads", text::size(estimate.bytes_read));
-    row("spills", text::size(estimate.spilled));
+    row("temporary disk", text::size(estimate.spilled));
     row("candidates", text::count(estimate.candidates));
     row("false positives", text::count(estimate.false_candidates));
     let lines = text::count(estimate.kept);

@@ -110,6 +110,7 @@ impl<'a> FilterInfo<'a> {
                     "none: the filter is immutable".to_owned()
                 }
                 FilterType::Windowed => "unlimited: the filter forgets old keys".to_owned(),
+                _ if planned == 0 => "unknown: the filter has no target rate".to_owned(),
                 _ => "unlimited".to_owned(),
             },
         };

@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod compare;
 mod estimate;
+mod explain;
 mod foreign;
 mod foreign_info;
 mod freeze;
@@ -55,9 +56,12 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         Command::Freeze(args) => freeze::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
+        // The parser has printed the help.
+        Command::Help(_) => Ok(Outcome::Done),
         Command::Completions(args) => manual::complete(&args),
         Command::Man(args) => manual::man(&args),
     }
