@@ -66,7 +66,7 @@ fn package_into(folder: &Path) -> Result {
 }
 
 /// Returns the folder of an unpacked package.
-pub(crate) fn folder_of(packed: &Path, name: &str) -> Result<std::path::PathBuf> {
+fn folder_of(packed: &Path, name: &str) -> Result<std::path::PathBuf> {
     let folder = packed.join(format!("{name}-{}", env!("CARGO_PKG_VERSION")));
     if folder.is_dir() {
         Ok(folder)

@@ -13,7 +13,7 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::package::{PUBLISHED, folder_of};
+use crate::package::PUBLISHED;
 use crate::step::{Result, Step, root};
 use archive::Archive;
 use target::{TARGETS, Target};
@@ -147,9 +147,8 @@ fn crates(files: &Path) -> Result {
     let args = ["package", "--no-verify", "--allow-dirty", "--target-dir", &target_dir];
     Step::cargo(&args.into_iter().chain(packages).collect::<Vec<_>>()).run()?;
     for name in PUBLISHED {
-        let packed = folder_of(&folder.join("package"), name)?;
         let name = format!("{name}-{VERSION}.crate");
-        copy(&packed.with_file_name(&name), &files.join(&name))?;
+        copy(&folder.join("package").join(&name), &files.join(&name))?;
     }
     Ok(())
 }
