@@ -41,7 +41,8 @@ impl Machine {
         Self {
             slug: slug(&format!("{} {cpu}", std::env::consts::ARCH)),
             description: format!(
-                "{cpu}, {cores} cores, {} MiB, Linux {}",
+                "{cpu}, {cores} {}, {} MiB, Linux {}",
+                if cores == 1 { "core" } else { "cores" },
                 memory_kib / 1024,
                 kernel.trim()
             ),

@@ -152,3 +152,8 @@ pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The examples of docs/guides/rust.md are tests, too.
+#[cfg(all(doctest, feature = "mmap"))]
+#[doc = include_str!("../guide.md")]
+struct Guide;

@@ -1,7 +1,7 @@
 """Runs the Python code of a page: `python page_code.py docs/page.md NUMBER [SKIP ...]`.
 
 A block that begins with NEW_PROCESS starts another process; NUMBER selects one of these processes.
-Blocks that contain one of the strings SKIP are left out.
+Blocks after the line `<!-- not run: REASON -->`, and those that contain one of the strings SKIP, are left out.
 """
 
 import os
@@ -16,7 +16,7 @@ NEW_PROCESS = "# In a new Python process:"
 def processes(page: Path) -> list[list[tuple[int, str]]]:
     """Returns the blocks of a page with their line numbers, grouped by process."""
     text, found = page.read_text(), [[]]
-    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+    for block in re.finditer(r"(?<! -->\n)^```python\n(.*?)^```$", text, re.M | re.S):
         if block.group(1).startswith(NEW_PROCESS):
             found.append([])
         found[-1].append((text.count("\n", 0, block.start(1)), block.group(1)))

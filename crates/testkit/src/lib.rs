@@ -13,6 +13,7 @@
 //! | [`corrupt`] | every truncation and every bit flip of a small file |
 //! | [`measure`] | a child process with its time and peak memory |
 //! | [`scratch`] | a temporary directory |
+//! | [`pages`] | the Markdown pages of the repository, and the console blocks in them |
 //! | [`rng`] | SplitMix64: the same numbers on every machine for one seed |
 
 pub mod bounds;
@@ -23,5 +24,6 @@ pub mod line_files;
 #[cfg(unix)]
 pub mod measure;
 pub mod model;
+pub mod pages;
 pub mod rng;
 pub mod scratch;

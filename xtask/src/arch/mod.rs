@@ -31,6 +31,8 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/module/src/bindings/",
     "crates/module/src/on_load.rs",
     "crates/python/src/batch/arrow.rs",
+    // Exported names of the book's WebAssembly.
+    "crates/wasm/src/exports.rs",
     "crates/cli/src/process/memory.rs",
     "crates/cli/src/process/stdout.rs",
     "crates/testkit/src/measure.rs",

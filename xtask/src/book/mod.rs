@@ -1,9 +1,11 @@
 //! `book`: builds the book of `docs/` into `target/book`.
 //!
-//! mdBook is installed once into `target/tools`; everything else needs no network. After mdBook, [`links`] redirects
-//! links to files of the root and checks every link of the book.
+//! mdBook is installed once into `target/tools`; everything else needs no network. [`module`] compiles the library for
+//! the interactive pages. After mdBook, [`links`] redirects links to files of the root and checks every link of the
+//! book.
 
 mod links;
+mod module;
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +20,9 @@ pub(crate) const OUTPUT: &str = "target/book";
 /// Builds the book and checks its links.
 pub(crate) fn build() -> Result {
     let mdbook = mdbook()?;
+    let module = module::build()?;
     Step::program(&mdbook, &["build"]).run()?;
+    module::write(&module, &root().join(OUTPUT).join("interactive/petal-wasm.js"))?;
     let pages = links::finish(&root(), &root().join(OUTPUT))?;
     println!("\ncargo x book: {pages} pages in {OUTPUT}; start with {OUTPUT}/index.html");
     Ok(())

@@ -52,6 +52,17 @@ pub fn classic_fpr(keys: u64, bits: u64, probes: u32) -> f64 {
     classic_fpr_second_order(keys, bits, probes)
 }
 
+/// Returns the rate of a classic filter by the formula of textbooks and of most calculators:
+/// (1 - e^(-kn/m))ᵏ. It takes bits as independent; [`classic_fpr`] does not and is higher, most of
+/// all for small filters and many probes. For comparisons only.
+///
+/// Source: Bloom 1970, with e^(-kn/m) for (1 - 1/m)^(kn).
+#[must_use]
+pub fn textbook_fpr(keys: u64, bits: u64, probes: u32) -> f64 {
+    let k = f64::from(probes);
+    (-(-k * keys as f64 / bits as f64).exp_m1()).powf(k)
+}
+
 /// Returns [`classic_fpr`] to second order for any size: the start of a search for exact sizes.
 pub(crate) fn classic_fpr_second_order(keys: u64, bits: u64, probes: u32) -> f64 {
     let (m, k) = (bits as f64, f64::from(probes));
@@ -163,6 +174,18 @@ mod tests {
         assert_eq!(optimal_probes(f64::INFINITY), 255);
         // 4 GB for five billion keys: 6.4 bits per key, four probes, 4.66 %.
         assert_close(classic_fpr(5_000_000_000, 32_000_000_000, 4), 0.0466, 2e-3);
+    }
+
+    #[test]
+    fn textbook_formula_is_too_low_for_small_filters() {
+        // Bose et al. 2008: the true rate is above p^k, and equal to it in the limit.
+        for (keys, bits, probes) in [(1, 8, 2), (6, 64, 7), (64, 640, 7), (1000, 10_000, 7)] {
+            let (textbook, exact) =
+                (textbook_fpr(keys, bits, probes), classic_fpr(keys, bits, probes));
+            assert!(textbook < exact, "{keys} {bits} {probes}: {textbook} {exact}");
+        }
+        let (large, bits) = (1_000_000_000, 10_000_000_000);
+        assert_close(textbook_fpr(large, bits, 7), classic_fpr(large, bits, 7), 1e-7);
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod wide;
 
 pub use blocked::{ALTERNATING_FLOOR, blocked_fpr};
 pub(crate) use classic::classic_fpr_second_order;
-pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes};
+pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes, textbook_fpr};
 pub use estimates::{cardinality, is_overfull};
 #[cfg(test)]
 pub(crate) use evaluations::EVALUATIONS;
@@ -40,5 +40,5 @@ pub use layers::{expected_insertions, generation_fpr, growth_layer_share, layer_
 pub use overlap::{Estimate, Overlap, blocked_standard_error, classic_standard_error, overlap};
 pub use probability::{hash_floor, probability_of_any, probability_of_either};
 pub use saturation::{saturated_share, saturated_share_after};
-pub use static_filter::{static_columns, static_fpr};
+pub use static_filter::{information_bits, static_bits, static_columns, static_fpr};
 pub use wide::{wide_floor, wide_fpr, wide_part_fpr};

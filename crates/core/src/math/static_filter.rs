@@ -26,6 +26,25 @@ pub fn static_fpr(bits: u32, share: f64) -> f64 {
     (-f64::from(bits)).exp2() * (1.0 - share / 2.0)
 }
 
+/// Returns the number of bits per key that no filter with the rate `fpr` can be smaller than, if it
+/// works for any set of keys: log2(1/ε).
+///
+/// Source: Carter, Floyd, Gill, Markowsky & Wegman 1978, "Exact and approximate membership testers".
+#[must_use]
+pub fn information_bits(fpr: f64) -> f64 {
+    -fpr.log2()
+}
+
+/// The size of a static filter over [`information_bits`], measured: docs/performance/filters.md.
+const OVERHEAD: f64 = 1.03;
+
+/// Returns the approximate number of bits of a static filter for `keys` keys at the rate `fpr`: the
+/// exact number depends on the keys. Small filters take more.
+#[must_use]
+pub fn static_bits(keys: u64, fpr: f64) -> f64 {
+    keys as f64 * information_bits(fpr) * OVERHEAD
+}
+
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 #[cfg(test)]

@@ -1,0 +1,146 @@
+//! The lines of a shell, of Rust and of Python that make a planned filter.
+
+use petal::FilterType;
+use serde_json::{Value, json};
+
+use crate::plan::{MadeFrom, Plan};
+
+/// Returns the three lines.
+pub(crate) fn lines(plan: &Plan) -> Value {
+    json!({ "shell": shell(plan), "rust": rust(plan), "python": python(plan) })
+}
+
+/// Returns the command that builds the filter from a file of lines.
+fn shell(plan: &Plan) -> String {
+    let name = plan.filter_type.name();
+    let mut command = format!("petal build -o {name}.petal");
+    if plan.filter_type != FilterType::Bloom && plan.filter_type != FilterType::Windowed {
+        command += &format!(" --type {name}");
+    }
+    match plan.filter_type {
+        // The number of lines is that of the file.
+        FilterType::Static => {}
+        FilterType::Windowed => command += &format!(" --last {}", plan.capacity),
+        _ => command += &format!(" -n {}", plan.capacity),
+    }
+    command += &match plan.made_from {
+        MadeFrom::Fpr(fpr) => format!(" -p {fpr:?}"),
+        MadeFrom::FprAndProbes(fpr, probes) => format!(" -p {fpr:?} -k {probes}"),
+        MadeFrom::Bits(bits, probes) => format!(" --bits {bits} -k {probes}"),
+    };
+    command + " keys.txt"
+}
+
+/// Returns the statement of Rust.
+fn rust(plan: &Plan) -> String {
+    let class = class(plan.filter_type);
+    let fields = match plan.made_from {
+        MadeFrom::Fpr(fpr) => format!(".fpr({fpr:?})"),
+        MadeFrom::FprAndProbes(fpr, probes) => format!(".fpr({fpr:?}).probes({probes})"),
+        MadeFrom::Bits(bits, probes) => format!(".bits({bits}).probes({probes})"),
+    };
+    if plan.filter_type == FilterType::Static {
+        return format!("let filter = petal::{class}::builder(){fields}.build(&keys)?;");
+    }
+    let capacity = plan.capacity;
+    format!("let mut filter = petal::{class}::builder().capacity({capacity}){fields}.build()?;")
+}
+
+/// Returns the statement of Python.
+fn python(plan: &Plan) -> String {
+    let class = class(plan.filter_type);
+    let fields = match plan.made_from {
+        MadeFrom::Fpr(fpr) => format!("fpr={fpr:?}"),
+        MadeFrom::FprAndProbes(fpr, probes) => format!("fpr={fpr:?}, probes={probes}"),
+        MadeFrom::Bits(bits, probes) => format!("bits={bits}, probes={probes}"),
+    };
+    let keys = match plan.filter_type {
+        FilterType::Static => "keys".to_owned(),
+        _ => plan.capacity.to_string(),
+    };
+    format!("filter = petal.{class}({keys}, {fields})")
+}
+
+/// Returns the name of the type in Rust and in Python.
+fn class(filter_type: FilterType) -> &'static str {
+    match filter_type {
+        FilterType::Classic => "ClassicBloomFilter",
+        FilterType::Counting => "CountingBloomFilter",
+        FilterType::CountingClassic => "ClassicCountingBloomFilter",
+        FilterType::Quotient => "QuotientFilter",
+        FilterType::Scalable => "ScalableBloomFilter",
+        FilterType::Windowed => "WindowedBloomFilter",
+        FilterType::Static => "StaticFilter",
+        FilterType::Cascade => "FilterCascade",
+        FilterType::Wide => "WideBloomFilter",
+        _ => "BloomFilter",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petal::Membership as _;
+    use serde_json::json;
+
+    use crate::plan::Wanted;
+
+    /// Compares the printed line with code that is compiled, and the sizes of both.
+    macro_rules! assert_line {
+        ($request:expr, let mut filter = $code:expr) => {{
+            let plan = Wanted::from_json(&$request).unwrap().solve().unwrap();
+            let printed: String = super::rust(&plan).split_whitespace().collect();
+            let compiled: String = stringify!($code).split_whitespace().collect();
+            assert_eq!(printed, format!("letmutfilter={compiled}?;"));
+            assert_eq!($code.unwrap().size_bytes(), plan.size_bytes, "{printed}");
+        }};
+    }
+
+    #[test]
+    fn lines_of_rust_compile_and_make_the_filter() {
+        assert_line!(
+            json!({ "capacity": 5000, "fpr": 0.01 }),
+            let mut filter = petal::BloomFilter::builder().capacity(5000).fpr(0.01).build()
+        );
+        assert_line!(
+            json!({ "type": "classic", "capacity": 5000, "memory": 8192, "probes": 9 }),
+            let mut filter =
+                petal::ClassicBloomFilter::builder().capacity(5000).bits(65536).probes(9).build()
+        );
+        assert_line!(
+            json!({ "type": "counting", "capacity": 5000, "fpr": 1e-6, "probes": 12 }),
+            let mut filter =
+                petal::CountingBloomFilter::builder().capacity(5000).fpr(1e-6).probes(12).build()
+        );
+        assert_line!(
+            json!({ "type": "counting-classic", "capacity": 5000, "fpr": 0.01 }),
+            let mut filter =
+                petal::ClassicCountingBloomFilter::builder().capacity(5000).fpr(0.01).build()
+        );
+        assert_line!(
+            json!({ "type": "quotient", "capacity": 5000, "fpr": 0.01 }),
+            let mut filter = petal::QuotientFilter::builder().capacity(5000).fpr(0.01).build()
+        );
+        assert_line!(
+            json!({ "type": "scalable", "capacity": 5000, "fpr": 0.01 }),
+            let mut filter = petal::ScalableBloomFilter::builder().capacity(5000).fpr(0.01).build()
+        );
+        assert_line!(
+            json!({ "type": "windowed", "capacity": 5000, "fpr": 0.01 }),
+            let mut filter = petal::WindowedBloomFilter::builder().capacity(5000).fpr(0.01).build()
+        );
+        assert_line!(
+            json!({ "type": "wide", "capacity": 5000, "fpr": 1e-20 }),
+            let mut filter = petal::WideBloomFilter::builder().capacity(5000).fpr(1e-20).build()
+        );
+        let request = json!({ "type": "static", "capacity": 5000, "fpr": 0.01 });
+        let plan = Wanted::from_json(&request).unwrap().solve().unwrap();
+        let keys: Vec<u64> = (0..5000).collect();
+        let filter = petal::StaticFilter::builder().fpr(0.01).build(&keys).unwrap();
+        assert_eq!(
+            super::rust(&plan),
+            "let filter = petal::StaticFilter::builder().fpr(0.01).build(&keys)?;"
+        );
+        let ratio = filter.size_bytes() as f64 / plan.size_bytes as f64;
+        assert!((0.95..1.1).contains(&ratio), "{ratio}");
+    }
+}
