@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from conftest import ROOT
+from conftest import BOOK, ROOT
 
 PETAL = Path(os.environ.get("PETAL_PROGRAM", ROOT / "target/debug/petal"))
 PYTHON = ROOT / "target/python/bin/python"
@@ -207,3 +207,27 @@ def test_tables_of_the_page_are_computed(browser, calculator):
         equals(rate, plan["fpr"])
         equals(factor, plan["fpr"] / value(target))
         equals(needed, ask(op="plan", type="bloom", capacity=10**6, fpr=value(target))["bits_per_key"])
+
+
+def test_calculator_works_from_a_file(browser):
+    browser.open((BOOK / "calculator.html").as_uri())
+    root = browser.find("#petal-calculator")
+    WebDriverWait(browser.driver, 30).until(lambda _: root.get_attribute("data-state") == "done")
+
+
+def test_sizes_of_other_types_on_the_page_are_computed(browser, calculator):
+    text = " ".join((ROOT / "docs/calculator.md").read_text().split())
+    for name, words in (
+        ("classic", "textbook says {} bits"), ("quotient", "quotient filter takes {},"), ("static", "static filter about {},"),
+        ("scalable", "scalable filter {} if"), ("windowed", "windowed filter {},"), ("counting", "counting filter {}."),
+    ):  # fmt: skip
+        assert words.format(round(calculator(type=name, n="1e6", p="0.1%")["bits_per_key"], 1)) in text, name
+
+
+def test_chinese_page_has_chinese_labels(browser, book):
+    browser.open(book + "zh/calculator.html")
+    root = browser.find("#petal-calculator")
+    WebDriverWait(browser.driver, 30).until(lambda _: root.get_attribute("data-state") == "done")
+    labels = browser.run("return [...document.querySelectorAll('main label, main figcaption')].map(e => e.innerText)")
+    assert len(labels) == 8 and all(re.search("[\u4e00-\u9fff]", label) for label in labels)
+    assert "missing" not in root.text and "undefined" not in root.text

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::step::{Result, Step, root};
 
 /// The published crates, in order of publication.
-const PUBLISHED: &[&str] =
+pub(crate) const PUBLISHED: &[&str] =
     &["petal-filters", "petal-lines", "petal-interop", "petal-cli", "petal-redis"];
 
 /// Files that every package must contain.
@@ -66,7 +66,7 @@ fn package_into(folder: &Path) -> Result {
 }
 
 /// Returns the folder of an unpacked package.
-fn folder_of(packed: &Path, name: &str) -> Result<std::path::PathBuf> {
+pub(crate) fn folder_of(packed: &Path, name: &str) -> Result<std::path::PathBuf> {
     let folder = packed.join(format!("{name}-{}", env!("CARGO_PKG_VERSION")));
     if folder.is_dir() {
         Ok(folder)

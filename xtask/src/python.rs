@@ -50,9 +50,18 @@ pub(crate) fn bench(args: &[&str]) -> Result {
     let python = root().join(BENCH).join("bin/python");
     let rival = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "rbloom==1.5.4"];
     Step::program(&python, &rival).run()?;
-    Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
-    let tools =
-        ["build", "--release", "--package", "petal-bench", "--bin", "urls", "--bin", "batch"];
+    Step::cargo(&["build", "--profile", "dist", "--package", "petal-cli"]).run()?;
+    let tools = [
+        "build",
+        "--profile",
+        "dist",
+        "--package",
+        "petal-bench",
+        "--bin",
+        "urls",
+        "--bin",
+        "batch",
+    ];
     Step::cargo(&tools).run()?;
     Step::program(&python, &[&["crates/python/bench/main.py"], args].concat()).run()
 }

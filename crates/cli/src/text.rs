@@ -5,10 +5,18 @@ pub(crate) use petal_lines::{
     format_size as size,
 };
 
-/// Parses a number of keys: `5000000000`, `5_000_000_000`, `5e9`.
+/// Parses a whole number above 0: `5000000000`, `5,000,000,000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    let expected = || format!("'{text}' is not a number of keys; write 5000000 or 5e6");
-    let plain = text.replace('_', "");
+    let expected = || {
+        format!(
+            "'{text}' is not a whole number above 0; write 5000000, 5,000,000, 5_000_000 or 5e6"
+        )
+    };
+    let plain = match text.contains(',') {
+        true if !is_grouped(text) => return Err(expected()),
+        true => text.replace(',', ""),
+        false => text.replace('_', ""),
+    };
     if let Ok(count) = plain.parse::<u64>() {
         return if count > 0 { Ok(count) } else { Err(expected()) };
     }
@@ -17,6 +25,23 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
         return Err(expected());
     }
     Ok(count as u64)
+}
+
+/// Returns true for digits in groups of three, as [`count`] formats them: `5,000`, not `5,00`.
+fn is_grouped(text: &str) -> bool {
+    let all_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    text.split(',').enumerate().all(|(at, group)| {
+        let length = if at == 0 { 1..=3 } else { 3..=3 };
+        length.contains(&group.len()) && all_digits(group)
+    })
+}
+
+/// Parses a divisor: a number as [`parse_count`] reads it, at least 2.
+pub(crate) fn parse_factor(text: &str) -> Result<u64, String> {
+    match parse_count(text) {
+        Ok(factor) if factor > 1 => Ok(factor),
+        _ => Err(format!("'{text}' is not a factor; write a whole number from 2, e.g. 4")),
+    }
 }
 
 /// Parses a false-positive rate: `0.01`, `1%`, `1e-6`, `1/1000`.
@@ -86,6 +111,14 @@ mod tests {
     fn counts_and_rates_are_parsed() {
         assert_eq!(parse_count("5e9"), Ok(5_000_000_000));
         assert_eq!(parse_count("5_000"), Ok(5000));
+        for grouped in ["5,000,000", "5_000_000", "5000_000"] {
+            assert_eq!(parse_count(grouped), Ok(5_000_000), "{grouped}");
+        }
+        assert_eq!(parse_count(&count(u64::MAX)), Ok(u64::MAX));
+        assert_eq!((parse_factor("1,024"), parse_factor("1").is_err()), (Ok(1024), true));
+        for bad in ["5,00", "5,0000", ",000", "5,", "5,000e3", "5,000_000", "5000,000", "0,000"] {
+            assert!(parse_count(bad).is_err(), "{bad}");
+        }
         for bad in ["0", "-5", "1.5", "", "x", "1e30", "nan"] {
             assert!(parse_count(bad).is_err(), "{bad}");
         }

@@ -114,7 +114,7 @@ fn the_bounds_of_distinct_lines_hold() {
 fn estimate_as_text_and_its_errors() {
     let dir = dir(10);
     let text = dir.run("plan common a b -m 16M").text();
-    for name in ["lines of", "strategy", "passes", "reads", "spills", "false", "time"] {
+    for name in ["lines of", "strategy", "passes", "reads", "temporary disk", "false", "time"] {
         assert!(text.contains(name), "{name}: {text}");
     }
     dir.write("a.gz", gz(&dir.read("a")));

@@ -6,7 +6,7 @@ mod common;
 
 use common::{TestDir, run, write_lines};
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 21] = [
     "common",
     "diff",
     "dedup",
@@ -21,8 +21,11 @@ const COMMANDS: [&str; 18] = [
     "freeze",
     "compare",
     "info",
+    "explain",
     "verify",
     "plan",
+    "report",
+    "help",
     "completions",
     "man",
 ];
@@ -42,6 +45,18 @@ fn every_command_has_help_with_examples() {
             assert!(!text.contains("--strategy") && !text.contains("--save-every"), "{command}");
         }
     }
+}
+
+#[test]
+fn help_is_a_command_too() {
+    for command in COMMANDS.into_iter().chain(["uniq", "show"]) {
+        assert_eq!(run(["help", command]).text(), run([command, "--help"]).text());
+    }
+    assert_eq!(run(["help"]).text(), run(["--help"]).text());
+    let output = run(["help", "chekc"]);
+    assert_eq!((output.code, output.out.len()), (Some(2), 0));
+    assert!(output.err.contains("'chekc'") && output.err.contains("check"), "{}", output.err);
+    assert_eq!(run(["help", "build", "add"]).code, Some(2));
 }
 
 #[test]

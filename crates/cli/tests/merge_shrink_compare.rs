@@ -201,3 +201,23 @@ fn compare_of_sizes_with_small_common_divisor_is_unknown() {
         "{line}"
     );
 }
+
+/// Suggested factors are near the one that was given.
+#[test]
+fn useful_factors_are_suggested() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    // A prime number of blocks, and a power of two.
+    for (bits, factor, advice) in [
+        (6143 * 512, 7, "does not divide its 6,143 blocks; nor does a factor near it"),
+        (4096 * 512, 7, "does not divide its 4,096 blocks; use 4 or 8"),
+        (6143 * 512, 6000, "use 6,143"),
+        (1009 * 2 * 512, 7, "does not divide its 2,018 blocks; use 2"),
+    ] {
+        dir.run(&format!("build -q -o f --bits {bits} -k 8 a")).ok();
+        let line = dir.run(&format!("shrink f -o g --factor {factor}")).failure();
+        assert!(line.contains(advice), "{line}");
+    }
+    assert_eq!(dir.run("shrink f -o g --factor 1").code, Some(2));
+    dir.run("shrink f -o g --factor 1,009").ok();
+}

@@ -619,10 +619,10 @@ fn lines_are_printed_again_after_the_window() {
             "new: does not exist yet; specify with -n the number of lines in the window",
         ),
         ("--window 6d w a", "w: was created for 10,000 lines in 7d at 1.00e-6; leave"),
-        ("--last 10_000 w a", "leave out -n, -p and --window, or"),
+        ("--last 10_000 w a", "leave out --last, or"),
         ("--last 999 l a", "l: was created for 1,000 lines (the last ones) at"),
-        ("--window 7d l a", "leave out -p and --last, or"),
-        ("-n 1000 l a", "leave out -p and --last, or"),
+        ("--window 7d l a", "leave out --window, or"),
+        ("-n 1000 l a", "leave out -n, or"),
         ("-n 1e8 --window 7d -m 8M new a", "raise -m"),
     ] {
         let line = dir.run(&format!("seen {args}")).failure();
@@ -630,9 +630,31 @@ fn lines_are_printed_again_after_the_window() {
     }
     dir.run("seen -n 1000 plain a").ok();
     let line = dir.run("seen --window 7d plain a").failure();
-    assert!(line.contains("lines in all runs at 1 %; leave out --window and --last"), "{line}");
+    assert!(line.contains("lines in all runs at 1 %; leave out --window, or"), "{line}");
     for args in ["--exact --window 7d", "--exact --last 5", "--last 5 --window 7d", "--last 5 -n 5"]
     {
         assert_eq!(dir.run(&format!("seen {args} x a")).code, Some(2), "{args}");
     }
+}
+
+/// Only the settings that differ are to be left out.
+#[test]
+fn settings_that_differ_from_the_filter_are_named() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    dir.run("seen -n 5 -p 1% f a").ok();
+    for (flags, advice) in [
+        ("-n 6", "leave out -n, or"),
+        ("-p 2%", "leave out -p, or"),
+        ("-n 5 -p 2%", "leave out -p, or"),
+        ("-n 6 -p 2%", "leave out -n and -p, or"),
+        ("-n 6 --window 7d", "leave out -n and --window, or"),
+    ] {
+        let line = dir.run(&format!("seen {flags} f a")).failure();
+        assert!(line.contains("was created for 5 lines") && line.contains(advice), "{line}");
+    }
+    dir.run("seen -n 5 -p 1% f a").ok();
+    dir.run("build -q -o unplanned --bits 999 -k 3 a").ok();
+    let line = dir.run("seen -n 6 unplanned a").failure();
+    assert!(line.contains("was created without a capacity; leave out -n, or"), "{line}");
 }

@@ -90,6 +90,7 @@ mod cascade;
 mod counting;
 pub mod embed;
 mod error;
+mod explanation;
 mod filter;
 mod format;
 mod hash;
@@ -122,6 +123,7 @@ pub use counting::{
     ClassicCountingBloomFilter, CountingBloomFilter, CountingBuilder, CountingFilter,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use explanation::{ExplainedPart, Explanation, Probe};
 #[cfg(all(feature = "std", not(all(loom, test))))]
 pub use filter::atomic::AtomicBloomFilter;
 pub use filter::builder::Builder;

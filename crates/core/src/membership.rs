@@ -14,6 +14,7 @@ use core::fmt;
 use std::io::Write;
 
 use crate::error::{Error, Result};
+use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
@@ -52,6 +53,13 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     /// Hashes are made with [`hash_spec`](Self::hash_spec), or with another hash function whose
     /// every output bit is random. Plain integers are not such hashes: insert them as keys.
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults);
+
+    /// Explains the answer to a query of one key: what the filter reads, and what it finds. `hash`
+    /// has the [`HashSpec::words`] words of the key; missing words are 0.
+    ///
+    /// For people and teaching: a query with [`contains_mixed_hashes`](Self::contains_mixed_hashes)
+    /// is much faster.
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation;
 
     /// Returns the size of the filter's data in bytes, in memory or in a file.
     fn size_bytes(&self) -> u64;
@@ -136,6 +144,16 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     fn write_to(&self, out: &mut dyn Write, metadata: &str) -> Result<()> {
         crate::format::write::write(out, &self.serialized(), metadata)
     }
+}
+
+/// Returns the word of a hash at this index; 0 if it is missing.
+pub(crate) fn hash_word(hash: &[u64], index: usize) -> u64 {
+    hash.get(index).copied().unwrap_or(0)
+}
+
+/// Formats a number with its noun: "1 layer", "2 layers".
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A filter of any type that can be changed. Sealed.

@@ -110,13 +110,51 @@ fn unused_parameters_are_errors() {
         bits.fpr(0.0).build().unwrap_err(),
         bits.fpr(f64::NAN).build().unwrap_err(),
         bits.memory(ByteSize::bytes(64)).build().unwrap_err(),
-        bloom.bits(8192).capacity(100).fpr(0.01).build().unwrap_err(),
+        bloom.bits(8192).capacity(100_000).fpr(0.01).build().unwrap_err(),
+        bloom.bits(8192).fpr(f64::NAN).build().unwrap_err(),
+        bloom.bits(0).capacity(9).build().unwrap_err(),
         bloom.bits(8192).build().unwrap_err(),
         QuotientFilter::builder().capacity(10).fpr(0.01).slots(64).build().unwrap_err(),
         QuotientFilter::builder().slots(64).remainder_bits(8).fpr(0.1).build().unwrap_err(),
     ] {
         assert!(error.is_invalid(), "{error}");
     }
+}
+
+/// The best number of probes for the capacity, or for the rate, is chosen among all.
+#[test]
+fn bits_without_probes_get_the_best_number_of_them() {
+    macro_rules! check {
+        ($type:ident, $most:expr) => {
+            for bits in [512, 5_000, 8_192, 200_000] {
+                let builder = $type::builder().bits(bits);
+                for keys in [1, 100, 1000, 100_000] {
+                    let best = builder.capacity(keys).build().unwrap();
+                    assert!(best.size_bytes() * 8 >= bits && best.capacity() == keys);
+                    for probes in 1..=$most {
+                        let other = builder.capacity(keys).probes(probes).build().unwrap();
+                        assert!(best.target_fpr() <= other.target_fpr(), "{bits} {keys} {probes}");
+                    }
+                }
+                for fpr in [0.3, 0.01, 1e-4] {
+                    let most = builder.fpr(fpr).sizing().unwrap();
+                    for probes in 1..=$most {
+                        let other = builder.fpr(fpr).probes(probes).sizing();
+                        let keys = other.map_or(0, |other| other.capacity());
+                        assert!(most.capacity() >= keys, "{bits} {fpr} {probes}");
+                    }
+                }
+            }
+        };
+    }
+    check!(BloomFilter, 16);
+    check!(ClassicBloomFilter, 64);
+    let counting = CountingBloomFilter::builder().bits(8192).capacity(900).build().unwrap();
+    let plain = BloomFilter::builder().bits(8192).capacity(900).build().unwrap();
+    assert_eq!(counting.layout(), plain.layout());
+    // Without a plan, capacity and target rate are 0.
+    let no_plan = ClassicBloomFilter::builder().bits(1000).probes(10).build().unwrap();
+    assert!(no_plan.capacity() == 0 && no_plan.target_fpr() == 0.0 && !no_plan.is_overfull());
 }
 
 #[test]

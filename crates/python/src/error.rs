@@ -288,6 +288,8 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Capacity => "capacity=",
         Setting::MaxCapacity => "max_capacity=",
         Setting::FilterType => "type=",
+        Setting::Bits => "bits=",
+        Setting::Probes => "probes=",
         Setting::CounterWidth => "width=",
         Setting::Growing => r#"type="scalable""#,
         Setting::Window => "window=",

@@ -264,6 +264,15 @@ impl Block {
         self.language.as_deref() == Some(language)
     }
 
+    /// Returns true for console blocks of a Redis or Valkey server, in its prompt or by `redis-cli`.
+    pub fn is_for_a_server(&self) -> bool {
+        self.is("console")
+            && self
+                .code
+                .lines()
+                .any(|line| line.starts_with("127.0.0.1:6379> ") || line.contains("redis-cli"))
+    }
+
     /// Returns the commands after a prompt and the output below each. A command that ends in `\` continues.
     ///
     /// # Errors

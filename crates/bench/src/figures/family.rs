@@ -63,7 +63,7 @@ pub(super) fn fill<'a>(results: &'a Results, like: &Row, form: &str) -> Option<&
 pub(super) fn space(results: &Results) -> String {
     let Some(n) = compared_at(results) else { return String::new() };
     let heads: String = RATES
-        .map(|rate| format!(" {} %: bits a key | measured | × limit |", rate * 100.0))
+        .map(|rate| format!(" {} %: bits per key | measured | × limit |", rate * 100.0))
         .concat();
     let limits: String = RATES.map(|rate| format!(" {:.2} | | 1 |", min_bits(rate))).concat();
     let mut text = format!(
@@ -107,7 +107,7 @@ pub(super) fn speed(results: &Results) -> String {
     for n in results.sizes() {
         text += &format!(
             "**n = {}**\n\n\
-             | filter | how | bits a key | insert | absent | present | delete | filled in |\n\
+             | filter | how | bits per key | insert | absent | present | delete | filled in |\n\
              |---|---|--:|--:|--:|--:|--:|--:|\n",
             size(n)
         );

@@ -27,7 +27,7 @@ pub(super) fn time(results: &Results, operation: &str) -> Plot {
     let (fast, slow) = range(all().map(|point| point.1), (1.0, 10.0));
     let head = Head {
         title: &format!("{what}: ns per key, by keys in the filter"),
-        subtitle: "About 1 %, one thread, log scales. petal in batches, rivals key by key. Keys are mixed hashes if not \
+        subtitle: "About 1 %, one thread, log scales. petal in batches, other libraries key by key. Keys are mixed hashes if not \
                    stated. Lower is better.",
         x_label: "keys in the filter",
         height: 560,

@@ -57,7 +57,7 @@ struct Ratio {
 /// Returns the table of all pairs at all sizes.
 pub(super) fn table(results: &Results) -> String {
     let mut text = String::from(
-        "| rival | petal's | n | space | fill | absent | present | delete | ahead in | not ahead in |\n\
+        "| other library | petal's | n | space | fill | absent | present | delete | ahead in | not ahead in |\n\
          |---|---|--:|--:|--:|--:|--:|--:|---|---|\n",
     );
     for pair in &PAIRS {

@@ -61,7 +61,7 @@ fn entries<'a>(results: &'a Results, suite: &str, n: u64) -> Vec<Entry<'a>> {
 fn table(results: &Results, suite: &str, n: u64, entries: &[Entry]) -> String {
     let mut text = format!(
         "**n = {}**\n\n\
-         | filter | how | bits a key | rate | insert | absent | present | mixed | × petal |\n\
+         | filter | how | bits per key | rate | insert | absent | present | mixed | × petal |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|\n",
         size(n)
     );
@@ -117,6 +117,7 @@ fn builds(results: &Results, suite: &str) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let head = "**Building**\n\n| filter | how | n | threads | ns a key |\n|---|---|--:|--:|--:|\n";
+    let head =
+        "**Building**\n\n| filter | how | n | threads | ns per key |\n|---|---|--:|--:|--:|\n";
     format!("{head}{}\n", lines.concat())
 }

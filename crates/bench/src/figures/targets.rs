@@ -213,7 +213,7 @@ fn bits(results: &Results, name: Name, work: &str, most: f64, sizes: &[u64]) -> 
     });
     Target {
         work: format!("{work}, space"),
-        wanted: format!("at most {most} bits a key"),
+        wanted: format!("at most {most} bits per key"),
         bound: AtMost(most),
         parts: parts.collect(),
         write: figure_near,

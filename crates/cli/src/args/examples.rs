@@ -24,6 +24,8 @@ Examples:
   petal build -o seen.petal urls.txt            1 % false positives
   petal build -o seen.petal -p 0.1% urls.txt    0.1 % false positives
   petal build -o seen.petal -m 64M urls.txt     the lowest rate that fits 64 MiB
+  petal build -o seen.petal --type classic -k 10 --bits 2e9 urls.txt
+                                                a textbook filter: m and k chosen
   fetch | petal build -o seen.petal -n 5e6 -    a pipe needs a capacity
   petal build -o live.petal --type counting a   supports `petal remove`
   fetch | petal build -o all.petal --growing -  for any number of lines
@@ -68,7 +70,7 @@ pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
   petal probe --column url --keys bad.txt lake/day-1.parquet lake/day-2.parquet
                                            files that may contain these URLs
-  find lake -name *.parquet | petal probe --column url --keys bad --files-from -
+  find lake -name '*.parquet' | petal probe --column url --keys bad --files-from -
                                            file names from a pipe
   petal probe --column user.id --keys ids.txt --row-groups part.parquet
                                            row groups that must be read
@@ -109,7 +111,12 @@ pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal
   petal info users.bf                      a filter of another program
-  petal info --json seen.petal | jq .estimated_fpr";
+  petal info --json seen.petal | jq .estimated_fpr
+  petal info seen.petal --html seen.html   a page with charts";
+pub(super) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  petal explain https://example.org/ seen.petal
+  petal explain --json 42 seen.petal | jq .parts[0].probes";
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:
   petal verify seen.petal && echo valid";
@@ -119,8 +126,20 @@ Examples:
   petal plan -n 1e6 -p 0.1%      memory for 1 million keys at 0.1 %
   petal plan -m 64M -p 1%        number of keys that fit 64 MiB at 1 %
   petal plan -n 1e6 -p 1% -k 4   with 4 probes
+  petal plan --type classic -k 10 --bits 2e9
+                                 rate and best capacity of a textbook filter
   petal plan common a.txt b.txt -m 4G
-                                 passes, bytes and time of that job";
+                                 passes, bytes and time of that job
+  petal plan -n 1e6 -p 1% --html plan.html
+                                 a page with the rate by number of keys";
+pub(super) const REPORT_EXAMPLES: &str = "\
+Examples:
+  petal common a.txt b.txt -o both.txt --report both.json
+  petal report both.json --html both.html";
+pub(super) const HELP_EXAMPLES: &str = "\
+Examples:
+  petal help
+  petal help build";
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   petal completions bash > ~/.local/share/bash-completion/completions/petal

@@ -1,5 +1,6 @@
 //! Arguments of the commands on filter files.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,7 @@ use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
 use super::{EngineArgs, Inputs, ReadArgs};
-use crate::text::{parse_count, parse_duration, parse_rate};
+use crate::text::{parse_count, parse_duration, parse_factor, parse_rate};
 
 /// The type of a filter, with the names of files and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -54,6 +55,11 @@ impl FilterTypeArg {
     }
 }
 
+/// Parses a number of probes, which is at most 64 in any type.
+pub(super) fn probes() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=64)
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct BuildArgs {
     /// Filter file to write
@@ -71,6 +77,14 @@ pub(crate) struct BuildArgs {
     /// cascade needs up to 24 bytes per line more [default: 50%]
     #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
     pub(crate) memory: Option<MemoryLimit>,
+    /// Probes: bits that each key sets, 1 to 16; classic and counting-classic to 64
+    /// [default: the best number]
+    #[arg(short = 'k', long, value_name = "K", value_parser = probes())]
+    pub(crate) probes: Option<u32>,
+    /// Number of bits (counting types: of counters) instead of -m; with -k and without
+    /// -n and -p, the filter has no capacity [default: as -n and -p need]
+    #[arg(long, value_name = "BITS", value_parser = parse_count)]
+    pub(crate) bits: Option<u64>,
     /// Type of the filter [default: bloom, or the type that the options below need]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) filter_type: Option<FilterTypeArg>,
@@ -109,6 +123,7 @@ pub(crate) struct BuildArgs {
         long, value_name = "FORMAT", value_parser = formats(),
         conflicts_with_all = [
             "filter_type", "growing", "max_capacity", "window", "last", "width", "seed", "keyed",
+            "probes", "bits",
         ],
     )]
     pub(crate) format: Option<Format>,
@@ -279,8 +294,7 @@ pub(crate) struct ShrinkArgs {
     pub(crate) fpr: Option<f64>,
     /// Divide the size by N
     #[arg(
-        long, alias = "by", value_name = "N", conflicts_with = "fpr",
-        value_parser = clap::value_parser!(u64).range(2..),
+        long, alias = "by", value_name = "N", conflicts_with = "fpr", value_parser = parse_factor,
     )]
     pub(crate) factor: Option<u64>,
     /// Maximum memory, e.g. 4G, 512M or 50% of RAM
@@ -324,6 +338,24 @@ pub(crate) struct InfoArgs {
     /// Maximum memory for a compressed file, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
     pub(crate) memory: MemoryLimit,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write an HTML page with charts to FILE instead of printing, - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// Key: a line without its line end
+    #[arg(value_name = "KEY")]
+    pub(crate) key: OsString,
+    /// Filter file
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -15,13 +15,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{
+    Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
+};
 use petal_lines::{MemoryLimit, Source};
 
 use examples::*;
 pub(crate) use filters::{
-    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, FilterTypeArg, FreezeArgs, InfoArgs,
-    MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
+    AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, ExplainArgs, FilterTypeArg, FreezeArgs,
+    InfoArgs, MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
 pub(crate) use manual::{completions, man_pages};
@@ -47,10 +49,28 @@ fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     // Not part of `Cli`: completions would show the hidden option.
     let kernel = Arg::new("kernel").long("kernel").value_name("NAME").global(true).hide(true);
     let mut command = Cli::command().arg(kernel);
-    let matches = command.try_get_matches_from_mut(args)?;
+    let mut matches = command.try_get_matches_from_mut(args)?;
+    if let Some(("help", help)) = matches.subcommand() {
+        let args = help_args(&command, help.get_one::<String>("command"));
+        matches = command.try_get_matches_from_mut(args)?;
+    }
     let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
     cli.kernel = matches.get_one("kernel").cloned();
     Ok(cli)
+}
+
+/// Returns the arguments that print the help of a command; for an unknown command, those of a usage
+/// error that suggests a similar one.
+fn help_args(program: &clap::Command, command: Option<&String>) -> Vec<String> {
+    let mut args = vec![program.get_name().to_owned()];
+    if let Some(name) = command {
+        args.push(name.clone());
+        if program.find_subcommand(name).is_none() {
+            return args;
+        }
+    }
+    args.push("--help".to_owned());
+    args
 }
 
 const STYLES: Styles = Styles::styled()
@@ -81,6 +101,7 @@ Examples:
   petal check bad.petal requests.txt    lines that may be in the filter
   petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
   petal plan -n 5e9 -m 4G               rate of 5 billion keys in 4 GiB
+  petal help build                      all options of a command
 
 Exit codes: 0 done (check, probe: found lines or files), 1 check or probe found
 none, 2 error, 130 ended by a signal."
@@ -137,12 +158,21 @@ pub(crate) enum Command {
     /// Describe a filter file: type, size, contents, estimated rate
     #[command(alias = "show", after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
+    /// Show how a filter answers a query of a key: hash, positions, bits
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Check filter files for damage; exit with 2 if there is any
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
     /// Size a filter from capacity, rate and memory, or estimate a job
     #[command(alias = "size", after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
+    /// Show the JSON report of common, diff or dedup as a page with charts
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+    /// Print the help of a command, like COMMAND --help
+    #[command(after_help = HELP_EXAMPLES)]
+    Help(HelpArgs),
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
@@ -224,6 +254,22 @@ pub(crate) struct ReadArgs {
     pub(crate) verbosity: Verbosity,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// Report that --report has written, - for standard input
+    #[arg(value_name = "REPORT")]
+    report: PathBuf,
+    /// Write an HTML page to FILE, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: PathBuf,
+}
+
+impl ReportArgs {
+    pub(crate) fn source(&self) -> Source {
+        Source::from_arg(&self.report)
+    }
+}
+
 /// Shells with completion scripts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Shell {
@@ -237,6 +283,13 @@ pub(crate) struct CompletionsArgs {
     /// Shell to print the script for
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HelpArgs {
+    /// Command [default: the list of commands]
+    #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
+    command: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use petal_lines::{MemoryLimit, SetOp, Source};
 
+use super::filters::probes;
 use super::setops::StrategyArg;
 use super::{FilterTypeArg, sources};
 use crate::text::{parse_count, parse_rate};
@@ -32,14 +33,19 @@ pub(crate) struct PlanArgs {
     /// Memory of the filter or the job, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
     pub(crate) memory: Option<MemoryLimit>,
-    /// Probes: bits set for each key, 1 to 16
+    /// Probes: bits that each key sets, 1 to 16; classic and counting-classic to 64
     #[arg(
-        short = 'k', long, value_name = "K", conflicts_with = "command",
-        value_parser = clap::value_parser!(u32).range(1..=16),
+        short = 'k', long, value_name = "K", conflicts_with = "command", value_parser = probes(),
     )]
     pub(crate) probes: Option<u32>,
-    /// Type of the filter; needs -n and -p [default: bloom and classic]
-    #[arg(long = "type", value_name = "TYPE", conflicts_with_all = ["command", "probes"])]
+    /// Number of bits (counting types: of counters) instead of -m
+    #[arg(
+        long, value_name = "BITS", value_parser = parse_count,
+        conflicts_with_all = ["command", "memory"],
+    )]
+    pub(crate) bits: Option<u64>,
+    /// Type of the filter [default: bloom and classic]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "command")]
     pub(crate) filter_type: Option<FilterTypeArg>,
     /// Number of threads of the command [default: all processors]
     #[arg(
@@ -61,6 +67,9 @@ pub(crate) struct PlanArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write an HTML page with charts to FILE instead of printing, - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl PlanArgs {

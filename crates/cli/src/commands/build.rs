@@ -44,6 +44,8 @@ fn filter_spec(args: &BuildArgs) -> FilterSpec {
         capacity: args.capacity,
         fpr: args.fpr,
         memory_limit: args.memory.map(MemoryLimit::bytes),
+        bits: args.bits,
+        probes: args.probes,
         width: args.width,
         growing: args.growing,
         max_capacity: args.max_capacity,
@@ -95,13 +97,18 @@ fn build_foreign(
 
 /// Warns if the lowest rate that fits -m is high.
 fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &ProgressReporter) {
-    let planned = filter.target_fpr();
-    if args.fpr.is_none() && planned > POOR {
+    // Without a plan, the rate of the lines that are in the filter counts.
+    let (keys, rate) = match filter.capacity() {
+        0 if args.bits.is_some() => (filter.inserted(), filter.estimated_fpr()),
+        keys => (keys, filter.target_fpr()),
+    };
+    if args.fpr.is_none() && rate > POOR {
         progress.print(&format!(
-            "warning: {} in {} have a false-positive rate of {}; raise -m",
-            text::keys(filter.capacity()),
+            "warning: {} in {} have a false-positive rate of {}; raise {}",
+            text::keys(keys),
             text::size(filter.size_bytes()),
-            text::rate(planned),
+            text::rate(rate),
+            if args.bits.is_some() { "--bits" } else { "-m" },
         ));
     }
 }

@@ -4,9 +4,10 @@ use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType};
 use petal_lines::{FilterSpec, MemoryLimit};
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, write_page};
 use crate::args::{FilterTypeArg, PlanArgs};
 use crate::error::{Failure, Outcome, Result};
+use crate::html::{RateCurve, plan::page};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
@@ -17,15 +18,35 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
         keys: args.capacity,
         rate: args.fpr,
         memory: args.memory.map(MemoryLimit::bytes),
+        bits: args.bits,
         probes: args.probes,
     };
-    let plans = match args.filter_type {
+    let plans = match args.filter_type.map(FilterTypeArg::filter_type) {
+        // Only the classic layout can have more than 16 probes.
+        None if args.probes.is_some_and(|probes| probes > 16) => {
+            vec![classic(FilterType::Classic, &input)?]
+        }
         // The blocked layout must be possible; the classic one is shown if it is.
-        None => [Some(blocked(&input)?), classic(&input).ok()].into_iter().flatten().collect(),
-        Some(FilterTypeArg::Bloom) => vec![blocked(&input)?],
-        Some(FilterTypeArg::Classic) => vec![classic(&input)?],
-        Some(kind) => vec![of_type(kind, &input)?],
+        None => {
+            let bloom = blocked(FilterType::Bloom, &input)?;
+            [Some(bloom), classic(FilterType::Classic, &input).ok()].into_iter().flatten().collect()
+        }
+        Some(filter_type) => {
+            let settings = FilterSpec { filter_type: Some(filter_type), ..input.spec() };
+            settings.check_settings_of_type(filter_type)?;
+            vec![match filter_type {
+                FilterType::Bloom | FilterType::Counting => blocked(filter_type, &input)?,
+                FilterType::Classic | FilterType::CountingClassic => classic(filter_type, &input)?,
+                _ => of_type(filter_type, &input)?,
+            }]
+        }
     };
+    if let Some(path) = &args.html {
+        let curves: Vec<_> = plans.iter().filter_map(SizedFilter::curve).collect();
+        let capacity = plans.iter().map(|plan| plan.capacity).max().unwrap_or(0);
+        write_page(path, &[], &page(&rows(&plans), &curves, capacity)?)?;
+        return Ok(Outcome::Done);
+    }
     let text = if args.json {
         let plans: Vec<_> = plans.iter().map(SizedFilter::to_json).collect();
         format!("{:#}\n", json!({ "plans": plans }))
@@ -41,7 +62,16 @@ struct PlanInput {
     keys: Option<u64>,
     rate: Option<f64>,
     memory: Option<u64>,
+    bits: Option<u64>,
     probes: Option<u32>,
+}
+
+impl PlanInput {
+    /// Returns the specification of a filter with the given bits and probes.
+    fn spec(&self) -> FilterSpec {
+        let Self { keys, rate, bits, probes, .. } = *self;
+        FilterSpec { capacity: keys, fpr: rate, bits, probes, ..FilterSpec::default() }
+    }
 }
 
 /// The size of a filter and its rates.
@@ -55,9 +85,11 @@ struct SizedFilter {
     bits: u64,
     /// 0 for types without probes.
     probes: u32,
+    /// The rate by the number of keys; `None` for types that take no more keys.
+    rate: Option<Box<dyn Fn(u64) -> f64>>,
 }
 
-fn blocked(input: &PlanInput) -> Result<SizedFilter> {
+fn blocked(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
     let rate = |layout: &BlockedLayout, keys| layout.fpr(keys);
     let sizing = LayoutFns {
         for_fpr: BlockedLayout::for_fpr,
@@ -65,70 +97,64 @@ fn blocked(input: &PlanInput) -> Result<SizedFilter> {
         with_probes: BlockedLayout::for_fpr_with_probes,
         filling: BlockedLayout::for_memory_with_probes,
         for_bits: BlockedLayout::for_bits,
-        kind: FilterType::Bloom,
+        filter_type,
         rate,
         capacity_at_fpr: |layout, rate| layout.capacity_at_fpr(rate),
         size: |layout| layout.size_bytes(),
     };
     let (layout, keys) = sizing.solve(input)?;
+    let times = sizing.times();
+    let blocks = format!("{} blocks of {} bits", text::count(layout.blocks()), layout.lanes() * 64);
     Ok(SizedFilter {
-        filter_type: "bloom",
-        layout: format!("{} blocks of {} bits", text::count(layout.blocks()), layout.lanes() * 64),
+        filter_type: filter_type.name(),
+        layout: if times > 1 { format!("counters of {times} bits") } else { blocks },
         capacity: keys,
         fpr: layout.fpr(keys),
         fpr_at_double: layout.fpr(keys.saturating_mul(2)),
-        size: layout.size_bytes(),
-        bits: layout.bits(),
+        size: layout.size_bytes() * times,
+        bits: layout.bits() * times,
         probes: layout.probes(),
+        rate: Some(Box::new(move |keys| layout.fpr(keys))),
     })
 }
 
-fn classic(input: &PlanInput) -> Result<SizedFilter> {
+fn classic(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
     let sizing = LayoutFns {
         for_fpr: ClassicLayout::for_fpr,
         for_memory: ClassicLayout::for_memory,
         with_probes: ClassicLayout::for_fpr_with_probes,
         filling: ClassicLayout::for_memory_with_probes,
         for_bits: ClassicLayout::for_bits,
-        kind: FilterType::Classic,
+        filter_type,
         rate: |layout, keys| layout.fpr(keys),
         capacity_at_fpr: |layout, rate| layout.capacity_at_fpr(rate),
         size: |layout| layout.size_bytes(),
     };
     let (layout, keys) = sizing.solve(input)?;
+    let times = sizing.times();
+    let anywhere = "positions anywhere".to_owned();
     Ok(SizedFilter {
-        filter_type: "classic",
-        layout: "positions anywhere".to_owned(),
+        filter_type: filter_type.name(),
+        layout: if times > 1 { format!("counters of {times} bits") } else { anywhere },
         capacity: keys,
         fpr: layout.fpr(keys),
         fpr_at_double: layout.fpr(keys.saturating_mul(2)),
-        size: layout.size_bytes(),
-        bits: layout.bits(),
+        size: layout.size_bytes() * times,
+        bits: layout.bits() * times,
         probes: layout.probes(),
+        rate: Some(Box::new(move |keys| layout.fpr(keys))),
     })
 }
 
 /// Sizes a filter of any other type, from capacity and rate only.
-fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter> {
-    let name = filter_type.filter_type().name();
+fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
+    let name = filter_type.name();
     let failed = |text: &str| Failure::Message(format!("--type {name}: {text}"));
     let (Some(keys), Some(rate)) = (input.keys, input.rate) else {
         return Err(failed("needs -n and -p; specify both"));
     };
     let plan = match filter_type {
-        FilterTypeArg::Counting | FilterTypeArg::CountingClassic => {
-            let size = if filter_type == FilterTypeArg::Counting { blocked } else { classic };
-            let plain = size(&PlanInput { memory: None, ..*input })?;
-            let width = FilterSpec::DEFAULT_COUNTER_WIDTH;
-            SizedFilter {
-                filter_type: name,
-                layout: format!("counters of {width} bits"),
-                size: plain.size * u64::from(width),
-                bits: plain.bits * u64::from(width),
-                ..plain
-            }
-        }
-        FilterTypeArg::Static => {
+        FilterType::Static => {
             if rate < FilterSpec::MIN_STATIC_FPR {
                 return Err(failed("its lowest rate is 2.5e-10; raise -p"));
             }
@@ -143,17 +169,18 @@ fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter>
                 size: bits / 8,
                 bits,
                 probes: 0,
+                rate: None,
             }
         }
-        FilterTypeArg::Cascade => {
+        FilterType::Cascade => {
             return Err(failed("its size depends on both lists; build it, or use --type static"));
         }
         _ => {
             let spec = FilterSpec {
-                filter_type: Some(filter_type.filter_type()),
-                capacity: (filter_type != FilterTypeArg::Windowed).then_some(keys),
+                filter_type: Some(filter_type),
+                capacity: (filter_type != FilterType::Windowed).then_some(keys),
                 // A window of this number of lines.
-                last: (filter_type == FilterTypeArg::Windowed).then_some(keys),
+                last: (filter_type == FilterType::Windowed).then_some(keys),
                 fpr: Some(rate),
                 ..FilterSpec::default()
             };
@@ -167,6 +194,7 @@ fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter>
                 size: sizing.size_bytes(),
                 bits: sizing.size_bytes().saturating_mul(8),
                 probes: 0,
+                rate: Some(Box::new(move |keys| sizing.expected_fpr(keys))),
             }
         }
     };
@@ -185,6 +213,23 @@ fn of_type(filter_type: FilterTypeArg, input: &PlanInput) -> Result<SizedFilter>
 /// The size of a static filter over the theoretical minimum; measured, see docs/performance/filters.md.
 const STATIC_OVERHEAD: f64 = 1.03;
 
+/// The number of keys for which a filter with k probes is optimal, with half of its bits set:
+/// n = m ln 2 / k.
+fn best_capacity(bits: f64, probes: u32) -> u64 {
+    (bits * std::f64::consts::LN_2 / f64::from(probes)) as u64
+}
+
+fn not_enough() -> Failure {
+    Failure::Message(
+        "not enough to size a filter: specify two or three of -n, -p, -k and -m or --bits, \
+         including -n, -m or --bits"
+            .to_owned(),
+    )
+}
+
+/// The bytes of a filter file before its data: header and metadata, rounded up to a page.
+const FILE_HEADER: u64 = 4096;
+
 /// The sizing functions of a layout.
 struct LayoutFns<S> {
     for_fpr: fn(u64, f64) -> petal::Result<S>,
@@ -192,28 +237,39 @@ struct LayoutFns<S> {
     with_probes: fn(u64, f64, u32) -> petal::Result<S>,
     filling: fn(ByteSize, u32) -> petal::Result<S>,
     for_bits: fn(u64, u32) -> petal::Result<S>,
-    kind: FilterType,
+    filter_type: FilterType,
     rate: fn(&S, u64) -> f64,
     capacity_at_fpr: fn(&S, f64) -> u64,
     size: fn(&S) -> u64,
 }
 
 impl<S> LayoutFns<S> {
-    /// Returns the layout and its capacity from two or three of capacity, rate, memory and probes.
+    /// Returns the bits of a counter; 1 for filters without counters.
+    fn times(&self) -> u64 {
+        match self.filter_type {
+            FilterType::Bloom | FilterType::Classic => 1,
+            _ => FilterSpec::DEFAULT_COUNTER_WIDTH.into(),
+        }
+    }
+
+    /// Returns the layout and its capacity from two or three of capacity, rate, memory or bits, and
+    /// probes.
     fn solve(&self, input: &PlanInput) -> Result<(S, u64)> {
         match *input {
-            PlanInput { keys: Some(keys), rate: Some(rate), memory, probes } => {
+            PlanInput { bits: Some(bits), .. } => self.of_bits(bits, input),
+            PlanInput { keys: Some(keys), rate: Some(rate), memory, probes, .. } => {
                 let layout = match probes {
                     Some(probes) => (self.with_probes)(keys, rate, probes)?,
                     None => (self.for_fpr)(keys, rate)?,
                 };
-                if let Some(most) = memory.filter(|most| (self.size)(&layout) > *most) {
-                    let best = (self.for_memory)(keys, ByteSize::bytes(most))?;
+                let size = (self.size)(&layout).saturating_mul(self.times());
+                if let Some(most) = memory.filter(|most| size > *most) {
+                    let best = (self.for_memory)(keys, ByteSize::bytes(most / self.times()))?;
                     return Err(Failure::Message(format!(
                         "{} keys at {} take {}, more than {}; with that memory the rate is {}",
                         text::count(keys),
                         text::rate(rate),
-                        text::size((self.size)(&layout)),
+                        text::size(size),
                         text::size(most),
                         text::rate((self.rate)(&best, keys)),
                     )));
@@ -223,7 +279,7 @@ impl<S> LayoutFns<S> {
             PlanInput { keys: Some(keys), memory: Some(most), probes: None, .. } => {
                 // The size that `build` chooses, which has a lower limit for the rate.
                 let size = self.spec(most).sizing(keys)?.size_bytes();
-                Ok(((self.for_memory)(keys, ByteSize::bytes(size))?, keys))
+                Ok(((self.for_memory)(keys, ByteSize::bytes(size / self.times()))?, keys))
             }
             PlanInput { keys: Some(keys), memory: Some(most), probes: Some(probes), .. } => {
                 Ok((self.fixed(most, probes)?, keys))
@@ -236,27 +292,39 @@ impl<S> LayoutFns<S> {
             PlanInput { rate: Some(rate), memory: Some(most), probes: None, .. } => {
                 self.max_capacity(most, rate)
             }
-            // A filter with k probes is optimal with half of its bits set: n = m ln 2 / k.
             PlanInput { memory: Some(most), probes: Some(probes), .. } => {
                 let layout = self.fixed(most, probes)?;
-                let bits = (self.size)(&layout) as f64 * 8.0;
-                Ok((layout, (bits * std::f64::consts::LN_2 / f64::from(probes)) as u64))
+                let keys = best_capacity((self.size)(&layout) as f64 * 8.0, probes);
+                Ok((layout, keys))
             }
             PlanInput { keys: Some(keys), probes: Some(probes), .. } => {
                 let bits = keys as f64 * f64::from(probes) / std::f64::consts::LN_2;
                 Ok(((self.for_bits)(bits.ceil() as u64, probes)?, keys))
             }
-            _ => Err(Failure::Message(
-                "not enough to size a filter: specify two or three of -n, -p, -m and -k, including \
-                 -n or -m"
-                    .to_owned(),
-            )),
+            _ => Err(not_enough()),
         }
     }
 
     /// Returns the layout with these probes that fills the memory.
     fn fixed(&self, most: u64, probes: u32) -> Result<S> {
-        Ok((self.filling)(ByteSize::bytes(most), probes)?)
+        Ok((self.filling)(ByteSize::bytes(most / self.times()), probes)?)
+    }
+
+    /// Returns the layout with this number of bits, and its capacity. One of the other values may be
+    /// missing; without all but the probes, the capacity is the best one for them.
+    fn of_bits(&self, bits: u64, input: &PlanInput) -> Result<(S, u64)> {
+        if input.probes.or(input.rate.and(Some(0))).is_none() && input.keys.is_none() {
+            return Err(not_enough());
+        }
+        let spec = FilterSpec { filter_type: Some(self.filter_type), ..input.spec() };
+        let sizing = spec.sizing(input.keys.unwrap_or(0))?;
+        let probes = sizing.probes().unwrap_or(1);
+        let layout = (self.for_bits)(bits, probes)?;
+        let keys = match sizing.capacity() {
+            0 if input.rate.is_none() => best_capacity(bits as f64, probes),
+            keys => keys,
+        };
+        Ok((layout, keys))
     }
 
     /// Returns the layout for the maximum capacity of the memory at a rate.
@@ -269,7 +337,7 @@ impl<S> LayoutFns<S> {
 
     fn spec(&self, memory: u64) -> FilterSpec {
         FilterSpec {
-            filter_type: Some(self.kind),
+            filter_type: Some(self.filter_type),
             memory_limit: Some(memory),
             ..FilterSpec::default()
         }
@@ -292,6 +360,16 @@ impl SizedFilter {
         self.bits as f64 / self.capacity as f64
     }
 
+    fn curve(&self) -> Option<RateCurve<'_>> {
+        let rate = self.rate.as_deref()?;
+        Some(RateCurve { name: self.filter_type.to_owned(), rate: Box::new(rate) })
+    }
+
+    /// Returns the size of the file that `build` writes.
+    fn file_bytes(&self) -> u64 {
+        self.size.saturating_add(FILE_HEADER)
+    }
+
     fn to_json(&self) -> Value {
         json!({
             "type": self.filter_type,
@@ -299,6 +377,7 @@ impl SizedFilter {
             "fpr": self.fpr,
             "fpr_at_double_capacity": self.fpr_at_double,
             "size_bytes": self.size,
+            "file_bytes": self.file_bytes(),
             "bits": self.bits,
             "bits_per_key": self.bits_per_key(),
             "probes": (self.probes > 0).then_some(self.probes),
@@ -306,10 +385,10 @@ impl SizedFilter {
     }
 }
 
-/// Formats a row for each value, and a column for each layout.
-fn table(plans: &[SizedFilter]) -> String {
+/// Returns a row for each value: its name, and its text for each layout.
+fn rows(plans: &[SizedFilter]) -> Vec<(&'static str, Vec<String>)> {
     type Value = fn(&SizedFilter) -> String;
-    let rows: [(&str, Value); 8] = [
+    let rows: [(&str, Value); 9] = [
         ("type", |plan| plan.filter_type.to_owned()),
         ("capacity", |plan| text::count(plan.capacity)),
         ("fpr", |plan| text::rate(plan.fpr)),
@@ -318,6 +397,7 @@ fn table(plans: &[SizedFilter]) -> String {
             false => text::rate(plan.fpr_at_double),
         }),
         ("memory", |plan| text::size(plan.size)),
+        ("file on disk", |plan| text::size(plan.file_bytes())),
         ("bits per key", |plan| text::significant(plan.bits_per_key())),
         ("probes", |plan| match plan.probes {
             0 => "-".to_owned(),
@@ -325,10 +405,15 @@ fn table(plans: &[SizedFilter]) -> String {
         }),
         ("layout", |plan| plan.layout.clone()),
     ];
-    let row = |(name, value): &(&str, Value)| {
-        let cells = plans.iter().map(|plan| format!("{:<32}", value(plan)));
+    rows.into_iter().map(|(name, value)| (name, plans.iter().map(value).collect())).collect()
+}
+
+/// Formats a row for each value, and a column for each layout.
+fn table(plans: &[SizedFilter]) -> String {
+    let row = |(name, values): &(&str, Vec<String>)| {
+        let cells = values.iter().map(|value| format!("{value:<32}"));
         let line = format!("{name:<20}{}", cells.collect::<String>());
         format!("{}\n", line.trim_end())
     };
-    rows.iter().map(row).collect()
+    rows(plans).iter().map(row).collect()
 }

@@ -169,26 +169,34 @@ impl SeenFiles {
             },
             _ => (None, None),
         };
-        if args.capacity.is_none_or(|keys| keys == planned && last.is_none())
-            && args.fpr.is_none_or(|rate| (rate / target - 1.0).abs() < 1e-9)
-            && args.window.is_none_or(|window| time == Some(window))
-            && args.last.is_none_or(|keys| last == Some(keys))
-        {
-            return Ok(());
-        }
-        let (period, flags) = match (time, last) {
-            (Some(time), _) => (format!(" in {}", text::duration(time)), "-n, -p and --window"),
-            (_, Some(_)) => (" (the last ones)".to_owned(), "-p and --last"),
-            _ if args.window.or(args.last).is_some() => {
-                (" in all runs".to_owned(), "--window and --last")
-            }
-            _ => (String::new(), "-n and -p"),
+        let same_rate = |rate: f64| (rate / target - 1.0).abs() < 1e-9;
+        let different: Vec<_> = [
+            ("-n", args.capacity.is_some_and(|keys| keys != planned || last.is_some())),
+            ("-p", args.fpr.is_some_and(|rate| !same_rate(rate))),
+            ("--window", args.window.is_some_and(|window| time != Some(window))),
+            ("--last", args.last.is_some_and(|keys| last != Some(keys))),
+        ]
+        .into_iter()
+        .filter_map(|(flag, differs)| differs.then_some(flag))
+        .collect();
+        let flags = match &different[..] {
+            [] => return Ok(()),
+            [one] => (*one).to_owned(),
+            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        };
+        let period = match (time, last) {
+            (Some(time), _) => format!(" in {}", text::duration(time)),
+            (_, Some(_)) => " (the last ones)".to_owned(),
+            _ if args.window.or(args.last).is_some() => " in all runs".to_owned(),
+            _ => String::new(),
+        };
+        let plan = match planned {
+            0 => "without a capacity".to_owned(),
+            _ => format!("for {} lines{period} at {}", text::count(planned), text::rate(target)),
         };
         Err(Failure::Message(format!(
-            "{}: was created for {} lines{period} at {}; leave out {flags}, or use another file",
+            "{}: was created {plan}; leave out {flags}, or use another file",
             self.path.display(),
-            text::count(planned),
-            text::rate(target),
         )))
     }
 

@@ -75,12 +75,16 @@ fn not_a_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure 
         Some(blocks) => ("blocks", blocks),
         None => ("bits", number("bits").unwrap_or(1)),
     };
+    // A factor far from the wanted one would leave a filter that reports nearly all keys as
+    // present, or one that is hardly smaller.
     let divides = |by: &u64| extent.is_multiple_of(*by);
-    let below = (2..divisor).rev().take(SEARCHED).find(divides);
-    let above = (divisor + 1..=extent).take(SEARCHED).find(divides);
+    let lowest = divisor.div_ceil(FAR).max(2);
+    let below = (lowest..divisor).rev().take(SEARCHED).find(divides);
+    let highest = extent.min(divisor.saturating_mul(FAR));
+    let above = (divisor.saturating_add(1)..=highest).take(SEARCHED).find(divides);
     let near: Vec<_> = [below, above].into_iter().flatten().map(text::count).collect();
     let advice = match &near[..] {
-        [] => "leave it out".to_owned(),
+        [] => "nor does a factor near it; build a smaller filter from its lines".to_owned(),
         near => format!("use {}", near.join(" or ")),
     };
     Failure::Message(format!(
@@ -90,6 +94,9 @@ fn not_a_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure 
         text::count(extent),
     ))
 }
+
+/// Suggested factors differ from the given one by this factor at most.
+const FAR: u64 = 4;
 
 /// The number of factors to try in each direction.
 const SEARCHED: usize = 1_000_000;

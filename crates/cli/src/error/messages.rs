@@ -48,6 +48,8 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Capacity => "-n",
         Setting::MaxCapacity => "--max-capacity",
         Setting::FilterType => "--type",
+        Setting::Bits => "--bits",
+        Setting::Probes => "-k",
         Setting::CounterWidth => "--width",
         Setting::Growing => "--growing",
         Setting::Window => "--window",

@@ -197,7 +197,7 @@ impl ScalableBuilder {
             info,
             // One line for each layer.
             size_bytes: layout.size_bytes() + CacheLine::BYTES as u64,
-            describe: format!("1 layers, the newest of {}", bloom(layout, info, 1).describe),
+            describe: format!("1 layer, the newest of {}", bloom(layout, info, 1).describe),
             probes: None,
             rate: Arc::new(move |keys| plan.expected_fpr(keys, |_| None)),
         })

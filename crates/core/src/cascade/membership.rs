@@ -1,9 +1,10 @@
 //! The traits that all types of filters share, for cascades.
 
 use super::{FilterCascade, file};
+use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::membership::Membership;
+use crate::membership::{Membership, counted, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -22,7 +23,9 @@ impl<S: Store> Membership for FilterCascade<S> {
 
     fn describe(&self) -> String {
         let (members, non_members) = (self.members(), self.non_members());
-        format!("{} levels, {members} members among {non_members} known others", self.levels())
+        let (levels, members) =
+            (counted(self.levels() as u64, "level"), counted(members, "member"));
+        format!("{levels}, {members} among {}", counted(non_members, "known other"))
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
@@ -35,6 +38,21 @@ impl<S: Store> Membership for FilterCascade<S> {
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         self.contains_chunk(hashes, found.reset(hashes.len()));
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let mut parts = Vec::new();
+        for (number, level) in self.levels.iter().enumerate() {
+            let Explanation { contains, parts: layers } = level.explain_mixed_hash(hash);
+            // The layer that decides is the last one.
+            let layer = layers.into_iter().next_back().unwrap_or_default();
+            let of = if number % 2 == 0 { "members" } else { "non-members" };
+            parts.push(layer.named(format!("level {number}, of {of}")));
+            if !contains {
+                break;
+            }
+        }
+        Explanation { contains: self.contains_mixed_hash(hash_word(hash, 0)), parts }
     }
 
     fn size_bytes(&self) -> u64 {

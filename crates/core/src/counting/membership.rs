@@ -2,10 +2,13 @@
 
 use super::{CountingFilter, kind};
 use crate::error::Result;
+use crate::explanation::Explanation;
+use crate::filter::explain;
 use crate::filter::layout::Layout;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::membership::{Membership, MembershipMut};
+use crate::kernel::counting::count;
+use crate::membership::{Membership, MembershipMut, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -36,6 +39,12 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         self.bloom.contains_mixed_hashes(hashes, found);
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let (bits, planes, depth) = (self.bits(), self.planes.lines(), self.depth());
+        let value = |position| count(bits, planes, depth, position);
+        Explanation::of_one(explain(&self.layout(), hash_word(hash, 0), value))
     }
 
     fn size_bytes(&self) -> u64 {

@@ -6,17 +6,23 @@ use super::{Filter, FilterInfo};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
+use crate::math;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 
 /// Builds a [`Filter`].
 ///
-/// Its size follows from bits and probes, from capacity and rate, or from capacity and memory, in
-/// this order of precedence.
+/// Its size follows from bits, from capacity and rate, or from capacity and memory, in this order of
+/// precedence. Beside bits the builder needs probes, capacity or rate; without probes it chooses the
+/// best number of them for the capacity or the rate.
 ///
 /// Other parameters restrict the result: `probes` beside capacity and rate or memory selects the best
-/// filter with that number of probes; `memory` beside another pair is a limit; `fpr` beside bits and
-/// probes must be a rate that they reach.
+/// filter with that number of probes; `memory` beside another pair is a limit; `fpr` beside bits must
+/// be a rate that they reach.
+///
+/// Bits and probes alone are no plan: capacity and target rate of the filter are then 0. With a
+/// capacity beside them, the target is the rate at that capacity; with a rate, the capacity is the
+/// number of keys at which the filter reaches it.
 ///
 /// ```
 /// use petal::{BloomFilter, ByteSize, HashSpec, Membership};
@@ -71,7 +77,7 @@ impl<L: Layout> Builder<L> {
         self
     }
 
-    /// Sets the smallest number of bits.
+    /// Sets the number of bits; a blocked filter rounds it up to whole blocks.
     #[must_use]
     pub fn bits(mut self, bits: u64) -> Self {
         self.bits = Some(bits);
@@ -145,24 +151,19 @@ impl<L: Layout> Builder<L> {
                     Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
                     None => L::for_bits(bits, probes)?,
                 };
-                let target = match (self.keys, self.rate) {
-                    (Some(keys), Some(rate)) => {
-                        let kept = layout.fpr(keys);
-                        check_kept(rate, kept)?;
-                        rate
-                    }
-                    (None, Some(rate)) => {
-                        planned = layout.capacity_at_fpr(rate);
-                        check_kept(rate, layout.fpr(planned.max(1)))?;
-                        rate
-                    }
-                    (Some(keys), None) => layout.fpr(keys),
-                    (None, None) => 0.0,
-                };
-                (layout, target)
+                self.target(layout, &mut planned)?
             }
-            Self { bits: Some(_), .. } => {
-                return Err(Error::invalid("probes", "a number beside the bits", "none"));
+            Self { bits: Some(bits), .. } => {
+                let layout = match (small, self.keys, self.rate) {
+                    (Some(small), ..) => multiple(small, bits.div_ceil(small.bits()))?,
+                    (None, Some(keys), _) => best_for_capacity(bits, keys)?,
+                    (None, None, Some(rate)) => best_for_fpr(bits, rate)?,
+                    (None, None, None) => {
+                        let expected = "a number, or a capacity or rate, beside the bits";
+                        return Err(Error::invalid("probes", expected, "none"));
+                    }
+                };
+                self.target(layout, &mut planned)?
             }
             Self { keys: Some(keys), rate: Some(rate), probes, .. } => {
                 let layout = match (small, probes) {
@@ -200,10 +201,54 @@ impl<L: Layout> Builder<L> {
         Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
     }
 
+    /// Returns the layout, which bits determine, with its target rate. With a rate and no capacity it
+    /// sets the capacity to the number of keys at the rate.
+    fn target(&self, layout: L, planned: &mut u64) -> Result<(L, f64)> {
+        let target = match (self.keys, self.rate) {
+            (Some(keys), Some(rate)) => {
+                check_kept(rate, layout.fpr(keys))?;
+                rate
+            }
+            (None, Some(rate)) => {
+                *planned = layout.capacity_at_fpr(rate);
+                check_kept(rate, layout.fpr((*planned).max(1)))?;
+                rate
+            }
+            (Some(keys), None) => layout.fpr(keys),
+            (None, None) => 0.0,
+        };
+        Ok((layout, target))
+    }
+
     /// Returns the hash.
     pub(crate) fn hash_spec(&self) -> HashSpec {
         self.hash
     }
+}
+
+/// Returns the layout of these bits with the lowest rate at `keys` keys.
+fn best_for_capacity<L: Layout>(bits: u64, keys: u64) -> Result<L> {
+    let ideal = math::optimal_probes(bits as f64 / keys.max(1) as f64);
+    let by_fpr = |a: &L, b: &L| a.fpr(keys).total_cmp(&b.fpr(keys));
+    layouts_near(bits, ideal)?.into_iter().min_by(by_fpr).ok_or_else(Error::unsized_filter)
+}
+
+/// Returns the layout of these bits with the largest capacity at a rate.
+fn best_for_fpr<L: Layout>(bits: u64, rate: f64) -> Result<L> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(Error::fpr(rate));
+    }
+    let ideal = (-rate.log2()).round().max(1.0) as u32;
+    // Fewer probes are better at an equal capacity, and `max_by_key` returns the last maximum.
+    let layouts = layouts_near(bits, ideal)?.into_iter().rev();
+    layouts.max_by_key(|layout: &L| layout.capacity_at_fpr(rate)).ok_or_else(Error::unsized_filter)
+}
+
+/// Returns the layouts of these bits whose probes are near the ideal number; not empty.
+fn layouts_near<L: Layout>(bits: u64, ideal: u32) -> Result<Vec<L>> {
+    let ideal = ideal.clamp(1, L::MAX_PROBES);
+    let near = ideal.saturating_sub(4).max(1)..=(ideal + 2).min(L::MAX_PROBES);
+    near.map(|probes| L::for_bits(bits, probes)).collect()
 }
 
 /// Checks a target rate for a given layout.

@@ -8,6 +8,7 @@ use crate::kernel::blocked::{BlockParams, BlockRange};
 use crate::kernel::{HashSource, KernelHandle, classic};
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
+use crate::membership::counted;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::store::{CacheLine, lines_as_bytes};
@@ -38,6 +39,8 @@ pub(crate) mod sealed {
     pub trait LayoutImpl: Sized {
         /// The type of the filter with this layout.
         const KIND: FilterType;
+        /// The largest number of bits of a key.
+        const MAX_PROBES: u32;
         fn fields(&self) -> Fields;
         /// Validates numbers of a file.
         fn from_fields(fields: Fields) -> Result<Self>;
@@ -73,6 +76,10 @@ pub(crate) mod sealed {
             found: &mut [u64],
         );
         fn fpr_from_bits(&self, lines: &[CacheLine]) -> f64;
+        /// Returns the positions of the bits of a hash, in the order of the probes.
+        fn positions(&self, hash: u64) -> Vec<u64>;
+        /// Returns the block of a hash; `None` if its bits are anywhere.
+        fn block(&self, hash: u64) -> Option<u64>;
         fn describe(&self) -> String;
         fn parameters(&self) -> Vec<(&'static str, u64)>;
         fn capacity_at_fpr(&self, rate: f64) -> u64;
@@ -134,6 +141,7 @@ impl BlockedLayout {
 
 impl LayoutImpl for BlockedLayout {
     const KIND: FilterType = FilterType::Bloom;
+    const MAX_PROBES: u32 = 16;
 
     fn fields(&self) -> Fields {
         let (probes, lanes) = (self.probes() as u16, self.lanes() as u16);
@@ -229,12 +237,21 @@ impl LayoutImpl for BlockedLayout {
         });
     }
 
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        kernel!(self, |params| params.positions(hash).collect())
+    }
+
+    fn block(&self, hash: u64) -> Option<u64> {
+        kernel!(self, |params| Some(params.block(hash)))
+    }
+
     fn fpr_from_bits(&self, lines: &[CacheLine]) -> f64 {
         kernel!(self, |params| params.fpr_from_bits(lines))
     }
 
     fn describe(&self) -> String {
-        format!("{} blocks of {} bits, {} probes", self.blocks(), self.lanes() * 64, self.probes())
+        let probes = counted(self.probes().into(), "probe");
+        format!("{} of {} bits, {probes}", counted(self.blocks(), "block"), self.lanes() * 64)
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
@@ -287,6 +304,7 @@ impl ClassicLayout {
 
 impl LayoutImpl for ClassicLayout {
     const KIND: FilterType = FilterType::Classic;
+    const MAX_PROBES: u32 = 64;
 
     fn fields(&self) -> Fields {
         Fields { probes: self.probes() as u16, lanes: 0, extent: self.bits() }
@@ -365,12 +383,20 @@ impl LayoutImpl for ClassicLayout {
         self.params().contains_batch(lines, hashes, found);
     }
 
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.params().positions(hash).collect()
+    }
+
+    fn block(&self, _: u64) -> Option<u64> {
+        None
+    }
+
     fn fpr_from_bits(&self, lines: &[CacheLine]) -> f64 {
         fill(self, lines).powi(self.probes() as i32)
     }
 
     fn describe(&self) -> String {
-        format!("{} bits, {} probes", self.bits(), self.probes())
+        format!("{}, {}", counted(self.bits(), "bit"), counted(self.probes().into(), "probe"))
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {

@@ -3,10 +3,12 @@
 use super::Filter;
 use super::layout::{Layout, cardinality, fill};
 use crate::error::Result;
+use crate::explanation::{ExplainedPart, Explanation, Probe};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::kernel::classic::is_set;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -37,6 +39,12 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
             hashes,
             found.reset(hashes.len()),
         );
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let (hash, lines) = (hash_word(hash, 0), self.store.lines());
+        let value = |position| u64::from(is_set(lines, position));
+        Explanation::of_one(explain(&self.layout, hash, value))
     }
 
     fn size_bytes(&self) -> u64 {
@@ -78,6 +86,22 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
         self.layout.block_fills(self.store.lines(), steps)
+    }
+}
+
+/// Explains a query of a Bloom filter whose bits or counters have these values.
+pub(crate) fn explain(
+    layout: &impl Layout,
+    hash: u64,
+    value: impl Fn(u64) -> u64,
+) -> ExplainedPart {
+    let probe = |position| Probe { position, value: value(position) };
+    let probes: Vec<_> = layout.positions(hash).into_iter().map(probe).collect();
+    ExplainedPart {
+        contains: probes.iter().all(|probe| probe.value > 0),
+        numbers: layout.block(hash).map(|block| ("block", block)).into_iter().collect(),
+        probes,
+        ..ExplainedPart::default()
     }
 }
 

@@ -34,6 +34,8 @@ use crate::results::BatchResults;
 use crate::store::{CacheLine, Owned, Store, StoreMut};
 
 use builder::Builder;
+pub(crate) use membership::explain;
+
 use layout::{Layout, cardinality_of, whole_cardinality};
 
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of lines for rates

@@ -95,6 +95,22 @@ impl<const LANES: usize> BlockParams<LANES> {
         LaneMasks(masks)
     };
 
+    /// Returns the index of a hash's block.
+    pub(crate) fn block(&self, hash: u64) -> u64 {
+        scale(hash, self.blocks)
+    }
+
+    /// Returns the positions of a hash, each in another lane of its block.
+    #[inline(always)]
+    pub(crate) fn positions(&self, hash: u64) -> impl Iterator<Item = u64> + use<LANES> {
+        let key = KeyProbes::<LANES>::new(hash);
+        let first = scale(hash, self.blocks) * LANES as u64;
+        (0..self.probes).map(move |probe| {
+            let (lane, bit) = key.get(probe);
+            (first + lane as u64) * 64 + u64::from(bit.trailing_zeros())
+        })
+    }
+
     /// Returns the index of the first cache line of a hash's block.
     #[inline(always)]
     pub(super) fn first_line(&self, hash: u64) -> usize {

@@ -47,7 +47,7 @@ pub(super) fn locate(bit: u64) -> (usize, usize, u64) {
 impl ClassicParams {
     /// Returns the positions of a hash.
     #[inline(always)]
-    pub(super) fn positions(&self, hash: u64) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn positions(&self, hash: u64) -> impl Iterator<Item = u64> + use<> {
         let bits = self.bits;
         let steps = core::iter::successors(Some(hash), |x| Some(x.wrapping_mul(STEP)));
         steps.take(self.probes as usize).map(move |x| scale(x, bits))
@@ -176,7 +176,7 @@ struct Lookup {
 
 /// Returns whether a bit is set.
 #[inline(always)]
-fn is_set(lines: &[CacheLine], position: u64) -> bool {
+pub(crate) fn is_set(lines: &[CacheLine], position: u64) -> bool {
     let (line, word, bit) = locate(position);
     u64::from_le(lines[line].0[word]) & bit != 0
 }

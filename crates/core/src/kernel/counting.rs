@@ -17,9 +17,9 @@
 //! key, the line and its planes. Source: Fan, Cao, Almeida & Broder 2000, "Summary cache", for
 //! counters; carries over bit slices are folklore.
 
-use super::blocked::{BlockParams, KeyProbes};
+use super::blocked::BlockParams;
 use super::classic::{self, ClassicParams};
-use super::primitives::{prefetch, scale};
+use super::primitives::prefetch;
 use crate::store::CacheLine;
 
 /// Mutable counters of a filter.
@@ -78,14 +78,8 @@ impl<const LANES: usize> CounterPositions for BlockParams<LANES> {
     }
 
     #[inline(always)]
-    fn each(self, hash: u64, mut visit: impl FnMut(u64)) {
-        let key = KeyProbes::<LANES>::new(hash);
-        let first = scale(hash, self.blocks) * LANES as u64;
-        for probe in 0..self.probes {
-            // Distinct, because each is in another lane.
-            let (lane, bit) = key.get(probe);
-            visit((first + lane as u64) * 64 + u64::from(bit.trailing_zeros()));
-        }
+    fn each(self, hash: u64, visit: impl FnMut(u64)) {
+        self.positions(hash).for_each(visit);
     }
 
     #[inline(always)]
@@ -263,7 +257,7 @@ impl Counters<'_> {
 
 /// Returns the count of one counter.
 #[inline(always)]
-fn count(bits: &[CacheLine], planes: &[CacheLine], depth: usize, position: u64) -> u64 {
+pub(crate) fn count(bits: &[CacheLine], planes: &[CacheLine], depth: usize, position: u64) -> u64 {
     let (line, word, bit) = classic::locate(position);
     let digit = |line: &CacheLine| u64::from(u64::from_le(line.0[word]) & bit != 0);
     let planes = &planes[line * depth..][..depth];

@@ -19,6 +19,8 @@
 
 use super::blocked::{MIX_HIGH, MIX_LOW};
 use super::primitives::{prefetch, scale};
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 
 /// Coefficients of an equation; also rows of a segment.
 pub(crate) const WIDTH: u64 = 32;
@@ -198,6 +200,20 @@ pub(crate) struct Ribbon<'a> {
     pub(crate) rows: &'a [u32],
 }
 
+/// What a query of one hash finds in a layer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LayerStep {
+    pub(crate) position: KeyPosition,
+    /// Whether the key continues in the next layer.
+    pub(crate) bumped: bool,
+    /// The coefficients of the equation.
+    pub(crate) equation: u32,
+    pub(crate) columns: u32,
+    /// The bits of the fingerprint that are compared, and the bits that the equation gives.
+    pub(crate) fingerprint: u32,
+    pub(crate) result: u32,
+}
+
 /// Returns whether the bits of a key have the expected values. Stops at the first column that has
 /// not.
 #[inline(always)]
@@ -234,6 +250,35 @@ struct Pending {
 }
 
 impl Ribbon<'_> {
+    /// Returns what a query of a hash finds in each layer that it looks into.
+    pub(crate) fn steps(&self, mut hash: u64) -> Vec<LayerStep> {
+        let mut steps = Vec::new();
+        for layer in self.layers {
+            hash = remix(hash, layer.seed);
+            let position = layer.locate(hash);
+            let bumped = layer.bumps(self.cuts, layer.cut_of(position));
+            let key_bits = layer.key_bits(hash, position);
+            let columns = key_bits.columns;
+            let rows = |at: usize| &self.rows[at..][..columns];
+            let bits = rows(key_bits.near).iter().zip(rows(key_bits.far)).map(|(near, far)| {
+                let both = u32::from_le(*near) & key_bits.low ^ u32::from_le(*far) & key_bits.high;
+                both.count_ones() & 1
+            });
+            steps.push(LayerStep {
+                position,
+                bumped,
+                equation: equation(hash) as u32,
+                columns: columns as u32,
+                fingerprint: key_bits.fingerprint & !(u32::MAX << columns),
+                result: bits.enumerate().fold(0, |result, (column, bit)| result | bit << column),
+            });
+            if !bumped {
+                break;
+            }
+        }
+        steps
+    }
+
     /// Returns whether the ribbon contains a hash.
     #[inline(always)]
     pub(super) fn contains(

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::quotient::{MAX_WIDTH, SLOTS, TableParams};
 use crate::layout::{LINE_BYTES, check_target, largest_fitting, smallest_for_fpr};
 use crate::math;
+use crate::membership::counted;
 
 /// The largest number of slots.
 const MAX_SLOTS: u64 = 1 << 50;
@@ -173,7 +174,8 @@ impl QuotientLayout {
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("{} slots, remainders of {} bits", self.slots, self.remainder_bits)
+        let bits = counted(self.remainder_bits.into(), "bit");
+        format!("{}, remainders of {bits}", counted(self.slots, "slot"))
     }
 }
 

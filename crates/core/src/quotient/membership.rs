@@ -2,10 +2,11 @@
 
 use super::QuotientFilter;
 use crate::error::Result;
+use crate::explanation::{ExplainedPart, Explanation};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -37,6 +38,23 @@ impl<S: Store> Membership for QuotientFilter<S> {
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         self.table.contains_batch(self.store.lines(), hashes, found.reset(hashes.len()));
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let hash = hash_word(hash, 0);
+        let (fingerprint, bits) = (self.fingerprint_of(hash), self.layout().remainder_bits());
+        let copies = self.count_mixed_hash(hash);
+        Explanation::of_one(ExplainedPart {
+            contains: copies > 0,
+            numbers: [
+                ("fingerprint", fingerprint),
+                ("slot", fingerprint >> bits),
+                ("remainder", fingerprint & !(u64::MAX << bits)),
+                ("copies", copies),
+            ]
+            .into(),
+            ..ExplainedPart::default()
+        })
     }
 
     fn size_bytes(&self) -> u64 {

@@ -2,11 +2,12 @@
 
 use super::{ScalableBloomFilter, batch};
 use crate::error::Result;
+use crate::explanation::Explanation;
 use crate::filter::BloomFilter;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -23,7 +24,8 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     fn describe(&self) -> String {
-        format!("{} layers, the newest of {}", self.layers(), self.newest.describe())
+        let layers = counted(self.layers().into(), "layer");
+        format!("{layers}, the newest of {}", self.newest.describe())
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
@@ -52,6 +54,18 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     /// The bits of all layers, and one line for each layer.
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let layers = self.layers();
+        let numbered = (1..=layers).rev().zip(self.newest_first());
+        let parts: Vec<_> = numbered
+            .flat_map(|(number, layer)| {
+                let parts = layer.explain_mixed_hash(hash).parts;
+                parts.into_iter().map(move |part| part.named(format!("layer {number} of {layers}")))
+            })
+            .collect();
+        Explanation { contains: parts.iter().any(|part| part.contains), parts }
+    }
+
     fn size_bytes(&self) -> u64 {
         self.oldest_first().map(|layer| layer.size_bytes() + CacheLine::BYTES as u64).sum()
     }

@@ -1,11 +1,12 @@
 //! The traits that all types of filters share, for static filters.
 
 use super::StaticFilter;
+use crate::explanation::{ExplainedPart, Explanation};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::kernel::ribbon::Layer;
+use crate::kernel::ribbon::{Layer, LayerStep};
 use crate::math;
-use crate::membership::Membership;
+use crate::membership::{Membership, counted, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -23,7 +24,8 @@ impl<S: Store> Membership for StaticFilter<S> {
 
     fn describe(&self) -> String {
         let columns = self.layout.columns();
-        format!("{} layers of {columns} to {} columns", self.layout.layers().len(), columns + 1)
+        let layers = counted(self.layout.layers().len() as u64, "layer");
+        format!("{layers} of {columns} to {} columns", columns + 1)
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
@@ -41,6 +43,16 @@ impl<S: Store> Membership for StaticFilter<S> {
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         self.kernel.ribbon_batch(self.ribbon(), hashes, found.reset(hashes.len()));
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let layers = self.layout.layers().len();
+        let steps = self.ribbon().steps(hash_word(hash, 0));
+        let parts = (1..)
+            .zip(steps)
+            .map(|(number, step)| explain_step(step).named(format!("layer {number} of {layers}")));
+        let parts: Vec<_> = parts.collect();
+        Explanation { contains: parts.iter().any(|part| part.contains), parts }
     }
 
     fn size_bytes(&self) -> u64 {
@@ -78,4 +90,22 @@ impl<S: Store> Membership for StaticFilter<S> {
     fn fill_ratio(&self) -> f64 {
         self.row_fill()
     }
+}
+
+/// Explains the query of a layer.
+fn explain_step(step: LayerStep) -> ExplainedPart {
+    let LayerStep { position, bumped, equation, columns, fingerprint, result } = step;
+    let mut numbers = vec![("shard", position.shard), ("row", position.start)];
+    if bumped {
+        numbers.push(("bumped", 1));
+    } else {
+        numbers.extend([
+            ("equation", u64::from(equation)),
+            ("bits", u64::from(columns)),
+            ("fingerprint", u64::from(fingerprint)),
+            ("result", u64::from(result)),
+        ]);
+    }
+    let contains = !bumped && fingerprint == result;
+    ExplainedPart { contains, numbers, ..ExplainedPart::default() }
 }

@@ -2,11 +2,12 @@
 
 use super::{CHUNK, Scratch, WideBloomFilter, describe};
 use crate::error::Result;
+use crate::explanation::Explanation;
 use crate::filter::BloomFilter;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -44,6 +45,16 @@ impl<S: Store> Membership for WideBloomFilter<S> {
         for (hashes, found) in hashes.chunks(2 * CHUNK).zip(results) {
             self.contains_chunk(hashes, found, &mut scratch);
         }
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        let half = |filter: &BloomFilter<S>, index, name: &str| {
+            let mut parts = filter.explain_mixed_hash(&[hash_word(hash, index)]).parts.into_iter();
+            parts.next().unwrap_or_default().named(name.into())
+        };
+        let low = half(&self.low, 0, "filter of the low word");
+        let high = half(&self.high, 1, "filter of the high word");
+        Explanation { contains: low.contains && high.contains, parts: [low, high].into() }
     }
 
     fn size_bytes(&self) -> u64 {

@@ -30,7 +30,7 @@ use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::layout::BlockedLayout;
 use crate::math;
-use crate::membership::Membership;
+use crate::membership::{Membership, counted};
 use crate::results::BatchResults;
 use crate::store::{Owned, Store, StoreMut};
 
@@ -289,8 +289,11 @@ impl<S: Store, T: Store> PartialEq<WideBloomFilter<T>> for WideBloomFilter<S> {
 
 /// Describes the layout of both halves in words.
 pub(crate) fn describe(half: BlockedLayout) -> String {
-    let (blocks, bits, probes) = (half.blocks(), half.lanes() * 64, half.probes());
-    format!("two filters of {blocks} blocks of {bits} bits, {probes} probes in each")
+    let (blocks, bits) = (counted(half.blocks(), "block"), half.lanes() * 64);
+    format!(
+        "two filters of {blocks} of {bits} bits, {} in each",
+        counted(half.probes().into(), "probe")
+    )
 }
 
 /// Returns the target rate of each half, after checking that both together can reach `fpr`.

@@ -2,11 +2,12 @@
 
 use super::{WindowedBloomFilter, ring};
 use crate::error::Result;
+use crate::explanation::Explanation;
 use crate::filter::layout::sealed::LayoutImpl as _;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -38,6 +39,10 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
         ring!(self, lines, |ring| self.params.kernel.contains_batch_in_ring(ring, hashes, found));
+    }
+
+    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+        self.explain_mixed_hash_at(0, hash_word(hash, 0))
     }
 
     fn size_bytes(&self) -> u64 {

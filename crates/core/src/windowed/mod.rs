@@ -29,8 +29,11 @@ pub use builder::WindowedBuilder;
 
 use crate::batch::for_each_chunk;
 use crate::error::Result;
+use crate::explanation::Explanation;
+use crate::filter::explain;
 use crate::hash::HashSpec;
 use crate::kernel::UnhashedKeys;
+use crate::kernel::classic::is_set;
 use crate::key::Key;
 use crate::layout::BlockedLayout;
 use crate::membership::Membership;
@@ -229,6 +232,35 @@ impl<S: Store> WindowedBloomFilter<S> {
         let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
         let kernel = self.params.kernel;
         ring!(self, lines, |ring| kernel.live_contain_batch(ring, live, hashes, found));
+    }
+
+    /// Explains the answer of [`contains_mixed_hash_at`](Self::contains_mixed_hash_at). The parts are
+    /// the generations, newest first; one that has expired at `now` does not count, and has the
+    /// number `expired`.
+    #[must_use]
+    pub fn explain_mixed_hash_at(&self, now: u64, hash: u64) -> Explanation {
+        let (lines, layout, live) = (self.store.lines(), self.layout(), self.live_slots(now));
+        let (generations, newest) = (self.generations() as usize, self.newest());
+        let block_bits = u64::from(layout.lanes()) * 64;
+        let mut parts = Vec::with_capacity(generations);
+        for age in 0..generations {
+            let slot = (newest + generations - age) % generations;
+            // The blocks of all generations with the same number are neighbours.
+            let moved = |position: u64| {
+                let block = position / block_bits * generations as u64 + slot as u64;
+                block * block_bits + position % block_bits
+            };
+            let value = |position| u64::from(is_set(lines, moved(position)));
+            let mut part = explain(&layout, hash, value);
+            part.probes.iter_mut().for_each(|probe| probe.position = moved(probe.position));
+            if live >> slot & 1 == 0 {
+                part.numbers.push(("expired", 1));
+                part.contains = false;
+            }
+            let newest = if age == 0 { ", the newest" } else { "" };
+            parts.push(part.named(format!("generation {} of {generations}{newest}", age + 1)));
+        }
+        Explanation { contains: parts.iter().any(|part| part.contains), parts }
     }
 
     /// Returns the slots of the generations that have not expired at `now`, one bit for each.

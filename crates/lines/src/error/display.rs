@@ -81,10 +81,15 @@ impl fmt::Display for Problem<'_> {
                 format_rate(*fpr),
                 format_size(*needed),
                 format_size(*available),
-                match default_limit {
-                    true => "half of the memory of this machine",
-                    false => "the limit",
-                }
+                limit_name(*default_limit)
+            ),
+            ErrorKind::TooManyBits { bits, needed, available, default_limit } => write!(
+                f,
+                "a filter of {} bits takes {}, more than {}, {}",
+                format_count(*bits),
+                format_size(*needed),
+                format_size(*available),
+                limit_name(*default_limit)
             ),
             ErrorKind::AllowListTooLong { inputs, memory_limit } => write!(
                 f,
@@ -264,6 +269,9 @@ impl Error {
             ErrorKind::FilterTooLarge { alternative, .. } => {
                 vec![Raise(Setting::MemoryLimit), alternative.clone()]
             }
+            ErrorKind::TooManyBits { .. } => {
+                vec![Raise(Setting::MemoryLimit), Lower(Setting::Bits)]
+            }
             ErrorKind::AllowListTooLong { .. } => vec![Raise(Setting::MemoryLimit)],
             ErrorKind::LinesTooLarge { .. } => vec![other("give fewer lines")],
             ErrorKind::TooManyLines { .. } => vec![UseType(&[FilterType::Bloom])],
@@ -321,6 +329,11 @@ impl Error {
             _ => Vec::new(),
         }
     }
+}
+
+/// Names the limit of a filter that is too large.
+fn limit_name(is_default: bool) -> &'static str {
+    if is_default { "half of the memory of this machine" } else { "the limit" }
 }
 
 impl fmt::Display for Error {

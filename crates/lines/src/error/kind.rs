@@ -114,6 +114,17 @@ pub enum ErrorKind {
         /// What to do instead of raising the limit.
         alternative: Advice,
     },
+    /// A filter of a given number of bits does not fit the memory.
+    TooManyBits {
+        /// The number of bits, or of counters.
+        bits: u64,
+        /// The size of the filter.
+        needed: u64,
+        /// The memory for it.
+        available: u64,
+        /// Whether `available` is the default of half the memory of the machine.
+        default_limit: bool,
+    },
     /// The lines of the allow list do not fit in memory.
     AllowListTooLong {
         /// The inputs of the list.
@@ -318,6 +329,10 @@ pub enum Setting {
     MaxCapacity,
     /// The type of filter.
     FilterType,
+    /// The number of bits of the filter.
+    Bits,
+    /// The number of bits that a line sets.
+    Probes,
     /// The width of a counter.
     CounterWidth,
     /// Whether the filter grows.
@@ -350,6 +365,8 @@ impl fmt::Display for Setting {
             Self::Capacity => "the capacity",
             Self::MaxCapacity => "the maximum capacity",
             Self::FilterType => "the filter type",
+            Self::Bits => "the number of bits",
+            Self::Probes => "the number of probes",
             Self::CounterWidth => "the counter width",
             Self::Growing => "growing",
             Self::Window => "the window",

@@ -279,6 +279,7 @@ impl Error {
         match self.kind() {
             ErrorKind::MemoryLimitTooLow { .. }
             | ErrorKind::FilterTooLarge { .. }
+            | ErrorKind::TooManyBits { .. }
             | ErrorKind::AllowListTooLong { .. }
             | ErrorKind::LinesTooLarge { .. }
             | ErrorKind::TooManyLines { .. }

@@ -39,7 +39,9 @@ impl FilterSpec {
         inputs: &[Source],
     ) -> Result<BuiltFilter> {
         // Growing filters need no estimate of the number of keys; `last` is the capacity itself.
-        let not_needed = (kind == Scalable || self.last.is_some()).then_some(0);
+        let not_needed =
+            kind == Scalable || self.last.is_some() || self.is_sized_without_capacity();
+        let not_needed = not_needed.then_some(0);
         let (keys, passes) = match self.capacity.or(not_needed) {
             Some(keys) => (keys, 1),
             None => {
@@ -189,7 +191,8 @@ mod tests {
     fn errors_have_kind_setting_and_advice() {
         use Advice::{Lower, Omit, Raise, RebuildWith, RebuildWithHigher, Specify, UseType};
         use Setting::{
-            Capacity, CounterWidth, Fpr, Growing, Last, MaxCapacity, MemoryLimit, NotIn, Window,
+            Bits, Capacity, CounterWidth, Fpr, Growing, Last, MaxCapacity, MemoryLimit, NotIn,
+            Probes, Window,
         };
         let scratch = Scratch::new();
         let input = lines(&scratch, "a", 3000);
@@ -214,6 +217,24 @@ mod tests {
             (
                 FilterSpec { max_capacity: Some(9), ..kind(Bloom) },
                 for_other_types(MaxCapacity, &[Quotient]),
+            ),
+            (
+                FilterSpec { bits: Some(9), ..kind(Wide) },
+                for_other_types(Bits, &[Bloom, Classic, Counting, CountingClassic]),
+            ),
+            (
+                FilterSpec { probes: Some(9), ..kind(Static) },
+                for_other_types(Probes, &[Bloom, Classic, Counting, CountingClassic]),
+            ),
+            (FilterSpec { probes: Some(17), ..kind(Bloom) }, for_other_types(Probes, &[Classic])),
+            (
+                FilterSpec {
+                    bits: Some(9999),
+                    probes: Some(3),
+                    memory_limit: Some(9),
+                    ..kind(Bloom)
+                },
+                (None, vec![Raise(MemoryLimit), Lower(Bits)]),
             ),
             (FilterSpec { window: Some(9), ..kind(Bloom) }, for_other_types(Window, &[Windowed])),
             (FilterSpec { last: Some(9), ..kind(Bloom) }, for_other_types(Last, &[Windowed])),

@@ -56,7 +56,10 @@ impl FilterSpec {
         let kind = self.filter_type()?;
         let limited = Self {
             memory_limit: self.memory_limit.or(Some(u64::MAX)),
-            fpr: self.fpr.or_else(|| self.memory_limit.is_none().then_some(Self::DEFAULT_FPR)),
+            fpr: self.fpr.or_else(|| {
+                let is_free = self.memory_limit.is_none() && self.bits.is_none();
+                is_free.then_some(Self::DEFAULT_FPR)
+            }),
             ..self.clone()
         };
         let builder = limited.builder(kind, keys)?;
@@ -104,16 +107,35 @@ impl FilterSpec {
                 let builder = $builder.hash(hash).capacity(keys);
                 match size {
                     SizeBy::Memory(bytes) => builder.memory(ByteSize::bytes(bytes)),
-                    SizeBy::Fpr(rate) => builder.fpr(rate),
+                    // Such types have no bits to choose.
+                    SizeBy::Fpr(rate) | SizeBy::Bits(_, Some(rate)) => builder.fpr(rate),
+                    SizeBy::Bits(_, None) => builder,
+                }
+            }};
+        }
+        /// `sized`, for types whose bits and probes can be chosen.
+        macro_rules! bits_sized {
+            ($builder:expr) => {{
+                let builder = $builder;
+                let builder = self.probes.map_or(builder, |probes| builder.probes(probes));
+                match size {
+                    SizeBy::Bits(bits, rate) => {
+                        let builder = builder.hash(hash).bits(bits);
+                        let builder = rate.map_or(builder, |rate| builder.fpr(rate));
+                        // Without a number of lines there is no plan.
+                        if keys > 0 { builder.capacity(keys) } else { builder }
+                    }
+                    _ => sized!(builder),
                 }
             }};
         }
         Ok(match kind {
-            Bloom => Builder::Bloom(sized!(BloomFilter::builder())),
-            Classic => Builder::Classic(sized!(ClassicBloomFilter::builder())),
-            Counting => Builder::Counting(sized!(CountingBloomFilter::builder().width(width))),
+            Bloom => Builder::Bloom(bits_sized!(BloomFilter::builder())),
+            Classic => Builder::Classic(bits_sized!(ClassicBloomFilter::builder())),
+            Counting => Builder::Counting(bits_sized!(CountingBloomFilter::builder().width(width))),
             CountingClassic => {
-                Builder::CountingClassic(sized!(ClassicCountingBloomFilter::builder().width(width)))
+                let builder = ClassicCountingBloomFilter::builder().width(width);
+                Builder::CountingClassic(bits_sized!(builder))
             }
             Wide => Builder::Wide(sized!(WideBloomFilter::builder())),
             Quotient => {

@@ -16,6 +16,8 @@ pub(super) enum SizeBy {
     Memory(u64),
     /// The target false-positive rate.
     Fpr(f64),
+    /// This many bits, and the target false-positive rate if one is given.
+    Bits(u64, Option<f64>),
 }
 
 impl FilterSpec {
@@ -41,6 +43,16 @@ impl FilterSpec {
     /// limit.
     pub(super) fn size_by(&self, kind: FilterType, keys: u64) -> Result<SizeBy> {
         let (cap, rate) = (self.max_bytes(), self.target_fpr());
+        if let Some(bits) = self.bits {
+            return Ok(SizeBy::Bits(bits, self.fpr));
+        }
+        if self.probes.is_some() {
+            // The caller compares the size with the limit.
+            return Ok(match self.is_sized_by_memory() {
+                true => SizeBy::Memory(cap),
+                false => SizeBy::Fpr(rate),
+            });
+        }
         let Some(model) = SizeModel::of(kind, self.width) else {
             // The size of a quotient filter is known before its memory is allocated.
             if kind == Quotient {
@@ -95,6 +107,9 @@ impl FilterSpec {
     pub(super) fn too_large(&self, capacity: u64, needed: u64, alternative: Advice) -> Error {
         let (fpr, available) = (self.target_fpr(), self.max_bytes());
         let default_limit = self.memory_limit.is_none();
+        if let Some(bits) = self.bits {
+            return ErrorKind::TooManyBits { bits, needed, available, default_limit }.into();
+        }
         ErrorKind::FilterTooLarge { capacity, fpr, needed, available, default_limit, alternative }
             .into()
     }

@@ -4,7 +4,7 @@
 //! Conflicting settings are an error before any input is read.
 
 use petal::FilterType::{
-    Bloom, Cascade, Counting, CountingClassic, Quotient, Scalable, Wide, Windowed,
+    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, Wide, Windowed,
 };
 use petal::{AnyFilter, FilterType, HashSpec};
 
@@ -30,6 +30,12 @@ pub struct FilterSpec {
     /// Target false-positive rate. Default: [`DEFAULT_FPR`](Self::DEFAULT_FPR), or the lowest rate
     /// that fits if only `memory_limit` is given.
     pub fpr: Option<f64>,
+    /// Number of bits of a Bloom filter, or of counters of a counting filter. Beside it, `probes`,
+    /// `capacity` or `fpr` may be missing. With `probes` alone the filter has no plan: its capacity
+    /// and target rate are 0.
+    pub bits: Option<u64>,
+    /// Bits that a line sets. Default: the best number.
+    pub probes: Option<u32>,
     /// Maximum size of the filter in bytes. Default: half of the available memory.
     pub memory_limit: Option<u64>,
     /// Bits per counter of a counting filter. Default:
@@ -125,9 +131,19 @@ impl FilterSpec {
     }
 
     /// Returns an error if a setting does not apply to the type.
-    fn check_settings_of_type(&self, filter_type: FilterType) -> Result<()> {
-        use Setting::{CounterWidth, Growing, Last, MaxCapacity, NotIn, Window};
-        let rules: [(bool, Setting, &'static [FilterType], &str); 6] = [
+    ///
+    /// # Errors
+    /// As the first line says; the error names the setting and the types that have it.
+    pub fn check_settings_of_type(&self, filter_type: FilterType) -> Result<()> {
+        use Setting::{Bits, CounterWidth, Growing, Last, MaxCapacity, NotIn, Probes, Window};
+        const BLOOM: &[FilterType] = &[Bloom, Classic, Counting, CountingClassic];
+        const ONE_BLOCK: &str = "has all bits of a line in one block, at most 16";
+        let many = self.probes.is_some_and(|probes| probes > 16);
+        let rules: [(bool, Setting, &'static [FilterType], &str); 10] = [
+            (self.bits.is_some(), Bits, BLOOM, "is not sized by a number of bits"),
+            (self.probes.is_some(), Probes, BLOOM, "has no free number of probes"),
+            (many && filter_type == Bloom, Probes, &[Classic], ONE_BLOCK),
+            (many && filter_type == Counting, Probes, &[CountingClassic], ONE_BLOCK),
             (self.width.is_some(), CounterWidth, &[Counting, CountingClassic], "has no counters"),
             (self.growing, Growing, &[Scalable, Quotient], "does not grow"),
             (self.max_capacity.is_some(), MaxCapacity, &[Quotient], "has no maximum capacity"),
@@ -166,7 +182,12 @@ impl FilterSpec {
 
     /// Whether the memory limit alone determines the size.
     pub(super) fn is_sized_by_memory(&self) -> bool {
-        self.memory_limit.is_some() && self.fpr.is_none()
+        self.memory_limit.is_some() && self.fpr.is_none() && self.bits.is_none()
+    }
+
+    /// Whether the size follows from the bits, and the plan needs no number of lines.
+    pub(super) fn is_sized_without_capacity(&self) -> bool {
+        self.bits.is_some() && (self.probes.is_some() || self.fpr.is_some())
     }
 
     /// The maximum size of the filter in bytes.

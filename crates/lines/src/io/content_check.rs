@@ -204,7 +204,7 @@ mod tests {
         let lzma = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x30\x98";
         let utf32: Vec<u8> =
             "\u{feff}one".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
-        let cases: [(&[u8], &str); 17] = [
+        let cases: [(&[u8], &str); 21] = [
             (b"\xfd7zXZ\0\0\x04", "xz"),
             (b"\x04\x22\x4d\x18\x64\x40\xa7", "lz4"),
             (b"\x02\x21\x4c\x18\0\0\0\0", "lz4"),
@@ -215,6 +215,10 @@ mod tests {
             (b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0", "bzip2"),
             (lzma, "lzma"),
             (b"PAR1\x15\x04\x15\x10", "Parquet"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG"),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01", "JPEG"),
+            (b"\x7fELF\x02\x01\x01\0", "ELF"),
+            (b"SQLite format 3\0\x10\0\x01\x01\0", "SQLite"),
             (b"\x89PETAL\r\n\x01\0", "petal filter"),
             (b"\x89PSEEN\r\n\x01\0", "fingerprints"),
             (&wide(&format!("\u{feff}{text}"), u16::to_le_bytes), "UTF-16"),
@@ -239,13 +243,16 @@ mod tests {
     #[test]
     fn text_is_accepted() {
         let long = "line\n".repeat(5000);
-        let cases: [&[u8]; 26] = [
+        let cases: [&[u8]; 29] = [
             b"",
             b"\n",
             b"P",
             b"PK\n",
             b"PAR1",
             b"PAR1\nPAR2\n",
+            b"SQLite format 3 is the format of these files\n",
+            b"\x89PNG\n",
+            b"SQLite format 3\0and so on, in lines that end in NUL\0",
             b"BZh9",
             b"BZh91AY&SY",
             b"BZh91AY&SYNC and so on, which is all text\nand more of it\n",

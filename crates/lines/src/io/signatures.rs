@@ -50,6 +50,10 @@ const PARQUET: NotLines = binary("a Parquet file", "write the column to a file o
 const FILTER: NotLines = binary("a petal filter", "name a file of lines in its place");
 const FINGERPRINT_LOG: NotLines =
     binary("a petal file of exact fingerprints", "name a file of lines in its place");
+const PNG: NotLines = binary("a PNG image", "name a file of lines in its place");
+const JPEG: NotLines = binary("a JPEG image", "name a file of lines in its place");
+const ELF: NotLines = binary("a program or library (ELF)", "name a file of lines in its place");
+const SQLITE: NotLines = binary("an SQLite database", "write the column to a file of lines first");
 const UTF16: NotLines = compressed("text in UTF-16", "iconv -f UTF-16 -t UTF-8");
 const UTF16_LE: NotLines = compressed("text in UTF-16", "iconv -f UTF-16LE -t UTF-8");
 const UTF16_BE: NotLines = compressed("text in UTF-16", "iconv -f UTF-16BE -t UTF-8");
@@ -70,7 +74,7 @@ macro_rules! bytes {
 }
 
 /// Signatures from the format descriptions of the programs.
-const SIGNATURES: [Signature; 13] = [
+const SIGNATURES: [Signature; 17] = [
     (XZ, bytes!(0xfd 0x37 0x7a 0x58 0x5a 0x00), certain),
     // The header's version is 1.
     (LZ4, &[(4, 0xff), (0x22, 0xff), (0x4d, 0xff), (0x18, 0xff), (0x40, 0xc0)], certain),
@@ -119,6 +123,17 @@ const SIGNATURES: [Signature; 13] = [
     ),
     (FILTER, bytes!(0x89 b'P' b'E' b'T' b'A' b'L' 0x0d 0x0a), certain),
     (FINGERPRINT_LOG, bytes!(0x89 b'P' b'S' b'E' b'E' b'N' 0x0d 0x0a), certain),
+    // The first chunk of an image is IHDR with 13 bytes.
+    (PNG, bytes!(0x89 b'P' b'N' b'G' 0x0d 0x0a 0x1a 0x0a), certain),
+    // The JFIF segment has 16 bytes.
+    (JPEG, bytes!(0xff 0xd8 0xff 0xe0 0x00 0x10), certain),
+    // The class is 1 or 2: 32 or 64 bits.
+    (ELF, &[(0x7f, 0xff), (b'E', 0xff), (b'L', 0xff), (b'F', 0xff), (0x00, 0xfc)], certain),
+    (
+        SQLITE,
+        bytes!(b'S' b'Q' b'L' b'i' b't' b'e' b' ' b'f' b'o' b'r' b'm' b'a' b't'),
+        has_sqlite_versions,
+    ),
 ];
 
 /// A bzip2 block has after its number a checksum of 4 bytes, a bit that is 0 (1 in obsolete versions)
@@ -127,6 +142,15 @@ const SIGNATURES: [Signature; 13] = [
 fn has_bzip2_block(begin: &[u8]) -> Option<bool> {
     const AFTER_CHECKSUM: usize = 14;
     begin.get(AFTER_CHECKSUM).map(|byte| *byte < 7)
+}
+
+/// An SQLite header has the versions for writing and reading, which are 1 or 2, after its name and
+/// the page size.
+fn has_sqlite_versions(begin: &[u8]) -> Option<bool> {
+    if begin.get(13..16).is_some_and(|rest| rest != b" 3\0") {
+        return Some(false);
+    }
+    begin.get(18..20).map(|versions| versions.iter().all(|version| matches!(version, 1 | 2)))
 }
 
 /// An lzma header has a dictionary size that encoders write, and a length that is unknown or below

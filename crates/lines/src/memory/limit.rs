@@ -48,11 +48,12 @@ fn size(text: &str) -> Result<u64, String> {
     let expected = || format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K");
     let scheme = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[scheme.len()..].to_ascii_uppercase().as_str() {
-        "K" | "KB" | "KIB" => 1u64 << 10,
+        "B" => 1u64,
+        "K" | "KB" | "KIB" => 1 << 10,
         "M" | "MB" | "MIB" => 1 << 20,
         "G" | "GB" | "GIB" => 1 << 30,
         "T" | "TB" | "TIB" => 1 << 40,
-        "" => return Err(format!("'{text}' has no unit; write {text}M or {text}G")),
+        "" => return Err(without_unit(text)),
         _ => return Err(expected()),
     };
     let number: f64 = scheme.parse().map_err(|_| expected())?;
@@ -61,6 +62,17 @@ fn size(text: &str) -> Result<u64, String> {
         return Err(expected());
     }
     Ok(bytes as u64)
+}
+
+/// The message for a number without a unit. A large number is meant in bytes.
+fn without_unit(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number >= 1e5 => {
+            format!("'{text}' has no unit; for bytes write {text}B, else a unit: 64K, 512M, 4G")
+        }
+        Ok(_) => format!("'{text}' has no unit; write {text}M or {text}G"),
+        Err(_) => format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K"),
+    }
 }
 
 /// Assumed if the system does not report its memory.
@@ -135,7 +147,14 @@ mod tests {
         assert_eq!(MemoryLimit::parse("512m"), Ok(MemoryLimit::Bytes(512 << 20)));
         assert_eq!(MemoryLimit::parse("1.5GiB"), Ok(MemoryLimit::Bytes(3 << 29)));
         assert_eq!(MemoryLimit::parse("50%"), Ok(MemoryLimit::Percent(50.0)));
-        for bad in ["", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5", "0%", "101%", "%", "x%"] {
+        assert_eq!(MemoryLimit::parse("20000000B"), Ok(MemoryLimit::Bytes(20_000_000)));
+        let advice = |text| MemoryLimit::parse(text).unwrap_err();
+        assert!(advice("20000000").contains("for bytes write 20000000B"));
+        assert!(advice("4").contains("write 4M or 4G"));
+        for bad in [
+            "B", "0B", "0.5B", "", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5", "0%", "101%",
+            "%", "x%",
+        ] {
             assert!(MemoryLimit::parse(bad).is_err(), "{bad}");
         }
         assert!(MemoryLimit::Percent(50.0).bytes() > 1 << 20);

@@ -25,6 +25,7 @@ mod filter_sizes;
 mod import_export;
 mod memory;
 mod more_commands;
+mod pages;
 mod petal_commands;
 mod rdb;
 mod replication;

@@ -138,9 +138,11 @@ class Filter:
 class BloomFilter(Filter):
     def __new__(
         cls,
-        capacity: int,
+        capacity: int | None = None,
         fpr: float | None = None,
         *,
+        bits: int | None = None,
+        probes: int | None = None,
         memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
@@ -162,9 +164,11 @@ class BloomFilter(Filter):
 class ClassicBloomFilter(Filter):
     def __new__(
         cls,
-        capacity: int,
+        capacity: int | None = None,
         fpr: float | None = None,
         *,
+        bits: int | None = None,
+        probes: int | None = None,
         memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
@@ -186,10 +190,12 @@ class ClassicBloomFilter(Filter):
 class CountingBloomFilter(Filter):
     def __new__(
         cls,
-        capacity: int,
+        capacity: int | None = None,
         fpr: float | None = None,
         *,
         width: int = 4,
+        bits: int | None = None,
+        probes: int | None = None,
         memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
@@ -204,10 +210,12 @@ class CountingBloomFilter(Filter):
 class ClassicCountingBloomFilter(Filter):
     def __new__(
         cls,
-        capacity: int,
+        capacity: int | None = None,
         fpr: float | None = None,
         *,
         width: int = 4,
+        bits: int | None = None,
+        probes: int | None = None,
         memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,

@@ -283,6 +283,8 @@ def build(
     capacity: int | None = None,
     fpr: float | None = None,
     memory_limit: int | str | None = None,
+    bits: int | None = None,
+    probes: int | None = None,
     seed: int = 0,
     width: int | None = None,
     max_capacity: int | None = None,
@@ -301,6 +303,9 @@ def build(
     - `capacity`: number of lines to plan for [they are counted first].
     - `fpr`: target false-positive rate [0.01; with only `memory_limit` the lowest that fits].
     - `memory_limit`: maximum size, in bytes or like `"512M"` [half of the available memory].
+    - `bits`, `probes`: bits of the filter, and bits that each line sets, for `bloom`, `classic` and
+      counting types [as `capacity` and `fpr` need]. With both and without `capacity` and `fpr`,
+      the filter has no plan: its `capacity` and `target_fpr` are 0.
     - `seed`: seed of the hash [0].
     - `width`: bits of a counter, for counting types [4].
     - `max_capacity`: the capacity up to which a quotient filter grows.
@@ -321,6 +326,8 @@ def build(
         "fpr": _number("fpr", fpr),
         "memory_limit": _memory(memory_limit),
         "seed": _integer("seed", seed, 0),
+        "bits": _integer("bits", bits, 1),
+        "probes": _integer("probes", probes, 1, 64),
         "width": _integer("width", width, 2, 8),
         "max_capacity": _integer("max_capacity", max_capacity, 1),
         "window": _integer("window", window, 1),

@@ -1,11 +1,11 @@
 //! `BloomFilter`, the default, and `ClassicBloomFilter`, the textbook's; and the combination of two
 //! filters.
 
-use petal::{AnyFilter, BlockedLayout, Builder, ByteSize, ClassicLayout, Layout, Overlap, Store};
+use petal::{AnyFilter, Builder, ByteSize, Layout, Overlap, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::options::{MemoryLimitArg, Size, check_memory_limit, hash, size};
+use super::options::{BloomSize, MemoryLimitArg, Size, hash, set_size};
 use super::{Filter, object, pair, with_state};
 use crate::error::{Exception, IntoPyErr};
 use crate::state::{FilterState, Storage, each_storage};
@@ -14,6 +14,9 @@ use crate::state::{FilterState, Storage, each_storage};
 ///
 /// - `capacity`: number of distinct keys to plan for.
 /// - `fpr`: false-positive rate at that number of keys, 0 to 1 [0.01].
+/// - `bits`, `probes`: number of bits of the filter, and bits that each key sets, 1 to 16 (classic:
+///   1 to 64) [as `capacity` and `fpr` need]. With `bits` and `probes` alone the filter has no plan:
+///   its `capacity` and `target_fpr` are 0.
 /// - `memory_limit`: bytes, or a str such as "512M". With `fpr` the filter must fit; without it the
 ///   filter has the lowest rate that fits.
 /// - `seed`: selects the hash function. Filters with different seeds have different false
@@ -33,18 +36,24 @@ pub(crate) struct ClassicBloomFilter;
 #[pymethods]
 impl BloomFilter {
     #[new]
-    #[pyo3(signature = (capacity, fpr = None, *, memory_limit = None, seed = 0, secret = None))]
+    #[pyo3(signature = (
+        capacity = None, fpr = None, *, bits = None, probes = None, memory_limit = None, seed = 0,
+        secret = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
         py: Python<'_>,
-        capacity: u64,
+        capacity: Option<u64>,
         fpr: Option<f64>,
+        bits: Option<u64>,
+        probes: Option<u32>,
         memory_limit: Option<MemoryLimitArg>,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = petal::BloomFilter::builder().hash(hash(seed, secret, false)?);
-        let needed = |fpr| BlockedLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
-        let built = py.detach(|| build(builder, capacity, fpr, memory_limit, needed))?;
+        let size = BloomSize { capacity, fpr, bits, probes, memory_limit };
+        let built = py.detach(|| build(builder, &size))?;
         Ok(with_state(built, Self))
     }
 
@@ -109,18 +118,24 @@ impl BloomFilter {
 #[pymethods]
 impl ClassicBloomFilter {
     #[new]
-    #[pyo3(signature = (capacity, fpr = None, *, memory_limit = None, seed = 0, secret = None))]
+    #[pyo3(signature = (
+        capacity = None, fpr = None, *, bits = None, probes = None, memory_limit = None, seed = 0,
+        secret = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
         py: Python<'_>,
-        capacity: u64,
+        capacity: Option<u64>,
         fpr: Option<f64>,
+        bits: Option<u64>,
+        probes: Option<u32>,
         memory_limit: Option<MemoryLimitArg>,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = petal::ClassicBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let needed = |fpr| ClassicLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
-        let built = py.detach(|| build(builder, capacity, fpr, memory_limit, needed))?;
+        let size = BloomSize { capacity, fpr, bits, probes, memory_limit };
+        let built = py.detach(|| build(builder, &size))?;
         Ok(with_state(built, Self))
     }
 
@@ -180,25 +195,11 @@ impl ClassicBloomFilter {
     }
 }
 
-fn build<L: Layout>(
-    builder: Builder<L>,
-    capacity: u64,
-    fpr: Option<f64>,
-    memory_limit: Option<MemoryLimitArg>,
-    needed: impl Fn(f64) -> petal::Result<u64>,
-) -> PyResult<FilterState>
+fn build<L: Layout>(builder: Builder<L>, size: &BloomSize) -> PyResult<FilterState>
 where
     AnyFilter: From<petal::Filter<L>>,
 {
-    let memory_limit = memory_limit.map(|memory_limit| memory_limit.0);
-    let builder = builder.capacity(capacity);
-    let builder = match size(fpr, memory_limit) {
-        Size::Memory(bytes) => builder.memory(ByteSize::bytes(bytes)),
-        Size::Fpr(fpr) => {
-            check_memory_limit(needed(fpr).map_err(IntoPyErr::into_py_err)?, memory_limit)?;
-            builder.fpr(fpr)
-        }
-    };
+    let builder = set_size!(builder, size);
     Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
 }
 

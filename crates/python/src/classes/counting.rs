@@ -4,12 +4,12 @@
 //! They store a key as often as it was added. Removing a false positive, a key that was never
 //! added, damages other keys.
 
-use petal::{AnyFilter, BlockedLayout, ByteSize, ClassicLayout, CountingBuilder, Layout, Store};
+use petal::{AnyFilter, ByteSize, CountingBuilder, Layout, Store};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 use super::bloom::change;
-use super::options::{MemoryLimitArg, Size, check_memory_limit, hash, size};
+use super::options::{BloomSize, MemoryLimitArg, Size, hash, set_size};
 use super::{Filter, object, with_state};
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::with_key;
@@ -19,7 +19,8 @@ use crate::state::{FilterState, Storage, each_storage};
 ///
 /// Each add() of a key counts, up to 2**(width - 1): to 8 with width 4, to 128 with width 8. A
 /// saturated counter is never decremented, so a key that was added that often can no longer be
-/// removed. Other arguments as for BloomFilter; `memory_limit` includes the counters.
+/// removed. Other arguments as for BloomFilter; `bits` is the number of counters, and
+/// `memory_limit` includes them.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct CountingBloomFilter;
 
@@ -43,20 +44,24 @@ pub(crate) struct QuotientFilter;
 impl CountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity, fpr = None, *, width = 4, memory_limit = None, seed = 0, secret = None
+        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, memory_limit = None,
+        seed = 0, secret = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
         py: Python<'_>,
-        capacity: u64,
+        capacity: Option<u64>,
         fpr: Option<f64>,
         width: u32,
+        bits: Option<u64>,
+        probes: Option<u32>,
         memory_limit: Option<MemoryLimitArg>,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = petal::CountingBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let needed = |fpr| BlockedLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
-        let built = py.detach(|| build(builder, capacity, (fpr, width, memory_limit), needed))?;
+        let size = BloomSize { capacity, fpr, bits, probes, memory_limit };
+        let built = py.detach(|| build(builder.width(width), &size))?;
         Ok(with_state(built, Self))
     }
 
@@ -90,20 +95,24 @@ impl CountingBloomFilter {
 impl ClassicCountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity, fpr = None, *, width = 4, memory_limit = None, seed = 0, secret = None
+        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, memory_limit = None,
+        seed = 0, secret = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
         py: Python<'_>,
-        capacity: u64,
+        capacity: Option<u64>,
         fpr: Option<f64>,
         width: u32,
+        bits: Option<u64>,
+        probes: Option<u32>,
         memory_limit: Option<MemoryLimitArg>,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = petal::ClassicCountingBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let needed = |fpr| ClassicLayout::for_fpr(capacity, fpr).map(|shape| shape.size_bytes());
-        let built = py.detach(|| build(builder, capacity, (fpr, width, memory_limit), needed))?;
+        let size = BloomSize { capacity, fpr, bits, probes, memory_limit };
+        let built = py.detach(|| build(builder.width(width), &size))?;
         Ok(with_state(built, Self))
     }
 
@@ -172,25 +181,11 @@ impl QuotientFilter {
     }
 }
 
-fn build<L: Layout>(
-    builder: CountingBuilder<L>,
-    capacity: u64,
-    (fpr, width, memory_limit): (Option<f64>, u32, Option<MemoryLimitArg>),
-    needed: impl Fn(f64) -> petal::Result<u64>,
-) -> PyResult<FilterState>
+fn build<L: Layout>(builder: CountingBuilder<L>, size: &BloomSize) -> PyResult<FilterState>
 where
     AnyFilter: From<petal::CountingFilter<L>>,
 {
-    let memory_limit = memory_limit.map(|memory_limit| memory_limit.0);
-    let builder = builder.capacity(capacity).width(width);
-    let builder = match size(fpr, memory_limit) {
-        Size::Memory(bytes) => builder.memory(ByteSize::bytes(bytes)),
-        Size::Fpr(fpr) => {
-            let bits = needed(fpr).map_err(IntoPyErr::into_py_err)?;
-            check_memory_limit(bits.saturating_mul(width.into()), memory_limit)?;
-            builder.fpr(fpr)
-        }
-    };
+    let builder = set_size!(builder, size);
     Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
 }
 

@@ -2,7 +2,7 @@
 
 use petal::HashSpec;
 use petal_lines::MemoryLimit;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
@@ -25,6 +25,63 @@ pub(super) fn size(fpr: Option<f64>, memory_limit: Option<u64>) -> Size {
         (fpr, _) => Size::Fpr(fpr.unwrap_or(DEFAULT_FPR)),
     }
 }
+
+/// The arguments that determine the size of a Bloom filter.
+pub(super) struct BloomSize {
+    pub(super) capacity: Option<u64>,
+    pub(super) fpr: Option<f64>,
+    pub(super) bits: Option<u64>,
+    pub(super) probes: Option<u32>,
+    pub(super) memory_limit: Option<MemoryLimitArg>,
+}
+
+impl BloomSize {
+    /// Returns the number of bits, or the rate or memory that determines it.
+    pub(super) fn by(&self) -> PyResult<(Option<u64>, Size)> {
+        if self.capacity.is_none() && self.bits.is_none() {
+            return Err(PyTypeError::new_err(
+                "capacity= is missing: pass the number of keys, or bits= and probes=",
+            ));
+        }
+        Ok((self.bits, size(self.fpr, self.memory_limit.map(|limit| limit.0))))
+    }
+
+    /// Returns an error if a filter of `needed` bytes exceeds the memory limit.
+    pub(super) fn check(&self, needed: u64) -> PyResult<()> {
+        let limit = self.memory_limit.map(|limit| limit.0);
+        match (self.bits, limit) {
+            (Some(_), Some(limit)) if needed > limit => {
+                Err(Exception::MemoryLimit.new_err(format_args!(
+                    "the filter takes {needed} bytes, more than memory_limit={limit}; raise it, or \
+                     lower bits="
+                )))
+            }
+            _ => check_memory_limit(needed, limit),
+        }
+    }
+}
+
+/// Sets the size of the builder of a Bloom filter or a counting filter.
+macro_rules! set_size {
+    ($builder:expr, $size:expr) => {{
+        let (builder, size) = ($builder, $size);
+        let (bits, by) = size.by()?;
+        let builder = size.capacity.map_or(builder, |capacity| builder.capacity(capacity));
+        let builder = size.probes.map_or(builder, |probes| builder.probes(probes));
+        let builder = match (bits, by) {
+            (Some(bits), _) => {
+                let builder = builder.bits(bits);
+                size.fpr.map_or(builder, |fpr| builder.fpr(fpr))
+            }
+            (None, Size::Memory(bytes)) => builder.memory(ByteSize::bytes(bytes)),
+            (None, Size::Fpr(fpr)) => builder.fpr(fpr),
+        };
+        let sizing = builder.sizing().map_err(IntoPyErr::into_py_err)?;
+        size.check(sizing.size_bytes())?;
+        builder
+    }};
+}
+pub(super) use set_size;
 
 /// Returns an error if a filter of `needed` bytes exceeds the memory limit.
 pub(super) fn check_memory_limit(needed: u64, memory_limit: Option<u64>) -> PyResult<()> {
