@@ -1,7 +1,7 @@
 //! `browser`: opens the pages of the book, and other pages that petal writes, in a headless Chromium.
 
-use crate::{book, python};
 use crate::step::{Result, Step, root};
+use crate::{book, python};
 
 /// The Python environment of the tests; git ignores it.
 const HOME: &str = "target/browser";

@@ -22,7 +22,5 @@ pub(crate) fn test() -> Result {
     let home = root().join(HOME);
     // The whole workspace is selected, because the features of dependencies are those of the tests before.
     let args = ["test", "--workspace", "--no-fail-fast", "--test", "foreign", "--", "--ignored"];
-    Step::cargo(&args)
-        .env("PETAL_PEERS", &home.to_string_lossy())
-        .run()
+    Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()
 }
