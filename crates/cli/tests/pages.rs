@@ -58,9 +58,6 @@ const OTHER_FLAGS: [&str; 4] = ["--foreign", "--from", "--kernel", "--quick"];
 /// Files that `cargo x book` makes.
 const MADE_BY_THE_BOOK: [&str; 1] = ["docs/interactive/petal-wasm.js"];
 
-/// Pages of the book that are being written: links to them are accepted.
-const PLANNED: [&str; 0] = [];
-
 /// Problems, one a line: `page:line: problem`.
 #[derive(Default)]
 struct Problems(String);
@@ -108,7 +105,7 @@ fn link_problem(
         let folder = Path::new(&page.path).parent()?;
         normal(&folder.join(file.split('?').next()?))
     };
-    if MADE_BY_THE_BOOK.contains(&path.as_str()) || PLANNED.contains(&path.as_str()) {
+    if MADE_BY_THE_BOOK.contains(&path.as_str()) {
         return None;
     }
     // `/x` is not a file of the repository, and an HTML page is built from its Markdown page.
