@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the Python package and installs it with the packages of its tests into an environment:
 #     crates/python/install.sh DIR [--profile NAME] [--engines]
-# `DIR/bin/python` then has petal. Other packages are installed again only if their list changes. With --engines,
-# `DIR/spark/bin/python` has `petal[spark]`, as in docs/guides/spark.md, and pytest.
+# `DIR/bin/python` then has petal, built with the profile `dist` unless another one is named. Other packages are
+# installed again only if their list changes. With --engines, `DIR/spark/bin/python` has `petal-filters[spark]`, as in
+# docs/guides/spark.md, and pytest.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 1 ] || { echo "usage: crates/python/install.sh DIR [--profile NAME] [--engines]" >&2; exit 2; }
-DIR=$1 PROFILE=release ENGINES=no
+DIR=$1 PROFILE=dist ENGINES=no
 shift
 while [ $# -gt 0 ]; do
     case $1 in
@@ -27,7 +28,7 @@ sum=$(sha256sum < "$HERE/requirements.txt" | cut -c1-16)
 
 rm -rf "$DIR/wheels"
 (cd "$HERE" && "$DIR/bin/maturin" build --quiet --profile "$PROFILE" --interpreter "$DIR/bin/python" --out "$DIR/wheels")
-pip install --force-reinstall --no-deps "$DIR"/wheels/petal-*.whl
+pip install --force-reinstall --no-deps "$DIR"/wheels/petal_filters-*.whl
 
 # A separate environment, so that tests fail if the extra lacks a package.
 if [ "$ENGINES" = yes ]; then
@@ -36,10 +37,10 @@ if [ "$ENGINES" = yes ]; then
     spark_pip() { "$SPARK/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
     [ -e "$SPARK/done-$sum" ] || {
         "$PYTHON" -m venv --clear "$SPARK"
-        spark_pip install --constraint "$LIST" "$(echo "$DIR"/wheels/petal-*.whl)[spark]" pytest pytest-timeout
+        spark_pip install --constraint "$LIST" "$(echo "$DIR"/wheels/petal_filters-*.whl)[spark]" pytest pytest-timeout
         : > "$SPARK/done-$sum"
     }
-    spark_pip install --force-reinstall --no-deps "$DIR"/wheels/petal-*.whl
+    spark_pip install --force-reinstall --no-deps "$DIR"/wheels/petal_filters-*.whl
     # Spark needs a JVM, and its tests compile for it.
     PEERS=$DIR/jdk-files
     . "$HERE/../../peers/lib.sh"

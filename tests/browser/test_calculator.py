@@ -222,3 +222,12 @@ def test_sizes_of_other_types_on_the_page_are_computed(browser, calculator):
         ("scalable", "scalable filter {} if"), ("windowed", "windowed filter {},"), ("counting", "counting filter {}."),
     ):  # fmt: skip
         assert words.format(round(calculator(type=name, n="1e6", p="0.1%")["bits_per_key"], 1)) in text, name
+
+
+def test_chinese_page_has_chinese_labels(browser, book):
+    browser.open(book + "zh/calculator.html")
+    root = browser.find("#petal-calculator")
+    WebDriverWait(browser.driver, 30).until(lambda _: root.get_attribute("data-state") == "done")
+    labels = browser.run("return [...document.querySelectorAll('main label, main figcaption')].map(e => e.innerText)")
+    assert len(labels) == 8 and all(re.search("[\u4e00-\u9fff]", label) for label in labels)
+    assert "missing" not in root.text and "undefined" not in root.text

@@ -1,7 +1,7 @@
 //! `browser`: opens the pages of the book, and other pages that petal writes, in a headless Chromium.
 
-use crate::book;
 use crate::step::{Result, Step, root};
+use crate::{book, python};
 
 /// The Python environment of the tests; git ignores it.
 const HOME: &str = "target/browser";
@@ -10,7 +10,7 @@ const HOME: &str = "target/browser";
 pub(crate) fn test(more: &[&str]) -> Result {
     Step::script("tests/browser/install.sh", &[HOME]).run()?;
     book::build()?;
-    Step::cargo(&["build", "--package", "petal-cli"]).run()?;
+    Step::cargo(python::PROGRAMS).run()?;
     let python = root().join(HOME).join("bin/python");
     let args = ["-m", "pytest", "-c", "tests/browser/pytest.ini", "tests/browser"];
     Step::program(&python, &[&args[..], more].concat()).run()

@@ -13,6 +13,7 @@ mod loom;
 mod package;
 mod peers;
 mod python;
+mod release;
 mod sanitize;
 mod step;
 mod wasm;
@@ -39,6 +40,11 @@ usage: cargo x COMMAND
   arch --write     the same, and update the tables in ARCHITECTURE.md
   words [PATH]...  find words to avoid in tracked files
   loom             test the concurrent filter in every interleaving of its threads
+  release          build the archives, wheels, crates and checksums of a release into target/release-files
+  release TARGET...  only for these targets of Rust
+  release --dry-run [TARGET]...  the same; skips what cannot be built on this machine, and names it
+  release --dev    pack the program and the module of the dev profile, and check the archives
+  release --publish-crates  publish the crates, in the order of their dependencies
   package          pack the published crates, build them from their packages, run the packed examples
   fuzz SECONDS     run each fuzz target for this time (nightly, cargo-fuzz)
   asan             run the core's tests with AddressSanitizer (nightly)
@@ -80,6 +86,10 @@ fn main() -> ExitCode {
         ["words", paths @ ..] => words::words(paths),
         ["loom"] => loom::loom(),
         ["package"] => package::package(),
+        ["release", "--publish-crates"] => release::publish_crates(),
+        ["release", "--dev"] => release::pack_dev_builds(),
+        ["release", "--dry-run", targets @ ..] => release::release(true, targets),
+        ["release", targets @ ..] => release::release(false, targets),
         ["wasm"] => wasm::wasm(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
@@ -126,6 +136,7 @@ fn test(foreign: bool, engines: bool) -> Result {
     python::test(Tier::Own, &[])?;
     if foreign {
         package::package()?;
+        release::pack_dev_builds()?;
         wasm::wasm()?;
         browser::test(&[])?;
         peers::test()?;
@@ -137,12 +148,12 @@ fn test(foreign: bool, engines: bool) -> Result {
     Ok(())
 }
 
-/// Makes a release build of the program or the module, and runs a benchmark with it.
+/// Builds the program or the module as it is published, and runs a benchmark with it.
 fn bench(name: &str, args: &[&str]) -> Result {
     let (package, other) =
         if name == "server" { ("petal-redis", "--module") } else { ("petal-cli", "--petal") };
     if !args.contains(&"--help") && !args.contains(&other) {
-        Step::cargo(&["build", "--release", "--package", package]).run()?;
+        Step::cargo(&["build", "--profile", "dist", "--package", package]).run()?;
     }
     match name {
         "server" => bench_of("server", args),

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::step::{Result, Step, root};
 
 /// The published crates, in order of publication.
-const PUBLISHED: &[&str] =
+pub(crate) const PUBLISHED: &[&str] =
     &["petal-filters", "petal-lines", "petal-interop", "petal-cli", "petal-redis"];
 
 /// Files that every package must contain.
@@ -38,7 +38,7 @@ fn package_into(folder: &Path) -> Result {
     // Uncommitted changes are tested, too.
     let mut args = vec!["package", "--allow-dirty", "--target-dir", &target_dir];
     args.extend(packages);
-    Step::cargo(&args).run()?;
+    Step::cargo(&args).env("CARGO_PROFILE_DEV_DEBUG", "false").run()?;
     let packed = folder.join("package");
     for name in PUBLISHED {
         let package = folder_of(&packed, name)?;

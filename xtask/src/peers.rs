@@ -20,9 +20,7 @@ pub(crate) fn golden() -> Result {
 pub(crate) fn test() -> Result {
     install()?;
     let home = root().join(HOME);
-    let packages = ["petal-interop", "petal-cli", "petal-redis"].map(|name| ["--package", name]);
-    let args = [&["test", "--no-fail-fast"], packages.as_flattened()].concat();
-    Step::cargo(&[&args[..], &["--test", "foreign", "--", "--ignored"]].concat())
-        .env("PETAL_PEERS", &home.to_string_lossy())
-        .run()
+    // The whole workspace is selected, because the features of dependencies are those of the tests before.
+    let args = ["test", "--workspace", "--no-fail-fast", "--test", "foreign", "--", "--ignored"];
+    Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()
 }

@@ -6,6 +6,10 @@ use crate::step::{Result, Step, root};
 /// The virtual environment; git ignores it.
 const HOME: &str = "target/python";
 
+/// Builds the program and the module. With other packages selected, their dependencies would have other features, and
+/// all crates would be built a second time.
+pub(crate) const PROGRAMS: &[&str] = &["build", "--workspace", "--lib", "--bin", "petal"];
+
 /// A group of tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
@@ -24,7 +28,7 @@ pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
     let engines = if tier == Tier::Engines { &["--engines"][..] } else { &[] };
     Step::script(install[0], &[&install[1..], engines].concat()).run()?;
     // The tests compare with the program and load the module; a build during a test could exceed its timeout.
-    Step::cargo(&["build", "--package", "petal-cli", "--package", "petal-redis"]).run()?;
+    Step::cargo(PROGRAMS).run()?;
     let (python, chosen) = match tier {
         Tier::Own => ("bin/python", "not engines and not foreign"),
         Tier::Foreign => ("bin/python", "foreign"),
@@ -46,9 +50,18 @@ pub(crate) fn bench(args: &[&str]) -> Result {
     let python = root().join(BENCH).join("bin/python");
     let rival = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "rbloom==1.5.4"];
     Step::program(&python, &rival).run()?;
-    Step::cargo(&["build", "--release", "--package", "petal-cli"]).run()?;
-    let tools =
-        ["build", "--release", "--package", "petal-bench", "--bin", "urls", "--bin", "batch"];
+    Step::cargo(&["build", "--profile", "dist", "--package", "petal-cli"]).run()?;
+    let tools = [
+        "build",
+        "--profile",
+        "dist",
+        "--package",
+        "petal-bench",
+        "--bin",
+        "urls",
+        "--bin",
+        "batch",
+    ];
     Step::cargo(&tools).run()?;
     Step::program(&python, &[&["crates/python/bench/main.py"], args].concat()).run()
 }

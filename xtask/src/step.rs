@@ -62,6 +62,16 @@ impl Step {
         self
     }
 
+    /// Puts a folder in front of `PATH`.
+    pub(crate) fn with_path(mut self, folder: &Path) -> Self {
+        let old = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [folder.to_path_buf()].into_iter().chain(std::env::split_paths(&old));
+        if let Ok(path) = std::env::join_paths(folders) {
+            self.command.env("PATH", path);
+        }
+        self
+    }
+
     /// Runs the step.
     pub(crate) fn run(mut self) -> Result {
         eprintln!("\n==> {}", self.shown);

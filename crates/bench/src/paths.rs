@@ -10,10 +10,10 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("")).to_path_buf()
 }
 
-/// Returns the path of a release build.
-pub fn release(name: &str) -> PathBuf {
+/// Returns the path of a build with the profile `dist`, that of published programs.
+pub fn dist(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    root().join(target).join("release").join(name)
+    root().join(target).join("dist").join(name)
 }
 
 /// Generates a file of a corpus, unless it exists with its full length. Different corpora need different folders.

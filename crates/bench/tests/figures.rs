@@ -264,7 +264,7 @@ fn a_second_run_changes_nothing() {
     let root = root("figures-twice", PAGE);
     // An older file, and one of another benchmark.
     fs::write(root.join("results/machine/1999-12-31.csv"), "old").unwrap();
-    fs::write(root.join("results/machine/2000-01-03-files.csv"), "other").unwrap();
+    fs::write(root.join("results/machine/2000-01-03-server.csv"), "other").unwrap();
     let first = write(&root, None).unwrap();
     assert!(first.sources[0].ends_with("2000-01-02.csv"));
     assert_eq!(first.changed.len(), 1 + PLOTS.len());
@@ -286,6 +286,18 @@ fn a_second_run_changes_nothing() {
     write(&root, Some(&elsewhere)).unwrap();
     let page = fs::read_to_string(root.join("docs/performance/README.md")).unwrap();
     assert!(page.contains("Rows: `elsewhere.csv`"));
+}
+
+#[test]
+fn the_files_benchmark_gives_the_chart_of_the_readme() {
+    let root = root("figures-files", PAGE);
+    let rows = "lines_per_file,lines_common,line_bytes,work,tool,config,wall_s,peak_rss_bytes,trouble\n\
+                10000000,1000000,65,common,petal,-m 128M,2,104857600,\n";
+    fs::write(root.join("results/machine/2000-01-03-files.csv"), rows).unwrap();
+    let report = write(&root, None).unwrap();
+    let chart = Path::new("docs/performance/plots/common.svg");
+    assert!(report.changed.iter().any(|file| file == chart), "{:?}", report.changed);
+    assert!(fs::read_to_string(root.join(chart)).unwrap().contains("petal common -m 128M"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use common::{TestDir, run, write_lines};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "common",
     "diff",
     "dedup",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 20] = [
     "explain",
     "verify",
     "plan",
+    "report",
     "help",
     "completions",
     "man",

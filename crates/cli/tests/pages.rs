@@ -58,22 +58,6 @@ const OTHER_FLAGS: [&str; 4] = ["--foreign", "--from", "--kernel", "--quick"];
 /// Files that `cargo x book` makes.
 const MADE_BY_THE_BOOK: [&str; 1] = ["docs/interactive/petal-wasm.js"];
 
-/// Pages of the book that are being written: links to them are accepted.
-const PLANNED: [&str; 12] = [
-    "docs/introduction.md",
-    "docs/install.md",
-    "docs/how-it-works.md",
-    "docs/calculator.md",
-    "docs/two-huge-files.md",
-    "docs/guides/rust.md",
-    "docs/reference/python.md",
-    "docs/reference/commands.md",
-    "docs/reference/errors.md",
-    "docs/design/architecture.md",
-    "docs/contributing.md",
-    "docs/changelog.md",
-];
-
 /// Problems, one a line: `page:line: problem`.
 #[derive(Default)]
 struct Problems(String);
@@ -121,10 +105,7 @@ fn link_problem(
         let folder = Path::new(&page.path).parent()?;
         normal(&folder.join(file.split('?').next()?))
     };
-    if MADE_BY_THE_BOOK.contains(&path.as_str())
-        || PLANNED.contains(&path.as_str())
-        || path.starts_with("docs/zh/")
-    {
+    if MADE_BY_THE_BOOK.contains(&path.as_str()) {
         return None;
     }
     // `/x` is not a file of the repository, and an HTML page is built from its Markdown page.
@@ -426,10 +407,6 @@ fn console_blocks_run_and_print_what_the_page_shows() {
 /// Runs the console blocks of a page, one after another, in one folder. Those of a server run in
 /// `crates/module/tests/foreign/pages.rs`.
 fn run_page(page: &Page, problems: &mut Problems) {
-    // Until its new version is here.
-    if page.path == "README.md" && page.blocks.iter().all(|block| block.not_run.is_none()) {
-        return;
-    }
     let mut folder = None;
     for block in &page.blocks {
         let is_console = block.is("console") && block.not_run.is_none() && !block.is_for_a_server();

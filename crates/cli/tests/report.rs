@@ -11,7 +11,10 @@ use common::{SET_COMMANDS, STRATEGIES, TestDir, write_lines};
 use petal_testkit::bounds::binomial_range;
 use serde_json::Value;
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 24] = [
+    "version",
+    "command",
+    "inputs",
     "strategy",
     "kept",
     "first_lines",
@@ -30,7 +33,9 @@ const FIELDS: [&str; 19] = [
     "phases",
     "memory_limit_bytes",
     "memory_peak_bytes",
+    "disk_peak_bytes",
     "jobs",
+    "samples",
 ];
 
 /// Writes short lines, so that a small memory limit leaves few filter bits for each.
@@ -70,7 +75,48 @@ fn report(dir: &TestDir, args: &str) -> Value {
     assert!(report["false_found"].as_u64().unwrap_or(0) <= number("candidates"), "{report}");
     assert_eq!(report["false_found"].is_null(), number("candidates") == 0, "{report}");
     assert!(number("kept") <= number("first_lines"), "{report}");
+    assert_eq!(report["command"], args.split(' ').next().unwrap(), "{report}");
+    check_phases(&report);
+    check_samples(&report);
     report
+}
+
+/// Phases follow each other, and none has more survivors than lines.
+#[track_caller]
+fn check_phases(report: &Value) {
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{report}"));
+    let mut end = 0.0;
+    for phase in report["phases"].as_array().unwrap() {
+        assert!(number(&phase["start"]) >= end - 1e-6, "{phase}: {report}");
+        end = number(&phase["start"]) + number(&phase["seconds"]);
+        let (lines, survivors) = (phase["lines"].as_u64(), phase["survivors"].as_u64());
+        let reads = phase["what"] != "deciding" && phase["what"] != "printing";
+        assert!(!reads || survivors <= lines, "{phase}: {report}");
+    }
+    assert!(end <= number(&report["seconds"]) + 1e-6, "{report}");
+    // The last phase passes on the result, unless an earlier one has printed a part of it.
+    let last = report["phases"].as_array().unwrap().last().unwrap();
+    let whole = !report["strategy"].as_str().unwrap().contains("memory, then");
+    assert!(
+        !whole || last["what"] == "matching" || last["survivors"] == report["kept"],
+        "{report}"
+    );
+}
+
+/// Samples are in order, and within the peaks and the time.
+#[track_caller]
+fn check_samples(report: &Value) {
+    let samples = report["samples"].as_array().unwrap();
+    assert!(!samples.is_empty() && samples.len() <= 201, "{report}");
+    let mut before = 0.0;
+    for sample in samples {
+        let [seconds, memory, disk] = [0, 1, 2].map(|at| sample[at].as_f64().unwrap());
+        assert!(seconds >= before && memory > 0.0, "{sample}: {report}");
+        assert!(disk <= report["disk_peak_bytes"].as_f64().unwrap(), "{sample}: {report}");
+        before = seconds;
+    }
+    let spilled = report["spilled"].as_u64().unwrap();
+    assert!(report["disk_peak_bytes"].as_u64().unwrap() >= spilled, "{report}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ fn dir() -> TestDir {
     dir.write("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     dir.write("utf16", b"\xff\xfex\0\n\0");
     dir.write("cut.gz", &common::pack::gz(&b"x\n".repeat(1000))[..20]);
+    dir.write("old.json", "{\"strategy\": \"memory\"}");
+    dir.write("new.json", "{\"version\": 3}");
     dir.write("long", vec![b'x'; (2 << 20) + 1]);
     dir.write("many", (0..2000).map(|n| format!("{n}\n")).collect::<String>());
     std::fs::create_dir(dir.files.file("work")).unwrap();

@@ -67,7 +67,7 @@ pub use filters::{
     fill, hashes, remove,
 };
 pub use fingerprint::fingerprints;
-pub use io::{Lock, Outputs, Source, atomic_file};
+pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use progress::{Note, Progress};

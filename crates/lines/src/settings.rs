@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::io::{ContentChecks, Input, Source, TempDir};
+use crate::io::{ContentChecks, DiskUsage, Input, Source, TempDir};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::Pass;
@@ -31,6 +31,8 @@ pub struct Settings<'a> {
     pub text: bool,
     /// Receives the progress.
     pub progress: &'a dyn Progress,
+    /// Counts the bytes on temporary disk.
+    pub disk_usage: DiskUsage,
 }
 
 impl Settings<'_> {
@@ -47,6 +49,7 @@ impl Settings<'_> {
             delimiter: b'\n',
             text: false,
             progress: &(),
+            disk_usage: DiskUsage::default(),
         }
     }
 

@@ -24,7 +24,7 @@ import rbloom
 import petal
 
 ROOT = Path(__file__).resolve().parents[3]
-RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+DIST = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "dist"
 WIDTH = 64
 FPR = 0.01
 HEADER = ["date", "work", "tool", "keys", "round", "seconds", "answer", "machine", "rustc", "commit"]
@@ -58,7 +58,7 @@ def make(folder: Path, keys: int) -> tuple[Path, Path]:
     for file, side in zip(files, "ab", strict=True):
         if not file.exists():
             size = ["--count", str(keys), "--common", str(keys // 2), "--bytes", str(WIDTH)]
-            run = [RELEASE / "urls", *size, "--side", side, "--out", file]
+            run = [DIST / "urls", *size, "--side", side, "--out", file]
             subprocess.run(run, check=True)
     return files
 
@@ -84,7 +84,7 @@ def batches(rows: Rows, files: tuple[Path, Path], rounds: int) -> None:
         seen = petal.BloomFilter(rows.keys, FPR)
         rows.run("update", "petal", lambda seen=seen: seen.update(members))
         rows.run("query", "petal", lambda seen=seen: seen.contains_batch(queries).true_count)
-        run = [RELEASE / "batch", str(WIDTH), str(FPR), "1", *raw]
+        run = [DIST / "batch", str(WIDTH), str(FPR), "1", *raw]
         done = subprocess.run(map(str, run), check=True, capture_output=True, text=True)
         update_time, query_time, new, found = done.stdout.split()
         rows.add("update", "rust", float(update_time), int(new))
@@ -117,7 +117,7 @@ def lines(rows: Rows, files: tuple[Path, Path], rounds: int, folder: Path) -> No
     out = folder / "answer.txt"
     for _ in range(rounds):
         rows.run("common", "petal", lambda: petal.common(*files, out=out, memory_limit="4G").kept)
-        run = [RELEASE / "petal", "common", "-q", "-m4G", *files, "-o", folder / "program.txt"]
+        run = [DIST / "petal", "common", "-q", "-m4G", *files, "-o", folder / "program.txt"]
         rows.run("common", "program", lambda run=run: subprocess.run(run, check=True).returncode)
         assert out.stat().st_size == (folder / "program.txt").stat().st_size
         kept = (folder / "program.txt").stat().st_size // (WIDTH + 1)
@@ -144,7 +144,7 @@ def verdict(rows: Rows) -> None:
 
 
 def save(rows: Rows) -> None:
-    batch = [RELEASE / "batch", "machine"]
+    batch = [DIST / "batch", "machine"]
     done = subprocess.run(batch, check=True, capture_output=True, text=True)
     slug, machine, rustc, commit, date = done.stdout.splitlines()
     file = ROOT / "results" / slug / f"{date}-python.csv"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def python_with(*packages: str, extra: str | None = None) -> Path:
     """Returns the Python of an environment with petal, these packages and their dependencies.
 
-    With `extra`, pip installs `petal[extra]` from petal's wheel.
+    With `extra`, pip installs `petal-filters[extra]` from petal's wheel.
     """
     name = hashlib.sha256("\n".join([sys.version, extra or "", *packages]).encode()).hexdigest()[:16]
     home = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "python-environments" / name
@@ -43,7 +43,7 @@ def python_with(*packages: str, extra: str | None = None) -> Path:
 
 def wheel() -> Path:
     """Returns the wheel under test."""
-    (made,) = (Path(sys.prefix) / "wheels").glob("petal-*.whl")
+    (made,) = (Path(sys.prefix) / "wheels").glob("petal_filters-*.whl")
     return made
 
 

@@ -21,7 +21,7 @@ ELSEWHERE = {
 
 
 def pages_with_code():
-    names = ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
+    names = ["README.md", "README.zh-CN.md", "crates/python/README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
     paths = [ROOT / name for name in names if (ROOT / name).exists()]
     paths += sorted((ROOT / "docs").rglob("*.md"))
     pages = [str(path.relative_to(ROOT)) for path in paths if BLOCK.search(path.read_text())]

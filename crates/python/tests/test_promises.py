@@ -63,7 +63,7 @@ def test_every_public_name_has_a_docstring():
 
 
 def test_wheel_is_for_all_versions_without_dependencies():
-    needs = importlib.metadata.requires("petal")
+    needs = importlib.metadata.requires("petal-filters")
     assert needs and all("extra ==" in need for need in needs)
     assert "-cp311-abi3-" in wheel().name
 

@@ -35,10 +35,10 @@ fn mdbook() -> Result<PathBuf> {
     if version(&program).is_some_and(|found| found == format!("mdbook v{MDBOOK}")) {
         return Ok(program);
     }
-    // Without its server and its file watcher. A book takes a second with any optimization.
+    // Without its server, its file watcher and optimization, which would take longer than it saves.
     let package = ["install", "mdbook", "--version", MDBOOK, "--locked"];
     let features = ["--no-default-features", "--features", "search"];
-    let profile = ["--config", "profile.release.opt-level=1"];
+    let profile = ["--debug", "--config", "profile.dev.debug=false"];
     let into = ["--force", "--root", &tools.to_string_lossy()];
     Step::cargo(&[&package[..], &features, &profile, &into].concat()).run().map_err(|error| {
         format!("cannot install mdBook {MDBOOK} (needs the network once): {error}")

@@ -11,7 +11,6 @@ use crate::check::Answer;
 use crate::runs::Comparison;
 use crate::tools::Tools;
 
-const URL_BYTES: usize = 66;
 const SEED: u64 = 1;
 
 /// Every verb on two files, compared with `wc -l` and rivals
@@ -20,9 +19,18 @@ pub(crate) struct Args {
     /// Works to measure
     #[arg(long, value_delimiter = ',', default_values = ["build", "check", "common", "dedup", "jobs"])]
     only: Vec<Work>,
-    /// Lines of each file, a quarter of them common; 20 million are 2.7 GB, and as much again for answers
+    /// Lines of each file; 20 million are 2.7 GB, and as much again for answers
     #[arg(long, default_value = "20_000_000", value_parser = number)]
     lines: u64,
+    /// Share of the lines that are in both files
+    #[arg(long, value_name = "PERCENT", default_value = "25", value_parser = clap::value_parser!(u64).range(0..=100))]
+    in_common: u64,
+    /// Bytes of a line, without its line end
+    #[arg(long, value_name = "BYTES", default_value = "66")]
+    width: usize,
+    /// Memory limit in MiB: of petal's `common` and `dedup`, and the small one of DuckDB and `sort`
+    #[arg(long, value_name = "MIB", default_value = "128")]
+    memory: u64,
     /// Rounds for petal, wc and DuckDB
     #[arg(long, default_value = "5")]
     runs: usize,
@@ -37,11 +45,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let entries = Entries { lines: args.lines, common: args.lines / 4 };
+    let common = args.lines / 100 * args.in_common;
+    let entries = Entries { lines: args.lines, common, memory_mib: args.memory };
     let corpus = Corpus::new(SEED, entries.lines, entries.common, Order::Shuffled)
-        .and_then(|corpus| corpus.with_url_bytes(URL_BYTES))
-        .ok_or_else(|| format!("no corpus of {} lines", args.lines))?;
-    let folder = args.common.folder(&format!("files-{}", entries.lines), &corpus)?;
+        .and_then(|corpus| corpus.with_url_bytes(args.width))
+        .ok_or_else(|| format!("no corpus of {} lines of {} bytes", args.lines, args.width))?;
+    let name = format!("files-{}-{}-{}", entries.lines, entries.common, args.width);
+    let folder = args.common.folder(&name, &corpus)?;
     // It may be of another version of petal.
     let _ = fs::remove_file(folder.join("a.petal"));
     let mut tools = Tools::find(&args.common.petal())?;
@@ -102,7 +112,7 @@ pub(crate) struct Entry {
 const FPR: f64 = 0.01;
 /// The probability that the false positives of a correct filter are within the bounds.
 const CONFIDENCE: f64 = 0.999;
-/// The memory limits of DuckDB.
+/// The memory limits of DuckDB, besides that of petal.
 pub(crate) const DUCKDB_LARGE: &str = "16GB";
 pub(crate) const DUCKDB_SMALL: &str = "256MB";
 
@@ -111,12 +121,14 @@ pub(crate) const DUCKDB_SMALL: &str = "256MB";
 pub(crate) struct Entries {
     pub(crate) lines: u64,
     pub(crate) common: u64,
+    /// The memory limit of petal, which DuckDB and `sort` get too.
+    pub(crate) memory_mib: u64,
 }
 
 impl Entries {
     /// Returns the commands of a work. Ratios in the report are to petal's first command.
     pub(crate) fn of(self, work: Work) -> Vec<Entry> {
-        let Self { lines: n, common } = self;
+        let Self { lines: n, common, memory_mib: mib } = self;
         let entry =
             |tool, config: &str, command: &str, answer| entry(work, tool, config, command, answer);
         let wc = |files: &str| entry("wc", "-l", &format!("wc -l {files}"), Answer::Count(n, n));
@@ -145,17 +157,24 @@ impl Entries {
             ],
             Work::Common => vec![
                 wc("a.txt b.txt"),
-                self.petal_common(128),
+                self.petal_common(mib),
                 self.petal_common(1024),
                 self.duckdb_common(DUCKDB_LARGE),
                 self.duckdb_common(DUCKDB_SMALL),
+                self.duckdb_common(&format!("{mib}MiB")),
                 entry("zet", "intersect", "zet intersect a.txt b.txt", Answer::Common),
-                entry("sort+comm", "-S 4G", SORT_COMM, Answer::Common),
+                entry("sort+comm", "-S 4G", &sort_comm("4G"), Answer::Common),
+                entry(
+                    "sort+comm",
+                    &format!("-S {mib}M"),
+                    &sort_comm(&format!("{mib}M")),
+                    Answer::Common,
+                ),
             ],
             Work::Dedup => vec![
                 wc("a.txt"),
                 dedup(1024),
-                dedup(128),
+                dedup(mib),
                 duckdb(work, DUCKDB_LARGE, "a.txt", Answer::Distinct),
                 duckdb(work, DUCKDB_SMALL, "a.txt", Answer::Distinct),
                 entry("zet", "union", "zet union a.txt", Answer::Distinct),
@@ -225,6 +244,11 @@ fn duckdb(work: Work, limit: &str, files: &str, answer: Answer) -> Entry {
 }
 
 /// The second `sort` writes to `comm` directly, which saves a file.
-const SORT_COMM: &str = "export LC_ALL=C; sort -S 4G --parallel=2 -T tmp a.txt > a.sorted && \
-    sort -S 4G --parallel=2 -T tmp b.txt | comm -12 a.sorted -";
+fn sort_comm(memory: &str) -> String {
+    format!(
+        "export LC_ALL=C; sort -S {memory} --parallel=2 -T tmp a.txt > a.sorted && \
+         sort -S {memory} --parallel=2 -T tmp b.txt | comm -12 a.sorted -"
+    )
+}
+
 const SORT_UNIQUE: &str = "export LC_ALL=C; sort -u -S 4G --parallel=2 -T tmp a.txt";

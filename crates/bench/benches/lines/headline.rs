@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if rivals {
         tools.install_duckdb(&args.common.dir());
     }
-    let entries = Entries { lines, common: lines / 10 };
+    let entries = Entries { lines, common: lines / 10, memory_mib: memory };
     let limits = DUCKDB_LIMITS.map(|limit| entries.duckdb_common(limit));
     let entries = [entries.petal_common(memory)].into_iter().chain(limits).collect();
     let mut comparison = Comparison::new(&corpus, &folder, &tools);

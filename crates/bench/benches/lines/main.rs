@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use petal_bench::args;
 use petal_bench::corpus::{Corpus, Side};
-use petal_bench::paths::{make_file, release, root};
+use petal_bench::paths::{dist, make_file, root};
 
 #[derive(Parser)]
 #[command(name = "cargo x bench", bin_name = "cargo x bench")]
@@ -47,7 +47,7 @@ struct Common {
     /// Where generated files and rivals are kept
     #[arg(long, value_name = "DIR", default_value = "bench-data")]
     dir: PathBuf,
-    /// The program to measure [default: target/release/petal]
+    /// The program to measure [default: target/dist/petal]
     #[arg(long, value_name = "FILE")]
     petal: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ impl Common {
     }
 
     fn petal(&self) -> PathBuf {
-        self.petal.as_ref().map_or_else(|| release("petal"), |petal| root().join(petal))
+        self.petal.as_ref().map_or_else(|| dist("petal"), |petal| root().join(petal))
     }
 
     /// Makes a folder with the two files of a corpus, `a.txt` and `b.txt`, and a folder `tmp`.

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use petal_bench::args;
 use petal_bench::machine::Machine;
-use petal_bench::paths::{release, root};
+use petal_bench::paths::{dist, root};
 use rows::{HEADER, Rows};
 use server::{Module, Programs};
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Rounds of speed and waits [default: 7; 2 with --quick]
     #[arg(long)]
     rounds: Option<usize>,
-    /// The module to measure [default: target/release/libpetal_redis.so]
+    /// The module to measure [default: target/dist/libpetal_redis.so]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
     /// Measure petal's module only
@@ -82,7 +82,7 @@ fn run(args: &Args) -> Result<(), String> {
     let machine = Machine::read();
     let programs = Programs::find();
     let file = args.module.as_ref();
-    let file = file.map_or_else(|| release("libpetal_redis.so"), |file| root().join(file));
+    let file = file.map_or_else(|| dist("libpetal_redis.so"), |file| root().join(file));
     let mut modules = vec![Module { name: "petal", file }];
     let named = std::env::var_os("PETAL_REDISBLOOM");
     let installed = || {

@@ -1,5 +1,5 @@
-//! `figures`: updates the tables and plots of docs/performance/README.md and docs/performance/filters.md from the CSV of the filter
-//! benchmarks.
+//! `figures`: updates the tables and plots of docs/performance/README.md and docs/performance/filters.md from the CSV
+//! of the filter benchmarks, and the chart of README.md from that of the files benchmark.
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use petal_bench::paths::root;
 #[derive(Parser)]
 #[command(name = "cargo x figures", bin_name = "cargo x figures")]
 struct Args {
-    /// CSV file, as a path from the root of the repository [default: the newest results/*/DATE.csv and
-    /// results/*/DATE-family.csv]
+    /// CSV file, as a path from the root of the repository [default: the newest results/*/DATE.csv,
+    /// results/*/DATE-family.csv and results/*/DATE-files.csv]
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }

@@ -191,16 +191,82 @@ fn draw_bars(
     Ok(())
 }
 
+/// A row of [`bar_pairs`].
+pub(super) struct Bar {
+    pub(super) name: String,
+    /// A value and its label for each column.
+    pub(super) values: [Option<(f64, String)>; 2],
+    /// Shown instead of the values.
+    pub(super) failure: Option<String>,
+    pub(super) is_ours: bool,
+}
+
+/// Draws two columns of horizontal bars that share the names of their rows.
+pub(super) fn bar_pairs(
+    head: &Head,
+    columns: [&str; 2],
+    bars: &[Bar],
+) -> std::result::Result<String, String> {
+    let mut svg = String::new();
+    draw_bar_pairs(&mut svg, head, columns, bars).map_err(|e| format!("{}: {e}", head.title))?;
+    Ok(svg)
+}
+
+fn draw_bar_pairs(svg: &mut String, head: &Head, columns: [&str; 2], bars: &[Bar]) -> Result {
+    // Left ends of the columns, and the length of their longest bar.
+    const LEFT: [i32; 2] = [270, 620];
+    const LENGTH: f64 = 230.0;
+    const TOP: i32 = 90;
+    let area = Svg::with_string(svg, (WIDTH, head.height)).into_drawing_area();
+    titles(&area, head)?;
+    let font = |size: i32, color: &RGBColor| (FONT, size).into_font().color(color);
+    for (column, left) in LEFT.into_iter().enumerate() {
+        let title = (FONT, 13).into_font().style(FontStyle::Bold).color(&GRAY);
+        area.draw(&Text::new(columns[column].to_owned(), (left, TOP - 24), title))?;
+        let shown = bars.iter().filter(|bar| bar.failure.is_none());
+        let values = shown.filter_map(|bar| Some(bar.values[column].as_ref()?.0));
+        let most = values.fold(f64::MIN_POSITIVE, f64::max);
+        for (number, bar) in bars.iter().enumerate() {
+            let y = TOP + 34 * number as i32;
+            let color = if bar.is_ours { PETAL[1] } else { OTHERS[4] };
+            if column == 0 {
+                let mut name = font(14, &INK);
+                if bar.is_ours {
+                    name = (FONT, 14).into_font().style(FontStyle::Bold).color(&PETAL[0]);
+                }
+                area.draw(&Text::new(bar.name.clone(), (20, y + 4), name))?;
+            }
+            if let Some(failure) = &bar.failure {
+                if column == 0 {
+                    area.draw(&Text::new(failure.clone(), (left, y + 4), font(14, &OTHERS[0])))?;
+                }
+                continue;
+            }
+            let Some((value, label)) = &bar.values[column] else { continue };
+            let right = left + (value / most * LENGTH).round().max(1.0) as i32;
+            area.draw(&Rectangle::new([(left, y), (right, y + 22)], color.filled()))?;
+            area.draw(&Text::new(label.clone(), (right + 6, y + 4), font(14, &INK)))?;
+        }
+    }
+    area.present()?;
+    Ok(())
+}
+
 type Area<'a> = DrawingArea<Svg<'a>, plotters::coord::Shift>;
 
 /// Draws background and titles; returns the areas for plot and legend.
 fn frame<'a>(area: &Area<'a>, head: &Head) -> Result<(Area<'a>, Area<'a>)> {
+    titles(area, head)?;
+    let (_, body) = area.split_vertically(56);
+    Ok(body.split_horizontally(WIDTH - LEGEND))
+}
+
+fn titles(area: &Area, head: &Head) -> Result {
     area.fill(&WHITE)?;
     let title = (FONT, 16).into_font().style(FontStyle::Bold).color(&INK);
     area.draw(&Text::new(head.title.to_owned(), (20, 14), title))?;
     area.draw(&Text::new(head.subtitle.to_owned(), (20, 36), (FONT, 12).into_font().color(&GRAY)))?;
-    let (_, body) = area.split_vertically(56);
-    Ok(body.split_horizontally(WIDTH - LEGEND))
+    Ok(())
 }
 
 struct Style {

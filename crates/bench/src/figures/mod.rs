@@ -1,10 +1,11 @@
-//! `cargo x figures`: tables of docs/performance/README.md and docs/performance/filters.md, and their plots, from the CSV of the filter
-//! benchmarks.
+//! `cargo x figures`: tables of docs/performance/README.md and docs/performance/filters.md, and their plots, from the
+//! CSV of the filter benchmarks; the chart of README.md from that of the files benchmark.
 //!
 //! Only the plots and the text between the markers of the pages are changed. Files are written after all of them have
 //! been generated. The same CSV gives the same bytes.
 
 mod chart;
+mod common;
 mod family;
 mod format;
 pub mod page;
@@ -24,6 +25,8 @@ const FAMILY_PAGE: &str = "docs/performance/filters.md";
 const PLOTS: &str = "docs/performance/plots";
 /// The suite of the rows of the family benchmark, and the suffix of its result files.
 const FAMILY: &str = "family";
+/// The suffix of the result files of `cargo x bench files`.
+const FILES: &str = "files";
 
 /// The result of an update.
 #[derive(Debug)]
@@ -40,7 +43,7 @@ pub struct Report {
 type NewFile = (PathBuf, String);
 
 /// Updates the pages and plots below `root` from a CSV file, or from the newest ones in `results/`: that of the filter
-/// benchmarks, and that of the family benchmark if there is one.
+/// benchmarks, and those of the family and the files benchmark if there are any.
 ///
 /// # Errors
 /// A line about the file that cannot be read, parsed or written, or the missing marker.
@@ -53,6 +56,7 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
             let missing = "no results/<machine>/<date>.csv; `cargo x bench` makes one";
             let mut sources = vec![filters.ok_or(missing)?];
             sources.extend(newest(&folder, &format!("-{FAMILY}"))?);
+            sources.extend(newest(&folder, &format!("-{FILES}"))?);
             sources
         }
     };
@@ -60,6 +64,11 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
     let mut files = Vec::new();
     for source in &report.sources {
         let text = read(source)?;
+        if date(source, &format!("-{FILES}")).is_some() {
+            let svg = common::chart(&text).map_err(|e| format!("{}: {e}", source.display()))?;
+            files.extend(svg.map(|svg| (Path::new(PLOTS).join("common.svg"), svg)));
+            continue;
+        }
         let results = Results::parse(&text).map_err(|e| format!("{}: {e}", source.display()))?;
         let short = shown(root, source);
         if results.rows.iter().any(|row| row.suite == FAMILY) {

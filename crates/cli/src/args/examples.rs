@@ -111,7 +111,8 @@ pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   petal info seen.petal
   petal info users.bf                      a filter of another program
-  petal info --json seen.petal | jq .estimated_fpr";
+  petal info --json seen.petal | jq .estimated_fpr
+  petal info seen.petal --html seen.html   a page with charts";
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   petal explain https://example.org/ seen.petal
@@ -128,7 +129,13 @@ Examples:
   petal plan --type classic -k 10 --bits 2e9
                                  rate and best capacity of a textbook filter
   petal plan common a.txt b.txt -m 4G
-                                 passes, bytes and time of that job";
+                                 passes, bytes and time of that job
+  petal plan -n 1e6 -p 1% --html plan.html
+                                 a page with the rate by number of keys";
+pub(super) const REPORT_EXAMPLES: &str = "\
+Examples:
+  petal common a.txt b.txt -o both.txt --report both.json
+  petal report both.json --html both.html";
 pub(super) const HELP_EXAMPLES: &str = "\
 Examples:
   petal help

@@ -341,6 +341,9 @@ pub(crate) struct InfoArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write an HTML page with charts to FILE instead of printing, - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -167,6 +167,9 @@ pub(crate) enum Command {
     /// Size a filter from capacity, rate and memory, or estimate a job
     #[command(alias = "size", after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
+    /// Show the JSON report of common, diff or dedup as a page with charts
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
     /// Print the help of a command, like COMMAND --help
     #[command(after_help = HELP_EXAMPLES)]
     Help(HelpArgs),
@@ -249,6 +252,22 @@ pub(crate) struct ReadArgs {
     pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) verbosity: Verbosity,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// Report that --report has written, - for standard input
+    #[arg(value_name = "REPORT")]
+    report: PathBuf,
+    /// Write an HTML page to FILE, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: PathBuf,
+}
+
+impl ReportArgs {
+    pub(crate) fn source(&self) -> Source {
+        Source::from_arg(&self.report)
+    }
 }
 
 /// Shells with completion scripts.

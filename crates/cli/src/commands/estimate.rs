@@ -3,9 +3,10 @@
 use petal_lines::{JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings};
 use serde_json::json;
 
-use super::print;
+use super::{op_name, print, write_page};
 use crate::args::PlanArgs;
 use crate::error::{Failure, Outcome, Result};
+use crate::html::estimate::{EstimatePage, page};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -25,7 +26,21 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
     let names: Vec<_> = first.iter().chain(&others).map(ToString::to_string).collect();
     let mode = Mode::Exact { strategy: args.strategy.map(Into::into) };
     let count = first.len();
+    let sources: Vec<_> = first.iter().chain(&others).cloned().collect();
     let estimate = SetJob { op, first, others, mode }.estimate(&settings, !args.count)?;
+    if let Some(path) = &args.html {
+        let [min, max] = estimate.seconds;
+        let page = page(&EstimatePage {
+            command: op_name(op),
+            estimate: &estimate,
+            names: &joined(&names, count),
+            memory_limit: settings.memory_limit,
+            jobs: settings.jobs,
+            time: format!("{} to {}", time(min), time(max)),
+        })?;
+        write_page(path, &sources, &page)?;
+        return Ok(Outcome::Done);
+    }
     print(&if args.json {
         let mut value = json!(estimate);
         value["memory_limit_bytes"] = settings.memory_limit.into();
@@ -46,11 +61,9 @@ fn table(
 ) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| text.push_str(&format!("{name:<17} {value}\n"));
-    let others = names[first..].iter().cloned();
-    let names = [names[..first].join(" ")].into_iter().chain(others);
-    for (name, input) in names.zip(&estimate.inputs) {
+    for (name, input) in joined(names, first).iter().zip(&estimate.inputs) {
         row(
-            &name,
+            name,
             format!(
                 "{}, about {} lines of {} bytes, {} of them distinct{}",
                 text::size(input.bytes),
@@ -73,6 +86,12 @@ fn table(
     row("result", format!("about {lines} lines{}", bounds(estimate.kept_range)));
     row("time", format!("{} to {} with {} threads", time(min), time(max), settings.jobs));
     text
+}
+
+/// Joins the names of the first input.
+fn joined(names: &[String], first: usize) -> Vec<String> {
+    let others = names[first..].iter().cloned();
+    [names[..first].join(" ")].into_iter().chain(others).collect()
 }
 
 /// Formats the bounds of an estimate; empty if it is exact.

@@ -1,22 +1,57 @@
 //! `info` of another program's filter: its header, estimates from its bits, and what its format does
 //! not record.
 
-use petal_interop::{FilterStats, ForeignFilter};
+use petal_interop::{FilterStats, ForeignFilter, Format};
+use petal_lines::Source;
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, write_page};
 use crate::args::InfoArgs;
 use crate::error::{Failure, Outcome, Result};
+use crate::html::RateCurve;
+use crate::html::info::{FilterPage, page};
 use crate::text;
 
 pub(super) fn run<B: AsRef<[u8]>>(filter: &ForeignFilter<B>, args: &InfoArgs) -> Result<Outcome> {
     filter.verify().map_err(Failure::of_foreign(&args.filter))?;
     let (stats, bytes) = (filter.stats(), filter.as_bytes().len() as u64);
+    if let Some(path) = &args.html {
+        let page = page(FilterPage {
+            name: args.filter.display().to_string(),
+            rows: rows(&stats, bytes),
+            blocks: &[],
+            curve: curve(&stats),
+            capacity: stats.capacity,
+            keys: estimated_keys(&stats),
+        })?;
+        write_page(path, &[Source::from_arg(&args.filter)], &page)?;
+        return Ok(Outcome::Done);
+    }
     print(&if args.json { json(&stats, bytes) } else { table(&stats, bytes) })?;
     Ok(Outcome::Done)
 }
 
+fn estimated_keys(stats: &FilterStats) -> Option<u64> {
+    stats.estimated_keys.filter(|keys| keys.is_finite()).map(|keys| keys.round() as u64)
+}
+
+/// Returns the rate by the number of keys, for formats of one bit array with independent positions.
+fn curve(stats: &FilterStats) -> Option<RateCurve<'_>> {
+    let is_classic = !matches!(stats.format, Format::Parquet | Format::FilterCascade);
+    let rate = |keys| {
+        let rate = petal::math::classic_fpr(keys, stats.bits, stats.probes);
+        petal::math::probability_of_either(rate, stats.fpr_floor)
+    };
+    let curve = RateCurve { name: stats.format.to_string(), rate: Box::new(rate) };
+    (is_classic && stats.layers <= 1 && stats.bits > 0).then_some(curve)
+}
+
 fn table(stats: &FilterStats, bytes: u64) -> String {
+    rows(stats, bytes).iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect()
+}
+
+/// Returns a name and a text for each value.
+fn rows(stats: &FilterStats, bytes: u64) -> Vec<(&'static str, String)> {
     let layers = match stats.layers {
         0 | 1 => String::new(),
         layers => format!(", {} layers", text::count(layers)),
@@ -59,7 +94,7 @@ fn table(stats: &FilterStats, bytes: u64) -> String {
     rows.push(("key types", key_types.join(", ")));
     rows.extend(stats.warnings.iter().map(|warning| ("warning", (*warning).to_owned())));
     rows.extend(stats.not_recorded.iter().map(|note| ("unknown", (*note).to_owned())));
-    rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect()
+    rows
 }
 
 fn json(stats: &FilterStats, bytes: u64) -> String {

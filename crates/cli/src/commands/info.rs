@@ -1,12 +1,17 @@
 //! `info`: describes a filter file, from its header and its bits.
 
+use std::path::Path;
+
 use petal::{FilterType, Membership, Persist as _};
+use petal_lines::Source;
 use serde_json::{Value, json};
 
-use super::{foreign_info, print};
+use super::{foreign_info, print, write_page};
 use crate::args::InfoArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile};
+use crate::html::RateCurve;
+use crate::html::info::{FilterPage, page};
 use crate::terminal::histogram;
 use crate::text;
 
@@ -19,6 +24,10 @@ pub(super) fn run(args: &InfoArgs) -> Result<Outcome> {
     // The estimates of a damaged file would be wrong.
     filter.verify().map_err(Failure::of_file(&args.filter))?;
     let info = FilterInfo::of(filter.as_dyn(), filter.metadata());
+    if let Some(path) = &args.html {
+        write_page(path, &[Source::from_arg(&args.filter)], &page(info.page(&args.filter))?)?;
+        return Ok(Outcome::Done);
+    }
     print(&if args.json { info.json() } else { info.table(histogram::width()) })?;
     Ok(Outcome::Done)
 }
@@ -62,6 +71,29 @@ impl<'a> FilterInfo<'a> {
     }
 
     fn table(&self, columns: usize) -> String {
+        let rows = self.rows().into_iter().map(|(name, value)| format!("{name:<10}{value}\n"));
+        rows.collect::<String>() + &self.histogram(columns)
+    }
+
+    fn page(&self, file: &Path) -> FilterPage<'_> {
+        let filter = self.filter;
+        let curve = RateCurve {
+            name: filter.filter_type().to_string(),
+            rate: Box::new(|keys| filter.expected_fpr(keys)),
+        };
+        FilterPage {
+            name: file.display().to_string(),
+            rows: self.rows(),
+            blocks: &self.blocks,
+            curve: (!filter.filter_type().is_fixed()).then_some(curve),
+            capacity: Some(filter.capacity()),
+            // A windowed filter keeps some keys longer than planned, so the curve does not hold for them.
+            keys: self.estimated_len.filter(|_| filter.filter_type() != FilterType::Windowed),
+        }
+    }
+
+    /// Returns a name and a text for each value.
+    fn rows(&self) -> Vec<(&'static str, String)> {
         let filter = self.filter;
         let (planned, target) = (filter.capacity(), filter.target_fpr());
         let plan = match planned {
@@ -113,9 +145,7 @@ impl<'a> FilterInfo<'a> {
             let at = rows.iter().position(|(name, _)| *name == "hash").unwrap_or(rows.len());
             rows.insert(at, ("warning", warning));
         }
-        let rows: String =
-            rows.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect();
-        rows + &self.histogram(columns)
+        rows
     }
 
     /// Returns a number of the layout by its name.

@@ -16,6 +16,7 @@ mod merge;
 mod plan;
 mod probe;
 mod remove;
+mod report;
 mod saturation;
 mod seen;
 mod setops;
@@ -30,6 +31,8 @@ use petal_lines::{SetOp, Settings, Source};
 
 use crate::args::{Cli, Clock, Command, EngineArgs};
 use crate::error::{Failure, Outcome, Result, messages};
+use crate::files::output::Output;
+use crate::html::Page;
 use crate::process::stdout;
 use crate::terminal::progress::ProgressReporter;
 
@@ -56,6 +59,7 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         Command::Explain(args) => explain::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Report(args) => report::run(&args),
         // The parser has printed the help.
         Command::Help(_) => Ok(Outcome::Done),
         Command::Completions(args) => manual::complete(&args),
@@ -81,6 +85,15 @@ fn force_kernel(name: &str) -> Result<()> {
 
 fn kernel_names(kernels: impl Iterator<Item = Kernel>) -> String {
     kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the name of the command of a set operation.
+fn op_name(op: SetOp) -> &'static str {
+    match op {
+        SetOp::Common => "common",
+        SetOp::Diff => "diff",
+        SetOp::Dedup => "dedup",
+    }
 }
 
 /// Returns the settings of the file engine.
@@ -129,6 +142,14 @@ fn advance(filter: &mut AnyFilter, clock: &Clock) {
 /// Returns true if lines go to standard output.
 fn prints_lines(count: bool, output: Option<&Path>) -> bool {
     !count && output.is_none_or(|path| path == Path::new("-"))
+}
+
+/// Writes a page to a file, or to standard output with `-`. The file may not be one of the inputs.
+fn write_page(path: &Path, inputs: &[Source], page: &Page) -> Result<()> {
+    let mut output = Output::open(Some(path), inputs)?;
+    let written = output.write_all(page.html().as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| output.failed(error))?;
+    output.finish()
 }
 
 /// Prints a result on standard output.

@@ -4,9 +4,10 @@ use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType};
 use petal_lines::{FilterSpec, MemoryLimit};
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, write_page};
 use crate::args::{FilterTypeArg, PlanArgs};
 use crate::error::{Failure, Outcome, Result};
+use crate::html::{RateCurve, plan::page};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
@@ -40,6 +41,12 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
             }]
         }
     };
+    if let Some(path) = &args.html {
+        let curves: Vec<_> = plans.iter().filter_map(SizedFilter::curve).collect();
+        let capacity = plans.iter().map(|plan| plan.capacity).max().unwrap_or(0);
+        write_page(path, &[], &page(&rows(&plans), &curves, capacity)?)?;
+        return Ok(Outcome::Done);
+    }
     let text = if args.json {
         let plans: Vec<_> = plans.iter().map(SizedFilter::to_json).collect();
         format!("{:#}\n", json!({ "plans": plans }))
@@ -78,6 +85,8 @@ struct SizedFilter {
     bits: u64,
     /// 0 for types without probes.
     probes: u32,
+    /// The rate by the number of keys; `None` for types that take no more keys.
+    rate: Option<Box<dyn Fn(u64) -> f64>>,
 }
 
 fn blocked(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
@@ -105,6 +114,7 @@ fn blocked(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
         size: layout.size_bytes() * times,
         bits: layout.bits() * times,
         probes: layout.probes(),
+        rate: Some(Box::new(move |keys| layout.fpr(keys))),
     })
 }
 
@@ -132,6 +142,7 @@ fn classic(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
         size: layout.size_bytes() * times,
         bits: layout.bits() * times,
         probes: layout.probes(),
+        rate: Some(Box::new(move |keys| layout.fpr(keys))),
     })
 }
 
@@ -158,6 +169,7 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
                 size: bits / 8,
                 bits,
                 probes: 0,
+                rate: None,
             }
         }
         FilterType::Cascade => {
@@ -182,6 +194,7 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
                 size: sizing.size_bytes(),
                 bits: sizing.size_bytes().saturating_mul(8),
                 probes: 0,
+                rate: Some(Box::new(move |keys| sizing.expected_fpr(keys))),
             }
         }
     };
@@ -347,6 +360,11 @@ impl SizedFilter {
         self.bits as f64 / self.capacity as f64
     }
 
+    fn curve(&self) -> Option<RateCurve<'_>> {
+        let rate = self.rate.as_deref()?;
+        Some(RateCurve { name: self.filter_type.to_owned(), rate: Box::new(rate) })
+    }
+
     /// Returns the size of the file that `build` writes.
     fn file_bytes(&self) -> u64 {
         self.size.saturating_add(FILE_HEADER)
@@ -367,8 +385,8 @@ impl SizedFilter {
     }
 }
 
-/// Formats a row for each value, and a column for each layout.
-fn table(plans: &[SizedFilter]) -> String {
+/// Returns a row for each value: its name, and its text for each layout.
+fn rows(plans: &[SizedFilter]) -> Vec<(&'static str, Vec<String>)> {
     type Value = fn(&SizedFilter) -> String;
     let rows: [(&str, Value); 9] = [
         ("type", |plan| plan.filter_type.to_owned()),
@@ -387,10 +405,15 @@ fn table(plans: &[SizedFilter]) -> String {
         }),
         ("layout", |plan| plan.layout.clone()),
     ];
-    let row = |(name, value): &(&str, Value)| {
-        let cells = plans.iter().map(|plan| format!("{:<32}", value(plan)));
+    rows.into_iter().map(|(name, value)| (name, plans.iter().map(value).collect())).collect()
+}
+
+/// Formats a row for each value, and a column for each layout.
+fn table(plans: &[SizedFilter]) -> String {
+    let row = |(name, values): &(&str, Vec<String>)| {
+        let cells = values.iter().map(|value| format!("{value:<32}"));
         let line = format!("{name:<20}{}", cells.collect::<String>());
         format!("{}\n", line.trim_end())
     };
-    rows.iter().map(row).collect()
+    rows(plans).iter().map(row).collect()
 }

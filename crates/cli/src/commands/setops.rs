@@ -2,16 +2,19 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use petal_lines::atomic_file::canonical_path;
 use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget_work};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::{print, prints_lines, settings};
+use super::{op_name, print, prints_lines, settings};
 use crate::args::{DedupArgs, EngineArgs, ResultArgs, SetArgs};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::{Output, name_output};
+use crate::html::JobReport;
 use crate::process::memory;
+use crate::process::sampler::{Sample, Sampler};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -69,7 +72,10 @@ impl Job<'_> {
             kept: kept.as_mut().map(|output| output.file() as _),
             rest: rest.as_mut().map(|output| output.file() as _),
         };
+        let sampler = result.report.is_some().then(|| Sampler::start(&settings.disk_usage));
         let report = SetJob { op, first, others, mode }.run(&settings, sinks);
+        let ended = Instant::now();
+        let samples = sampler.map(Sampler::finish).unwrap_or_default();
         progress.finish();
         // With two outputs, a closed pipe leaves the other one incomplete, which is an error.
         let report = report.map_err(|error| match error.is_broken_pipe() && dupes.is_some() {
@@ -83,7 +89,8 @@ impl Job<'_> {
         }
         if let Some(output) = &mut report_output {
             let name = result.report.as_deref().unwrap_or(Path::new("-")).display();
-            let written = output.file().write_all(json(&report, &settings).as_bytes());
+            let run = Run { op, inputs: &all, report: &report, settings: &settings, ended };
+            let written = output.file().write_all(run.json(&samples).as_bytes());
             written.map_err(|error| Failure::Message(cannot_write(&name.to_string(), &error)))?;
         }
         // The work directory is removed next, so the outputs must be on disk.
@@ -127,15 +134,50 @@ fn stdout_file() -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Returns the report as JSON, with the memory and the number of threads.
-fn json(report: &Report, settings: &Settings<'_>) -> String {
-    let mut value = json!(report);
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("memory_limit_bytes".to_owned(), settings.memory_limit.into());
-        fields.insert("memory_peak_bytes".to_owned(), memory::peak().into());
-        fields.insert("jobs".to_owned(), settings.jobs.into());
+/// A finished job, for its report.
+struct Run<'a> {
+    op: SetOp,
+    inputs: &'a [Source],
+    report: &'a Report,
+    settings: &'a Settings<'a>,
+    ended: Instant,
+}
+
+impl Run<'_> {
+    /// Returns the report as JSON, with the inputs, the memory, the disk and the number of threads.
+    fn json(&self, samples: &[Sample]) -> String {
+        let Self { op, inputs, report, settings, .. } = self;
+        let mut fields = Map::new();
+        let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        add("version", JobReport::VERSION.into());
+        add("command", op_name(*op).into());
+        add("inputs", inputs.iter().map(ToString::to_string).collect::<Vec<_>>().into());
+        if let Value::Object(report) = json!(report) {
+            fields.extend(report);
+        }
+        let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        add("memory_limit_bytes", settings.memory_limit.into());
+        add("memory_peak_bytes", memory::peak().into());
+        add("disk_peak_bytes", settings.disk_usage.peak().into());
+        add("jobs", settings.jobs.into());
+        let text = format!("{:#}", Value::Object(fields));
+        // The samples are on one line.
+        let text = text.strip_suffix("\n}").unwrap_or(&text);
+        format!("{text},\n  \"samples\": {}\n}}\n", json!(self.timed(samples)))
     }
-    format!("{value:#}\n")
+
+    /// Returns samples as seconds after the start of the job, bytes of memory, and bytes on disk.
+    fn timed(&self, samples: &[Sample]) -> Vec<(f64, u64, u64)> {
+        let before_end = |sample: &Sample| self.ended.checked_duration_since(sample.at);
+        // Samples are taken from before the start of the job to after its end. The last one before
+        // the start is kept, since a short job may have no other.
+        let seconds = |sample| Some(self.report.seconds - before_end(sample)?.as_secs_f64());
+        let early = samples.iter().filter(|sample| seconds(sample).is_some_and(|at| at < 0.0));
+        let late = samples.iter().skip(early.count().saturating_sub(1));
+        let timed =
+            late.filter_map(|sample| Some((seconds(sample)?.max(0.0), sample.memory, sample.disk)));
+        timed.collect()
+    }
 }
 
 /// Prints the estimated number of wrong lines of an approximate result.

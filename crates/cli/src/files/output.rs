@@ -42,7 +42,9 @@ impl Output {
         let failed = |error: io::Error| Failure::Message(cannot_write(&shown, &error));
         if let Ok(data) = fs::metadata(path) {
             if data.is_dir() {
-                let message = format!("{shown}: is a directory, -o expects a file");
+                let message = format!(
+                    "{shown}: is a directory, expected a file to write; add the name of a file"
+                );
                 return Err(Failure::Message(message));
             }
             if !data.is_file() {

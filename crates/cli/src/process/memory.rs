@@ -19,16 +19,26 @@ pub(crate) fn tune_malloc() {
 
 /// Returns the peak resident memory of the process in bytes; 0 if the system does not report it.
 pub(crate) fn peak() -> u64 {
+    status("VmHWM:")
+}
+
+/// Returns the resident memory of the process in bytes; 0 if the system does not report it.
+pub(crate) fn resident() -> u64 {
+    status("VmRSS:")
+}
+
+fn status(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix("kB")?.trim().parse().ok());
+    let value = status.lines().find_map(|line| line.strip_prefix(name));
+    let kibibytes = value.and_then(|value| value.trim().strip_suffix("kB")?.trim().parse().ok());
     kibibytes.map_or(0, |kibibytes: u64| kibibytes * 1024)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn peak_memory_is_above_zero() {
+    fn memory_is_above_zero() {
         assert!(super::peak() > 1 << 20);
+        assert!(super::resident() > 1 << 20);
     }
 }

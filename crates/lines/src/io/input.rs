@@ -28,7 +28,7 @@ use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, FileStat, Str
 use super::open::{InputKind, InputOpener};
 use super::poll_read::PollRead;
 use super::source::Source;
-use super::temp_dir::{Spool, TempDir};
+use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
 use crate::progress::{Note, Progress};
 
@@ -42,6 +42,8 @@ pub(crate) struct Input {
     decompressed: AtomicU64,
     /// The content checks of the job's inputs.
     checks: Arc<ContentChecks>,
+    /// The disk space of a spooled copy.
+    _usage: Option<FileUsage>,
 }
 
 /// A file, the range of the input in it, and its identity.
@@ -112,7 +114,7 @@ impl Input {
 
     fn with_kind(name: String, kind: InputKind, checks: Arc<ContentChecks>) -> Self {
         let portion = ByteRange { start: 0, end: u64::MAX };
-        Self { name, kind, portion, decompressed: AtomicU64::new(UNKNOWN), checks }
+        Self { name, kind, portion, decompressed: AtomicU64::new(UNKNOWN), checks, _usage: None }
     }
 
     /// A stream that returns these bytes in small pieces.
@@ -424,10 +426,10 @@ impl Input {
 
     /// Returns the input of a spooled copy.
     pub(crate) fn of_spool(spool: Spool, name: String, checks: Arc<ContentChecks>) -> Self {
-        let (file, length) = spool.finish();
+        let (file, length, usage) = spool.finish();
         let range = ByteRange { start: 0, end: length };
         let body = InputKind::OpenFile { file: Arc::new(file), range, identity: None, codec: None };
-        Self::with_kind(name, body, checks)
+        Self { _usage: Some(usage), ..Self::with_kind(name, body, checks) }
     }
 }
 

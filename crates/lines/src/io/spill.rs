@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::section_file::{self, Section};
+use super::temp_dir::FileUsage;
 use crate::error::{Error, Result};
 use crate::io::TempDir;
 
@@ -39,6 +40,7 @@ pub(crate) struct SpillFile {
     /// End of the last written byte.
     length: AtomicU64,
     written: AtomicU64,
+    usage: FileUsage,
     temp: TempDir,
 }
 
@@ -50,7 +52,8 @@ impl SpillFile {
     /// A file whose first `end` bytes are in use.
     pub(crate) fn of_file(file: File, end: u64, temp: &TempDir) -> Self {
         let [end, length, written] = [end, end, 0].map(AtomicU64::new);
-        Self { file, end, length, written, temp: temp.clone() }
+        let usage = FileUsage::new(temp.usage(), end.load(Ordering::Relaxed));
+        Self { file, end, length, written, usage, temp: temp.clone() }
     }
 
     /// Returns the minimum length of the file.
@@ -84,6 +87,7 @@ impl SpillFile {
         self.file.write_all_at(bytes, at).map_err(spilling)?;
         self.length.fetch_max(at + bytes.len() as u64, Ordering::Relaxed);
         self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.usage.add(bytes.len() as u64);
         Ok(())
     }
 

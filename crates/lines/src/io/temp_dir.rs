@@ -3,8 +3,66 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+
+/// The bytes of a job on temporary disk: records and copies of inputs, now and at most.
+///
+/// Clones share the same counters.
+#[derive(Clone, Debug, Default)]
+pub struct DiskUsage(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    now: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl DiskUsage {
+    /// Returns the bytes on disk now.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.now.load(Ordering::Relaxed)
+    }
+
+    /// Returns the largest number of bytes so far.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.0.peak.load(Ordering::Relaxed)
+    }
+}
+
+/// The bytes of one temporary file, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct FileUsage {
+    of_job: DiskUsage,
+    bytes: AtomicU64,
+}
+
+impl FileUsage {
+    /// Counts a file that has `bytes` bytes.
+    pub(super) fn new(of_job: &DiskUsage, bytes: u64) -> Self {
+        let usage = Self { of_job: of_job.clone(), bytes: AtomicU64::new(0) };
+        usage.add(bytes);
+        usage
+    }
+
+    /// Counts `bytes` more.
+    pub(super) fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let Counters { now, peak } = &*self.of_job.0;
+        let sum = now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        peak.fetch_max(sum, Ordering::Relaxed);
+    }
+}
+
+impl Drop for FileUsage {
+    fn drop(&mut self) {
+        self.of_job.0.now.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+    }
+}
 
 /// The directory for temporary files.
 ///
@@ -15,16 +73,26 @@ pub(crate) struct TempDir {
     dir: PathBuf,
     /// Whether this is the work directory of a job that can be resumed.
     work: bool,
+    usage: DiskUsage,
 }
 
 impl TempDir {
     pub(crate) fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), work: false }
+        Self { dir: dir.to_owned(), work: false, usage: DiskUsage::default() }
     }
 
     /// The work directory of a job that can be resumed.
     pub(crate) fn of_work(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), work: true }
+        Self { dir: dir.to_owned(), work: true, usage: DiskUsage::default() }
+    }
+
+    /// Counts the bytes of its files in `usage`.
+    pub(crate) fn counted_in(self, usage: &DiskUsage) -> Self {
+        Self { usage: usage.clone(), ..self }
+    }
+
+    pub(crate) fn usage(&self) -> &DiskUsage {
+        &self.usage
     }
 
     /// The error of a file in this directory.
@@ -49,22 +117,25 @@ pub(crate) struct Spool {
     file: File,
     length: u64,
     temp: TempDir,
+    usage: FileUsage,
 }
 
 impl Spool {
     pub(crate) fn new(temp: &TempDir) -> Result<Self> {
-        Ok(Self { file: temp.file()?, length: 0, temp: temp.clone() })
+        let usage = FileUsage::new(&temp.usage, 0);
+        Ok(Self { file: temp.file()?, length: 0, temp: temp.clone(), usage })
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let spooling = |e| self.temp.error("copying an input that is no file", e);
         self.file.write_all(bytes).map_err(spooling)?;
         self.length += bytes.len() as u64;
+        self.usage.add(bytes.len() as u64);
         Ok(())
     }
 
-    /// Returns the file and its length.
-    pub(super) fn finish(self) -> (File, u64) {
-        (self.file, self.length)
+    /// Returns the file, its length, and the count of its bytes, which ends when it is dropped.
+    pub(super) fn finish(self) -> (File, u64, FileUsage) {
+        (self.file, self.length, self.usage)
     }
 }

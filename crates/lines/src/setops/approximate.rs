@@ -101,7 +101,7 @@ impl ApproximateJob<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report { strategy: "approximate".into(), ..Report::default() };
+        let mut report = Report { strategy: "approximate".into(), ..Report::begin(begun) };
         let first: Vec<_> = first.iter().collect();
         match self.op {
             SetOp::Common => self.common(&first, others, printer, &mut report)?,
@@ -278,6 +278,7 @@ impl ApproximateJob<'_> {
         };
         let seen = self.pass().run("matching", first, map, fold)?;
         report.add_pass(seen);
+        report.set_survivors(printer.lines);
         report.first_lines = seen.lines;
         let odds = rate / (1.0 - rate).max(f64::MIN_POSITIVE);
         let (misses, error) = missed.distinct();
@@ -336,6 +337,7 @@ impl ApproximateJob<'_> {
         };
         let seen = self.pass().run("matching", first, map, fold)?;
         report.add_pass(seen);
+        report.set_survivors(printer.lines);
         report.first_lines = seen.lines;
         // A filter that reports most absent lines as present allows no estimate.
         let overfull = filter.expected_fpr(filter.inserted()) > 0.5;

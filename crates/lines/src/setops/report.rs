@@ -1,6 +1,7 @@
 //! The report of a set operation.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,9 @@ pub struct Report {
     pub seconds: f64,
     /// The phases in order.
     pub phases: Vec<Phase>,
+    /// The start of this run.
+    #[serde(skip)]
+    pub(super) begun: Option<Instant>,
 }
 
 /// One phase of a job.
@@ -54,25 +58,59 @@ pub struct Report {
 pub struct Phase {
     /// Name of the phase.
     pub what: Cow<'static, str>,
+    /// Seconds from the start of this run to the start of the phase. `None` for a phase of an earlier
+    /// run.
+    #[serde(default)]
+    pub start: Option<f64>,
     /// Wall time.
     pub seconds: f64,
     /// Bytes of input read.
     pub bytes: u64,
     /// Lines read; 0 for phases that do not process lines.
     pub lines: u64,
+    /// Lines that the phase did not rule out: candidates, records, or in the last phases lines of the
+    /// result. `None` for phases that rule out nothing.
+    #[serde(default)]
+    pub survivors: Option<u64>,
 }
 
 impl Report {
+    /// The empty report of a run that began at `begun`.
+    pub(super) fn begin(begun: Instant) -> Self {
+        Self { begun: Some(begun), ..Self::default() }
+    }
+
+    /// Returns the report of an earlier run that had finished `phases` phases.
+    pub(super) fn resumed(&self, phases: u64) -> Self {
+        let mut report = Self { resumed: phases, ..self.clone() };
+        report.phases.iter_mut().for_each(|phase| phase.start = None);
+        report
+    }
+
     /// Adds a pass.
     pub(super) fn add_pass(&mut self, pass: PassStats) {
         self.passes += 1;
         self.bytes_read += pass.bytes;
         let PassStats { what, seconds, bytes, lines } = pass;
-        self.phases.push(Phase { what: what.into(), seconds, bytes, lines });
+        self.push(Phase { what: what.into(), seconds, bytes, lines, ..Phase::default() });
     }
 
     /// Adds a phase that is not a pass.
     pub(super) fn add_phase(&mut self, what: &'static str, seconds: f64) {
-        self.phases.push(Phase { what: what.into(), seconds, ..Phase::default() });
+        self.push(Phase { what: what.into(), seconds, ..Phase::default() });
+    }
+
+    /// Adds a phase that ends now.
+    fn push(&mut self, mut phase: Phase) {
+        let now = self.begun.map(|begun| begun.elapsed().as_secs_f64());
+        phase.start = now.map(|now| (now - phase.seconds).max(0.0));
+        self.phases.push(phase);
+    }
+
+    /// Sets the survivors of the last phase.
+    pub(super) fn set_survivors(&mut self, lines: u64) {
+        if let Some(phase) = self.phases.last_mut() {
+            phase.survivors = Some(lines);
+        }
     }
 }

@@ -212,3 +212,28 @@ fn module_with_keys_cannot_be_unloaded() {
         assert_eq!(server.call("BF.EXISTS a x").int(), 1);
     }
 }
+
+/// Returns all settings of the module with their values, sorted.
+fn settings(server: &Server) -> Vec<(String, String)> {
+    let reply = server.call("CONFIG GET petal.*");
+    let mut pairs: Vec<_> =
+        reply.items().chunks(2).map(|pair| (pair[0].text(), pair[1].text())).collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn packaged_configuration_names_the_defaults() {
+    let text = std::fs::read_to_string("../../packaging/redis/archive/petal.conf").unwrap();
+    let active: Vec<&str> =
+        text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
+    assert_eq!(active, ["loadmodule /usr/lib/redis/modules/libpetal_redis.so"]);
+    let shown = text.lines().filter_map(|line| line.strip_prefix("# petal."));
+    let args: Vec<String> = shown.map(|setting| format!("--petal.{setting}")).collect();
+    assert_eq!(args.len(), 8);
+    let server = Setup::new().args(&args.join(" ")).start();
+    assert_eq!(settings(&server), settings(&Server::new()));
+    let changed = Setup::new().args("--petal.bf-error-rate 0.02").start();
+    assert_ne!(settings(&changed), settings(&server));
+}

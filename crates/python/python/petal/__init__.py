@@ -8,6 +8,9 @@
     (True, False)
 """
 
+from pathlib import Path as _Path
+
+from petal import _other_package
 from petal._set_operations import Phase, Report, build, check, common, dedup, diff
 from petal._petal import (
     BloomFilter,
@@ -71,3 +74,5 @@ __all__ = [
     "load",
     "open",
 ]
+
+_other_package.warn_if_installed(_Path(__file__).parent)

@@ -191,6 +191,7 @@ impl ExactJob<'_> {
         };
         let seen = self.pass().run("comparing", &refs, self.fingerprints(), fold)?;
         report.add_pass(seen);
+        report.set_survivors(printer.lines);
         Ok(full.map_or(InMemoryOutcome::Done, |at| {
             InMemoryOutcome::TableFull(Overflow { matcher, at, spools })
         }))

@@ -30,8 +30,8 @@ use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::{
-    ByteRange, Chain, Checksum, FileIdentity, FileStat, Input, Lock, RecordStream, SpillFile,
-    TempDir, write_out,
+    ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
+    SpillFile, TempDir, write_out,
 };
 use crate::progress::Progress;
 use crate::setops::planning::Plan;
@@ -263,7 +263,7 @@ impl Journal {
     }
 
     /// Opens the records file and truncates it to the end of the finished phases.
-    pub(crate) fn spill_file(&self) -> Result<SpillFile> {
+    pub(crate) fn spill_file(&self, usage: &DiskUsage) -> Result<SpillFile> {
         let (length, end) = self.saved.as_ref().map_or((0, 0), |saved| (saved.length, saved.end));
         let trouble = |e| Error::in_work_dir(&self.dir, "opening the records", e);
         let file = secret(&self.dir.join(RECORDS)).map_err(trouble)?;
@@ -272,7 +272,8 @@ impl Journal {
             return Err(Error::work_dir(&self.dir, problem));
         }
         file.set_len(end).map_err(trouble)?;
-        Ok(SpillFile::of_file(file, end, &TempDir::of_work(&self.dir)))
+        let dir = TempDir::of_work(&self.dir).counted_in(usage);
+        Ok(SpillFile::of_file(file, end, &dir))
     }
 
     /// Returns the results of the finished phases.
@@ -299,7 +300,7 @@ impl Journal {
             marks: sets(&saved.marks)?,
             spans: saved.spans,
             count: saved.count,
-            report: Report { resumed: saved.done as u64, ..saved.report.clone() },
+            report: saved.report.resumed(saved.done as u64),
         }))
     }
 

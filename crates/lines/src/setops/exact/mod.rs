@@ -61,7 +61,7 @@ impl ExactJob<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report::default();
+        let mut report = Report::begin(begun);
         // Some strategies read the others twice, and their sizes determine the strategy.
         let spool = |input: Input| input.spool(&self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;

@@ -115,6 +115,7 @@ impl<'a> Phases<'a> {
             report.first_lines = seen.lines;
             let keys = known.into_log();
             report.candidates = keys.bytes() / 8;
+            report.set_survivors(report.candidates);
             let held = estimated_insertions(&filter, 0.0, before);
             let new = filter.inserted() - before;
             report.false_promised =

@@ -15,7 +15,7 @@ use crate::io::{Input, RecordStream, SpillFile, SpillWriter, memory_usage, write
 use crate::memory::least_records;
 use crate::setops::planning::Plan;
 use crate::setops::planning::filter_bytes;
-use crate::setops::positions::Spans;
+use crate::setops::positions::{Polarity, Spans};
 use crate::setops::set_semantics::SetOp;
 
 /// Runs the phases of a job.
@@ -112,6 +112,10 @@ impl<'a> Phases<'a> {
                 (candidates, _) => Some(candidates.saturating_sub(resolved.count)),
             };
             report.add_phase("deciding", begun.elapsed().as_secs_f64());
+            report.set_survivors(match work.state.polarity {
+                Polarity::Kept => work.state.count,
+                Polarity::Dropped => report.first_lines - work.state.count,
+            });
             Ok(())
         })
     }
@@ -207,7 +211,9 @@ impl<'a> Phases<'a> {
         if role == Side::First {
             report.first_lines = seen.lines;
         }
-        report.records += spill.bytes() / role.record_bytes() as u64;
+        let records = spill.bytes() / role.record_bytes() as u64;
+        report.set_survivors(records);
+        report.records += records;
         match keys {
             Some(HashSink::Filter(filter)) => self.state.filter = Some(filter),
             Some(log) => self.state.keys = log.into_log(),

@@ -26,13 +26,15 @@ impl ExactJob<'_> {
         journal: Option<&Journal>,
     ) -> Result<()> {
         let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
-        let state = resumed.unwrap_or_else(|| State {
+        let begun = report.begun;
+        let mut state = resumed.unwrap_or_else(|| State {
             scheme: self.partition_scheme(plan, sizes, others.prior.as_ref()),
             report: std::mem::take(report),
             ..State::default()
         });
+        state.report.begun = begun;
         let spill_file = match journal {
-            Some(journal) => journal.spill_file()?,
+            Some(journal) => journal.spill_file(self.temp.usage())?,
             None => SpillFile::new(&self.temp)?,
         };
         let refs: Vec<_> = first.iter().collect();
@@ -80,6 +82,7 @@ impl ExactJob<'_> {
                 &marks,
                 printer,
             )?);
+            report.set_survivors(kept);
         }
         printer.lines = before + kept;
         report.spilled += spill_file.written();

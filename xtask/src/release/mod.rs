@@ -1,0 +1,200 @@
+//! `release`: builds the files of a release into `target/release-files` and lists what is in each.
+//!
+//! The workflow of a release runs the same command. Programs, modules and wheels are cross-compiled with Zig's C
+//! compiler and linker, which bring the C libraries of every target: one Linux machine builds all files, and the
+//! programs for glibc need version 2.17 (2014) or later.
+
+mod archive;
+mod contents;
+mod python;
+mod target;
+mod tools;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::package::PUBLISHED;
+use crate::step::{Result, Step, root};
+use archive::Archive;
+use target::{TARGETS, Target};
+use tools::Tools;
+
+/// The folder of the files; git ignores it.
+const FILES: &str = "target/release-files";
+
+/// Version of all packages.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Platforms without a program, and the reason.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("macOS", "the file engine uses Linux' O_TMPFILE, preadv2, posix_fadvise and /proc/meminfo"),
+    ("Windows", "the file engine uses file descriptors, inodes and links of Unix"),
+];
+
+/// Builds all files for these targets; none: for all. Targets whose tools are missing are skipped in a dry run and an
+/// error otherwise.
+pub(crate) fn release(dry_run: bool, names: &[&str]) -> Result {
+    let mut targets = vec![];
+    for name in names {
+        let known = TARGETS.iter().find(|target| target.name == *name);
+        targets.push(known.ok_or_else(|| {
+            let known: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            format!("release: unknown target {name}, expected one of {}", known.join(", "))
+        })?);
+    }
+    if targets.is_empty() {
+        targets = TARGETS.iter().collect();
+    }
+    let files = root().join(FILES);
+    remake(&files)?;
+    let mut skipped = vec![];
+    match Tools::install() {
+        Ok(tools) => {
+            build(&tools, &targets, &files, &mut skipped)?;
+            python::sdist(&tools, &files)?;
+        }
+        Err(missing) => skipped.push(format!("programs, modules, wheels and sdist: {missing}")),
+    }
+    crates(&files)?;
+    archive::write_checksums(&files)?;
+    list(&files)?;
+    println!("\nNot built:");
+    for line in &skipped {
+        println!("  {line}");
+    }
+    for (platform, why) in UNSUPPORTED {
+        println!("  {platform}: {why}; the library petal-filters supports it");
+    }
+    println!("  container: packaging/redis/Dockerfile, by the workflow of the release");
+    if dry_run || skipped.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("release: not complete: {}", skipped.join("; ")))
+    }
+}
+
+/// Publishes the crates in the order of their dependencies.
+pub(crate) fn publish_crates() -> Result {
+    let packages = PUBLISHED.iter().flat_map(|name| ["--package", name]);
+    Step::cargo(&["publish", "--locked"].into_iter().chain(packages).collect::<Vec<_>>()).run()
+}
+
+/// Packs the program and the module of the dev profile, and checks the archives. Takes seconds after the tests.
+pub(crate) fn pack_dev_builds() -> Result {
+    Step::cargo(&["build", "--package", "petal-cli", "--package", "petal-redis"]).run()?;
+    let files = root().join("target/release-dev");
+    remake(&files)?;
+    let target = Target { name: "dev", ..TARGETS[0] };
+    let built = target_dir().join("debug");
+    let manual = manual(&built.join("petal"), &files)?;
+    contents::program(&target, &built, &manual, &files)?;
+    contents::module(&target, &built, &files)?;
+    archive::write_checksums(&files)?;
+    list(&files)
+}
+
+/// Builds the files of each target.
+fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<String>) -> Result {
+    let mut built = vec![];
+    for target in targets {
+        match target.install_std() {
+            Ok(()) => built.push((*target, target.build(tools)?)),
+            Err(missing) => skipped.push(format!("{}: {missing}", target.name)),
+        }
+    }
+    let Some(program) =
+        built.iter().map(|(_, dir)| dir.join("petal")).find(|file| tools::starts(file))
+    else {
+        skipped.push(
+            "programs and modules: no target runs on this machine to write its manual".into(),
+        );
+        return Ok(());
+    };
+    let manual = manual(&program, files)?;
+    for (target, dir) in &built {
+        let stripped = target.strip(dir)?;
+        contents::program(target, &stripped, &manual, files)?;
+        if target.has_module() {
+            contents::module(target, &stripped, files)?;
+            python::wheel(tools, target, files)?;
+        }
+        contents::debug_info(target, &stripped, files)?;
+    }
+    Ok(())
+}
+
+/// Writes completion scripts and man pages, and returns their folder.
+fn manual(program: &Path, files: &Path) -> Result<PathBuf> {
+    let folder = files.with_extension("manual");
+    remake(&folder)?;
+    let (completions, man) = (folder.join("completions"), folder.join("man"));
+    make(&completions)?;
+    for (shell, name) in [("bash", "petal.bash"), ("zsh", "_petal"), ("fish", "petal.fish")] {
+        let script = Step::program(program, &["completions", shell])
+            .output()
+            .ok_or_else(|| format!("release: `petal completions {shell}` failed"))?;
+        write(&completions.join(name), script.as_bytes())?;
+    }
+    Step::program(program, &["man", &man.to_string_lossy()]).run()?;
+    Ok(folder)
+}
+
+/// Packs the published crates.
+fn crates(files: &Path) -> Result {
+    let folder = root().join("target/release-crates");
+    let target_dir = folder.to_string_lossy();
+    let packages = PUBLISHED.iter().flat_map(|name| ["--package", name]);
+    let args = ["package", "--no-verify", "--allow-dirty", "--target-dir", &target_dir];
+    Step::cargo(&args.into_iter().chain(packages).collect::<Vec<_>>()).run()?;
+    for name in PUBLISHED {
+        let name = format!("{name}-{VERSION}.crate");
+        copy(&folder.join("package").join(&name), &files.join(&name))?;
+    }
+    Ok(())
+}
+
+/// Prints the files, and what is in the archives.
+fn list(files: &Path) -> Result {
+    for path in archive::sorted_files(files)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = fs::metadata(&path).map_err(|e| failed(&path, &e))?.len();
+        println!("\n{name}  {bytes} bytes");
+        let entries = if name.ends_with(".tar.gz") { Archive::entries(&path)? } else { vec![] };
+        let (vendored, own): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(name, _)| name.contains("/vendor/"));
+        for (name, bytes) in own {
+            println!("  {bytes:>10}  {name}");
+        }
+        if !vendored.is_empty() {
+            println!("  {} files of dependencies in vendor/", vendored.len());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the folder of cargo's output.
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+fn make(folder: &Path) -> Result {
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))
+}
+
+/// Removes a folder with its files and creates it again.
+fn remake(folder: &Path) -> Result {
+    let _ = fs::remove_dir_all(folder);
+    make(folder)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result {
+    fs::write(path, bytes).map_err(|error| failed(path, &error))
+}
+
+fn copy(from: &Path, to: &Path) -> Result {
+    fs::copy(from, to).map(|_| ()).map_err(|error| failed(from, &error))
+}

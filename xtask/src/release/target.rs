@@ -1,0 +1,83 @@
+//! The targets of a release, and their builds.
+
+use std::path::{Path, PathBuf};
+
+use super::tools::{self, Tools};
+use super::{VERSION, target_dir};
+use crate::step::{Result, Step};
+
+/// A platform for which a release has files.
+pub(super) struct Target {
+    /// Its name for rustc.
+    pub(super) name: &'static str,
+    /// The oldest glibc that its programs run with. `None`: musl, linked statically.
+    pub(super) glibc: Option<&'static str>,
+}
+
+const GLIBC: Option<&str> = Some("2.17");
+
+pub(super) const TARGETS: &[Target] = &[
+    Target { name: "x86_64-unknown-linux-gnu", glibc: GLIBC },
+    Target { name: "aarch64-unknown-linux-gnu", glibc: GLIBC },
+    Target { name: "x86_64-unknown-linux-musl", glibc: None },
+    Target { name: "aarch64-unknown-linux-musl", glibc: None },
+];
+
+impl Target {
+    /// Returns whether shared libraries can be built: not if the C library is linked statically.
+    pub(super) fn has_module(&self) -> bool {
+        self.glibc.is_some()
+    }
+
+    /// Returns the name of one of its archives, without the extension.
+    pub(super) fn archive(&self, package: &str) -> String {
+        format!("{package}-{VERSION}-{}", self.name)
+    }
+
+    /// Installs the standard library of the target; the error says what is missing.
+    pub(super) fn install_std(&self) -> Result {
+        Step::program(Path::new("rustup"), &["target", "add", self.name])
+            .output()
+            .map(|_| ())
+            .ok_or_else(|| format!("`rustup target add {}` failed", self.name))
+    }
+
+    /// Builds the program and the module, and returns their folder.
+    pub(super) fn build(&self, tools: &Tools) -> Result<PathBuf> {
+        let name = match self.glibc {
+            Some(version) => format!("{}.{version}", self.name),
+            None => self.name.to_string(),
+        };
+        let module = if self.has_module() { &["--package", "petal-redis"][..] } else { &[] };
+        let args = ["zigbuild", "--locked", "--profile", "dist", "--package", "petal-cli"];
+        tools.step("cargo-zigbuild", &[&args, module, &["--target", &name]].concat()).run()?;
+        Ok(target_dir().join(self.name).join("dist"))
+    }
+
+    /// Writes stripped copies of the program and the module into a folder, and their debug information into files
+    /// beside them. Returns the folder.
+    pub(super) fn strip(&self, dir: &Path) -> Result<PathBuf> {
+        let stripped = dir.join("stripped");
+        super::remake(&stripped)?;
+        let sysroot = tools::sysroot()?;
+        let objcopy = tools::objcopy(&sysroot)?;
+        let libraries = sysroot.join("lib").to_string_lossy().into_owned();
+        for name in self.binaries() {
+            let file = dir.join(name).to_string_lossy().into_owned();
+            let to = stripped.join(name).to_string_lossy().into_owned();
+            let debug = format!("{to}.debug");
+            for args in [
+                vec!["--only-keep-debug", &file, &debug],
+                vec!["--strip-all", &format!("--add-gnu-debuglink={debug}"), &file, &to],
+            ] {
+                Step::program(&objcopy, &args).env("LD_LIBRARY_PATH", &libraries).run()?;
+            }
+        }
+        Ok(stripped)
+    }
+
+    /// Returns the names of the files that it compiles.
+    pub(super) fn binaries(&self) -> &'static [&'static str] {
+        if self.has_module() { &["petal", "libpetal_redis.so"] } else { &["petal"] }
+    }
+}
