@@ -133,6 +133,10 @@ fn bits_without_probes_get_the_best_number_of_them() {
                     assert!(best.size_bytes() * 8 >= bits && best.capacity() == keys);
                     for probes in 1..=$most {
                         let other = builder.capacity(keys).probes(probes).build().unwrap();
+                        // More than 8 probes round the bits up to blocks of 1,024.
+                        if other.size_bytes() > best.size_bytes() {
+                            continue;
+                        }
                         assert!(best.target_fpr() <= other.target_fpr(), "{bits} {keys} {probes}");
                     }
                 }
@@ -140,6 +144,7 @@ fn bits_without_probes_get_the_best_number_of_them() {
                     let most = builder.fpr(fpr).sizing().unwrap();
                     for probes in 1..=$most {
                         let other = builder.fpr(fpr).probes(probes).sizing();
+                        let other = other.ok().filter(|o| o.size_bytes() <= most.size_bytes());
                         let keys = other.map_or(0, |other| other.capacity());
                         assert!(most.capacity() >= keys, "{bits} {fpr} {probes}");
                     }
