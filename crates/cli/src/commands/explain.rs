@@ -136,7 +136,7 @@ impl Answer<'_> {
                 "fingerprint" | "result" => format!("{number:#x}"),
                 _ => text::count(*number),
             };
-            lines.push_str(&format!("{name:<12} {number:<20}  {meaning}").trim_end());
+            lines.push_str(format!("{name:<12} {number:<20}  {meaning}").trim_end());
             lines.push('\n');
         }
         if part.probes.is_empty() {
