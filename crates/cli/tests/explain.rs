@@ -84,7 +84,7 @@ fn the_bits_and_counters_of_a_key_are_shown() {
     let hash = found["hash"].as_str().unwrap().strip_prefix("0x").unwrap();
     let mut state = u64::from_str_radix(hash, 16).unwrap();
     for probe in found["parts"][0]["probes"].as_array().unwrap() {
-        let position = (u128::from(state) * 100_000 >> 64) as u64;
+        let position = ((u128::from(state) * 100_000) >> 64) as u64;
         assert_eq!((&probe["position"], &probe["value"]), (&position.into(), &1.into()));
         let byte = dir.read("f")[4096 + position as usize / 8];
         assert_eq!(byte >> (position % 8) & 1, 1);

@@ -135,7 +135,7 @@ fn manual(program: &Path, files: &Path) -> Result<PathBuf> {
             .ok_or_else(|| format!("release: `petal completions {shell}` failed"))?;
         write(&completions.join(name), script.as_bytes())?;
     }
-    Step::program(program, &["man", &man.to_string_lossy()]).run()?;
+    Step::program(program, &["man", "--dir", &man.to_string_lossy()]).run()?;
     Ok(folder)
 }
 
