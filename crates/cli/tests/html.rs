@@ -187,7 +187,12 @@ fn page_of_a_filter_has_the_numbers_of_info() {
         let tables = tables(&page);
         if has_curve && !info["estimated_len"].is_null() && info["type"] != "windowed" {
             let now = tables[0].iter().find(|row| row[0] == "now").unwrap();
-            assert_number(&now[1], &info["estimated_len"], args);
+            // Foreign filters have an estimate with decimals; the page rounds it.
+            let estimated_len = info["estimated_len"].as_f64().unwrap();
+            assert!(
+                (now[1].parse::<f64>().unwrap() - estimated_len).abs() <= 0.5,
+                "{args}: {now:?}"
+            );
             // The rate is calculated from the keys, the estimate from the bits.
             let (rate, estimate) = (now[2].parse::<f64>().unwrap(), info["estimated_fpr"].as_f64());
             let ratio = rate / estimate.unwrap();

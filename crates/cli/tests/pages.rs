@@ -53,7 +53,7 @@ const NOT_STARTED: [&str; 14] = [
 ];
 
 /// Flags of programs other than petal, and of `cargo x`, that pages mention without the program's name.
-const OTHER_FLAGS: [&str; 4] = ["--foreign", "--from", "--kernel", "--quick"];
+const OTHER_FLAGS: [&str; 5] = ["--dry-run", "--foreign", "--from", "--kernel", "--quick"];
 
 /// Files that `cargo x book` makes.
 const MADE_BY_THE_BOOK: [&str; 1] = ["docs/interactive/petal-wasm.js"];

@@ -7,7 +7,7 @@
 //! # #[cfg(feature = "std")] {
 //! use petal::{BloomFilter, Membership, Persist};
 //!
-//! // A million keys at a false-positive rate of 1 %: 1.25 MB.
+//! // A million keys at a false-positive rate of 1 %: 1.26 MB.
 //! let mut seen = BloomFilter::with_fpr(1_000_000, 0.01)?;
 //! for url in ["https://a.example/", "https://b.example/", "https://a.example/"] {
 //!     if seen.insert(url) {

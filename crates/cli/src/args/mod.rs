@@ -167,7 +167,7 @@ pub(crate) enum Command {
     /// Size a filter from capacity, rate and memory, or estimate a job
     #[command(alias = "size", after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
-    /// Show the JSON report of common, diff or dedup as a page with charts
+    /// Show the JSON report of a job as a page with charts
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Print the help of a command, like COMMAND --help

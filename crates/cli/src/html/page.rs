@@ -169,6 +169,6 @@ mod tests {
         page.figure(&figure, |_| Ok("<svg />".to_owned())).unwrap();
         let html = page.html();
         assert!(!html.contains("<script"), "{html}");
-        assert_eq!(html.matches("&lt;script&gt;&amp;&quot;&#39;").count(), 15, "{html}");
+        assert_eq!(html.matches("&lt;script&gt;&amp;&quot;&#39;").count(), 16, "{html}");
     }
 }
