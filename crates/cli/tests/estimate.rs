@@ -108,6 +108,18 @@ fn the_bounds_of_distinct_lines_hold() {
     let plan = json(&dir.run("plan dedup few --json").ok());
     assert_eq!(plan["inputs"][0]["distinct_range"], serde_json::json!([2, 2]));
     assert!(!dir.run("plan dedup few").text().contains("at least"));
+    // The shared lines are not, because lines repeat.
+    let text =
+        |step: u64| (0..3000).map(|line| format!("{}\n", line / 7 * step)).collect::<String>();
+    dir.write("sevens", text(7));
+    dir.write("threes", text(3));
+    for command in ["common", "diff"] {
+        let found: u64 =
+            dir.run(&format!("{command} -c sevens threes")).text().trim().parse().unwrap();
+        let plan = json(&dir.run(&format!("plan {command} sevens threes --json")).ok());
+        let [least, most] = [0, 1].map(|end| plan["kept_range"][end].as_u64().unwrap());
+        assert!(least <= found && found <= most, "{command}: {found}: {plan}");
+    }
 }
 
 #[test]

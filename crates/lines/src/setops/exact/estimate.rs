@@ -100,7 +100,7 @@ impl ExactJob<'_> {
         run.out.inputs = all.map(InputEstimate::of).collect();
         let kept = run.kept();
         run.out.kept = kept as u64;
-        run.out.kept_range = run.kept_range(kept as u64);
+        run.out.kept_range = run.kept_range();
         match (plan.strategy, self.op) {
             (Strategy::Memory, _) => run.memory(work),
             (Strategy::Narrow, SetOp::Common) if !others.is_empty() => run.narrow_common(kept),
@@ -214,16 +214,14 @@ impl Run<'_> {
         first.distinct as f64 * share
     }
 
-    /// Returns the bounds of the lines of the result, given its estimate.
-    fn kept_range(&self, kept: u64) -> [u64; 2] {
+    /// Returns the bounds of the lines of the result.
+    fn kept_range(&self) -> [u64; 2] {
         let InputSizes { op, first, others, .. } = self.sizes;
         let all = || others.iter().chain([first]).map(|sample| sample.distinct_range);
-        if all().all(|[least, most]| least == most) {
-            return [kept; 2];
-        }
         let [least, most] = first.distinct_range;
         match op {
             SetOp::Dedup => [least, most],
+            // The shared lines are estimated from pairs of lines, also if all lines were sampled.
             SetOp::Common => [0, all().map(|[_, most]| most).min().unwrap_or(most)],
             SetOp::Diff => {
                 let others = all().take(others.len()).map(|[_, most]| most);
