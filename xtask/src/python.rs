@@ -37,8 +37,9 @@ pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
     };
     let python = root().join(HOME).join(python);
     let args = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
-    let folder = if tier == Tier::Engines { &["crates/python/tests/spark"][..] } else { &[] };
-    Step::program(&python, &[&args[..], folder, more].concat())
+    let folder =
+        [if tier == Tier::Engines { "crates/python/tests/spark" } else { "crates/python/tests" }];
+    Step::program(&python, &[&args[..], &folder, more].concat())
         .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
         .run()
 }

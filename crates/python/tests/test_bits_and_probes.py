@@ -52,7 +52,7 @@ def test_impossible_sizes_are_errors(cls, _bits):
         cls(bits=1000)
     with pytest.raises(ValueError, match="probes"):
         cls(bits=1000, probes=65)
-    with pytest.raises(ValueError, match="bits"):
+    with pytest.raises(ValueError, match="bits|blocks"):
         cls(bits=0, probes=3)
     with pytest.raises(ValueError, match="rate"):
         cls(1000, 0.01, bits=1000, probes=3)
