@@ -1,7 +1,7 @@
 //! `check` and `test`: what every change must pass.
 
 use crate::step::{Result, Step, root};
-use crate::{arch, loom, words};
+use crate::{arch, loom, wasm, words};
 
 /// Runs all checks without tests, fast ones first.
 pub(crate) fn check() -> Result {
@@ -11,6 +11,7 @@ pub(crate) fn check() -> Result {
     }
     arch::arch(false)?;
     words::words(&[])?;
+    wasm::check_without_std_feature()?;
     Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
     Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }
@@ -23,7 +24,7 @@ pub(crate) fn test() -> Result {
     let outcome = Step::cargo(&["test", "--workspace", "--no-fail-fast"])
         .run_with_lines(|line| tally.add(line));
     println!(
-        "\ncargo x test: check passed (format, arch, words, clippy, docs), and loom; {} tests passed, {} failed, {} ignored, \
+        "\ncargo x test: check passed (format, arch, words, no_std, clippy, docs), and loom; {} tests passed, {} failed, {} ignored, \
          in {} test programs and doctest sets",
         tally.passed, tally.failed, tally.ignored, tally.sets
     );

@@ -30,15 +30,22 @@ pub(crate) fn wasm() -> Result {
         .run()
 }
 
-/// Checks that the library compiles without the standard library.
+/// Checks that the library compiles for a target without the standard library.
 fn no_std() -> Result {
     succeeds(Path::new("rustup"), &["target", "add", NO_STD_TARGET])
         .map_err(|()| format!("`rustup target add {NO_STD_TARGET}` fails"))?;
-    let features = ["--no-default-features", "--features", "libm,serde"];
+    check_without_std(&["--target", NO_STD_TARGET])
+}
+
+/// Checks that the library compiles with vector kernels and without the feature `std`.
+pub(crate) fn check_without_std_feature() -> Result {
+    check_without_std(&[])
+}
+
+fn check_without_std(target: &[&str]) -> Result {
     let check = ["check", "--package", "petal-filters", "--target-dir", "target/wasm"];
-    // The host's target has vector kernels.
-    Step::cargo(&[&check[..], &features].concat()).run()?;
-    Step::cargo(&[&check[..], &features, &["--target", NO_STD_TARGET]].concat()).run()
+    let features = ["--no-default-features", "--features", "libm,serde"];
+    Step::cargo(&[&check[..], &features, target].concat()).run()
 }
 
 /// Checks for Node, and installs the target's standard library.

@@ -17,6 +17,8 @@
 //! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", has two such
 //! generations; docs/design/filters.md, "Windowed filters", describes interleaving them.
 
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
 mod builder;
 mod change;
 mod counts;
