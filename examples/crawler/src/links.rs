@@ -26,7 +26,8 @@ pub(crate) fn links(html: &[u8], page: &Url) -> (Url, Vec<String>) {
                     _ => {}
                 }
             }
-            CallbackEvent::EndTag { .. } => tag.clear(),
+            // End tags can have attributes, too.
+            CallbackEvent::CloseStartTag { .. } => tag.clear(),
             _ => {}
         }
         None::<Infallible>

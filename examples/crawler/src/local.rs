@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use url::Url;
 
 use crate::crawl::{Crawl, Report};
-use crate::fetch::Http;
 use crate::rows::Rows;
 use crate::site::{Counts, HOSTS, Site};
 use crate::visited::Kind;
@@ -38,8 +37,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         let temporary = TemporaryFolder::new();
         let folder = args.state.clone().unwrap_or_else(|| temporary.path().to_owned());
         let settings = args.settings(folder, true);
-        let http = http(Some(&proxy))?;
-        let report = Crawl::open(&settings, &starts(args.pages), &http as &Http)?.run()?;
+        let client = http(Some(&proxy))?;
+        let report = Crawl::open(&settings, &starts(args.pages), &client)?.run()?;
         print!(
             "{}{}",
             lines(&report, start.elapsed()),

@@ -196,7 +196,7 @@ mod tests {
         Args::command().debug_assert();
         for (wrong, expected) in [
             (["--fpr", "2"], "between 0 and 1"),
-            (["--delay", "-1"], "number of seconds"),
+            (["--delay", "x"], "number of seconds"),
             (["--depth-of", "calendar"], "/calendar/=3"),
             (["--threads", "0"], "1..=256"),
             (["--pages", "0"], "1..=100000000"),

@@ -44,8 +44,10 @@ impl<'a> Rows<'a> {
         let is_new = fs::metadata(path).map_or(true, |file| file.len() == 0);
         let header = "machine,date,commit,use,case,size,figure,value,unit,command\n";
         let value = (value * 1000.0).round() / 1000.0;
-        let row =
-            format!("{},\"{case}\",{size},{figure},{value},{unit},{}\n", self.start, self.command);
+        let row = format!(
+            "{},\"{case}\",{size},{figure},{value},{unit},\"{}\"\n",
+            self.start, self.command
+        );
         File::options()
             .create(true)
             .append(true)

@@ -166,6 +166,7 @@ impl Site {
 
     /// Returns the response to a request. The path is taken apart without the code of the crawler.
     fn answer(&self, host: &str, target: &str) -> String {
+        let host = host.strip_suffix(":80").unwrap_or(host);
         let number =
             host.strip_prefix('s').and_then(|rest| rest.strip_suffix(".example")?.parse().ok());
         let Some(host) = number.filter(|host| *host < HOSTS) else {
@@ -218,7 +219,7 @@ impl Site {
         let mut html =
             format!("<!DOCTYPE html><html><head><title>Page {page}</title></head><body>\n");
         for (n, target) in children.chain(others).enumerate() {
-            let link = self.spelling(target, mix(page ^ (n as u64) << 32) % 10);
+            let link = self.spelling(target, mix(page ^ ((n as u64) << 32)) % 10);
             let _ = writeln!(
                 html,
                 "<p><a href=\"{link}\">page {target}</a> and some text about it.</p>"

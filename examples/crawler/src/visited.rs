@@ -57,9 +57,11 @@ pub(crate) fn open(
     fpr: f64,
 ) -> Result<(Box<dyn Visited>, bool), String> {
     match kind {
-        Kind::Petal => PetalSet::open(folder, capacity, fpr).map(|(set, new)| (set as _, new)),
+        Kind::Petal => {
+            PetalSet::open(folder, capacity, fpr).map(|(set, new)| (set as Box<dyn Visited>, new))
+        }
         Kind::Hashset => Ok((Box::<HashedUrls>::default(), true)),
-        Kind::Sqlite => Table::open(folder).map(|(set, new)| (set as _, new)),
+        Kind::Sqlite => Table::open(folder).map(|(set, new)| (set as Box<dyn Visited>, new)),
     }
 }
 
