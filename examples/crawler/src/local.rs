@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         print!(
             "{}{}",
             lines(&report, start.elapsed()),
-            counted(&site.take_counts(), args.state.is_some())
+            counted(&site.counts(), args.state.is_some())
         );
         return Ok(());
     }
@@ -52,9 +52,10 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     );
     let rows = Rows::new(args.rows.as_deref());
     for kind in [Kind::Petal, Kind::Hashset, Kind::Sqlite] {
+        site.reset();
         let figures = child(args, kind, &proxy)?;
         let (counts, of) =
-            (site.take_counts(), |name: &str| figures.get(name).copied().unwrap_or_default());
+            (site.counts(), |name: &str| figures.get(name).copied().unwrap_or_default());
         let links = of("links").max(1.0);
         let (set, urls) = (of("visited_bytes"), of("new").max(1.0));
         println!(

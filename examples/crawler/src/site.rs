@@ -99,29 +99,38 @@ impl Site {
         url(page)
     }
 
-    /// Returns what was requested, and begins to count again.
-    pub(crate) fn take_counts(&self) -> Counts {
-        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+    /// Returns what was requested since the last [`reset`](Self::reset).
+    pub(crate) fn counts(&self) -> Counts {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut counts = Counts {
             pages: self.pages.len() as u64,
-            calendar: take(&self.calendar),
-            forbidden: take(&self.forbidden),
-            redirects: take(&self.redirects),
-            robots: take(&self.robots),
-            unknown: take(&self.unknown),
+            calendar: of(&self.calendar),
+            forbidden: of(&self.forbidden),
+            redirects: of(&self.redirects),
+            robots: of(&self.robots),
+            unknown: of(&self.unknown),
             ..Counts::default()
         };
         for page in &self.pages {
-            let requests = u64::from(page.swap(0, Ordering::Relaxed));
+            let requests = u64::from(page.load(Ordering::Relaxed));
             counts.once += u64::from(requests == 1);
             counts.repeated += requests.saturating_sub(1);
             counts.missed += u64::from(requests == 0);
         }
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let gap = times.iter().filter_map(|(_, gap)| *gap).min().unwrap_or_default();
         counts.shortest_gap = gap.as_micros() as u64;
-        times.fill((None, None));
         counts
+    }
+
+    /// Begins to count again.
+    pub(crate) fn reset(&self) {
+        self.pages.iter().for_each(|page| page.store(0, Ordering::Relaxed));
+        for count in [&self.calendar, &self.forbidden, &self.redirects, &self.robots, &self.unknown]
+        {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).fill((None, None));
     }
 
     /// Serves the site on a thread until the process ends. Returns its address.
@@ -151,7 +160,7 @@ impl Site {
                 }
                 "GET" if in_tunnel => self.answer(&host, &target),
                 "GET" if target == "/counts" => {
-                    response("200 OK", "text/plain", &self.take_counts().lines())
+                    response("200 OK", "text/plain", &self.counts().lines())
                 }
                 _ => response(
                     "400 Bad Request",
@@ -355,10 +364,11 @@ mod tests {
         assert!(site.answer("s1.example", "/old/1").starts_with("HTTP/1.1 301"));
         let next = site.answer("s1.example", "/calendar/2026/12");
         assert!(next.contains("/calendar/2027/01") && next.contains("/calendar/2026/11"), "{next}");
-        let counts = site.take_counts();
+        let counts = site.counts();
         let expected = (10, 1, 1, 8, 1, 1, 1);
         let Counts { pages, once, repeated, missed, calendar, redirects, unknown, .. } = counts;
         assert_eq!((pages, once, repeated, missed, calendar, redirects, unknown), expected);
-        assert_eq!(site.take_counts().missed, 10);
+        site.reset();
+        assert_eq!((site.counts().missed, site.counts().unknown), (10, 0));
     }
 }
