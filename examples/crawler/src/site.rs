@@ -176,7 +176,7 @@ impl Site {
     /// Returns the response to a request. The path is taken apart without the code of the crawler.
     fn answer(&self, host: &str, target: &str) -> String {
         let host = host.strip_suffix(":80").unwrap_or(host);
-        let number =
+        let number: Option<u64> =
             host.strip_prefix('s').and_then(|rest| rest.strip_suffix(".example")?.parse().ok());
         let Some(host) = number.filter(|host| *host < HOSTS) else {
             self.unknown.fetch_add(1, Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Site {
         let path = target.split(['?', ';']).next().unwrap_or_default();
         let (folder, name) = path.rsplit_once('/').unwrap_or_default();
         let page = name
-            .parse()
+            .parse::<u64>()
             .ok()
             .filter(|page| *page < self.pages.len() as u64 && page % HOSTS == host);
         let count = match (folder, page) {
@@ -290,8 +290,8 @@ fn url(page: u64) -> String {
 fn calendar(path: &str) -> Option<(u64, u64)> {
     let (year, month) = path.strip_prefix("/calendar/")?.split_once('/')?;
     Some((
-        year.parse().ok().filter(|year| *year > 0)?,
-        month.parse().ok().filter(|m| (1..=12).contains(m))?,
+        year.parse::<u64>().ok().filter(|year| *year > 0)?,
+        month.parse::<u64>().ok().filter(|m| (1..=12).contains(m))?,
     ))
 }
 
