@@ -18,9 +18,6 @@ use std::time::{Duration, Instant};
 /// The number of hosts.
 pub(crate) const HOSTS: u64 = 8;
 
-/// Parameters that do not select a page.
-pub(crate) const STRIP: &[&str] = &["sid", "jsessionid", "utm_*"];
-
 /// One page of this number has a link to a redirect to itself, too.
 const REDIRECTS: u64 = 64;
 
@@ -341,7 +338,7 @@ mod tests {
     #[test]
     fn all_spellings_have_one_canonical_url() {
         let site = Site::new(100);
-        let strip = STRIP.iter().map(|name| (*name).to_owned()).collect();
+        let strip = ["sid", "jsessionid", "utm_*"].map(String::from).to_vec();
         let rules = Rules { strip, max_depth: 1, max_depth_of: Vec::new() };
         let base = url::Url::parse(&url(0)).unwrap();
         for page in 0..100 {
