@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::tools::{self, Tools};
-use super::{VERSION, target_dir};
+use super::{VERSION, binary, target_dir};
 use crate::step::{Result, Step};
 
 /// A platform for which a release has files.
@@ -27,6 +27,11 @@ impl Target {
     /// Returns whether shared libraries can be built: not if the C library is linked statically.
     pub(super) fn has_module(&self) -> bool {
         self.glibc.is_some()
+    }
+
+    /// Returns the name of its processor.
+    pub(super) fn processor(&self) -> &'static str {
+        self.name.split('-').next().unwrap_or_default()
     }
 
     /// Returns the name of one of its archives, without the extension.
@@ -55,7 +60,7 @@ impl Target {
     }
 
     /// Writes stripped copies of the program and the module into a folder, and their debug information into files
-    /// beside them. Returns the folder.
+    /// beside them. Checks both and returns the folder.
     pub(super) fn strip(&self, dir: &Path) -> Result<PathBuf> {
         let stripped = dir.join("stripped");
         super::remake(&stripped)?;
@@ -72,6 +77,8 @@ impl Target {
             ] {
                 Step::program(&objcopy, &args).env("LD_LIBRARY_PATH", &libraries).run()?;
             }
+            binary::check_stripped(to.as_ref(), self)?;
+            binary::check_debug_info(debug.as_ref())?;
         }
         Ok(stripped)
     }
