@@ -17,14 +17,14 @@ BATCH = 1000
 
 @dataclass
 class Result:
-    """What a way of deduplication did: texts are documents or paragraphs."""
+    """Figures of a job. Texts are documents or paragraphs; `memory_bytes` is what the job added to its process."""
 
     texts: int = 0
     kept: int = 0
     candidates: int = 0
     filter_bytes: int = 0
-    seconds: float = 0.0
-    peak_bytes: int = 0
+    cpu_seconds: float = 0.0
+    memory_bytes: int = 0
 
 
 def approximate(path: Path, out: Path, level: str, capacity: int, fpr: float) -> Result:

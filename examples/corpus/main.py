@@ -1,8 +1,9 @@
 """Removes repeated documents or paragraphs from a corpus of JSON lines, as builders of training corpora do.
 
-Approximate: one pass, a Bloom filter of all texts seen so far. Exact: a second pass decides about the texts that the
-filter reported as seen. Without FILE it generates a corpus with planted duplicates, removes them in several ways, each
-in a process of its own, and compares time, memory and texts that were dropped by mistake.
+Ways: `filter`, one pass with a Bloom filter of all texts seen so far; `exact`, a second pass that decides about the
+texts that the filter reported as seen; `set`, a set of the digests of all texts; `dolma`, the Bloom filter of a public
+tool. Without FILE the program generates a corpus with planted duplicates, removes them in all ways, each in a process
+of its own, and compares CPU time, memory, and texts that were dropped by mistake.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from dolma_dedup import dolma
 from planted import PARAGRAPHS_PER_DOCUMENT, generate
 from support import Rows
 
-WAYS = {"petal": approximate, "petal, exact": exact, "set of digests": with_set, "dolma": dolma}
+# The first is the reference that the others are compared with.
+WAYS = {"set": with_set, "filter": approximate, "exact": exact, "dolma": dolma}
 
 
 def compare(args: argparse.Namespace) -> None:
@@ -41,29 +43,26 @@ def compare(args: argparse.Namespace) -> None:
         for level in ("document", "paragraph"):
             capacity = args.documents * (1 if level == "document" else PARAGRAPHS_PER_DOCUMENT)
             compare_level(corpus, level, capacity, args, rows)
-        if args.documents <= 1_000_000:
-            count = lines_of_dedup(corpus)
-            print(f"\npetal dedup counts {count:,} distinct documents")
+        print(f"\npetal dedup counts {lines_of_dedup(corpus):,} distinct documents")
 
 
 def compare_level(corpus: Path, level: str, capacity: int, args: argparse.Namespace, rows: Rows) -> None:
-    ways = ["set of digests", *(way for way in WAYS if way != "set of digests")]
     print(f"\n{level}s, false-positive rate {args.fpr:g}")
-    print(f"{'way':<16}{'seconds':>9}{'peak MB':>9}{'filter MB':>11}{'kept':>12}{'dropped':>11}{'by mistake':>12}")
+    print(f"{'way':<8}{'CPU s':>9}{'memory MB':>11}{'filter MB':>11}{'kept':>12}{'dropped':>11}{'by mistake':>12}")
     reference, total = corpus.with_name("reference.jsonl"), 0
-    for way in ways:
-        out = reference if way == "set of digests" else corpus.with_name("kept.jsonl")
+    for way in WAYS:
+        out = reference if way == "set" else corpus.with_name("kept.jsonl")
         result = run_way(way, corpus, out, level, capacity, args.fpr)
         total = total or result.texts
         kept, lacks, extra = (result.kept, 0, 0) if out == reference else missing(reference, out, level)
         if extra:
             raise SystemExit(f"main.py: {way} kept {extra} {level}s that are repeats")
-        sizes = f"{result.peak_bytes / 1e6:>9.1f}{result.filter_bytes / 1e6:>11.2f}"
-        print(f"{way:<16}{result.seconds:>9.2f}{sizes}{kept:>12,}{total - kept:>11,}{lacks:>12,}", flush=True)
+        sizes = f"{result.memory_bytes / 1e6:>11.1f}{result.filter_bytes / 1e6:>11.2f}"
+        print(f"{way:<8}{result.cpu_seconds:>9.2f}{sizes}{kept:>12,}{total - kept:>11,}{lacks:>12,}", flush=True)
         case = f"{level}s: {way}"
         for figure, value, unit in (
-            ("time", result.seconds, "s"),
-            ("peak memory", result.peak_bytes, "bytes"),
+            ("CPU time", result.cpu_seconds, "s"),
+            ("memory", result.memory_bytes, "bytes"),
             ("filter", result.filter_bytes, "bytes"),
             ("candidates", result.candidates, f"{level}s"),
             ("kept", kept, f"{level}s"),
@@ -76,7 +75,8 @@ def compare_level(corpus: Path, level: str, capacity: int, args: argparse.Namesp
 def run_way(way: str, path: Path, out: Path, level: str, capacity: int, fpr: float) -> Result:
     """Runs one way of deduplication in a process of its own, so that its memory is measured."""
     words = ["--way", way, "--level", level, "--capacity", str(capacity), "--fpr", str(fpr), "--output", str(out)]
-    ran = subprocess.run([sys.executable, __file__, *words, str(path)], stdout=subprocess.PIPE, text=True, env=os.environ | {"RUST_LOG": "error"})
+    command = [sys.executable, __file__, *words, str(path)]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"RUST_LOG": "error"})
     if ran.returncode:
         raise SystemExit(f"main.py: the way {way!r} failed: its messages are above")
     return Result(**json.loads(ran.stdout))
@@ -90,7 +90,7 @@ def peak_bytes() -> int:
 def missing(reference: Path, other: Path, level: str) -> tuple[int, int, int]:
     """Compares two deduplicated corpora in the same order.
 
-    Returns the number of texts of the second, of those of the reference that it lacks, and of those that only it has.
+    Returns the number of texts of the second, how many of the reference it lacks, and how many only it has.
     """
     texts = lacks = extra = 0
     others = ((document["id"], left) for _, document in documents(other) if (left := texts_of(document, level)))
@@ -123,15 +123,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: cargo x example corpus --level paragraph --way petal -o kept.jsonl corpus.jsonl",
+        epilog="example: cargo x example corpus --level paragraph --way exact -o kept.jsonl corpus.jsonl",
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help='JSON lines with a field "text"')
     parser.add_argument("-o", "--output", type=Path, help="where the documents that are kept are written")
     parser.add_argument("--level", choices=("document", "paragraph"), default="document", help="[default: document]")
-    parser.add_argument("--way", choices=WAYS, default="petal", help="[default: petal]")
-    parser.add_argument("--capacity", type=int, help="texts to plan for [default: the lines of FILE, 6 times for paragraphs]")
+    parser.add_argument("--way", choices=WAYS, default="filter", help="[default: filter]")
+    parser.add_argument("--capacity", type=int, help="texts to plan for [default: lines, times 6 for paragraphs]")
     parser.add_argument("--fpr", type=float, default=1e-4, help="false-positive rate of the filters [default: 1e-4]")
-    parser.add_argument("--documents", type=int, default=50_000, help="documents to generate [default: 50,000]")
+    parser.add_argument("--documents", type=int, default=20_000, help="documents to generate [default: 20,000]")
     parser.add_argument("--seed", type=int, default=1, help="seed of the generated corpus [default: 1]")
     parser.add_argument("--temp-dir", type=Path, help="folder for the generated corpus [default: the system's]")
     parser.add_argument("--rows", type=Path, help="append the measured figures to this CSV file")
@@ -152,9 +152,9 @@ def main() -> None:
         if capacity is None:
             with open(args.file, "rb") as file:
                 capacity = max(1, sum(1 for _ in file)) * (1 if args.level == "document" else PARAGRAPHS_PER_DOCUMENT)
-        start = time.perf_counter()
+        start, before = time.process_time(), peak_bytes()
         result = WAYS[args.way](args.file, args.output, args.level, capacity, args.fpr)
-        result.seconds, result.peak_bytes = time.perf_counter() - start, peak_bytes()
+        result.cpu_seconds, result.memory_bytes = time.process_time() - start, peak_bytes() - before
     except (OSError, ValueError) as error:
         print(f"main.py: {error}", file=sys.stderr)
         sys.exit(2)

@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 
 PARAGRAPHS_PER_DOCUMENT = 6
+# Documents that may be repeated.
+EARLIER = 20_000
 
 
 def generate(path: Path, count: int, seed: int) -> dict[str, int]:
@@ -19,7 +21,8 @@ def generate(path: Path, count: int, seed: int) -> dict[str, int]:
     with one of 200 boilerplate paragraphs.
     """
     choose, numbers = random.Random(seed), np.random.default_rng(seed)
-    words = np.array(["".join(choose.choices("abcdefghijklmnoprstuvwy", k=choose.randint(2, 9))) for _ in range(50_000)])
+    letters = "abcdefghijklmnoprstuvwy"
+    words = np.array(["".join(choose.choices(letters, k=choose.randint(2, 9))) for _ in range(50_000)])
     weights = 1 / np.arange(1, len(words) + 1)
     cumulated = np.cumsum(weights / weights.sum())
 
@@ -43,10 +46,10 @@ def generate(path: Path, count: int, seed: int) -> dict[str, int]:
                 if choose.random() < 1 / 3:
                     parts[-1] = choose.choice(boilerplate)
                 text = "\n".join(parts)
-                if len(earlier) < 1000:
+                if len(earlier) < EARLIER:
                     earlier.append(text)
                 elif choose.random() < 0.1:
-                    earlier[choose.randrange(1000)] = text
+                    earlier[choose.randrange(EARLIER)] = text
             else:
                 text = choose.choice(earlier)
                 if kind == "near":

@@ -1,4 +1,4 @@
-"""A spelling dictionary that is a static filter: tells misspelt words and suggests corrections from the filter alone."""
+"""A spelling dictionary that is a static filter: finds misspelt words and suggests corrections."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ COMMON_FPR = 1e-2
 RARE = 0.5
 POSSESSIVE = 0.4
 LETTERS = "abcdefghijklmnopqrstuvwxyz'"
+# Letters that one edit may write, too.
+ACCENTED = "áâäçèéêëíñóôöü"
+# Longer strings are not corrected: the number of strings two edits away grows with the square of the length.
+LONGEST = 45
 # Words by the boundaries of Unicode (UAX 29) that have only letters and apostrophes: "don't" is a word, "3D" is none.
 WORD = regex.compile(r"(?w)\b(?=\p{Alphabetic})[\p{Alphabetic}\p{M}'’]+\b")
 
@@ -67,7 +71,9 @@ class Speller:
     def suggest(self, word: str, limit: int = 5) -> list[str]:
         """Returns the most likely corrections of a word, the best first."""
         lower = word.lower()
-        near = candidates(lower, 1)
+        if len(lower) > LONGEST:
+            return []
+        near = candidates(lower, 1, LETTERS + ACCENTED)
         found = set(found_in(self.words, near)) | set(found_in(self.words, capitalized(near)))
         far = candidates(lower, 2)
         found.update(found_in(self.words, far))
@@ -190,7 +196,7 @@ def gap_cost(word: str, at: int) -> float:
 
 
 def replace_cost(a: str, b: str) -> float:
-    """Returns how unlikely it is that `b` was written as `a`; 1 for letters that have nothing in common."""
+    """Returns how unlikely it is that `b` was written as `a`; 1.1 for letters that have nothing in common."""
     pair = frozenset((a, b))
     if pair <= VOWELS:
         return 0.7

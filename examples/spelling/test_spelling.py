@@ -99,6 +99,11 @@ def test_capital_letters_are_kept(speller):
     assert speller.suggest("amercia")[0] == "America"
 
 
+def test_accents_are_corrected_and_long_strings_are_not(speller):
+    assert "fiancé" in speller.suggest("fiancè") and "café" in speller.suggest("cafèé")
+    assert speller.suggest("a" * 1000) == [] and speller.suggest("q") != []
+
+
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(MAIN), *map(str, words)], capture_output=True, text=True)
 
