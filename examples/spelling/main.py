@@ -84,21 +84,21 @@ def measure(args: argparse.Namespace, dictionary: Dictionary) -> None:
         line(f"petal, rate {fpr:g}", speller.size_bytes, suggested, each_ms, wrong)
 
     asked, wrongly = false_words(everyone, words, args.non_words, args.seed)
-    print(f"\n{asked:,} strings that are one edit away from a word, and no words; reported as correct:")
+    print(f"\n{asked:,} strings that are two edits away from a word, and no words; reported as correct:")
     for fpr, wrong in zip(args.fpr, wrongly):
         print(f"{f'petal, rate {fpr:g}':<22}{wrong:>10,}{wrong / asked:>14.2g}")
         rows.add(f"petal, rate {fpr:g}", asked, "non-words reported as correct", wrong, "strings")
 
 
 def false_words(filters: Sequence[petal.Filter], words: set[str], count: int, seed: int) -> tuple[int, list[int]]:
-    """Queries `count` or more strings that are one edit away from words, and not words.
+    """Queries `count` or more strings that are two edits away from words, and not words.
 
     Returns their number, and how many of them each filter reports as words.
     """
     choose, ordered = random.Random(seed), sorted(words)
     asked, wrong = 0, [0] * len(filters)
     while asked < count:
-        strings = np.concatenate([candidates(choose.choice(ordered).lower(), 1) for _ in range(50)])
+        strings = np.unique(candidates(choose.choice(ordered).lower(), 2))
         is_word = sum(form in words for form in found_in(filters[0], strings))
         asked += len(strings) - is_word
         for at, filter in enumerate(filters):
