@@ -6,13 +6,11 @@ import os
 import platform
 import shutil
 import smtplib
-import socket
 import socketserver
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -283,16 +281,3 @@ def ask(port: int, host: str) -> str:
     """Asks a DNS server for the address of a host and returns the answer, or the name of the error."""
     reply = dns.query.udp(dns.message.make_query(host, "A"), "127.0.0.1", port=port, timeout=10)
     return ", ".join(str(data) for rrset in reply.answer for data in rrset) or dns.rcode.to_text(reply.rcode())
-
-
-def requests_per_second(port: int, senders: list[str]) -> float:
-    """Returns the requests per second that a policy service answers, one after another on one connection."""
-    lines = "request=smtpd_access_policy\nprotocol_state=RCPT\nprotocol_name=ESMTP\nsender={}\nsize=1000\n\n"
-    requests = [lines.format(sender).encode() for sender in senders]
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
-        answers = client.makefile("rb")
-        start = time.perf_counter()
-        for request in requests:
-            client.sendall(request)
-            answers.readline(), answers.readline()
-        return len(requests) / (time.perf_counter() - start)

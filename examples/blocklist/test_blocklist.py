@@ -194,6 +194,13 @@ def test_figures_have_no_known_address_blocked_behind_white_list_and_cascade(tmp
     assert measured["hosts: white list"] == measured["hosts: cascade"] == 0
 
 
+@pytest.mark.skipif(mail_and_dns.no_postfix() is not None, reason=str(mail_and_dns.no_postfix()))
+def test_smtp_shows_a_false_alarm_that_passes_after_the_white_list():
+    ran = run("smtp", "--limit", "3000", "--fpr", "0.01")
+    replies = [line.split()[0] for line in ran.stdout.splitlines() if line.startswith("    ")]
+    assert replies == ["554", "554", "250", "554", "250"], ran.stdout + ran.stderr
+
+
 def test_missing_filter_is_one_line_and_exit_code_2(tmp_path: Path):
     ran = run("policy", tmp_path / "none.petal")
     assert ran.returncode == 2
