@@ -200,7 +200,12 @@ def resolve(folder: Path, fpr: float, limit: int | None, rows: Rows) -> None:
 
 def serve(filter_path: Path, allow_path: Path | None, port: int) -> None:
     """Serves Postfix' policy requests until Ctrl-C."""
-    with mail_and_dns.PolicyServer(Blocklist(filter_path, allow_path), port) as service:
+    blocklist = Blocklist(filter_path, allow_path)
+    try:
+        service = mail_and_dns.PolicyServer(blocklist, port)
+    except OSError as error:
+        raise RuntimeError(f"port {port} of 127.0.0.1: {error.strerror}; choose another with --port") from error
+    with service:
         print(f"smtpd_sender_restrictions = check_policy_service inet:127.0.0.1:{service.port}", flush=True)
         try:
             service.serve_forever()
@@ -215,13 +220,20 @@ def rate(text: str) -> float:
     return value
 
 
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is too small; expected at least 1")
+    return value
+
+
 def parse(args: list[str] | None) -> argparse.Namespace:
     formatter = argparse.RawDescriptionHelpFormatter
     example = "example: cargo x example blocklist smtp --limit 5000 --fpr 0.01"
     parser = argparse.ArgumentParser(description=__doc__, epilog=example, formatter_class=formatter)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--fpr", type=rate, default=0.001, help="false-positive rate of the filters [default: 0.001]")
-    shared.add_argument("--limit", type=int, metavar="N", help="use at most N names of each list [default: all]")
+    shared.add_argument("--limit", type=positive, metavar="N", help="use at most N names of each list [default: all]")
     shared.add_argument("--rows", type=Path, metavar="FILE", help="append the measured figures to a CSV file")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("figures", parents=[shared], help="size, speed and false alarms [default]")
@@ -255,7 +267,8 @@ def main(args: list[str] | None = None) -> int:
                 run = smtp if options.command == "smtp" else resolve
                 run(Path(folder), options.fpr, options.limit, rows)
     except (OSError, RuntimeError, ValueError) as error:
-        print(f"blocklist: {error}", file=sys.stderr)
+        named = isinstance(error, OSError) and error.filename and error.strerror
+        print(f"blocklist: {error.filename}: {error.strerror}" if named else f"blocklist: {error}", file=sys.stderr)
         return 2
     return 0
 
