@@ -93,7 +93,6 @@ shlib_directory = {postfix}/usr/lib/postfix
 import_environment = MAIL_CONFIG LD_LIBRARY_PATH TZ LANG=C
 mail_owner = mail
 setgid_group = uucp
-default_privs = nobody
 maillog_file = {folder}/maillog
 maillog_file_prefixes = {folder}
 inet_interfaces = loopback-only

@@ -91,7 +91,7 @@ def good_domains() -> set[str]:
 
 
 def split(what: str, listed: set[str], good: list[str], limit: int | None) -> Lists:
-    """Makes the lists of one use. With a limit, at most so many names are listed, and as many known to be good."""
+    """Makes the lists of one use. `limit` is the largest number of names of each kind."""
     listed = set(sorted(listed, key=lambda name: crc32(name.encode()))[:limit])
     halves: tuple[list[str], list[str]] = ([], [])
     for address in sorted(good, key=lambda name: crc32(name.encode())):
