@@ -196,4 +196,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (OSError, RuntimeError) as error:
-        sys.exit(f"database: {error}")
+        print(f"database: {error}", file=sys.stderr)
+        sys.exit(2)
