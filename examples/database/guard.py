@@ -93,7 +93,7 @@ class Guard:
         with self._rebuild:
             count = self.table.count()
             new = petal.QuotientFilter(
-                count + count // 4 + 1000, self.fpr, max_capacity=4 * count + 10_000, secret=os.urandom(16)
+                max(count, 1000), self.fpr, max_capacity=4 * count + 10_000, secret=os.urandom(16)
             )
             with self._write:
                 self._building = new

@@ -17,6 +17,7 @@ import psycopg
 import support
 
 BATCH = 50_000
+NO_RIGHTS = 65534  # the identifier of the user without rights, on all Linux systems
 
 
 class SqliteTable:
@@ -191,22 +192,22 @@ def accepts_queries(address: str) -> bool:
 def postgres() -> Iterator[str]:
     """Starts an empty PostgreSQL server. Yields the address to connect to; removes all data at the end.
 
-    PostgreSQL refuses to run as root: root runs it as the user `nobody`.
+    PostgreSQL refuses to run as root: root runs it as the user that has no rights.
     """
     programs, prefix = postgres_programs(), []
     folder = Path(tempfile.mkdtemp(prefix="petal-database-"))
     try:
         if os.geteuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            prefix = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+            user = pwd.getpwuid(NO_RIGHTS)
+            prefix = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+            os.chown(folder, user.pw_uid, user.pw_gid)
         libraries = programs.parents[2] / f"{os.uname().machine}-linux-gnu"
         environment = os.environ | {"LD_LIBRARY_PATH": str(libraries), "LC_ALL": "C"}
         options = {"cwd": folder, "env": environment}
         initdb = [*prefix, programs / "initdb", "-D", folder / "data", "-U", "petal", "-A", "trust", "-E", "UTF8"]
         made = subprocess.run([*initdb, "--no-sync"], capture_output=True, text=True, **options)
         if made.returncode:
-            raise RuntimeError(f"initdb failed; as root, `nobody` must be able to read {programs}:\n{made.stderr}")
+            raise RuntimeError(f"initdb failed; all users must be able to read {programs}:\n{made.stderr}")
         port = support.free_port()
         settings = ["listen_addresses=127.0.0.1", f"unix_socket_directories={folder}", "jit=off"]
         settings = [word for setting in settings for word in ("-c", setting)]
