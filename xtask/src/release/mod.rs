@@ -118,6 +118,10 @@ fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<Str
     let manual = manual(&program, files)?;
     for (target, dir) in &built {
         let stripped = target.strip(dir)?;
+        for name in target.binaries() {
+            binary::check_stripped(&stripped.join(name), target)?;
+            binary::check_debug_info(&stripped.join(format!("{name}.debug")))?;
+        }
         contents::program(target, &stripped, &manual, files)?;
         if target.has_module() {
             contents::module(target, &stripped, files)?;
