@@ -32,7 +32,8 @@ class Site:
 
     def command(self, *options: str | Path) -> list[str | Path]:
         """Returns the command of a crawl."""
-        return [PROGRAM, "--figures", "--proxy", self.proxy, "--delay", "0", *options, *self.starts]
+        delay = [] if "--delay" in options else ["--delay", "0"]
+        return [PROGRAM, "--figures", "--proxy", self.proxy, *delay, *options, *self.starts]
 
     def crawl(self, *options: str | Path) -> dict[str, int]:
         """Crawls to the end and returns the figures of the crawl."""
