@@ -21,7 +21,7 @@ import petal  # noqa: E402
 import support  # noqa: E402
 from caches import FIRST, LogLine, Squid, digest_server, squid, web  # noqa: E402
 
-EXAMPLE = "example:\n  cargo x example squid --cached 10000 --fpr 0.001"
+EXAMPLE = "example:\n  cargo x example squid --cached 5000 --fpr 0.01 0.001"
 PAGE = b"A page of a web site.\n" * 50
 
 
@@ -91,13 +91,13 @@ def compare(args: argparse.Namespace, rows: support.Rows) -> dict[str, tuple[set
         digests = [
             ("A's, fetched from A", own, None),
             ("A's, served apart", own, own),
-            (f"petal's at {args.fpr:.2%}", write_digest(urls, args.fpr), ...),
+            *((f"petal's at {fpr:.1%}", written, written) for fpr in args.fpr for written in [write_digest(urls, fpr)]),
         ]
         for name, digest, served in digests:
             digest_filter = petal.from_bytes(digest)
             found = digest_filter.contains_batch(requests)
             predicted = {url for url, is_in in zip(requests, found, strict=True) if is_in}
-            chosen = choices(a, web_port, from_web, requests, digest if served is ... else served)
+            chosen = choices(a, web_port, from_web, requests, served)
             results[name] = predicted, chosen
             rate = (len(predicted) - len(urls)) / absent
             same = len(requests) - len(predicted ^ chosen.asked)
@@ -124,13 +124,16 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         prog="squid", description=__doc__.split("\n")[0], epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--cached", type=int, default=500, help="pages in cache A [default: 500]")
-    parser.add_argument("--fpr", type=float, default=0.01, help="false-positive rate of petal's digest [default: 0.01]")
+    parser.add_argument(
+        "--fpr", type=float, nargs="+", default=[0.01], help="false-positive rates of petal's digests [default: 0.01]"
+    )
     parser.add_argument("--rows", type=Path, metavar="FILE", help="append the figures to a CSV file")
     args = parser.parse_args(words)
     if args.cached < 1:
         parser.error(f"--cached: expected a whole number above 0, found {args.cached}")
-    if not 0 < args.fpr < 1:
-        parser.error(f"--fpr: expected a number above 0 and below 1, found {args.fpr}")
+    for fpr in args.fpr:
+        if not 0 < fpr < 1:
+            parser.error(f"--fpr: expected a number above 0 and below 1, found {fpr}")
     return args
 
 

@@ -33,7 +33,7 @@ def results():
     return main.compare(main.arguments(["--cached", str(CACHED)]), support.Rows(None, "squid"))
 
 
-@pytest.mark.parametrize("name", ["A's, served apart", "petal's at 1.00%"])
+@pytest.mark.parametrize("name", ["A's, served apart", "petal's at 1.0%"])
 def test_squid_asks_its_sibling_for_the_urls_that_petal_finds(results, name):
     predicted, chosen = results[name]
     assert predicted >= CACHE_A

@@ -107,15 +107,13 @@ impl StoredFilter {
     ///
     /// # Errors
     /// If the filters of a quotient chain do not match.
-    pub(crate) fn from_content(content: ContainerContent) -> Result<Self, String> {
+    pub(crate) fn from_content(content: ContainerContent) -> Result<Self, FilterError> {
         match content {
             ContainerContent::Filter(filter) => Ok(filter.into()),
             ContainerContent::Damaged(reason) => Ok(Self::damaged(&reason)),
             ContainerContent::QuotientChain(params, layers) => {
-                match QuotientChain::from_layers(params, layers) {
-                    Ok(chain) => Ok(Self::QuotientChain(Box::new(chain))),
-                    Err(error) => Err(error.to_string()),
-                }
+                let chain = QuotientChain::from_layers(params, layers)?;
+                Ok(Self::QuotientChain(Box::new(chain)))
             }
         }
     }
