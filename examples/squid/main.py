@@ -22,6 +22,7 @@ import support  # noqa: E402
 from caches import FIRST, LogLine, Squid, digest_server, squid, web  # noqa: E402
 
 EXAMPLE = "example:\n  cargo x example squid --cached 5000 --fpr 0.01 0.001"
+FROM_A = "A's, fetched from A"
 PAGE = b"A page of a web site.\n" * 50
 
 
@@ -88,16 +89,12 @@ def compare(args: argparse.Namespace, rows: support.Rows) -> dict[str, tuple[set
         absent = len(requests) - len(urls)
         print(f"cache B gets {len(requests):,} requests, half of them for other pages\n")
         print("digest                  bytes  false positives  A asked  in vain  from the web  as petal predicts")
-        digests = [
-            ("A's, fetched from A", own, None),
-            ("A's, served apart", own, own),
-            *((f"petal's at {fpr:.1%}", written, written) for fpr in args.fpr for written in [write_digest(urls, fpr)]),
-        ]
-        for name, digest, served in digests:
-            digest_filter = petal.from_bytes(digest)
-            found = digest_filter.contains_batch(requests)
+        digests = {FROM_A: own, "A's, served apart": own}
+        digests.update((f"petal's at {fpr:.1%}", write_digest(urls, fpr)) for fpr in args.fpr)
+        for name, digest in digests.items():
+            found = petal.from_bytes(digest).contains_batch(requests)
             predicted = {url for url, is_in in zip(requests, found, strict=True) if is_in}
-            chosen = choices(a, web_port, from_web, requests, served)
+            chosen = choices(a, web_port, from_web, requests, None if name == FROM_A else digest)
             results[name] = predicted, chosen
             rate = (len(predicted) - len(urls)) / absent
             same = len(requests) - len(predicted ^ chosen.asked)

@@ -45,7 +45,7 @@ def test_squid_asks_its_sibling_for_the_urls_that_petal_finds(results, name):
 
 def test_squid_answers_all_requests_with_the_digest_that_it_fetches_from_its_sibling(results):
     # Squid before the fix of its bug 5510 damages this digest, so that any URL may be missing.
-    _, chosen = results["A's, fetched from A"]
+    _, chosen = results[main.FROM_A]
     assert chosen.hits + chosen.from_web == len(URLS)
     assert chosen.hits <= CACHED
 
