@@ -167,10 +167,10 @@ fn push(
             call.notify(c"petal.import", 1);
             Ok((received, received))
         }
-        Err(FilterError::Malformed(reason)) => {
-            Err(ReplyError::Message(format!("ERR received bad data: {reason}")))
+        Err(error @ (FilterError::OverLimit { .. } | FilterError::OutOfMemory)) => {
+            Err(error.into())
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(ReplyError::Message(format!("ERR received bad data: {error}"))),
     };
     if done.is_err() {
         // The import cannot be continued, here or on a replica.

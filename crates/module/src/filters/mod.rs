@@ -23,6 +23,7 @@ pub(crate) use layers::LayerInfo;
 pub(crate) use quotient_chain::QuotientChain;
 pub(crate) use spec::{FilterKind, FilterSpec, Growth};
 
+use crate::error::FilterError;
 use crate::redisbloom;
 
 /// The current time, read only if a filter needs it.
