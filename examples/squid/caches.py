@@ -131,14 +131,16 @@ class Squid:
         return body if response.status == 200 else b""
 
     def digest(self, entries: int) -> bytes:
-        """Returns the digest of this cache as soon as it is for at least `entries` URLs."""
+        """Returns the digest of this cache, of at least `entries` URLs, when it no longer changes."""
         digest = b""
 
         def is_complete() -> bool:
             nonlocal digest
-            digest = self.page(DIGEST)
-            capacity, count = (int.from_bytes(digest[at : at + 4], "big") for at in (4, 8))
-            return min(capacity, count) >= entries
+            last, digest = digest, self.page(DIGEST)
+            if int.from_bytes(digest[8:12], "big") >= entries and digest == last:
+                return True
+            time.sleep(2 * REBUILD)
+            return False
 
         support.wait_until(is_complete, "Squid digests its cache", 60)
         return digest
