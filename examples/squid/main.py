@@ -21,7 +21,7 @@ import petal  # noqa: E402
 import support  # noqa: E402
 from caches import FIRST, LogLine, Squid, digest_server, squid, web  # noqa: E402
 
-EXAMPLE = "example:\n  cargo x example squid --cached 5000 --fpr 0.01 0.001"
+EXAMPLE = "example:\n  cargo x example squid --cached 3000 --fpr 0.01 0.001"
 FROM_A = "A's, fetched from A"
 PAGE = b"A page of a web site.\n" * 50
 
@@ -86,7 +86,6 @@ def compare(args: argparse.Namespace, rows: support.Rows) -> dict[str, tuple[set
 
         requests = [url(number) for number in range(2 * args.cached)]
         random.Random(5).shuffle(requests)
-        absent = len(requests) - len(urls)
         print(f"cache B gets {len(requests):,} requests, half of them for other pages\n")
         print("digest                  bytes  false positives  A asked  in vain  from the web  as petal predicts")
         digests = {FROM_A: own, "A's, served apart": own}
@@ -96,7 +95,7 @@ def compare(args: argparse.Namespace, rows: support.Rows) -> dict[str, tuple[set
             predicted = {url for url, is_in in zip(requests, found, strict=True) if is_in}
             chosen = choices(a, web_port, from_web, requests, None if name == FROM_A else digest)
             results[name] = predicted, chosen
-            rate = (len(predicted) - len(urls)) / absent
+            rate = len(predicted.difference(urls)) / (len(requests) - len(urls))
             same = len(requests) - len(predicted ^ chosen.asked)
             print(
                 f"{name:20} {len(digest):8,} {rate:16.2%} {len(chosen.asked):8,} {chosen.in_vain:8,}"
