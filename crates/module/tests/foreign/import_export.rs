@@ -181,6 +181,7 @@ fn too_large_header_of_loadchunk_is_counted() {
     there.call("CONFIG SET petal.memory-limit 10kb").ok();
     bloom.call("BF.RESERVE b 0.001 20000 NONSCALING").ok();
     bloom.call("CF.RESERVE c 20000").ok();
+    bloom.call("CF.ADD c x");
     for (rejected, family) in [(1, "b"), (2, "c")] {
         let name = family.to_uppercase();
         let header =
