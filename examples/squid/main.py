@@ -102,8 +102,8 @@ def compare(args: argparse.Namespace, rows: support.Rows) -> dict[str, tuple[set
                 f" {chosen.from_web:13,} {same / len(requests):17.2%}"
             )
             for figure, value, unit in [
-                ("digest", len(digest), "bytes"),
-                ("list of URLs", listed, "bytes"),
+                ("digest", len(digest), "byte"),
+                ("list of URLs", listed, "byte"),
                 ("false positives of the digest", 100 * rate, "%"),
                 ("requests to A", len(chosen.asked), "requests"),
                 ("requests to A in vain", chosen.in_vain, "requests"),

@@ -37,16 +37,13 @@ pub(crate) fn run(name: &str, args: &[&str]) -> Result {
 /// Builds petal with the profile of the other tests, installs what all examples need, and runs the tests in `examples`.
 pub(crate) fn test(more: &[&str]) -> Result {
     Step::script("examples/install.sh", &[HOME, "dev"]).run()?;
-    Step::cargo(python::PROGRAMS).run()?;
     let own: Vec<String> = names()?
         .into_iter()
         .filter(|name| root().join("examples").join(name).join("Cargo.toml").exists())
         .map(|name| format!("petal-example-{name}"))
         .collect();
-    if !own.is_empty() {
-        let bins = own.iter().flat_map(|name| ["--bin", name]);
-        Step::cargo(&["build", "--workspace"].into_iter().chain(bins).collect::<Vec<_>>()).run()?;
-    }
+    let bins = own.iter().flat_map(|name| ["--bin", name]);
+    Step::cargo(&python::PROGRAMS.iter().copied().chain(bins).collect::<Vec<_>>()).run()?;
     let args = ["-m", "pytest", "-c", "examples/pytest.ini", "examples"];
     let python = root().join(HOME).join("bin/python");
     with_environment(Step::program(&python, &[&args[..], more].concat()), "debug").run()
@@ -58,7 +55,7 @@ fn with_environment(step: Step, profile: &str) -> Step {
     let peers = root().join(peers::HOME);
     step.with_path(&peers.join("bin"))
         .with_path(&built)
-        .env("PETAL_MODULE", &built.join("libpetal_redis.so").to_string_lossy())
+        .env("PETAL_MODULE", &built.join("deps/libpetal_redis.so").to_string_lossy())
         .env("PETAL_PEERS", &peers.to_string_lossy())
 }
 
