@@ -95,6 +95,11 @@ impl Progress for ProgressReporter {
                  remove it, or that line equals no line without it",
                 others(more)
             ),
+            Note::MixedLineEnds { crlf, more, lf } if crlf == lf => format!(
+                "{crlf}{}: some lines end with CRLF and others with LF; the CR is part of a line, \
+                 remove it, or lines that look the same differ",
+                others(more)
+            ),
             Note::MixedLineEnds { crlf, more, lf } => format!(
                 "{crlf}{}: lines end with CRLF, those of {lf} with LF; the CR is part of a line, \
                  remove it, or lines that look the same differ",
