@@ -140,6 +140,39 @@ fn text_option_reads_binary_files_as_lines() {
 }
 
 #[test]
+fn filter_of_lines_with_other_line_ends_gives_a_warning() {
+    let dir = dir();
+    dir.write("crlf", "one\r\ntwo\r\n");
+    let warned = |args: &str, code, warning: &str| {
+        let output = dir.run(args);
+        assert_eq!(output.code, Some(code), "{args}: {}", output.err);
+        assert_eq!(output.err.lines().count(), usize::from(!warning.is_empty()), "{}", output.err);
+        assert!(output.err.contains(warning), "{args}: {}", output.err);
+    };
+    let to_lf = "warning: the lines of crlf end with CRLF, those in f do not";
+    let to_crlf = "warning: the lines of lines end with LF, those in g with CRLF";
+    warned("build -o g crlf", 0, "");
+    assert!(dir.run("info --json g").text().contains("\"line_ends\": \"CRLF\""));
+    assert!(!dir.run("info --json f").text().contains("line_ends"));
+    warned("check f lines", 0, "");
+    warned("check f crlf", 1, to_lf);
+    warned("check -q f crlf", 1, "");
+    warned("check --text f crlf", 1, "");
+    warned("check g crlf", 0, "");
+    warned("check g lines", 1, to_crlf);
+    warned("add f crlf", 0, to_lf);
+    warned("add g crlf", 0, "");
+    warned("seen -n 100 s crlf", 0, "");
+    warned("seen s crlf", 0, "");
+    warned("seen s lines", 0, "warning: the lines of lines end with LF, those in s with CRLF");
+    // A filter without lines takes the line ends of the first ones.
+    dir.write("empty", "");
+    warned("build -q -n 10 -o e empty", 0, "");
+    warned("add e crlf", 0, "");
+    warned("check e crlf", 0, "");
+}
+
+#[test]
 fn byte_order_marks_and_mixed_line_ends_give_one_warning() {
     let dir = dir();
     dir.write("crlf", "one\r\ntwo\r\n");

@@ -61,6 +61,13 @@ pub enum Note<'a> {
         /// An input with LF. It is `crlf` if that input has both.
         lf: &'a str,
     },
+    /// The lines of an input end with CRLF, or with LF.
+    LineEnds {
+        /// The input.
+        input: &'a str,
+        /// Whether all lines that were looked at end with CRLF.
+        crlf: bool,
+    },
     /// An input has grown since it was opened. Its bytes of that time were read.
     Grown {
         /// The input.

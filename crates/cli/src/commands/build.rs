@@ -7,6 +7,7 @@ use petal_lines::{FilterSpec, METADATA, MIN_MEMORY, MemoryLimit, Settings, Sourc
 use super::{filter_failure, foreign, refuse_stdin_twice, saturation};
 use crate::args::{BuildArgs, FilterTypeArg, ReadArgs};
 use crate::error::{Failure, Outcome, Result};
+use crate::files::line_ends;
 use crate::files::output::Output;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -30,7 +31,8 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_overfull(filter.as_dyn(), &progress);
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
+    let metadata = line_ends::recorded(METADATA, &progress);
+    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {
         progress.print("note: the inputs have no lines; the filter is empty");

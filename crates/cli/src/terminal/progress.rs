@@ -22,6 +22,14 @@ pub(crate) struct ProgressReporter {
     phases: Option<PhaseLog>,
     /// Warnings that were printed; each is printed once, even if an input is read twice.
     warned: Mutex<HashSet<String>>,
+    ends: Mutex<LineEnds>,
+}
+
+/// The first input whose lines end with LF, and the first one with CRLF.
+#[derive(Clone, Default)]
+pub(crate) struct LineEnds {
+    pub(crate) lf: Option<String>,
+    pub(crate) crlf: Option<String>,
 }
 
 /// The phases of the job, for `--verbose`.
@@ -81,12 +89,26 @@ impl ProgressReporter {
         });
         let lines = (show && !terminal).then(LineProgress::default);
         let phases = verbosity.verbose.then(PhaseLog::default);
-        Self { quiet: verbosity.quiet, bar, lines, phases, warned: Mutex::default() }
+        Self {
+            quiet: verbosity.quiet,
+            bar,
+            lines,
+            phases,
+            warned: Mutex::default(),
+            ends: Mutex::default(),
+        }
     }
 
     /// Creates a reporter that shows notes and warnings, but no progress.
     pub(crate) fn silent(quiet: bool) -> Self {
-        Self { quiet, bar: None, lines: None, phases: None, warned: Mutex::default() }
+        Self {
+            quiet,
+            bar: None,
+            lines: None,
+            phases: None,
+            warned: Mutex::default(),
+            ends: Mutex::default(),
+        }
     }
 
     /// Prints a note or a warning, unless `--quiet`.
@@ -106,6 +128,11 @@ impl ProgressReporter {
         if self.phases.is_some() {
             self.print(line);
         }
+    }
+
+    /// Returns the line ends of the inputs that were read.
+    pub(crate) fn line_ends(&self) -> LineEnds {
+        self.ends.lock().map(|ends| ends.clone()).unwrap_or_default()
     }
 
     /// Prints a warning, unless it was printed before.
@@ -238,6 +265,12 @@ impl Progress for ProgressReporter {
                  the line differs from the same line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",
                 subject(input, more, "begins", "begin"),
             )),
+            Note::LineEnds { input, crlf } => {
+                if let Ok(mut ends) = self.ends.lock() {
+                    let ends = if crlf { &mut ends.crlf } else { &mut ends.lf };
+                    ends.get_or_insert_with(|| name(input).to_owned());
+                }
+            }
             Note::Grown { input, read, added, cut } => {
                 let cut = match cut {
                     true => "; its last line was incomplete and is read as it was",

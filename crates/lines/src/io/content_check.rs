@@ -66,6 +66,7 @@ struct Known {
     ends: Option<Ends>,
     mark_noted: bool,
     ends_noted: bool,
+    ends_reported: bool,
 }
 
 impl ContentChecks {
@@ -96,7 +97,8 @@ impl ContentChecks {
         let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
         if mark || ends.is_some() {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = Known { mark, ends, mark_noted: false, ends_noted: false };
+            let new =
+                Known { mark, ends, mark_noted: false, ends_noted: false, ends_reported: false };
             known.entry(name.to_owned()).or_insert(new);
         }
     }
@@ -104,6 +106,12 @@ impl ContentChecks {
     /// Reports results that have not been reported.
     pub(crate) fn note(&self, progress: &dyn Progress) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (input, known) in known.iter_mut().filter(|(_, input)| !input.ends_reported) {
+            known.ends_reported = true;
+            if let Some(ends @ (Ends::Lf | Ends::Crlf)) = known.ends {
+                progress.note(Note::LineEnds { input, crlf: ends == Ends::Crlf });
+            }
+        }
         let mut marks = known.iter_mut().filter(|(_, input)| input.mark && !input.mark_noted);
         if let Some((name, first)) = marks.next() {
             first.mark_noted = true;
@@ -318,7 +326,9 @@ mod tests {
 
     impl Progress for Notes {
         fn note(&self, note: Note<'_>) {
-            self.0.lock().unwrap().push(format!("{note:?}"));
+            if !matches!(note, Note::LineEnds { .. }) {
+                self.0.lock().unwrap().push(format!("{note:?}"));
+            }
         }
     }
 

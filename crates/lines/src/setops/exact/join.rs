@@ -292,7 +292,9 @@ impl Ahead<'_> {
     fn advance(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        self.progress.advance(bytes);
+        if bytes > 0 {
+            self.progress.advance(bytes);
+        }
     }
 }
 
