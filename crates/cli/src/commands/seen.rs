@@ -54,7 +54,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     if fresh {
         files.metadata = line_ends::recorded(&files.metadata, &progress);
     } else {
-        line_ends::warn_if_different(&files.metadata, &files.path, &progress);
+        line_ends::warn_if_different(&files.metadata, &args.filter, &progress);
     }
     if counts.new > 0 || files.fresh {
         files.save(&mut memory)?;

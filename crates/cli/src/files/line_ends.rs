@@ -3,23 +3,17 @@
 
 use std::path::Path;
 
-use petal_lines::METADATA;
+use petal_lines::{METADATA, crlf_metadata};
 use serde_json::Value;
 
 use crate::terminal::progress::ProgressReporter;
 
-const FIELD: &str = "line_ends";
-const CRLF: &str = "CRLF";
-
 /// Returns the metadata of a filter of the lines that were read: with CRLF if all inputs have it.
 pub(crate) fn recorded(metadata: &str, progress: &ProgressReporter) -> String {
     let ends = progress.line_ends();
-    match serde_json::from_str(metadata) {
-        Ok(Value::Object(mut fields)) if ends.lf.is_none() && ends.crlf.is_some() => {
-            fields.insert(FIELD.to_owned(), CRLF.into());
-            Value::Object(fields).to_string()
-        }
-        _ => metadata.to_owned(),
+    match ends.lf.is_none() && ends.crlf.is_some() {
+        true => crlf_metadata(metadata),
+        false => metadata.to_owned(),
     }
 }
 
@@ -33,7 +27,7 @@ pub(crate) fn warn_if_different(metadata: &str, filter: &Path, progress: &Progre
     }
     let (ends, filter) = (progress.line_ends(), filter.display());
     let differ = "the CR is part of the line, so lines that look equal differ";
-    match (fields[FIELD] == CRLF, ends.lf, ends.crlf) {
+    match (fields["line_ends"] == "CRLF", ends.lf, ends.crlf) {
         (false, None, Some(input)) => progress.print(&format!(
             "warning: the lines of {input} end with CRLF, those in {filter} do not: {differ}; remove \
              it with tr -d '\\r'"
