@@ -20,8 +20,8 @@ pub const METADATA: &str = concat!(
     r#"","keys":"lines as bytes, without their delimiter"}"#
 );
 
-/// Returns the metadata of a filter of lines that end with CRLF, whose CR is part of the line, from the
-/// metadata of a filter of other lines.
+/// Returns the metadata of a filter of lines that end with CRLF, from that of a filter of other lines.
+/// The CR is part of such a line.
 #[must_use]
 pub fn crlf_metadata(metadata: &str) -> String {
     match serde_json::from_str(metadata) {
