@@ -51,9 +51,12 @@ pub(super) enum Magic {
 /// Returns whether later bytes confirm a format; `None` if more bytes are needed.
 type Confirm = fn(&[u8]) -> Option<bool>;
 
+/// A format, its first bytes with masks, and the confirmation.
+type Signature = (Codec, &'static [(u8, u8)], Confirm);
+
 /// First bytes with their masks: RFC 1952 with its only method, deflate; RFC 8878; skippable zstd
 /// frames, with which files of `pzstd` begin; and the format descriptions of the other programs.
-const MAGICS: [(Codec, &[(u8, u8)], Confirm); 7] = [
+const MAGICS: [Signature; 7] = [
     (Codec::Gzip, &[(0x1f, 0xff), (0x8b, 0xff), (8, 0xff)], certain),
     (Codec::Zstd, &[(0x28, 0xff), (0xb5, 0xff), (0x2f, 0xff), (0xfd, 0xff)], certain),
     (Codec::Zstd, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)], certain),
