@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import pwd
 import re
 import shutil
 import socketserver
@@ -27,6 +28,7 @@ DIGEST = "/squid-internal-periodic/store_digest"
 HEADER = 128  # bytes of a digest before its bits
 REBUILD = 2  # seconds between two digests of a cache; Squid's default is an hour
 CLIENTS = 8
+UNPRIVILEGED = 65534  # the user of programs without rights
 MARKER = "/squid-internal-mgr/menu"
 FIRST = "http://first-request.example/"
 
@@ -229,8 +231,9 @@ def squid(name: str, *peers: str) -> Iterator[Squid]:
         lines = settings(name, port, folder, root, peers)
         if os.geteuid() == 0:
             # Squid refuses to run as root.
-            lines.append("cache_effective_user nobody")
-            shutil.chown(folder, "nobody")
+            user = pwd.getpwuid(UNPRIVILEGED).pw_name
+            lines.append(f"cache_effective_user {user}")
+            shutil.chown(folder, user)
         (folder / "squid.conf").write_text("\n".join(lines) + "\n")
         (folder / "mime.conf").touch()
         command = [root / "usr/sbin/squid", "-N", "-n", f"petal{port}", "-f", folder / "squid.conf"]
