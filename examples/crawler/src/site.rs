@@ -232,7 +232,7 @@ impl Site {
             );
         }
         let host = page % HOSTS;
-        if page % REDIRECTS == 0 {
+        if page.is_multiple_of(REDIRECTS) {
             let _ = writeln!(html, "<a href=/old/{page}>this page, at its old place</a>");
         }
         let _ = writeln!(
