@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub(crate) capacity: u64,
     pub(crate) fpr: f64,
     pub(crate) rules: Rules,
-    /// The least time between the starts of two requests to a host.
+    /// The least time between the end of a request and the start of the next one to the same host.
     pub(crate) delay: Duration,
     /// The time before a failed request is repeated; doubled each time.
     pub(crate) retry_after: Duration,
@@ -206,7 +206,7 @@ impl<'a> Crawl<'a> {
                     state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
                 Some(_) => {
-                    if let Some(task) = state.take(now, self.settings.delay)? {
+                    if let Some(task) = state.take()? {
                         return Ok(task);
                     }
                 }
@@ -242,9 +242,8 @@ impl<'a> Crawl<'a> {
             break;
         }
         let mut state = self.lock();
-        state.requests -= 1;
         state.hosts[host].robots = Some(Arc::new(robots));
-        state.hosts[host].is_busy = false;
+        state.end_request(host, self.settings.delay);
         state.schedule_host(host)?;
         self.changed.notify_all();
         Ok(())
@@ -269,8 +268,7 @@ impl<'a> Crawl<'a> {
 
         let mut state = self.lock();
         let state = &mut *state;
-        state.requests -= 1;
-        state.hosts[host].is_busy = false;
+        state.end_request(host, self.settings.delay);
         if let Response::Failed(reason) = response {
             state.hosts[host].attempts += 1;
             let attempts = state.hosts[host].attempts;
@@ -312,20 +310,18 @@ impl<'a> Crawl<'a> {
 
 impl State {
     /// Takes the next host from the schedule. `None` if all that is left of it is forbidden.
-    fn take(&mut self, now: Instant, delay: Duration) -> Result<Option<Task>, String> {
+    fn take(&mut self) -> Result<Option<Task>, String> {
         let Some(Reverse((_, host))) = self.schedule.pop() else {
             return Ok(None);
         };
         while let Some(item) = self.frontier.first(host)? {
             let robots = self.hosts[host].robots.clone();
-            let own = robots.as_ref().and_then(|robots| robots.crawl_delay());
             if robots.as_ref().is_some_and(|robots| !robots.is_url_allowed(&item.url)) {
                 self.report.forbidden += 1;
                 self.frontier.finish(host);
                 continue;
             }
             self.requests += 1;
-            self.hosts[host].next = now + delay.max(own.unwrap_or_default());
             return Ok(Some(match robots {
                 Some(_) => Task::Page(host, item),
                 None => Task::Robots(host, item.url),
@@ -333,6 +329,15 @@ impl State {
         }
         self.hosts[host].is_busy = false;
         Ok(None)
+    }
+
+    /// The delay begins at the end of a request, so that a slow server has a rest, too.
+    fn end_request(&mut self, host: usize, delay: Duration) {
+        self.requests -= 1;
+        let host = &mut self.hosts[host];
+        let own = host.robots.as_ref().and_then(|robots| robots.crawl_delay());
+        host.next = Instant::now() + delay.max(own.unwrap_or_default());
+        host.is_busy = false;
     }
 
     /// Adds the URLs that are new to their queues.

@@ -47,7 +47,7 @@ struct Args {
     /// False-positive rate: the share of pages that are lost at most
     #[arg(long, default_value_t = 1e-6, value_parser = rate)]
     fpr: f64,
-    /// Seconds between two requests to a host; a longer Crawl-delay in robots.txt counts [default: 1, for the generated site 0]
+    /// Seconds between the end of a request and the next one to the same host; a longer Crawl-delay in robots.txt counts [default: 1, for the generated site 0]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     delay: Option<Duration>,
     /// Parameters that are removed from URLs; a * at the end stands for any text
