@@ -9,6 +9,7 @@ mod book;
 mod browser;
 mod check;
 mod cross;
+mod example;
 mod loom;
 mod package;
 mod peers;
@@ -36,6 +37,8 @@ usage: cargo x COMMAND
   python --engines the tests with Apache Spark; python --foreign: those with the peers
   book             build the book into target/book (mdBook is downloaded once)
   browser [ARG]... build the book and run the browser tests; arguments are passed to pytest
+  example NAME [ARG]...  build petal and run one of the programs in examples/
+  examples [ARG]...  test the examples with their counterparts; arguments are passed to pytest
   arch             check for dependency cycles, misplaced unsafe code, long files, and that ARCHITECTURE.md is up to date
   arch --write     the same, and update the tables in ARCHITECTURE.md
   words [PATH]...  find words to avoid in tracked files
@@ -81,6 +84,8 @@ fn main() -> ExitCode {
         ["python", rest @ ..] => python::test(Tier::Own, rest),
         ["book"] => book::build(),
         ["browser", rest @ ..] => browser::test(rest),
+        ["example", name, rest @ ..] => example::run(name, rest),
+        ["examples", rest @ ..] => example::test(rest),
         ["arch"] => arch::arch(false),
         ["arch", "--write"] => arch::arch(true),
         ["words", paths @ ..] => words::words(paths),
@@ -140,6 +145,7 @@ fn test(foreign: bool, engines: bool) -> Result {
         wasm::wasm()?;
         browser::test(&[])?;
         peers::test()?;
+        example::test(&[])?;
         python::test(Tier::Foreign, &[])?;
     }
     if engines {

@@ -6,9 +6,10 @@ use crate::step::{Result, Step, root};
 /// The virtual environment; git ignores it.
 const HOME: &str = "target/python";
 
-/// Builds the program and the module. With other packages selected, their dependencies would have other features, and
-/// all crates would be built a second time.
-pub(crate) const PROGRAMS: &[&str] = &["build", "--workspace", "--lib", "--bin", "petal"];
+/// Builds the program, and the module as a dependency of its tests (in `deps`). With other packages or targets selected,
+/// dependencies would have other features than in `cargo test --workspace` and would be built a second time.
+pub(crate) const PROGRAMS: &[&str] =
+    &["build", "--workspace", "--bin", "petal", "--test", "foreign"];
 
 /// A group of tests.
 #[derive(Clone, Copy, PartialEq, Eq)]

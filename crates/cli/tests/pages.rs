@@ -405,11 +405,12 @@ fn console_blocks_run_and_print_what_the_page_shows() {
 }
 
 /// Runs the console blocks of a page, one after another, in one folder. Those of a server run in
-/// `crates/module/tests/foreign/pages.rs`.
+/// `crates/module/tests/foreign/pages.rs`, those of examples in `examples/test_pages.py`.
 fn run_page(page: &Page, problems: &mut Problems) {
     let mut folder = None;
     for block in &page.blocks {
-        let is_console = block.is("console") && block.not_run.is_none() && !block.is_for_a_server();
+        let is_elsewhere = block.is_for_a_server() || block.is_for_an_example();
+        let is_console = block.is("console") && block.not_run.is_none() && !is_elsewhere;
         if !is_console && block.file.is_none() {
             continue;
         }

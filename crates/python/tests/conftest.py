@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    """The program `petal`, built by cargo."""
-    subprocess.run(["cargo", "build", "--quiet", "--package", "petal-cli"], cwd=ROOT, check=True)
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "petal"
+    """The program `petal`, which `cargo x python` builds."""
+    path = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "petal"
+    assert path.exists(), f"no {path}: run the tests by `cargo x python`"
+    return path

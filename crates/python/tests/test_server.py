@@ -16,7 +16,7 @@ import redis
 
 PEERS = os.environ.get("PETAL_PEERS")
 ROOT = Path(__file__).resolve().parents[3]
-MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
+MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/deps/libpetal_redis.so")
 
 pytestmark = pytest.mark.foreign
 

@@ -273,6 +273,11 @@ impl Block {
                 .any(|line| line.starts_with("127.0.0.1:6379> ") || line.contains("redis-cli"))
     }
 
+    /// Returns true for console blocks of `cargo x example`, which `examples/test_pages.py` runs.
+    pub fn is_for_an_example(&self) -> bool {
+        self.is("console") && self.code.lines().any(|line| line.starts_with("$ cargo x example "))
+    }
+
     /// Returns the commands after a prompt and the output below each. A command that ends in `\` continues.
     ///
     /// # Errors

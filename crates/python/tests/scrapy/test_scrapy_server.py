@@ -23,7 +23,7 @@ import petal
 
 PEERS = os.environ.get("PETAL_PEERS")
 ROOT = Path(__file__).parents[4]
-MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/libpetal_redis.so")
+MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/deps/libpetal_redis.so")
 
 pytestmark = [
     pytest.mark.foreign,

@@ -1,0 +1,76 @@
+//! `example` and `examples`: the programs in `examples/`, and their tests.
+
+use std::fs;
+
+use crate::step::{Result, Step, root};
+use crate::{peers, python};
+
+/// The Python environment of the examples; git ignores it.
+const HOME: &str = "target/examples";
+
+/// Builds petal, installs what an example needs, and runs it.
+pub(crate) fn run(name: &str, args: &[&str]) -> Result {
+    let (names, folder) = (names()?, root().join("examples").join(name));
+    if !names.iter().any(|known| known == name) {
+        return Err(format!("no example {name:?}; there are: {}", names.join(", ")));
+    }
+    let mut packages = vec!["--package", "petal-cli"];
+    let own_package = format!("petal-example-{name}");
+    if folder.join("Cargo.toml").exists() {
+        packages.extend(["--package", &own_package]);
+    }
+    if name == "recommender" {
+        packages.extend(["--package", "petal-redis"]);
+    }
+    Step::cargo(&[&["build", "--release"], &packages[..]].concat()).run()?;
+    Step::script("examples/install.sh", &[HOME, "release", name]).run()?;
+    let program = if folder.join("main.py").exists() {
+        let main = format!("examples/{name}/main.py");
+        let python = root().join(HOME).join("bin/python");
+        Step::program(&python, &[&[main.as_str()], args].concat())
+    } else {
+        Step::program(&root().join("target/release").join(own_package), args)
+    };
+    with_environment(program, "release").run()
+}
+
+/// Builds petal with the profile of the other tests, installs what all examples need, and runs the tests in `examples`.
+pub(crate) fn test(more: &[&str]) -> Result {
+    Step::script("examples/install.sh", &[HOME, "dev"]).run()?;
+    let own: Vec<String> = names()?
+        .into_iter()
+        .filter(|name| root().join("examples").join(name).join("Cargo.toml").exists())
+        .map(|name| format!("petal-example-{name}"))
+        .collect();
+    let bins = own.iter().flat_map(|name| ["--bin", name]);
+    Step::cargo(&python::PROGRAMS.iter().copied().chain(bins).collect::<Vec<_>>()).run()?;
+    let args = ["-m", "pytest", "-c", "examples/pytest.ini", "examples"];
+    let python = root().join(HOME).join("bin/python");
+    with_environment(Step::program(&python, &[&args[..], more].concat()), "debug").run()
+}
+
+/// Sets the variables that examples/README.md lists.
+fn with_environment(step: Step, profile: &str) -> Step {
+    let built = root().join("target").join(profile);
+    let peers = root().join(peers::HOME);
+    step.with_path(&peers.join("bin"))
+        .with_path(&built)
+        .env("PETAL_MODULE", &built.join("deps/libpetal_redis.so").to_string_lossy())
+        .env("PETAL_PEERS", &peers.to_string_lossy())
+}
+
+/// Returns the names of the examples, sorted.
+fn names() -> Result<Vec<String>> {
+    let folder = root().join("examples");
+    let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .filter_map(std::result::Result::ok)
+        .filter(|entry| {
+            let path = entry.path();
+            path.join("main.py").exists() || path.join("Cargo.toml").exists()
+        })
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
