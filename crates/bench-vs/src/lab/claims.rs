@@ -14,8 +14,8 @@ use super::{BATCH, SeenSet};
 
 /// New URLs that are queried for each URL that was inserted.
 pub const ABSENT: u64 = 4;
-/// The numbers of URLs at which the Java sample is measured, as parts of the number of the other claims.
-pub const SAMPLE_PARTS: [u64; 3] = [10, 4, 1];
+/// The numbers of URLs at which the Java sample is measured, as multiples of the number of the other claims.
+pub const SAMPLE_MULTIPLES: [u64; 3] = [1, 2, 4];
 /// Bits per URL of the sweep over k.
 pub const SWEEP_BITS: f64 = 10.0;
 /// The k of the sweep.
@@ -92,17 +92,14 @@ pub fn measure(keys: u64) -> Result<Vec<Row>, String> {
         Tested::new(case(bits, probes), Textbook::with_bits_per_key(keys, bits, probes))
     });
     let mut tested: Vec<Tested> = textbook.collect();
-    let mut rows = random(keys, &mut tested)?;
-    for part in SAMPLE_PARTS {
-        let keys = keys / part;
+    let mut rows = random(keys, ABSENT * keys, &mut tested)?;
+    for multiple in SAMPLE_MULTIPLES {
+        let keys = keys * multiple;
         let caps = [SIZE_IN_COMMENT, DEFAULT_SIZE];
-        let samples = |urls: &str| -> Vec<Tested> {
-            let sample = |cap| Tested::new(sample_case(urls, cap), JavaSample::with_cap(cap));
-            caps.map(sample).into()
-        };
-        rows.extend(random(keys, &mut samples(RANDOM))?);
-        rows.extend(sequential(keys, &mut samples(SEQUENTIAL))?);
+        let sample = |cap| Tested::new(sample_case(RANDOM, cap), JavaSample::with_cap(cap));
+        rows.extend(random(keys, keys, &mut caps.map(sample))?);
         for cap in caps {
+            rows.extend(sequential(keys, cap));
             let rate = textbook_fpr(keys, cap as u64, SEEDS.len() as u32);
             let case = sample_case(RANDOM, cap);
             rows.push(Row::new(&case, keys, "rate by the formula", rate, "of new URLs"));
@@ -112,8 +109,7 @@ pub fn measure(keys: u64) -> Result<Vec<Row>, String> {
 }
 
 /// Fills all sets with the same generated URLs and queries them with new ones.
-fn random(keys: u64, tested: &mut [Tested]) -> Result<Vec<Row>, String> {
-    let absent = ABSENT * keys;
+fn random(keys: u64, absent: u64, tested: &mut [Tested]) -> Result<Vec<Row>, String> {
     let corpus = Corpus::new(SEED, absent, 0, Order::Plain).ok_or("too many URLs")?;
     let mut found = Vec::with_capacity(BATCH);
     batches(&corpus, Side::A, keys, &mut |_, urls| {
@@ -135,18 +131,29 @@ fn random(keys: u64, tested: &mut [Tested]) -> Result<Vec<Row>, String> {
     Ok(tested.iter().flat_map(|one| one.rows(keys, absent)).collect())
 }
 
-/// Fills all sets with every second of the URLs with consecutive numbers, and queries the others.
-fn sequential(keys: u64, tested: &mut [Tested]) -> Result<Vec<Row>, String> {
-    let mut found = Vec::with_capacity(BATCH);
+/// Fills the Java sample with every second of the URLs with consecutive numbers, and queries the others.
+fn sequential(keys: u64, cap: i32) -> Vec<Row> {
+    let (case, mut sample) = (sample_case(SEQUENTIAL, cap), JavaSample::with_cap(cap));
+    (0..keys).for_each(|number| sample.add(&sequential_url(2 * number)));
+    let (mut wrong, mut hits) = (0_u64, [0_u64; SEEDS.len()]);
     for number in 0..keys {
-        let seen = sequential_url(2 * number);
-        tested.iter_mut().try_for_each(|one| one.set.insert(&[seen.as_str()]))?;
+        let url = sequential_url(2 * number + 1);
+        let found = SEEDS.map(|seed| sample.has_bit(seed, &url));
+        wrong += u64::from(found.iter().all(|&found| found));
+        hits.iter_mut().zip(found).for_each(|(hits, found)| *hits += u64::from(found));
     }
-    for number in 0..keys {
-        let new = sequential_url(2 * number + 1);
-        tested.iter_mut().try_for_each(|one| one.query(&[new.as_str()], &mut found))?;
-    }
-    Ok(tested.iter().flat_map(|one| one.rows(keys, keys)).collect())
+    let rate = |hits: u64| hits as f64 / keys as f64;
+    let of_seeds = SEEDS.iter().zip(hits).map(|(&seed, hits)| {
+        Row::new(&case, keys, &seed_figure(seed), rate(hits), "of new URLs")
+    });
+    let mut rows: Vec<Row> = of_seeds.collect();
+    rows.push(Row::new(&case, keys, "rate", rate(wrong), "of new URLs"));
+    rows
+}
+
+/// The share of new URLs for which the bit of one hash is set, in rows.
+pub fn seed_figure(seed: i32) -> String {
+    format!("bit of seed {seed} is set")
 }
 
 fn sequential_url(number: u64) -> String {

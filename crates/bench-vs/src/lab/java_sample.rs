@@ -51,6 +51,12 @@ impl JavaSample {
         (self.cap - 1) & result
     }
 
+    /// Returns whether the bit of one hash is set.
+    pub fn has_bit(&self, seed: i32, value: &str) -> bool {
+        let bit = self.hash(seed, value) as usize;
+        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
     /// `add`.
     pub fn add(&mut self, value: &str) {
         for seed in SEEDS {
@@ -61,16 +67,7 @@ impl JavaSample {
 
     /// `contains`. As `ret = ret && bits.get(f.hash(value))` in the sample, it stops at the first bit that is 0.
     pub fn has(&self, value: &str) -> bool {
-        SEEDS.iter().all(|&seed| {
-            let bit = self.hash(seed, value) as usize;
-            self.bits[bit / 64] >> (bit % 64) & 1 == 1
-        })
-    }
-
-    /// The share of bits that are set.
-    pub fn fill_ratio(&self) -> f64 {
-        let ones: u64 = self.bits.iter().map(|word| u64::from(word.count_ones())).sum();
-        ones as f64 / f64::from(self.cap)
+        SEEDS.iter().all(|&seed| self.has_bit(seed, value))
     }
 }
 

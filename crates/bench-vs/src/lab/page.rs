@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use petal_bench::figures::page::replace;
 
 use super::claims::{self, case, sample_case};
-use super::java_sample::{DEFAULT_SIZE, SIZE_IN_COMMENT};
+use super::java_sample::{DEFAULT_SIZE, SEEDS, SIZE_IN_COMMENT};
 use super::rows::{Figures, Row};
 use super::ways::{WAYS, Way};
 
@@ -246,14 +246,15 @@ fn sample(figures: &Figures) -> String {
     let mut text = String::from(
         "| URLs in the filter | bits | formula | random URLs | sequential URLs |\n|--:|---|--:|--:|--:|\n",
     );
-    for part in claims::SAMPLE_PARTS {
-        let keys = CLAIMS / part;
+    for multiple in claims::SAMPLE_MULTIPLES {
+        let keys = CLAIMS * multiple;
         for cap in [DEFAULT_SIZE, SIZE_IN_COMMENT] {
             let line = || {
                 let random = sample_case(claims::RANDOM, cap);
                 let sequential = sample_case(claims::SEQUENTIAL, cap);
                 Some(format!(
-                    "| {keys} | 2^{} | {} | {} | {} |\n",
+                    "| {} · 10⁶ | 2^{} | {} | {} | {} |\n",
+                    keys / CLAIMS,
                     cap.ilog2(),
                     percent(figures.get(&random, keys, "rate by the formula")?),
                     percent(figures.get(&random, keys, "rate")?),
@@ -263,7 +264,15 @@ fn sample(figures: &Figures) -> String {
             text += &line().unwrap_or_default();
         }
     }
-    text
+    let sequential = sample_case(claims::SEQUENTIAL, DEFAULT_SIZE);
+    let hits = SEEDS.iter().filter_map(|&seed| {
+        let hits = figures.get(&sequential, CLAIMS, &claims::seed_figure(seed))?;
+        Some(format!("seed {seed}: {}", percent(hits)))
+    });
+    let hits = hits.collect::<Vec<_>>().join("; ");
+    text + &format!(
+        "\nNew sequential URLs whose bit of one seed was set already, 10⁶ URLs in 2^25 bits:\n{hits}.\n"
+    )
 }
 
 /// The figures of the ways as text for a terminal.
