@@ -1,0 +1,3 @@
+//! A polite web crawler whose visited set is a petal filter.
+
+fn main() {}
