@@ -44,7 +44,8 @@ fn exact_ways_have_no_wrong_answers_and_filters_keep_their_rate() {
 
 #[test]
 fn databases_and_petals_files_survive_a_restart() {
-    let survivors = ["SQLite, 1,024 rows a transaction", "petal's default", "petal's static filter"];
+    let survivors =
+        ["SQLite, 1,024 rows a transaction", "petal's default", "petal's static filter"];
     for name in survivors {
         assert!(small(name).survives_restart, "{name}");
     }

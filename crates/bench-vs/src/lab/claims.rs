@@ -143,9 +143,10 @@ fn sequential(keys: u64, cap: i32) -> Vec<Row> {
         hits.iter_mut().zip(found).for_each(|(hits, found)| *hits += u64::from(found));
     }
     let rate = |hits: u64| hits as f64 / keys as f64;
-    let of_seeds = SEEDS.iter().zip(hits).map(|(&seed, hits)| {
-        Row::new(&case, keys, &seed_figure(seed), rate(hits), "of new URLs")
-    });
+    let of_seeds = SEEDS
+        .iter()
+        .zip(hits)
+        .map(|(&seed, hits)| Row::new(&case, keys, &seed_figure(seed), rate(hits), "of new URLs"));
     let mut rows: Vec<Row> = of_seeds.collect();
     rows.push(Row::new(&case, keys, "rate", rate(wrong), "of new URLs"));
     rows

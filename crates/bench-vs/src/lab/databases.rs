@@ -75,7 +75,11 @@ impl Sqlite {
         run(&mut self.connection).map_err(sqlite)
     }
 
-    fn look_up(connection: &Connection, urls: &[&str], found: &mut Vec<bool>) -> rusqlite::Result<()> {
+    fn look_up(
+        connection: &Connection,
+        urls: &[&str],
+        found: &mut Vec<bool>,
+    ) -> rusqlite::Result<()> {
         let mut statement = connection.prepare_cached("SELECT 1 FROM seen WHERE url = ?")?;
         for url in urls {
             found.push(statement.query_row([url], |_| Ok(())).optional()?.is_some());
@@ -181,7 +185,8 @@ impl Session {
 }
 
 fn postgres(error: postgres::Error) -> String {
-    let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
+    let cause =
+        std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
     format!("PostgreSQL: {error}{cause}")
 }
 
@@ -273,7 +278,10 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let port = listener.map_err(|e| format!("no free port: {e}"))?.port();
         let server = Self { programs: programs.into(), folder, port, as_root };
-        server.command("initdb", &["--auth=trust", "--username=lab", "--no-locale", "--encoding=UTF8"])?;
+        server.command(
+            "initdb",
+            &["--auth=trust", "--username=lab", "--no-locale", "--encoding=UTF8"],
+        )?;
         server.run()?;
         Ok(server)
     }

@@ -45,9 +45,9 @@ impl JavaSample {
 
     /// `SimpleHash.hash`. Java's `int` wraps; `charAt` is a UTF-16 unit.
     pub fn hash(&self, seed: i32, value: &str) -> i32 {
-        let result = value.encode_utf16().fold(0_i32, |result, unit| {
-            seed.wrapping_mul(result).wrapping_add(i32::from(unit))
-        });
+        let result = value
+            .encode_utf16()
+            .fold(0_i32, |result, unit| seed.wrapping_mul(result).wrapping_add(i32::from(unit)));
         (self.cap - 1) & result
     }
 

@@ -126,9 +126,10 @@ fn round(
             ..Measured::default()
         };
         let first: Vec<&str> = first.iter().map(String::as_str).collect();
-        measured.survives_restart = restart(set.as_mut(), &first)
-            .map_err(|e| format!("{}: {e}", way.name))?;
-        measured.deletes = remove(set.as_mut(), &first).map_err(|e| format!("{}: {e}", way.name))?;
+        measured.survives_restart =
+            restart(set.as_mut(), &first).map_err(|e| format!("{}: {e}", way.name))?;
+        measured.deletes =
+            remove(set.as_mut(), &first).map_err(|e| format!("{}: {e}", way.name))?;
     }
     Ok((insert_ns, query_ns))
 }
@@ -136,7 +137,10 @@ fn round(
 /// Checks the numbers of wrong answers.
 fn check(way: Way, positives: (u64, u64), negatives: (u64, u64)) -> Result<(), String> {
     if negatives.0 > 0 {
-        return Err(format!("{}: {} seen URLs of {} are denied", way.name, negatives.0, negatives.1));
+        return Err(format!(
+            "{}: {} seen URLs of {} are denied",
+            way.name, negatives.0, negatives.1
+        ));
     }
     let Some(rate) = way.target() else { return Ok(()) };
     let expected = positives.1 as f64 * rate;
@@ -155,7 +159,11 @@ fn restart(set: &mut dyn SeenSet, urls: &[&str]) -> Result<bool, String> {
     }
     let mut found = Vec::new();
     set.contains(urls, &mut found)?;
-    if found.iter().all(|&found| found) { Ok(true) } else { Err("URLs are lost after a restart".into()) }
+    if found.iter().all(|&found| found) {
+        Ok(true)
+    } else {
+        Err("URLs are lost after a restart".into())
+    }
 }
 
 /// Deletes every second of some URLs. True if exactly these are gone, false if the set has no deletion.
@@ -167,7 +175,11 @@ fn remove(set: &mut dyn SeenSet, urls: &[&str]) -> Result<bool, String> {
     let mut found = Vec::new();
     set.contains(urls, &mut found)?;
     let is_right = |(at, &found): (usize, &bool)| found == (at % 2 == 1);
-    if found.iter().enumerate().all(is_right) { Ok(true) } else { Err("a deletion is wrong".into()) }
+    if found.iter().enumerate().all(is_right) {
+        Ok(true)
+    } else {
+        Err("a deletion is wrong".into())
+    }
 }
 
 /// Passes the first `count` URLs of a file to `each`, at most [`BATCH`] at a time, with the position of the first.

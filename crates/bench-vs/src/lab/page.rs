@@ -170,12 +170,12 @@ fn claims_of(figures: &Figures, keys: u64) -> Option<[Claim; 5]> {
     let rate = |bits: f64, k: u32| figures.get(&case(bits, k), keys, "rate");
     let per_url = |way: &str| figures.get(way, SIZES[0].0, "memory");
     let [less, bitmap] = [rate(90.0, 1)?, rate(100.0, 1)?];
-    let [table, petal] = [per_url("hash table of 8-byte fingerprints")?, per_url("petal's default")?];
+    let [table, petal] =
+        [per_url("hash table of 8-byte fingerprints")?, per_url("petal's default")?];
     let fixed = per_url("petal's static filter")?;
     let (eighth, quarter) = (rate(16.0, 11)?, rate(32.0, 22)?);
-    let sweep: Vec<(u32, f64)> = claims::SWEEP
-        .map(|k| Some((k, rate(claims::SWEEP_BITS, k)?)))
-        .collect::<Option<_>>()?;
+    let sweep: Vec<(u32, f64)> =
+        claims::SWEEP.map(|k| Some((k, rate(claims::SWEEP_BITS, k)?))).collect::<Option<_>>()?;
     let of_k = |k: u32| sweep.iter().find(|one| one.0 == k).map(|one| percent(one.1));
     let best = sweep.iter().min_by(|a, b| a.1.total_cmp(&b.1))?.0;
     let formula = claims::SWEEP_BITS * std::f64::consts::LN_2;

@@ -127,7 +127,8 @@ fn written(measured: &Measured) -> String {
 
 fn read(line: &str) -> Option<Measured> {
     let fields: Vec<&str> = line.split(' ').collect();
-    let [insert, query, memory, disk, wrong, new, lost, seen, survives, deletes] = fields[..] else {
+    let [insert, query, memory, disk, wrong, new, lost, seen, survives, deletes] = fields[..]
+    else {
         return None;
     };
     Some(Measured {

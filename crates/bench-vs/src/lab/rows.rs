@@ -130,8 +130,9 @@ mod tests {
         assert_eq!(figures.get("set", 1000, "insert"), Some(2.5));
         assert_eq!(figures.sizes("set"), [1000]);
         assert!(Figures::parse(&(text + "x,y\n")).is_err_and(|e| e.starts_with("line 4")));
-        assert_eq!([0.0, 12_345_678.0, 1.234_567_8, 0.000_123_456_78].map(significant), [
-            "0", "12345678", "1.23457", "0.000123457"
-        ]);
+        assert_eq!(
+            [0.0, 12_345_678.0, 1.234_567_8, 0.000_123_456_78].map(significant),
+            ["0", "12345678", "1.23457", "0.000123457"]
+        );
     }
 }

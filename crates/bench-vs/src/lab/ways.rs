@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::SeenSet;
 use super::bits::Textbook;
 use super::databases::{CACHE_MIB, Postgres, Rows, Sqlite};
 use super::filters::{PetalDefault, PetalStatic};
 use super::java_sample::JavaSample;
 use super::sets::{Digests, Fingerprints, Strings};
-use super::SeenSet;
 
 /// The false-positive rate of the filters that have one.
 pub const RATE: f64 = 0.01;
@@ -134,9 +134,7 @@ impl Way {
             Kind::Fingerprints => Box::new(Fingerprints::new(keys)),
             Kind::Bitmap => Box::new(Textbook::with_bits_per_key(keys, BITMAP_BITS, 1)),
             Kind::Classic => Box::new(Textbook::with_bits_per_key(keys, CLASSIC.0, CLASSIC.1)),
-            Kind::Default { in_batches } => {
-                Box::new(PetalDefault::new(keys, RATE, in_batches)?)
-            }
+            Kind::Default { in_batches } => Box::new(PetalDefault::new(keys, RATE, in_batches)?),
             Kind::Static => Box::new(PetalStatic::new(keys, RATE)),
             Kind::JavaSample => Box::new(JavaSample::default()),
         })
