@@ -8,10 +8,9 @@ const INSTALL: &str = "examples/database/install.sh";
 
 /// Installs PostgreSQL unless only the page is written or help is printed, and runs the laboratory.
 pub(crate) fn run(args: &[&str]) -> Result {
-    if !args.iter().any(|arg| ["--help", "-h", "--page"].contains(arg)) {
-        if let Err(problem) = install() {
-            eprintln!("cargo x lab: without PostgreSQL: {problem}");
-        }
+    let measures = !args.iter().any(|arg| ["--help", "-h", "--page"].contains(arg));
+    if measures && let Err(problem) = install() {
+        eprintln!("cargo x lab: without PostgreSQL: {problem}");
     }
     let runner = ["bench", "--quiet", "--package", "petal-bench-vs", "--bench", "lab", "--"];
     let home = root().join(peers::HOME);

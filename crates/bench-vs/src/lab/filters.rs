@@ -52,7 +52,7 @@ impl SeenSet for PetalDefault {
     }
 
     fn restart(&mut self) -> Result<bool, String> {
-        self.filter = written_and_read(&self.filter, |file| BloomFilter::read_from(file))?;
+        self.filter = written_and_read(&self.filter, BloomFilter::read_from)?;
         Ok(true)
     }
 }
@@ -97,7 +97,7 @@ impl SeenSet for PetalStatic {
     }
 
     fn restart(&mut self) -> Result<bool, String> {
-        self.filter = Some(written_and_read(self.filter()?, |file| StaticFilter::read_from(file))?);
+        self.filter = Some(written_and_read(self.filter()?, StaticFilter::read_from)?);
         Ok(true)
     }
 }

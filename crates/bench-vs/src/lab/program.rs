@@ -13,6 +13,8 @@ use super::rows::{HEADER, Row};
 use super::ways::{Places, WAYS, Way};
 use super::{claims, page};
 
+/// The numbers of URLs if none is given.
+static DEFAULT_KEYS: [u64; 1] = [1_000_000];
 /// Rows of fewer URLs are not kept.
 const KEPT_FROM: u64 = 1_000_000;
 /// The number of URLs of the claims, unless fewer are given.
@@ -52,7 +54,7 @@ pub fn run(args: &LabArgs, progress: &dyn Fn(&str)) -> Result<String, String> {
     std::fs::create_dir_all(&temp).map_err(|e| format!("{}: {e}", temp.display()))?;
     let peers = std::env::var_os("PETAL_PEERS").map_or(root().join("target/peers"), PathBuf::from);
     let places = Places { temp, postgres: postgres_programs(&peers) };
-    let sizes = if args.keys.is_empty() { &[1_000_000][..] } else { &args.keys };
+    let sizes = if args.keys.is_empty() { &DEFAULT_KEYS[..] } else { &args.keys[..] };
     if let Some(&few) = sizes.iter().find(|&&keys| keys < 10_000) {
         return Err(format!("--keys {few}: the minimum is 10000"));
     }

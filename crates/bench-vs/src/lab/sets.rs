@@ -29,7 +29,9 @@ impl SeenSet for Strings {
     }
 
     fn remove(&mut self, urls: &[&str]) -> Result<bool, String> {
-        urls.iter().for_each(|&url| drop(self.0.remove(url)));
+        for &url in urls {
+            self.0.remove(url);
+        }
         Ok(true)
     }
 }
