@@ -182,16 +182,14 @@ fn remove(set: &mut dyn SeenSet, urls: &[&str]) -> Result<bool, String> {
     }
 }
 
+/// Receives the position of the first URL of a batch, and the batch.
+pub type EachBatch<'a> = &'a mut dyn FnMut(u64, &[&str]) -> Result<(), String>;
+
 /// Passes the first `count` URLs of a file to `each`, at most [`BATCH`] at a time, with the position of the first.
 ///
 /// # Errors
 /// Those of `each`.
-pub fn batches(
-    corpus: &Corpus,
-    side: Side,
-    count: u64,
-    each: &mut dyn FnMut(u64, &[&str]) -> Result<(), String>,
-) -> Result<(), String> {
+pub fn batches(corpus: &Corpus, side: Side, count: u64, each: EachBatch<'_>) -> Result<(), String> {
     let mut batches = Batches { each, count, position: 0, failure: None };
     match corpus.write(side, &mut batches) {
         _ if batches.failure.is_some() => Err(batches.failure.unwrap_or_default()),
@@ -203,7 +201,7 @@ pub fn batches(
 
 /// Receives blocks of whole lines, as [`Corpus::write`] writes them.
 struct Batches<'a> {
-    each: &'a mut dyn FnMut(u64, &[&str]) -> Result<(), String>,
+    each: EachBatch<'a>,
     count: u64,
     position: u64,
     failure: Option<String>,
