@@ -255,7 +255,7 @@ impl SeenSet for Postgres {
     }
 }
 
-/// The user that runs a server which refuses root: `nobody` and `nogroup` of Debian.
+/// The user and the group that run a server which refuses root: those without rights of their own in Debian.
 const UNPRIVILEGED: u32 = 65_534;
 
 /// A PostgreSQL server on the loopback address, stopped and deleted when dropped.
