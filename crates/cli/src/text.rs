@@ -1,9 +1,45 @@
 //! Formats and parses numbers.
 
+use std::borrow::Cow;
+
 pub(crate) use petal_lines::{
     format_count as count, format_keys as keys, format_number as significant, format_rate as rate,
     format_size as size,
 };
+
+/// Escapes what could control a terminal or hide a part of a line: control characters and marks
+/// that change the direction of text. Names of files may contain them.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| match hides(c) {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    Cow::Owned(text.chars().map(escape).collect())
+}
+
+/// Writes the numbers in a text with thousands separators.
+pub(crate) fn grouped(text: &str) -> String {
+    let mut grouped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let length = rest[start..].find(|c: char| !c.is_ascii_digit());
+        let end = length.map_or(rest.len(), |length| start + length);
+        grouped.push_str(&rest[..start]);
+        match rest[start..end].parse() {
+            Ok(number) => grouped.push_str(&count(number)),
+            Err(_) => grouped.push_str(&rest[start..end]),
+        }
+        rest = &rest[end..];
+    }
+    grouped + rest
+}
 
 /// Parses a whole number above 0: `5000000000`, `5,000,000,000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
@@ -105,6 +141,24 @@ mod tests {
         for bad in ["", "d", "7", "7 d", "0s", "-1d", "7D", "7mo", "nans", "1e300w", "0.1s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn numbers_in_texts_are_grouped() {
+        for (text, with) in [
+            ("19728 blocks of 512 bits, 8 probes", "19,728 blocks of 512 bits, 8 probes"),
+            ("1000000", "1,000,000"),
+            ("none", "none"),
+            ("", ""),
+        ] {
+            assert_eq!(grouped(text), with);
+        }
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert!(matches!(escaped("f\u{fc}r alle"), Cow::Borrowed(_)));
+        assert_eq!(escaped("a\u{1b}[31m\nb\u{202e}c"), "a\\u{1b}[31m\\nb\\u{202e}c");
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn high_rate_gives_a_warning() {
     );
     dir.run_with("build -n 1 -o f -", b"x\n").ok();
     let output = dir.run("add f strangers");
-    assert!(output.err.contains("planned for 1 key and has more than "), "{}", output.err);
+    assert!(output.err.contains("planned for 1 key and has "), "{}", output.err);
     let err = dir.run("build --seed -1 -o f a").err;
     assert!(err.contains("--seed") && !err.contains("-- -1"), "{err}");
 }

@@ -268,8 +268,12 @@ fn flags() -> BTreeMap<String, BTreeSet<String>> {
             .lines()
             .filter(|line| line.trim_start().starts_with('-'))
             .flat_map(str::split_whitespace);
-        let flags =
-            words.map(|word| word.trim_end_matches(',')).filter(|word| word.starts_with('-'));
+        // `[aliases: --threads]`
+        let aliases = text.split_whitespace().filter_map(|word| word.strip_suffix(']'));
+        let flags = words
+            .chain(aliases)
+            .map(|word| word.trim_end_matches(','))
+            .filter(|word| word.starts_with('-'));
         found.insert(verb.to_owned(), flags.map(ToOwned::to_owned).collect());
     }
     let flags: BTreeSet<String> = ["-h", "--help", "-V", "--version"].map(ToOwned::to_owned).into();

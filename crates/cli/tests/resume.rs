@@ -144,6 +144,20 @@ fn resumes_after_each_phase_with_other_threads_and_memory() {
     }
 }
 
+#[test]
+fn resumed_job_prints_a_note() {
+    let dir = dir(400_000);
+    let args = "common --strategy narrow a b";
+    killed(&dir, args, 2);
+    let output = dir.run(&format!("{args} --work-dir work --resume"));
+    let note = output.err.strip_prefix("petal: note: resuming the job in work: ").unwrap();
+    assert!(note.ends_with(" phases are done\n") && note.lines().count() == 1, "{note}");
+    // A job that begins prints none.
+    assert_eq!(dir.run(&format!("{args} --work-dir work --resume")).err, "");
+    killed(&dir, args, 2);
+    assert_eq!(dir.run(&format!("{args} --work-dir work --resume -q")).err, "");
+}
+
 /// Printing needs the positions of lines, counting does not.
 #[test]
 fn counting_job_is_resumed_as_printing_job() {

@@ -28,7 +28,7 @@ pub enum ErrorKind {
         /// The value that was given.
         found: String,
     },
-    /// No filter fits the memory that was given.
+    /// No filter fits the memory that was given, or a file states more data than allowed.
     NoMemory {
         /// The memory that was given.
         bytes: u64,
@@ -136,6 +136,11 @@ impl Error {
 
     pub(crate) fn no_memory(bytes: u64) -> Self {
         Self::new(ErrorKind::NoMemory { bytes, minimum: 64 })
+    }
+
+    /// A filter of a stream that takes more memory than is allowed.
+    pub(crate) fn over_limit(limit: u64, needed: u64) -> Self {
+        Self::new(ErrorKind::NoMemory { bytes: limit, minimum: needed })
     }
 
     /// Scales a `NoMemory` error of one of `parts` equal filters to the `bytes` of all of them.

@@ -9,7 +9,7 @@ use naive::update_checksums;
 use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, Error, FilterCascade, FilterType, Persist as _, QuotientFilter,
+    CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, Persist as _, QuotientFilter,
     ScalableBloomFilter, StaticFilter, WideBloomFilter, WindowedBloomFilter,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -242,7 +242,22 @@ fn serialized_view_has_no_metadata_and_failed_decoder_stays_failed() {
     // Nor is a file without metadata, because of its padding.
     let file = file_of(filter, "");
     assert!(received(StreamDecoder::serialized(1 << 20), &file, 64).is_err());
-    // Bytes of other formats are detected once a header is complete.
-    assert!(StreamDecoder::file(1 << 20).push(&[b'x'; 256]).unwrap_err().is_foreign());
+    // Bytes of other formats are detected at once.
+    for bytes in [&b"x"[..], b"\x89PETAX", &[b'x'; 256]] {
+        assert!(StreamDecoder::file(1 << 20).push(bytes).unwrap_err().is_foreign());
+    }
     assert!(StreamDecoder::file(1 << 20).finish().unwrap_err().is_foreign());
+}
+
+#[test]
+fn filter_above_the_limit_is_an_error_with_both_sizes() {
+    let filter = &family(1000)[0];
+    let file = file_of(filter, "");
+    let needed = filter.serialized().data_len();
+    let error = StreamDecoder::file(needed - 1).push(&file).unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::NoMemory { bytes, minimum } if (*bytes, *minimum) == (needed - 1, needed)),
+        "{error}"
+    );
+    StreamDecoder::file(needed).push(&file).unwrap();
 }

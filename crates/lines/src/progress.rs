@@ -51,15 +51,41 @@ pub enum Note<'a> {
         /// Number of other inputs with a mark.
         more: u64,
     },
-    /// One input has CRLF line ends and another one LF. The CR is part of the line, so lines that
-    /// look the same differ.
+    /// One input has CRLF line ends and another one LF, or one input has both. The CR is part of the
+    /// line, so lines that look the same differ.
     MixedLineEnds {
         /// The input with CRLF.
         crlf: &'a str,
-        /// Number of other inputs with CRLF.
+        /// Number of other inputs with CRLF; if `lf` is `crlf`, of other inputs with both.
         more: u64,
-        /// An input with LF.
+        /// An input with LF. It is `crlf` if that input has both.
         lf: &'a str,
+    },
+    /// The lines of an input end with CRLF, or with LF.
+    LineEnds {
+        /// The input.
+        input: &'a str,
+        /// Whether all lines that were looked at end with CRLF.
+        crlf: bool,
+    },
+    /// An input has grown since it was opened. Its bytes of that time were read.
+    Grown {
+        /// The input.
+        input: &'a str,
+        /// The length that was read, in bytes of the file.
+        read: u64,
+        /// The bytes that were added.
+        added: u64,
+        /// Whether the last line that was read did not end in a delimiter: it may be the beginning
+        /// of a longer one.
+        cut: bool,
+    },
+    /// A job continues with the results in its work directory.
+    Resuming {
+        /// The work directory.
+        dir: &'a std::path::Path,
+        /// Number of finished phases.
+        phases: u64,
     },
     /// An approximate job begins, with this many expected wrong lines.
     Expecting {

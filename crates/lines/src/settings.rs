@@ -27,7 +27,7 @@ pub struct Settings<'a> {
     /// Line delimiter.
     pub delimiter: u8,
     /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
-    /// which otherwise are errors. Gzip and zstd inputs are always decompressed.
+    /// which otherwise are errors. Inputs in gzip, zstd, xz, bzip2 and lz4 are always decompressed.
     pub text: bool,
     /// Receives the progress.
     pub progress: &'a dyn Progress,

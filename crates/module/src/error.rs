@@ -14,6 +14,8 @@ pub(crate) enum FilterError {
     MaxLayers,
     /// The filter would exceed the memory limit of a key.
     MemoryLimit,
+    /// The filter of a file or of `RESTORE` takes more bytes than the memory limit of a key.
+    OverLimit { bytes: u64, limit: u64 },
     /// The filter would be larger than [`MAX_BYTES`].
     TooLarge,
     /// The layer would be larger than RedisBloom's layout allows.
@@ -67,6 +69,12 @@ impl FilterError {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::OverLimit { bytes, limit } => {
+                return write!(
+                    f,
+                    "the filter takes {bytes} bytes, more than the setting memory-limit, {limit}"
+                );
+            }
             Self::Malformed(reason) | Self::Other(reason) => reason,
             Self::Full => "the filter is full",
             Self::MaxLayers => "the filter has the maximum number of layers",

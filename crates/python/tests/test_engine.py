@@ -1,9 +1,11 @@
 """Set operations on files: same results as Python's sets, same bytes as the program."""
 
+import bz2
 import copy
 import dataclasses
 import gzip
 import json
+import lzma
 import os
 import pickle
 import random
@@ -200,6 +202,9 @@ def test_compressed_inputs_are_read(tmp_path: Path):
     compressed.write_bytes(gzip.compress(a.read_bytes()))
     assert list(petal.common(compressed, b)) == text[::3]
     assert list(petal.diff(a, compressed)) == []
+    for name, compress in [("b.xz", lzma.compress), ("b.bz2", bz2.compress)]:
+        (tmp_path / name).write_bytes(compress(b.read_bytes()))
+        assert list(petal.common(compressed, tmp_path / name)) == text[::3]
     if zstd := shutil.which("zstd"):
         subprocess.run([zstd, "-q", b], check=True)
         assert list(petal.common(compressed, tmp_path / "b.zst")) == text[::3]

@@ -8,6 +8,20 @@ use crate::step::{Result, root};
 
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
+/// Files that the archive of the program must contain; its README names them.
+const PROGRAM: &[&str] = &[
+    "petal",
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "man/petal.1",
+    "man/petal-common.1",
+    "completions/petal.bash",
+    "completions/_petal",
+    "completions/petal.fish",
+];
+
 /// Packs the program with its completion scripts and man pages.
 pub(super) fn program(target: &Target, dir: &Path, manual: &Path, files: &Path) -> Result {
     let mut archive = Archive::create(files, &target.archive("petal"))?;
@@ -15,18 +29,9 @@ pub(super) fn program(target: &Target, dir: &Path, manual: &Path, files: &Path) 
     for name in LICENCES.iter().chain(&["CHANGELOG.md"]) {
         archive.add(&root().join(name), name)?;
     }
-    archive.add(&root().join("crates/cli/README.md"), "README.md")?;
+    archive.add_folder(&root().join("packaging/petal"), "")?;
     archive.add_folder(manual, "")?;
-    let pages = [
-        "petal",
-        "README.md",
-        "LICENSE-MIT",
-        "LICENSE-APACHE",
-        "man/petal.1",
-        "man/petal-common.1",
-    ];
-    let scripts = ["completions/petal.bash", "completions/_petal", "completions/petal.fish"];
-    archive.finish(&[&pages[..], &scripts].concat())
+    archive.finish(PROGRAM)
 }
 
 /// Packs the server module with its configuration.
@@ -54,4 +59,26 @@ pub(super) fn debug_info(target: &Target, dir: &Path, files: &Path) -> Result {
         archive.add(&dir.join(name), name)?;
     }
     archive.finish(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_has_the_files_that_its_readme_names() {
+        let readme = std::fs::read_to_string(root().join("packaging/petal/README.md")).unwrap();
+        let table = readme.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+        let commands = readme.lines().filter_map(|line| line.trim().strip_prefix("install -D -m "));
+        let sources = commands.map(|args| args.split(' ').nth_back(1).unwrap());
+        let names: Vec<&str> = table
+            .flat_map(|cell| cell.split(", "))
+            .map(|name| name.trim_matches('`'))
+            .chain(sources.filter(|source| !source.starts_with('~')))
+            .collect();
+        assert!(names.len() > 5, "{names:?}");
+        for name in names {
+            assert!(PROGRAM.iter().any(|file| file.starts_with(name)), "README names {name}");
+        }
+    }
 }

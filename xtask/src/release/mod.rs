@@ -5,6 +5,7 @@
 //! programs for glibc need version 2.17 (2014) or later.
 
 mod archive;
+mod binary;
 mod contents;
 mod python;
 mod target;
@@ -48,16 +49,20 @@ pub(crate) fn release(dry_run: bool, names: &[&str]) -> Result {
     let files = root().join(FILES);
     remake(&files)?;
     let mut skipped = vec![];
-    match Tools::install() {
+    let tools = match Tools::install() {
         Ok(tools) => {
             build(&tools, &targets, &files, &mut skipped)?;
             python::sdist(&tools, &files)?;
+            Some(tools)
         }
-        Err(missing) => skipped.push(format!("programs, modules, wheels and sdist: {missing}")),
-    }
+        Err(missing) => {
+            skipped.push(format!("programs, modules, wheels and sdist: {missing}"));
+            None
+        }
+    };
     crates(&files)?;
     archive::write_checksums(&files)?;
-    list(&files)?;
+    list(&files, tools.as_ref())?;
     println!("\nNot built:");
     for line in &skipped {
         println!("  {line}");
@@ -90,7 +95,7 @@ pub(crate) fn pack_dev_builds() -> Result {
     contents::program(&target, &built, &manual, &files)?;
     contents::module(&target, &built, &files)?;
     archive::write_checksums(&files)?;
-    list(&files)
+    list(&files, None)
 }
 
 /// Builds the files of each target.
@@ -113,6 +118,10 @@ fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<Str
     let manual = manual(&program, files)?;
     for (target, dir) in &built {
         let stripped = target.strip(dir)?;
+        for name in target.binaries() {
+            binary::check_stripped(&stripped.join(name), target)?;
+            binary::check_debug_info(&stripped.join(format!("{name}.debug")))?;
+        }
         contents::program(target, &stripped, &manual, files)?;
         if target.has_module() {
             contents::module(target, &stripped, files)?;
@@ -153,13 +162,17 @@ fn crates(files: &Path) -> Result {
     Ok(())
 }
 
-/// Prints the files, and what is in the archives.
-fn list(files: &Path) -> Result {
+/// Prints the files, and what is in the archives; in wheels only with the tools.
+fn list(files: &Path, tools: Option<&Tools>) -> Result {
     for path in archive::sorted_files(files)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::metadata(&path).map_err(|e| failed(&path, &e))?.len();
         println!("\n{name}  {bytes} bytes");
-        let entries = if name.ends_with(".tar.gz") { Archive::entries(&path)? } else { vec![] };
+        let entries = match (path.extension().and_then(|end| end.to_str()), tools) {
+            (Some("gz" | "crate"), _) => Archive::entries(&path)?,
+            (Some("whl"), Some(tools)) => tools.wheel_entries(&path)?,
+            _ => vec![],
+        };
         let (vendored, own): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(name, _)| name.contains("/vendor/"));
         for (name, bytes) in own {

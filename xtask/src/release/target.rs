@@ -29,6 +29,11 @@ impl Target {
         self.glibc.is_some()
     }
 
+    /// Returns the name of its processor.
+    pub(super) fn processor(&self) -> &'static str {
+        self.name.split('-').next().unwrap_or_default()
+    }
+
     /// Returns the name of one of its archives, without the extension.
     pub(super) fn archive(&self, package: &str) -> String {
         format!("{package}-{VERSION}-{}", self.name)

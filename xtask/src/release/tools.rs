@@ -8,6 +8,15 @@ use crate::step::{Result, Step, root};
 /// A virtual environment with the tools; git ignores it.
 const HOME: &str = "target/release-tools";
 
+/// Prints the size and the name of each file in a zip file, after it has checked their checksums.
+const LIST_ZIP: &str = "\
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as file:
+    assert file.testzip() is None
+    for entry in file.infolist():
+        print(entry.file_size, entry.filename)
+";
+
 /// The installed tools.
 pub(super) struct Tools {
     bin: PathBuf,
@@ -32,6 +41,17 @@ impl Tools {
     /// Returns a command of the environment. It finds the other tools on its `PATH`.
     pub(super) fn step(&self, name: &str, args: &[&str]) -> Step {
         Step::program(&self.bin.join(name), args).with_path(&self.bin)
+    }
+
+    /// Returns the names and sizes of the files in a wheel, by Python's reader of zip files.
+    pub(super) fn wheel_entries(&self, wheel: &Path) -> Result<Vec<(String, u64)>> {
+        let listed = self.step("python", &["-c", LIST_ZIP, &wheel.to_string_lossy()]).output();
+        let text = listed.ok_or_else(|| format!("{}: not a readable wheel", wheel.display()))?;
+        let entries = text.lines().filter_map(|line| {
+            let (bytes, name) = line.split_once(' ')?;
+            Some((name.to_string(), bytes.parse().ok()?))
+        });
+        Ok(entries.collect())
     }
 }
 

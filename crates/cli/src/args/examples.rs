@@ -5,7 +5,7 @@ Examples:
   petal common a.txt b.txt                 exact, in the order of a.txt
   petal common -m 4G -T /big a.txt b.txt   4 GiB of memory, spill to /big
   petal common -c a.txt b.txt c.txt        count the lines that are in all three
-  petal common a.gz b.zst                  gzip and zstd inputs are decompressed
+  petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again
   petal common --approx a.txt b.txt        one pass; may print extra lines";
@@ -18,6 +18,7 @@ Examples:
   petal dedup urls.txt                     each line once, in input order
   cat *.log | petal dedup -c               count distinct lines
   petal dedup -m 512M big.txt -o once.txt  with 512 MiB of memory
+  find . -print0 | petal dedup -0          lines that end in NUL
   petal dedup a --dupes-output again       also write the repeated lines";
 pub(super) const BUILD_EXAMPLES: &str = "\
 Examples:

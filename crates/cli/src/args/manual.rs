@@ -10,7 +10,7 @@ use super::{Cli, Shell};
 
 /// Returns the completion script of a shell.
 pub(crate) fn completions(shell: Shell) -> Vec<u8> {
-    let mut command = Cli::command();
+    let mut command = Cli::command().mut_subcommands(without_hidden);
     let mut script = Vec::new();
     let out = &mut script;
     match shell {
@@ -19,6 +19,20 @@ pub(crate) fn completions(shell: Shell) -> Vec<u8> {
         Shell::Fish => clap_complete::generate(shells::Fish, &mut command, "petal", out),
     }
     script
+}
+
+/// Returns a command without its hidden options: completion scripts would contain them.
+fn without_hidden(command: Command) -> Command {
+    // Names are static. A script is printed once per process.
+    let name: &'static str = String::from(command.get_name()).leak();
+    let mut visible = Command::new(name);
+    if let Some(about) = command.get_about() {
+        visible = visible.about(about.clone());
+    }
+    for alias in command.get_visible_aliases() {
+        visible = visible.visible_alias(String::from(alias).leak() as &'static str);
+    }
+    visible.args(command.get_arguments().filter(|arg| !arg.is_hide_set()))
 }
 
 /// Returns the file name and the text of each man page, the main page first.

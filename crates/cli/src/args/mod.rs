@@ -5,6 +5,7 @@
 mod examples;
 mod filters;
 mod foreign;
+mod hints;
 mod manual;
 mod plan;
 mod probe;
@@ -49,7 +50,9 @@ fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     // Not part of `Cli`: completions would show the hidden option.
     let kernel = Arg::new("kernel").long("kernel").value_name("NAME").global(true).hide(true);
     let mut command = Cli::command().arg(kernel);
-    let mut matches = command.try_get_matches_from_mut(args)?;
+    let args: Vec<_> = args.into_iter().collect();
+    let parsed = command.try_get_matches_from_mut(&args);
+    let mut matches = parsed.map_err(|error| hints::explained(error, &mut command, &args))?;
     if let Some(("help", help)) = matches.subcommand() {
         let args = help_args(&command, help.get_one::<String>("command"));
         matches = command.try_get_matches_from_mut(args)?;
@@ -91,6 +94,8 @@ const STYLES: Styles = Styles::styled()
     styles = STYLES,
     max_term_width = 80,
     disable_help_subcommand = true,
+    // A later option replaces an earlier one: aliases and scripts set defaults.
+    args_override_self = true,
     after_help = "\
 Examples:
   petal common a.txt b.txt              lines of a.txt that are also in b.txt
@@ -102,6 +107,8 @@ Examples:
   petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
   petal plan -n 5e9 -m 4G               rate of 5 billion keys in 4 GiB
   petal help build                      all options of a command
+
+A later option replaces an earlier one of the same name.
 
 Exit codes: 0 done (check, probe: found lines or files), 1 check or probe found
 none, 2 error, 130 ended by a signal."
@@ -191,10 +198,13 @@ pub(crate) struct EngineArgs {
     #[arg(short = 'T', long, value_name = "DIR")]
     pub(crate) temp_dir: Option<PathBuf>,
     /// Number of threads [default: all processors]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        short, long, visible_alias = "threads", value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..),
+    )]
     pub(crate) jobs: Option<u16>,
     /// Lines end in NUL instead of LF, in inputs and output
-    #[arg(short = 'z', long)]
+    #[arg(short = 'z', long, visible_short_alias = '0')]
     pub(crate) null: bool,
     /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long)]
@@ -209,6 +219,9 @@ pub(crate) struct Verbosity {
     /// Print only errors on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Print each phase of the job on stderr: its name, bytes and seconds
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Show progress on stderr; auto: if stderr is a terminal
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: When,
@@ -242,10 +255,13 @@ fn sources(files: &[PathBuf]) -> Vec<Source> {
 #[derive(Args, Debug)]
 pub(crate) struct ReadArgs {
     /// Number of threads [default: all processors]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        short, long, visible_alias = "threads", value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..),
+    )]
     pub(crate) jobs: Option<u16>,
     /// Lines end in NUL instead of LF
-    #[arg(short = 'z', long)]
+    #[arg(short = 'z', long, visible_short_alias = '0')]
     pub(crate) null: bool,
     /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long)]

@@ -49,12 +49,12 @@ pub(crate) struct PlanArgs {
     pub(crate) filter_type: Option<FilterTypeArg>,
     /// Number of threads of the command [default: all processors]
     #[arg(
-        short, long, value_name = "N", requires = "command",
+        short, long, visible_alias = "threads", value_name = "N", requires = "command",
         value_parser = clap::value_parser!(u16).range(1..),
     )]
     pub(crate) jobs: Option<u16>,
     /// Lines of the inputs end in NUL instead of LF
-    #[arg(short = 'z', long, requires = "command")]
+    #[arg(short = 'z', long, visible_short_alias = '0', requires = "command")]
     pub(crate) null: bool,
     /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long, requires = "command")]

@@ -10,7 +10,7 @@ use super::{
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, foreign_file, lock};
+use crate::files::{filter_file, foreign_file, line_ends, lock};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
@@ -46,6 +46,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     if let Some(members) = &members {
         assert_members::in_native(&settings, filter.as_dyn(), &args.filter, members)?;
     }
+    let empty = filter.as_dyn().inserted() == 0;
     let dyn_filter = filter.as_dyn_mut().map_err(Failure::of_file(&args.filter))?;
     let filled = fill(&settings, dyn_filter, &inputs, args.engine.memory.bytes());
     progress.finish();
@@ -53,6 +54,12 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     filled.map_err(filter_failure(&args.filter))?;
     build::warn_if_overfull(filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
+    let metadata = if empty {
+        line_ends::recorded(&metadata, &progress)
+    } else {
+        line_ends::warn_if_different(&metadata, &args.filter, &progress);
+        metadata
+    };
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)

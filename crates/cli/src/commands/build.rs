@@ -7,6 +7,7 @@ use petal_lines::{FilterSpec, METADATA, MIN_MEMORY, MemoryLimit, Settings, Sourc
 use super::{filter_failure, foreign, refuse_stdin_twice, saturation};
 use crate::args::{BuildArgs, FilterTypeArg, ReadArgs};
 use crate::error::{Failure, Outcome, Result};
+use crate::files::line_ends;
 use crate::files::output::Output;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -30,7 +31,8 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_overfull(filter.as_dyn(), &progress);
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    filter.write_to(output.file(), METADATA).map_err(Failure::of_output(&args.output))?;
+    let metadata = line_ends::recorded(METADATA, &progress);
+    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {
         progress.print("note: the inputs have no lines; the filter is empty");
@@ -102,7 +104,14 @@ fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &Pr
         0 if args.bits.is_some() => (filter.inserted(), filter.estimated_fpr()),
         keys => (keys, filter.target_fpr()),
     };
-    if args.fpr.is_none() && rate > POOR {
+    if filter.capacity() == 0 && rate > SATURATED {
+        // Most new lines were taken for lines that the filter contains, so its count says little.
+        progress.print(&format!(
+            "warning: the lines are too many for {}: the false-positive rate is {}; raise --bits",
+            text::size(filter.size_bytes()),
+            text::rate(rate),
+        ));
+    } else if args.fpr.is_none() && rate > POOR {
         progress.print(&format!(
             "warning: {} in {} have a false-positive rate of {}; raise {}",
             text::keys(keys),
@@ -115,6 +124,9 @@ fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &Pr
 
 /// Rates above this are intended only if -p is given.
 const POOR: f64 = 0.1;
+
+/// At higher rates a filter takes most new keys for keys that it contains.
+const SATURATED: f64 = 0.5;
 
 /// Returns settings without a memory limit for the job: -m limits the filter.
 fn reading<'a>(read: &ReadArgs, progress: &'a ProgressReporter) -> Settings<'a> {
@@ -147,13 +159,18 @@ pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressRepor
     // The margin is for the estimate after a merge. Growing filters exceed their capacity without
     // being overfull.
     if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
-        // A filter with a high rate takes most new keys for keys that it contains.
-        let about = if filter.estimated_fpr() < 0.5 { "about" } else { "more than" };
+        let keys = filter.estimated_len();
+        let held = if filter.estimated_fpr() < SATURATED {
+            format!("about {}", text::count(held))
+        } else if keys.is_finite() {
+            format!("about {}", text::count(keys as u64))
+        } else {
+            "too many to estimate".to_owned()
+        };
         progress.print(&format!(
-            "warning: the filter was planned for {} and has {about} {}; its estimated \
+            "warning: the filter was planned for {} and has {held}; its estimated \
              false-positive rate is {}; build a larger filter with -n",
             text::keys(planned),
-            text::count(held),
             text::rate(filter.estimated_fpr()),
         ));
     }

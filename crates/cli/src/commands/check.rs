@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use petal::{AnyFilter, Mapped};
+use petal::{AnyFilter, Mapped, Persist as _};
 use petal_lines::{AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, check};
 
 use super::{advance, assert_members, foreign, print, prints_lines, refuse_stdin_twice, settings};
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
-use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
 use crate::files::output::{Output, name_output};
+use crate::files::{filter_file, line_ends};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
@@ -42,6 +42,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     }
     let checked = filter.check(&settings, &inputs, options, sink);
     progress.finish();
+    filter.warn_if_line_ends_differ(&args.filter, &progress);
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
     let found = checked.map_err(failed)?.found;
     match output {
@@ -76,6 +77,13 @@ impl QueriedFilter {
         let (mut filter, _) = filter_file::read(&args.filter)?;
         advance(&mut filter, &args.clock);
         Ok(Self::Read(filter))
+    }
+
+    /// Warns if the lines of the filter end differently from those that were checked.
+    fn warn_if_line_ends_differ(&self, path: &Path, progress: &ProgressReporter) {
+        if let Self::Mapped(filter) = self {
+            line_ends::warn_if_different(filter.metadata(), path, progress);
+        }
     }
 
     /// Returns the memory that remains beside another program's filter; a compressed one is larger

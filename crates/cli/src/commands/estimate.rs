@@ -36,7 +36,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
             names: &joined(&names, count),
             memory_limit: settings.memory_limit,
             jobs: settings.jobs,
-            time: format!("{} to {}", time(min), time(max)),
+            time: times(min, max),
         })?;
         write_page(path, &sources, &page)?;
         return Ok(Outcome::Done);
@@ -84,7 +84,7 @@ fn table(
     row("false positives", text::count(estimate.false_candidates));
     let lines = text::count(estimate.kept);
     row("result", format!("about {lines} lines{}", bounds(estimate.kept_range)));
-    row("time", format!("{} to {} with {} threads", time(min), time(max), settings.jobs));
+    row("time", format!("{} with {} threads", times(min, max), settings.jobs));
     text
 }
 
@@ -100,6 +100,14 @@ fn bounds([min, max]: [u64; 2]) -> String {
         return String::new();
     }
     format!(" (at least {}, at most {})", text::count(min), text::count(max))
+}
+
+/// Formats a range of durations; one duration if both ends read the same.
+fn times(min: f64, max: f64) -> String {
+    match [time(min), time(max)] {
+        [min, max] if min == max => min,
+        [min, max] => format!("{min} to {max}"),
+    }
 }
 
 /// Formats a duration in seconds, minutes or hours.

@@ -65,7 +65,7 @@ impl Answer<'_> {
         };
         let rows = [
             ("key", format!("{} ({} {unit})", self.key.escape_ascii(), text::count(bytes as u64))),
-            ("filter", format!("{}, {}", filter.filter_type(), filter.describe())),
+            ("filter", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
             ("hash", format!("{} ({}, {seed})", self.hash_text(), spec.name())),
             ("answer", self.verdict()),
         ];
@@ -92,20 +92,18 @@ impl Answer<'_> {
     }
 
     fn verdict(&self) -> String {
-        if !self.explanation.contains {
-            return match self.filter.filter_type() {
-                FilterType::Windowed => "no: the key was not added within the window".to_owned(),
-                FilterType::Cascade => "no: the key is not a member".to_owned(),
-                _ => format!("no: the key is certainly not in the filter{}", self.clear_bits()),
-            };
-        }
-        let rate = self.filter.estimated_fpr();
+        let answer = match self.filter.filter_type() {
+            _ if self.explanation.contains => "yes: the key may be in the filter".to_owned(),
+            FilterType::Windowed => "no: the key was not added within the window".to_owned(),
+            FilterType::Cascade => "no: the key is not a member".to_owned(),
+            _ => format!("no: the key is certainly not in the filter{}", self.clear_bits()),
+        };
         let absent = match self.filter.filter_type() {
             FilterType::Cascade => "a key of neither list",
             _ => "a key that was never added",
         };
-        let rate = text::rate(rate);
-        format!("yes: the key may be in the filter; {absent} gets a yes with probability {rate}")
+        let rate = text::rate(self.filter.estimated_fpr());
+        format!("{answer}; {absent} gets a yes with probability {rate}")
     }
 
     /// Returns the number of clear bits of a filter of one part, as a reason; empty for other filters.

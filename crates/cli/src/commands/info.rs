@@ -121,7 +121,7 @@ impl<'a> FilterInfo<'a> {
             format!("{}, {} in memory", text::size(filter.size_bytes()), text::size(self.memory()));
         let inserted = text::count(filter.inserted());
         let mut rows = vec![
-            ("type", format!("{}, {}", filter.filter_type(), filter.describe())),
+            ("type", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
             ("size", size),
             ("planned", plan),
             ("keys", format!("{keys}; {inserted} inserts were new")),
@@ -129,7 +129,7 @@ impl<'a> FilterInfo<'a> {
             ("fill", format!("{} %", text::significant(self.fill_ratio * 100.0))),
             ("est. fpr", text::rate(self.estimated_fpr)),
             ("hash", format!("{}{secret}", hash.name())),
-            ("metadata", metadata.to_owned()),
+            ("metadata", text::escaped(metadata).into_owned()),
         ];
         if let Some(window) = self.window() {
             rows.insert(2, ("window", window));

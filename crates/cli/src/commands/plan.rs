@@ -187,7 +187,7 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
             let sizing = spec.sizing(keys)?;
             SizedFilter {
                 filter_type: name,
-                layout: sizing.describe().to_owned(),
+                layout: text::grouped(sizing.describe()),
                 capacity: keys,
                 fpr: sizing.expected_fpr(keys),
                 fpr_at_double: sizing.expected_fpr(keys.saturating_mul(2)),

@@ -18,9 +18,9 @@ use petal_lines::{
 use super::{build, filter_failure, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
-use crate::files::filter_file;
 use crate::files::lock::{self, beside};
 use crate::files::output::{LineAppender, Output, readable};
+use crate::files::{filter_file, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -32,6 +32,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;
     let (mut memory, mut files) = SeenFiles::open(args, path, &settings)?;
+    let fresh = files.fresh;
     // The filter file is checked before any line is read.
     drop(Output::open(Some(&files.path), &inputs)?);
     let mut our_files = inputs.clone();
@@ -49,6 +50,11 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let counts = counts.map_err(filter_failure(&files.path))?;
     if args.count {
         print(&format!("{}\n", counts.new))?;
+    }
+    if fresh {
+        files.metadata = line_ends::recorded(&files.metadata, &progress);
+    } else {
+        line_ends::warn_if_different(&files.metadata, &args.filter, &progress);
     }
     if counts.new > 0 || files.fresh {
         files.save(&mut memory)?;

@@ -77,6 +77,9 @@ impl Job<'_> {
         let ended = Instant::now();
         let samples = sampler.map(Sampler::finish).unwrap_or_default();
         progress.finish();
+        if let Ok(report) = &report {
+            progress.verbose(&format!("strategy: {}", report.strategy));
+        }
         // With two outputs, a closed pipe leaves the other one incomplete, which is an error.
         let report = report.map_err(|error| match error.is_broken_pipe() && dupes.is_some() {
             true => Failure::Message(CLOSED_OUTPUT.to_owned()),

@@ -7,6 +7,7 @@ use super::print;
 use crate::args::VerifyArgs;
 use crate::error::{Failure, Outcome, Result, print_stderr};
 use crate::files::foreign_file::{self, AnyFile};
+use crate::text;
 
 /// Checks all files; a damaged file does not stop the command.
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
@@ -14,7 +15,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     for path in &args.filters {
         match verify(path, args) {
             Ok(_) if args.quiet => {}
-            Ok(found) => print(&format!("{}: {found}\n", path.display()))?,
+            Ok(found) => {
+                print(&format!("{}: {found}\n", text::escaped(&path.display().to_string())))?
+            }
             Err(failure) => {
                 if let Some(before) = last_failure.replace(failure) {
                     print_stderr(&format!("petal: {before}"));

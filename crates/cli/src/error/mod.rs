@@ -7,6 +7,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::text;
+
 /// How a command ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -160,5 +162,5 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
 
 /// Prints one line on stderr; ignores errors, which cannot be reported anywhere.
 pub(crate) fn print_stderr(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", text::escaped(line));
 }

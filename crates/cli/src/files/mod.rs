@@ -2,5 +2,6 @@
 
 pub(crate) mod filter_file;
 pub(crate) mod foreign_file;
+pub(crate) mod line_ends;
 pub(crate) mod lock;
 pub(crate) mod output;

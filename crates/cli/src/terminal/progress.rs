@@ -11,7 +11,7 @@ use petal_lines::{Note, Progress};
 
 use crate::args::{Verbosity, When};
 use crate::error::print_stderr;
-use crate::process::signal;
+use crate::process::{memory, signal};
 use crate::text;
 
 /// Shows the progress of a job, and prints notes and warnings.
@@ -19,8 +19,35 @@ pub(crate) struct ProgressReporter {
     quiet: bool,
     bar: Option<ProgressBar>,
     lines: Option<LineProgress>,
+    phases: Option<PhaseLog>,
     /// Warnings that were printed; each is printed once, even if an input is read twice.
     warned: Mutex<HashSet<String>>,
+    ends: Mutex<LineEnds>,
+}
+
+/// The first input whose lines end with LF, and the first one with CRLF.
+#[derive(Clone, Default)]
+pub(crate) struct LineEnds {
+    pub(crate) lf: Option<String>,
+    pub(crate) crlf: Option<String>,
+}
+
+/// The phases of the job, for `--verbose`.
+#[derive(Default)]
+struct PhaseLog {
+    /// The name and the start of the current phase.
+    current: Mutex<Option<(&'static str, Instant)>>,
+    bytes: AtomicU64,
+}
+
+impl PhaseLog {
+    /// Ends the current phase. Returns its line.
+    fn end(&self) -> Option<String> {
+        let (name, begun) = self.current.lock().ok()?.take()?;
+        let (bytes, seconds) = (self.bytes.swap(0, Ordering::Relaxed), begun.elapsed());
+        let bytes = if bytes > 0 { format!("{} in ", text::size(bytes)) } else { String::new() };
+        Some(format!("{name}: {bytes}{:.2} s", seconds.as_secs_f64()))
+    }
 }
 
 /// Progress as lines, for `--progress always` without a terminal.
@@ -61,12 +88,27 @@ impl ProgressReporter {
             bar
         });
         let lines = (show && !terminal).then(LineProgress::default);
-        Self { quiet: verbosity.quiet, bar, lines, warned: Mutex::default() }
+        let phases = verbosity.verbose.then(PhaseLog::default);
+        Self {
+            quiet: verbosity.quiet,
+            bar,
+            lines,
+            phases,
+            warned: Mutex::default(),
+            ends: Mutex::default(),
+        }
     }
 
     /// Creates a reporter that shows notes and warnings, but no progress.
     pub(crate) fn silent(quiet: bool) -> Self {
-        Self { quiet, bar: None, lines: None, warned: Mutex::default() }
+        Self {
+            quiet,
+            bar: None,
+            lines: None,
+            phases: None,
+            warned: Mutex::default(),
+            ends: Mutex::default(),
+        }
     }
 
     /// Prints a note or a warning, unless `--quiet`.
@@ -79,6 +121,18 @@ impl ProgressReporter {
             Some(bar) => bar.suspend(|| print_stderr(&line)),
             None => print_stderr(&line),
         }
+    }
+
+    /// Prints a line if `--verbose`.
+    pub(crate) fn verbose(&self, line: &str) {
+        if self.phases.is_some() {
+            self.print(line);
+        }
+    }
+
+    /// Returns the line ends of the inputs that were read.
+    pub(crate) fn line_ends(&self) -> LineEnds {
+        self.ends.lock().map(|ends| ends.clone()).unwrap_or_default()
     }
 
     /// Prints a warning, unless it was printed before.
@@ -95,6 +149,12 @@ impl ProgressReporter {
     }
 
     fn begin(&self, name: &'static str, total: Option<u64>, files: bool) {
+        if let Some(phases) = &self.phases {
+            phases.end().iter().for_each(|line| self.print(line));
+            if let Ok(mut current) = phases.current.lock() {
+                *current = Some((name, Instant::now()));
+            }
+        }
         if let Some(bar) = &self.bar {
             bar.reset();
             bar.set_message(name);
@@ -116,8 +176,12 @@ impl ProgressReporter {
         }
     }
 
-    /// Removes the progress bar.
+    /// Removes the progress bar. With `--verbose`, prints the last phase and the memory.
     pub(crate) fn finish(&self) {
+        if let Some(line) = self.phases.as_ref().and_then(PhaseLog::end) {
+            self.print(&line);
+            self.print(&format!("memory: {} at most", text::size(memory::peak())));
+        }
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -164,6 +228,9 @@ impl Progress for ProgressReporter {
     }
 
     fn advance(&self, bytes: u64) {
+        if let Some(phases) = &self.phases {
+            phases.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
         if let Some(bar) = &self.bar {
             bar.inc(bytes);
         }
@@ -197,6 +264,35 @@ impl Progress for ProgressReporter {
                 "{} with a byte order mark, which is part of the first line, so that \
                  the line differs from the same line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",
                 subject(input, more, "begins", "begin"),
+            )),
+            Note::LineEnds { input, crlf } => {
+                if let Ok(mut ends) = self.ends.lock() {
+                    let ends = if crlf { &mut ends.crlf } else { &mut ends.lf };
+                    ends.get_or_insert_with(|| name(input).to_owned());
+                }
+            }
+            Note::Grown { input, read, added, cut } => {
+                let cut = match cut {
+                    true => "; its last line was incomplete and is read as it was",
+                    false => "",
+                };
+                self.print(&format!(
+                    "note: {} has grown by {} since it was opened; its first {} bytes were read{cut}",
+                    name(input),
+                    text::size(added),
+                    text::count(read),
+                ));
+            }
+            Note::Resuming { dir, phases } => self.print(&format!(
+                "note: resuming the job in {}: {} {} done",
+                dir.display(),
+                text::count(phases),
+                if phases == 1 { "phase is" } else { "phases are" },
+            )),
+            Note::MixedLineEnds { crlf, more, lf } if crlf == lf => self.warn(format!(
+                "{} with CRLF and others with LF: the CR is part of the line, so lines that look \
+                 equal differ; remove it with tr -d '\\r'",
+                subject(&format!("some lines of {}", name(crlf)), more, "end", "end"),
             )),
             Note::MixedLineEnds { crlf, more, lf } => self.warn(format!(
                 "{} with CRLF, those of {} end with LF: the CR is part of the line, so \

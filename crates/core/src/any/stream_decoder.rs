@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::AnyFilter;
 use crate::error::{Error, Result};
-use crate::format::header::{HEADER, Header};
+use crate::format::header::{HEADER, Header, MAGIC};
 use crate::format::partial::{CompleteData, PartialData};
 use crate::format::persist::{CheckState, Load};
 use crate::format::read::{check_data_sum, metadata_of, too_short};
@@ -80,9 +80,11 @@ impl StreamDecoder {
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// As soon as the bytes cannot become a filter: the header is damaged or states more data than
-    /// allowed, a part of the data is invalid, memory allocation fails, or there are more bytes
-    /// than the header states. [`finish`](Self::finish) reports errors of the data as a whole.
+    /// As soon as the bytes cannot become a filter: they do not begin with petal's magic number, the
+    /// header is damaged or states more data than allowed
+    /// ([`NoMemory`](crate::ErrorKind::NoMemory)), a part of the data is invalid, memory allocation
+    /// fails, or there are more bytes than the header states. [`finish`](Self::finish) reports
+    /// errors of the data as a whole.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let before = mem::replace(&mut self.state, State::Failed);
         self.state = match before {
@@ -157,15 +159,16 @@ impl StreamDecoder {
             let (now, later) = bytes.split_at(bytes.len().min(length - received.len()));
             received.extend_from_slice(now);
             bytes = later;
+            if !received.starts_with(&MAGIC[..received.len().min(MAGIC.len())]) {
+                return Err(Error::foreign(&received));
+            }
             let Some(fixed) = received.first_chunk::<HEADER>().filter(|_| received.len() == length)
             else {
                 return Ok(State::Header { bytes: received, length });
             };
             let header = Header::from_bytes(fixed)?;
             if header.data_length > self.max_data {
-                let expected = "no more than the limit";
-                let found = format!("{} against {}", header.data_length, self.max_data);
-                return Err(Error::invalid("length of the data", expected, found));
+                return Err(Error::over_limit(self.max_data, header.data_length));
             }
             // At most a megabyte and a page: checked by `from_bytes`.
             let data_at = if self.has_metadata { header.data_at() as usize } else { HEADER };

@@ -298,10 +298,14 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(keys: u64, rate: f64, limit: u64) -> Result<Self> {
         if keys == 0 {
-            return Err(Error::invalid("keys", "at least 1", keys));
+            return Err(Error::invalid("capacity", "at least 1", keys));
         }
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(Error::invalid("rate", "above 0 and below 1", format!("{rate:e}")));
+            return Err(Error::invalid(
+                "false-positive rate",
+                "above 0 and below 1",
+                format!("{rate:e}"),
+            ));
         }
         Ok(Self { keys, rate, limit })
     }

@@ -46,6 +46,22 @@ impl fmt::Display for Problem<'_> {
                     ),
                 }
             }
+            ErrorKind::DecompressionMemory { input, format, needed, available, .. } => {
+                let available = format_size(*available);
+                match needed {
+                    Some(needed) => write!(
+                        f,
+                        "{input}: cannot read: decompressing its {format} data needs {}, more than \
+                         the {available} that fit an eighth of the memory limit",
+                        format_size(*needed)
+                    ),
+                    None => write!(
+                        f,
+                        "{input}: cannot read: decompressing its {format} data needs more than \
+                         the {available} that fit an eighth of the memory limit"
+                    ),
+                }
+            }
             ErrorKind::LineTooLong { input, offset, limit } => write!(
                 f,
                 "{input}: the line at byte {offset} is longer than {}, a quarter of the memory limit",
@@ -257,6 +273,13 @@ impl Error {
                     None => window.is_none().then_some(Raise(Setting::MemoryLimit)),
                 };
                 raise.into_iter().chain([other("decompress it first")]).collect()
+            }
+            ErrorKind::DecompressionMemory { needed_limit, .. } => {
+                let raise = match needed_limit {
+                    Some(limit) => Advice::RaiseMemoryLimitTo(*limit),
+                    None => Raise(Setting::MemoryLimit),
+                };
+                vec![raise, other("decompress it first")]
             }
             ErrorKind::LineTooLong { .. } => {
                 vec![Raise(Setting::MemoryLimit), Advice::CheckDelimiter]

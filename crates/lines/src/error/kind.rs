@@ -53,6 +53,19 @@ pub enum ErrorKind {
         /// The memory limit that the window needs; `None` if it is unknown or no limit is enough.
         needed_limit: Option<u64>,
     },
+    /// Decompressing an xz, bzip2 or lz4 input needs more memory than the limit allows.
+    DecompressionMemory {
+        /// The input.
+        input: String,
+        /// The name of the compression format.
+        format: &'static str,
+        /// The memory, if the first header of the input has it.
+        needed: Option<u64>,
+        /// The memory that is available for it.
+        available: u64,
+        /// The memory limit that is enough; `None` if it is unknown.
+        needed_limit: Option<u64>,
+    },
     /// A line is longer than a quarter of the memory limit.
     LineTooLong {
         /// The input.

@@ -37,7 +37,9 @@ impl Error {
         // A decoder returns its own error inside of an I/O error, without the name of the input.
         let source = match source.downcast::<Self>() {
             Ok(mut found) => {
-                if let ErrorKind::ZstdWindow { input: name, .. } = &mut *found.0 {
+                if let ErrorKind::ZstdWindow { input: name, .. }
+                | ErrorKind::DecompressionMemory { input: name, .. } = &mut *found.0
+                {
                     input.clone_into(name);
                 }
                 return found;
@@ -70,6 +72,17 @@ impl Error {
     /// A zstd window that is too large, for [`read`](Self::read) to add the name of the input.
     pub(crate) fn zstd_window(window: Option<u64>, limit: u64, needed_limit: Option<u64>) -> Self {
         Self::new(ErrorKind::ZstdWindow { input: String::new(), window, limit, needed_limit })
+    }
+
+    /// Too little memory for a decoder, for [`read`](Self::read) to add the name of the input.
+    pub(crate) fn decoder_memory(
+        format: &'static str,
+        needed: Option<u64>,
+        available: u64,
+        needed_limit: Option<u64>,
+    ) -> Self {
+        let input = String::new();
+        Self::new(ErrorKind::DecompressionMemory { input, format, needed, available, needed_limit })
     }
 
     pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64) -> Self {
@@ -339,6 +352,7 @@ impl Error {
                 | ErrorKind::StdinTwice
                 | ErrorKind::NotLines { .. }
                 | ErrorKind::ZstdWindow { .. }
+                | ErrorKind::DecompressionMemory { .. }
                 | ErrorKind::ByteRange { .. }
         )
     }

@@ -20,6 +20,19 @@ pub const METADATA: &str = concat!(
     r#"","keys":"lines as bytes, without their delimiter"}"#
 );
 
+/// Returns the metadata of a filter of lines that end with CRLF, from that of a filter of other lines.
+/// The CR is part of such a line.
+#[must_use]
+pub fn crlf_metadata(metadata: &str) -> String {
+    match serde_json::from_str(metadata) {
+        Ok(serde_json::Value::Object(mut fields)) => {
+            fields.insert("line_ends".to_owned(), "CRLF".into());
+            serde_json::Value::Object(fields).to_string()
+        }
+        _ => metadata.to_owned(),
+    }
+}
+
 /// The specification of a filter of lines; `None` selects the default.
 #[derive(Clone, Debug, Default)]
 pub struct FilterSpec {

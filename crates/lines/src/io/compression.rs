@@ -1,15 +1,18 @@
-//! Decompression of gzip and zstd inputs on a thread of its own.
+//! Decompression of gzip, zstd, xz, bzip2 and lz4 inputs on a thread of its own.
 //!
-//! Several members or frames in one file are one stream, as in `zcat` and `zstdcat`. Truncated or
-//! damaged data is an error, never a short result.
+//! Several members, streams or frames in one file are one stream, as in `zcat`, `zstdcat`, `xzcat`,
+//! `bzcat` and `lz4cat`. Truncated or damaged data is an error, never a short result.
 //!
-//! Memory: the blocks between the threads, and the window of a zstd file. A window larger than the
-//! memory of the decoder is an error.
+//! Memory: the blocks between the threads, and the window or the blocks of the format. A file that
+//! needs more than the memory of the decoder is an error.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
+use lz4_flex::frame::FrameDecoder;
+use lzma_rust2::XzReader;
 
 use super::poll_read::{POLL_TIMEOUT, PollRead};
 use crate::error::Error;
@@ -19,6 +22,21 @@ use crate::error::Error;
 pub(super) enum Codec {
     Gzip,
     Zstd,
+    Xz,
+    Bzip2,
+    Lz4,
+}
+
+impl Codec {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
+            Self::Lz4 => "lz4",
+        }
+    }
 }
 
 /// The compression format according to the first bytes of an input.
@@ -30,24 +48,82 @@ pub(super) enum Magic {
     Maybe,
 }
 
-/// First bytes with their masks: RFC 1952 with its only method, deflate; RFC 8878; and skippable
-/// zstd frames, with which files of `pzstd` begin.
-const MAGICS: [(Codec, &[(u8, u8)]); 3] = [
-    (Codec::Gzip, &[(0x1f, 0xff), (0x8b, 0xff), (8, 0xff)]),
-    (Codec::Zstd, &[(0x28, 0xff), (0xb5, 0xff), (0x2f, 0xff), (0xfd, 0xff)]),
-    (Codec::Zstd, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)]),
+/// Returns whether later bytes confirm a format; `None` if more bytes are needed.
+type Confirm = fn(&[u8]) -> Option<bool>;
+
+/// A format, its first bytes with masks, and the confirmation.
+type Signature = (Codec, &'static [(u8, u8)], Confirm);
+
+/// First bytes with their masks: RFC 1952 with its only method, deflate; RFC 8878; skippable zstd
+/// frames, with which files of `pzstd` begin; and the format descriptions of the other programs.
+const MAGICS: [Signature; 7] = [
+    (Codec::Gzip, &[(0x1f, 0xff), (0x8b, 0xff), (8, 0xff)], certain),
+    (Codec::Zstd, &[(0x28, 0xff), (0xb5, 0xff), (0x2f, 0xff), (0xfd, 0xff)], certain),
+    (Codec::Zstd, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)], certain),
+    (
+        Codec::Xz,
+        &[(0xfd, 0xff), (0x37, 0xff), (0x7a, 0xff), (0x58, 0xff), (0x5a, 0xff), (0x00, 0xff)],
+        certain,
+    ),
+    // The header's version is 1.
+    (Codec::Lz4, &[(4, 0xff), (0x22, 0xff), (0x4d, 0xff), (0x18, 0xff), (0x40, 0xc0)], certain),
+    // A digit for the block size, then the number of a block, all of it printable text.
+    (
+        Codec::Bzip2,
+        &[
+            (b'B', 0xff),
+            (b'Z', 0xff),
+            (b'h', 0xff),
+            (0x30, 0xf0),
+            (0x31, 0xff),
+            (0x41, 0xff),
+            (0x59, 0xff),
+            (0x26, 0xff),
+            (0x53, 0xff),
+            (0x59, 0xff),
+        ],
+        has_bzip2_block,
+    ),
+    // An empty file: the number of the end of the stream.
+    (
+        Codec::Bzip2,
+        &[
+            (b'B', 0xff),
+            (b'Z', 0xff),
+            (b'h', 0xff),
+            (0x30, 0xf0),
+            (0x17, 0xff),
+            (0x72, 0xff),
+            (0x45, 0xff),
+        ],
+        certain,
+    ),
 ];
+
+fn certain(_: &[u8]) -> Option<bool> {
+    Some(true)
+}
+
+/// A bzip2 block has after its number a checksum of 4 bytes, a bit that is 0 (1 in obsolete versions)
+/// and a 24-bit number below 900,000. The byte after the checksum is therefore a control byte below
+/// 7, which text does not have.
+fn has_bzip2_block(begin: &[u8]) -> Option<bool> {
+    const AFTER_CHECKSUM: usize = 14;
+    begin.get(AFTER_CHECKSUM).map(|byte| *byte < 7)
+}
 
 impl Magic {
     /// Detects the codec of an input that begins with these bytes.
     pub(super) fn of(begin: &[u8]) -> Self {
         let mut magic = Self::No;
-        for (codec, pattern) in MAGICS {
-            if begin.iter().zip(pattern).all(|(byte, (value, mask))| byte & mask == *value) {
-                if begin.len() >= pattern.len() {
-                    return Self::Is(codec);
-                }
-                magic = Self::Maybe;
+        for (codec, pattern, confirm) in MAGICS {
+            if !begin.iter().zip(pattern).all(|(byte, (value, mask))| byte & mask == *value) {
+                continue;
+            }
+            match (begin.len() >= pattern.len()).then(|| confirm(begin)).flatten() {
+                Some(true) => return Self::Is(codec),
+                Some(false) => {}
+                None => magic = Self::Maybe,
             }
         }
         magic
@@ -93,7 +169,153 @@ fn reader<'a>(
             decoder.window_log_max(max_window_log(memory))?;
             Box::new(decoder)
         }
+        Codec::Xz => {
+            let mut compressed = compressed;
+            let available = memory.saturating_sub(OVERHEAD);
+            check_memory(codec, compressed.fill_buf().ok().and_then(xz_memory), available)?;
+            let limit = u32::try_from(available / 1024).unwrap_or(u32::MAX);
+            Box::new(XzReader::new_mem_limit(compressed, true, limit))
+        }
+        Codec::Bzip2 => {
+            let mut compressed = compressed;
+            let available = memory.saturating_sub(OVERHEAD);
+            check_memory(codec, compressed.fill_buf().ok().and_then(bzip2_memory), available)?;
+            Box::new(MultiBzDecoder::new(compressed))
+        }
+        Codec::Lz4 => Box::new(Lz4Frames::new(compressed, memory.saturating_sub(OVERHEAD))),
     })
+}
+
+/// Returns an error if a decoder needs more than the `available` bytes.
+fn check_memory(codec: Codec, needed: Option<u64>, available: u64) -> io::Result<()> {
+    match needed {
+        Some(needed) if needed > available => {
+            Err(io::Error::other(too_little_memory(codec, Some(needed), available)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn too_little_memory(codec: Codec, needed: Option<u64>, available: u64) -> Error {
+    // The decoder gets an eighth of the limit.
+    let limit = needed.map(|needed| needed.next_multiple_of(1 << 17) * 8);
+    Error::decoder_memory(codec.name(), needed, available, limit)
+}
+
+/// Returns the memory that the first block of an xz file needs, from the dictionary size of its
+/// LZMA2 filter (xz file format 1.2.1, 3.1 and 5.3.1). `None` if it has no block.
+fn xz_memory(begin: &[u8]) -> Option<u64> {
+    const STREAM_HEADER: usize = 12;
+    const LZMA2: u64 = 0x21;
+    /// Reads a number of up to 9 bytes with 7 bits each, the lowest first.
+    fn number(bytes: &mut &[u8]) -> Option<u64> {
+        let mut number = 0;
+        for at in 0..9 {
+            let (byte, rest) = bytes.split_first()?;
+            *bytes = rest;
+            number |= u64::from(byte & 0x7f) << (7 * at);
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+    let (size, rest) = begin.get(STREAM_HEADER..)?.split_first()?;
+    let (flags, mut rest) = rest.split_first()?;
+    if *size == 0 {
+        return None;
+    }
+    for size_is_present in [0x40, 0x80] {
+        if flags & size_is_present != 0 {
+            number(&mut rest)?;
+        }
+    }
+    for _ in 0..=flags & 3 {
+        let filter = number(&mut rest)?;
+        let length = usize::try_from(number(&mut rest)?).ok()?;
+        let properties = rest.get(..length)?;
+        rest = &rest[length..];
+        if filter == LZMA2 {
+            let bits = *properties.first()?;
+            let dictionary = match bits {
+                0..40 => (2 | u32::from(bits & 1)) << (bits / 2 + 11),
+                _ => u32::MAX,
+            };
+            return Some(u64::from(lzma_rust2::lzma2_get_memory_usage(dictionary)) * 1024);
+        }
+    }
+    None
+}
+
+/// Returns the memory that a bzip2 file needs, according to the manual of bzip2; `begin` starts with
+/// its header.
+fn bzip2_memory(begin: &[u8]) -> Option<u64> {
+    let level = begin.get(3)?.checked_sub(b'0')?;
+    Some(100_000 + 400_000 * u64::from(level))
+}
+
+/// Reads all frames of an lz4 file.
+///
+/// The decoder takes a missing end of a frame for the end of the file. It is an error here.
+struct Lz4Frames<R: Read> {
+    decoder: FrameDecoder<EndNoticed<R>>,
+    /// Memory for the blocks of a frame.
+    available: u64,
+    /// Whether a frame or the end of the file is next.
+    between: bool,
+}
+
+/// A reader that remembers whether a read has met the end.
+struct EndNoticed<R> {
+    reader: R,
+    ended: bool,
+}
+
+impl<R: Read> Read for EndNoticed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.reader.read(buffer)?;
+        self.ended |= got == 0 && !buffer.is_empty();
+        Ok(got)
+    }
+}
+
+impl<R: BufRead> Lz4Frames<R> {
+    fn new(reader: R, available: u64) -> Self {
+        let decoder = FrameDecoder::new(EndNoticed { reader, ended: false });
+        Self { decoder, available, between: true }
+    }
+}
+
+impl<R: BufRead> Read for Lz4Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.between {
+                let begin = self.decoder.get_mut().reader.fill_buf()?;
+                if begin.is_empty() {
+                    return Ok(0);
+                }
+                check_memory(Codec::Lz4, lz4_memory(begin), self.available)?;
+                self.between = false;
+            }
+            let got = self.decoder.read(buffer)?;
+            if got > 0 || buffer.is_empty() {
+                return Ok(got);
+            }
+            if self.decoder.get_ref().ended {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.between = true;
+        }
+    }
+}
+
+/// Returns the memory that the blocks of an lz4 frame need: one compressed block, and one
+/// decompressed block, or two and a window if the blocks depend on each other.
+fn lz4_memory(begin: &[u8]) -> Option<u64> {
+    const INDEPENDENT: u8 = 0x20;
+    let [4, 0x22, 0x4d, 0x18, flags, size] = *begin.first_chunk()? else { return None };
+    let block = 1u64 << (8 + 2 * ((size >> 4) & 7));
+    Some(if flags & INDEPENDENT != 0 { 2 * block } else { 3 * block + (64 << 10) })
 }
 
 /// Reads all members of a gzip file. Zeros after the last member are ignored, as in `gzip`: tapes and
@@ -171,10 +393,7 @@ fn window_too_large(window: u64, most: u64) -> Error {
 
 /// Adds the cause and advice to an error of a codec.
 fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
-    let name = match codec {
-        Codec::Gzip => "gzip",
-        Codec::Zstd => "zstd",
-    };
+    let name = codec.name();
     let text = error.to_string();
     let said = if error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
         return error;
@@ -182,6 +401,9 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
         format!("its {name} data ends in the middle: the file was cut short; copy it again")
     } else if text.contains("too much memory") {
         return io::Error::other(Error::zstd_window(None, 1 << max_window_log(memory), None));
+    } else if error.kind() == io::ErrorKind::OutOfMemory && error.raw_os_error().is_none() {
+        let available = memory.saturating_sub(OVERHEAD);
+        return io::Error::other(too_little_memory(codec, None, available));
     } else if error.raw_os_error().is_some() {
         return error;
     } else {
@@ -329,6 +551,13 @@ mod tests {
         assert_eq!(Magic::of(&[0x1f, 0x8b, 8, 0]), Magic::Is(Codec::Gzip));
         assert_eq!(Magic::of(&[0x53, 0x2a, 0x4d, 0x18]), Magic::Is(Codec::Zstd));
         assert_eq!(Magic::of(b""), Magic::Maybe);
+        assert_eq!(Magic::of(b"\xfd7zXZ"), Magic::Maybe);
+        assert_eq!(Magic::of(b"\xfd7zXZ\0"), Magic::Is(Codec::Xz));
+        assert_eq!(Magic::of(b"\x04\x22\x4d\x18\x64"), Magic::Is(Codec::Lz4));
+        assert_eq!(Magic::of(b"BZh91AY&SY\x5a\x55\xc4\x1e"), Magic::Maybe);
+        assert_eq!(Magic::of(b"BZh91AY&SY\x5a\x55\xc4\x1e\0"), Magic::Is(Codec::Bzip2));
+        assert_eq!(Magic::of(b"BZh91AY&SYNC and so on"), Magic::No);
+        assert_eq!(Magic::of(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), Magic::Is(Codec::Bzip2));
         for text in [&b"(a"[..], b"Pa", b"http", b"\n", b"\x1f\x8b\x07"] {
             assert_eq!(Magic::of(text), Magic::No, "{text:?}");
         }
@@ -336,6 +565,33 @@ mod tests {
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn xz(bytes: &[u8], dictionary: u32) -> Vec<u8> {
+        let mut options = lzma_rust2::XzOptions::with_preset(1);
+        options.lzma_options.dict_size = dictionary;
+        let mut packer = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn bzip2(bytes: &[u8]) -> Vec<u8> {
+        let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn lz4(bytes: &[u8], linked: bool) -> Vec<u8> {
+        let info = lz4_flex::frame::FrameInfo::new()
+            .content_checksum(true)
+            .block_size(lz4_flex::frame::BlockSize::Max64KB)
+            .block_mode(match linked {
+                true => lz4_flex::frame::BlockMode::Linked,
+                false => lz4_flex::frame::BlockMode::Independent,
+            });
+        let mut packer = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
         packer.write_all(bytes).unwrap();
         packer.finish().unwrap()
     }
@@ -353,9 +609,15 @@ mod tests {
         let (one, two) = text.split_at(200_001);
         let memory = memory(64 << 20);
         let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
-        for (codec, first, second) in
-            [(Codec::Gzip, gzip(one), gzip(two)), (Codec::Zstd, zstd(one), zstd(two))]
-        {
+        for (codec, first, second) in [
+            (Codec::Gzip, gzip(one), gzip(two)),
+            (Codec::Zstd, zstd(one), zstd(two)),
+            (Codec::Xz, xz(one, 1 << 16), xz(two, 1 << 18)),
+            (Codec::Bzip2, bzip2(one), bzip2(two)),
+            (Codec::Lz4, lz4(one, true), lz4(two, true)),
+            (Codec::Lz4, lz4(one, false), lz4(two, false)),
+        ] {
+            assert_eq!(Magic::of(&first), Magic::Is(codec));
             let both = [&first[..], &second].concat();
             assert!(read(codec, both.clone(), memory).unwrap() == text);
             let mut some = Vec::new();
@@ -368,7 +630,9 @@ mod tests {
             for cut in (1..both.len()).step_by(both.len() / 97) {
                 if cut != first.len() {
                     let error = read(codec, both[..cut].to_vec(), memory).unwrap_err();
-                    assert!(error.to_string().contains("cut short"), "{codec:?} {cut}: {error}");
+                    // The beginning of a second xz stream is no known beginning.
+                    let known = if codec == Codec::Xz { "xz data" } else { "cut short" };
+                    assert!(error.to_string().contains(known), "{codec:?} {cut}: {error}");
                 }
             }
             let mut broken = both;
@@ -392,6 +656,41 @@ mod tests {
         };
         assert_eq!((input.as_str(), *window, *limit), ("a.zst", Some(16 << 20), 8 << 20));
         assert_eq!(*needed_limit, Some(128 << 20));
+    }
+
+    #[test]
+    fn decoder_memory_that_does_not_fit_is_an_error() {
+        let text = b"line\n".repeat(1 << 18);
+        let large_blocks = lz4_flex::frame::FrameInfo::new()
+            .block_size(lz4_flex::frame::BlockSize::Max4MB)
+            .block_mode(lz4_flex::frame::BlockMode::Linked);
+        let mut lz4 = lz4_flex::frame::FrameEncoder::with_frame_info(large_blocks, Vec::new());
+        lz4.write_all(&text).unwrap();
+        let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+        bzip2.write_all(&text).unwrap();
+        for (codec, packed, limit) in [
+            (Codec::Xz, xz(&text, 1 << 23), 65 << 20),
+            (Codec::Bzip2, bzip2.finish().unwrap(), 29 << 20),
+            (Codec::Lz4, lz4.finish().unwrap(), 97 << 20),
+        ] {
+            assert!(read(codec, packed.clone(), memory(limit)).unwrap() == text);
+            let error = read(codec, packed.clone(), memory(limit - (1 << 20))).unwrap_err();
+            let error = Error::read("a", error);
+            let ErrorKind::DecompressionMemory { input, needed_limit, .. } = error.kind() else {
+                panic!("{error}");
+            };
+            assert_eq!((input.as_str(), *needed_limit), ("a", Some(limit)), "{error}");
+            // In a later member, the limit is unknown, or a few MiB are used nevertheless.
+            let small = match codec {
+                Codec::Xz => xz(b"first\n", 1 << 16),
+                _ => continue,
+            };
+            let error = read(codec, [small, packed].concat(), memory(8 << 20)).unwrap_err();
+            let error = Error::read("a", error);
+            let ErrorKind::DecompressionMemory { needed: None, .. } = error.kind() else {
+                panic!("{error}");
+            };
+        }
     }
 
     #[test]

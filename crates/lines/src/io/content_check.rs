@@ -1,9 +1,9 @@
 //! Checks of the first bytes of inputs: formats that are not lines, byte order marks, line ends.
 //!
-//! Compressed files in formats other than gzip and zstd, archives, Parquet files, petal filters and
+//! Compressed files in formats that are not decompressed, archives, Parquet files, petal filters and
 //! text in UTF-16 or UTF-32 are errors: read as lines, they would give a wrong result. A UTF-8 byte
-//! order mark, and CRLF line ends besides inputs with LF, are reported as notes, because they may be
-//! intended.
+//! order mark, and CRLF line ends besides LF, in one input or in several, are reported as notes,
+//! because they may be intended.
 //!
 //! Invariant: no text in UTF-8 or in an 8-bit encoding is refused. Every signature has a byte that
 //! text does not have, or is confirmed by a later byte. The exception is a text of fewer than 16
@@ -29,17 +29,23 @@ const STREAM_WINDOW: usize = 4 << 10;
 enum Ends {
     Lf,
     Crlf,
+    /// Some lines end in LF and others in CRLF.
+    Both,
 }
 
 impl Ends {
-    /// Returns the line ends of most lines; `None` if there is no line end.
+    /// Returns the line ends of the lines; `None` if there is no line end.
     fn of(begin: &[u8]) -> Option<Self> {
         let (mut lines, mut returns) = (0u64, 0u64);
         for at in memchr::memchr_iter(b'\n', begin) {
             lines += 1;
             returns += u64::from(at > 0 && begin[at - 1] == b'\r');
         }
-        (lines > 0).then_some(if returns * 2 > lines { Self::Crlf } else { Self::Lf })
+        (lines > 0).then_some(match returns {
+            0 => Self::Lf,
+            returns if returns == lines => Self::Crlf,
+            _ => Self::Both,
+        })
     }
 }
 
@@ -60,12 +66,18 @@ struct Known {
     ends: Option<Ends>,
     mark_noted: bool,
     ends_noted: bool,
+    ends_reported: bool,
 }
 
 impl ContentChecks {
     /// Checks for inputs with this delimiter. With `any`, all contents are accepted without notes.
     pub(crate) fn new(delimiter: u8, any: bool) -> Self {
         Self { delimiter, any, known: Mutex::default() }
+    }
+
+    /// Returns the line delimiter.
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
     }
 
     /// Checks the first bytes of a file.
@@ -85,7 +97,8 @@ impl ContentChecks {
         let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
         if mark || ends.is_some() {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = Known { mark, ends, mark_noted: false, ends_noted: false };
+            let new =
+                Known { mark, ends, mark_noted: false, ends_noted: false, ends_reported: false };
             known.entry(name.to_owned()).or_insert(new);
         }
     }
@@ -93,11 +106,25 @@ impl ContentChecks {
     /// Reports results that have not been reported.
     pub(crate) fn note(&self, progress: &dyn Progress) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (input, known) in known.iter_mut().filter(|(_, input)| !input.ends_reported) {
+            known.ends_reported = true;
+            if let Some(ends @ (Ends::Lf | Ends::Crlf)) = known.ends {
+                progress.note(Note::LineEnds { input, crlf: ends == Ends::Crlf });
+            }
+        }
         let mut marks = known.iter_mut().filter(|(_, input)| input.mark && !input.mark_noted);
         if let Some((name, first)) = marks.next() {
             first.mark_noted = true;
             let more = marks.map(|(_, input)| input.mark_noted = true).count() as u64;
             progress.note(Note::ByteOrderMark { input: name, more });
+        }
+        let mut both = known
+            .iter_mut()
+            .filter(|(_, input)| input.ends == Some(Ends::Both) && !input.ends_noted);
+        if let Some((name, first)) = both.next() {
+            first.ends_noted = true;
+            let more = both.map(|(_, input)| input.ends_noted = true).count() as u64;
+            progress.note(Note::MixedLineEnds { crlf: name, more, lf: name });
         }
         let lf = known.iter().find(|(_, input)| input.ends == Some(Ends::Lf));
         let Some(lf) = lf.map(|(name, _)| name.clone()) else { return };
@@ -200,19 +227,14 @@ mod tests {
     #[test]
     fn other_formats_are_errors_in_files_and_streams() {
         let text = "first line\nsecond line\n";
-        let bzip2 = b"BZh91AY&SY\x5a\x55\xc4\x1e\0\0\0\x41\0\0\x10\x20\0\x21\0\x82\xb1w$S\x85\t";
         let lzma = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x30\x98";
         let utf32: Vec<u8> =
             "\u{feff}one".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
-        let cases: [(&[u8], &str); 21] = [
-            (b"\xfd7zXZ\0\0\x04", "xz"),
-            (b"\x04\x22\x4d\x18\x64\x40\xa7", "lz4"),
+        let cases: [(&[u8], &str); 17] = [
             (b"\x02\x21\x4c\x18\0\0\0\0", "lz4"),
             (b"\x1f\x9d\x90ab", "compress"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "7-Zip"),
             (b"PK\x03\x04\x14\0\0\0", "zip"),
-            (bzip2, "bzip2"),
-            (b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0", "bzip2"),
             (lzma, "lzma"),
             (b"PAR1\x15\x04\x15\x10", "Parquet"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG"),
@@ -304,7 +326,9 @@ mod tests {
 
     impl Progress for Notes {
         fn note(&self, note: Note<'_>) {
-            self.0.lock().unwrap().push(format!("{note:?}"));
+            if !matches!(note, Note::LineEnds { .. }) {
+                self.0.lock().unwrap().push(format!("{note:?}"));
+            }
         }
     }
 
@@ -327,6 +351,9 @@ mod tests {
         check("c", "one\ntwo\n");
         checks.note(&notes);
         assert_eq!(noted(), "");
+        check("e", "one\r\ntwo\n");
+        checks.note(&notes);
+        assert_eq!(noted(), "MixedLineEnds { crlf: \"e\", more: 0, lf: \"e\" }");
         // NUL ends lines: CR and LF are bytes like any other.
         let checks = ContentChecks::new(0, false);
         checks.check("a", b"one\r\n\0").unwrap();

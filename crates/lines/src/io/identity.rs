@@ -19,7 +19,7 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use petal::HashSpec;
@@ -143,6 +143,8 @@ pub(crate) struct FileIdentity {
     /// Number and hash of the first bytes at opening.
     begin: (u64, u64),
     known: Mutex<Known>,
+    /// Whether the growth of the file was reported.
+    grown: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -165,7 +167,7 @@ impl FileIdentity {
     pub(super) fn new(opened: FileStat, begin: &[u8]) -> Arc<Self> {
         let begin = (begin.len() as u64, xxh3_64(begin));
         let known = Mutex::new(Known { mark: opened, checksum: None });
-        Arc::new(Self { opened, begin, known })
+        Arc::new(Self { opened, begin, known, grown: AtomicBool::new(false) })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -215,6 +217,14 @@ impl FileIdentity {
         }
         self.known().mark = now;
         Ok(())
+    }
+
+    /// Returns the length of the file if it has grown since it was opened, according to the last
+    /// check; once.
+    pub(super) fn take_growth(&self) -> Option<u64> {
+        let length = self.known().mark.length;
+        let new = length > self.opened.length && !self.grown.swap(true, Ordering::Relaxed);
+        new.then_some(length)
     }
 
     /// Checks that size and modification time are unchanged, for tasks that read only a part of the

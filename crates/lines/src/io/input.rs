@@ -3,7 +3,7 @@
 //! | kind | examples | passes | reading |
 //! |---|---|---|---|
 //! | file | a regular file, redirected standard input, a spooled stream | any | by position, from many threads |
-//! | compressed file | such a file in gzip or zstd | any | in order, decompressed for each pass |
+//! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
 //!
 //! An input may be a *portion* of a file: the lines that start in a range of its bytes. The last
@@ -392,7 +392,26 @@ impl Input {
 
     /// Checks that the bytes of a file are unchanged.
     pub(crate) fn check_unchanged(&self, progress: &dyn Progress) -> Result<()> {
-        self.is_repeatable().then(|| self.file(CheckTime::After, progress)).transpose().map(|_| ())
+        if self.is_repeatable() {
+            let (file, range) = self.file(CheckTime::After, progress)?;
+            self.note_growth(&file, range, progress);
+        }
+        Ok(())
+    }
+
+    /// Reports that a file has grown since it was opened.
+    fn note_growth(&self, file: &File, range: ByteRange, progress: &dyn Progress) {
+        let Some(length) = self.identity().and_then(|identity| identity.take_growth()) else {
+            return;
+        };
+        let mut last = [self.checks.delimiter()];
+        if range.start < range.end {
+            // The bytes were checked just before.
+            let _ = file.read_exact_at(&mut last, range.end - 1);
+        }
+        let cut = self.codec().is_none() && last != [self.checks.delimiter()];
+        let (read, added) = (range.end, length.saturating_sub(range.end));
+        progress.note(Note::Grown { input: &self.name, read, added, cut });
     }
 
     /// Returns an input that can be read more than once: itself, or a copy of the stream in `temp`.

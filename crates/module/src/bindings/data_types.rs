@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use petal::embed::Relocator;
 
 use super::config::Settings;
+use super::metrics;
 use crate::filters::{StoredFilter, StoredType};
 use crate::persistence;
 use crate::server::abi::{self, Context, Defrag, Digest, Io, Text, Type, TypeMethods};
@@ -263,7 +264,8 @@ fn load(io: *mut Io, stored: StoredType, version: c_int) -> *mut c_void {
         match persistence::load(stored, version, memory_limit(), &mut RdbReader(io)) {
             Ok(stored) => Box::into_raw(counted(stored)).cast(),
             Err(error) => {
-                let line = server::c_string(&error);
+                metrics::rejected(&error);
+                let line = server::c_string(&error.to_string());
                 // SAFETY: the format takes one string.
                 unsafe {
                     let level = c"warning".as_ptr();

@@ -8,6 +8,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::error::FilterError;
+
 pub(crate) struct Counter {
     pub(crate) name: &'static CStr,
     value: AtomicU64,
@@ -36,9 +38,9 @@ static QUERIES_POSITIVE: Counter = Counter::new(c"queries_positive");
 /// Items and commands rejected because a filter was full.
 pub(crate) static REJECTED_FULL: Counter = Counter::new(c"rejected_full");
 /// Items and commands rejected because of `petal.memory-limit`.
-pub(crate) static REJECTED_LIMIT: Counter = Counter::new(c"rejected_memory_limit");
+static REJECTED_LIMIT: Counter = Counter::new(c"rejected_memory_limit");
 /// Items and commands rejected because an allocation failed.
-pub(crate) static REJECTED_MEMORY: Counter = Counter::new(c"rejected_out_of_memory");
+static REJECTED_MEMORY: Counter = Counter::new(c"rejected_out_of_memory");
 
 /// All counters, in the order of `INFO`.
 pub(crate) static ALL: [&Counter; 8] = [
@@ -57,6 +59,16 @@ pub(crate) static ALL: [&Counter; 8] = [
 pub(crate) fn added(new: u64, all: u64) {
     ITEMS_ADDED.add(new);
     ITEMS_PRESENT.add(all.saturating_sub(new));
+}
+
+/// Counts an error for lack of capacity or memory.
+pub(crate) fn rejected(error: &FilterError) {
+    match error {
+        FilterError::Full | FilterError::MaxLayers => REJECTED_FULL.add(1),
+        FilterError::MemoryLimit | FilterError::OverLimit { .. } => REJECTED_LIMIT.add(1),
+        FilterError::OutOfMemory | FilterError::TooLarge => REJECTED_MEMORY.add(1),
+        _ => {}
+    }
 }
 
 pub(crate) fn deleted(count: u64) {

@@ -154,41 +154,42 @@ fn damage_if_replayed(call: &Call<'_>, key: &mut WriteKey<'_>, error: &FilterErr
 
 impl From<FilterError> for ReplyError {
     fn from(error: FilterError) -> Self {
-        count_rejection(&error);
-        match error {
-            FilterError::Full => Self::Static("ERR non scaling filter is full"),
-            FilterError::MaxLayers => Self::Static("Maximum expansions reached"),
-            FilterError::MemoryLimit => {
-                Self::Static("ERR operation exceeds bloom object memory limit")
-            }
-            FilterError::OutOfMemory | FilterError::TooLarge => {
-                Self::Static("ERR Insufficient memory to create filter")
-            }
-            FilterError::LayerTooLarge => Self::Static(
-                "ERR a layer of a cuckoo filter in RedisBloom's layout takes at most 4294967296 \
-                 bytes: reserve fewer items, or use petal's layout",
-            ),
-            FilterError::FprUnattainable => Self::Static(
-                "ERR 64-bit hashes cannot keep this error rate for this capacity: choose a \
-                 higher rate or a smaller capacity",
-            ),
-            FilterError::Unsupported => Self::WrongType,
-            FilterError::Malformed(_) => Self::Static("ERR received bad data"),
-            FilterError::BadOffset => Self::Static("ERR invalid offset - no link found"),
-            FilterError::ChunkTooLong => {
-                Self::Static("ERR invalid chunk - Too big for current filter")
-            }
-            FilterError::Other(message) => Self::Message(format!("ERR {message}")),
-        }
+        metrics::rejected(&error);
+        error.into_reply()
     }
 }
 
-/// Counts errors for lack of capacity or memory, for `INFO`.
-fn count_rejection(error: &FilterError) {
-    match error {
-        FilterError::Full | FilterError::MaxLayers => metrics::REJECTED_FULL.add(1),
-        FilterError::MemoryLimit => metrics::REJECTED_LIMIT.add(1),
-        FilterError::OutOfMemory | FilterError::TooLarge => metrics::REJECTED_MEMORY.add(1),
-        _ => {}
+impl FilterError {
+    /// Returns the reply, without counting the error for `INFO`.
+    fn into_reply(self) -> ReplyError {
+        match self {
+            Self::Full => ReplyError::Static("ERR non scaling filter is full"),
+            Self::MaxLayers => ReplyError::Static("Maximum expansions reached"),
+            Self::MemoryLimit => {
+                ReplyError::Static("ERR operation exceeds bloom object memory limit")
+            }
+            Self::OverLimit { bytes, limit } => ReplyError::Message(format!(
+                "ERR the filter takes {bytes} bytes, more than the setting memory-limit, {limit}: \
+                 raise it, or split the set over several keys"
+            )),
+            Self::OutOfMemory | Self::TooLarge => {
+                ReplyError::Static("ERR Insufficient memory to create filter")
+            }
+            Self::LayerTooLarge => ReplyError::Static(
+                "ERR a layer of a cuckoo filter in RedisBloom's layout takes at most 4294967296 \
+                 bytes: reserve fewer items, or use petal's layout",
+            ),
+            Self::FprUnattainable => ReplyError::Static(
+                "ERR 64-bit hashes cannot keep this error rate for this capacity: choose a \
+                 higher rate or a smaller capacity",
+            ),
+            Self::Unsupported => ReplyError::WrongType,
+            Self::Malformed(_) => ReplyError::Static("ERR received bad data"),
+            Self::BadOffset => ReplyError::Static("ERR invalid offset - no link found"),
+            Self::ChunkTooLong => {
+                ReplyError::Static("ERR invalid chunk - Too big for current filter")
+            }
+            Self::Other(message) => ReplyError::Message(format!("ERR {message}")),
+        }
     }
 }

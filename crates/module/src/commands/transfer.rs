@@ -151,9 +151,11 @@ fn push(
     let max_memory = limit.saturating_add(DATA_OFFSET);
     let done = match pushed.and_then(|content| content.map(StoredFilter::from_content).transpose())
     {
-        Ok(None) if import.memory_usage() > max_memory => Err(FilterError::MemoryLimit.into()),
+        Ok(None) if import.memory_usage() > max_memory => {
+            Err(FilterError::OverLimit { bytes: import.memory_usage(), limit }.into())
+        }
         Ok(Some(stored)) if stored.memory_usage() > max_memory => {
-            Err(FilterError::MemoryLimit.into())
+            Err(FilterError::OverLimit { bytes: stored.memory_usage(), limit }.into())
         }
         Ok(None) => Ok((received, total)),
         Ok(Some(stored)) if is_file && stored.is_time_window() => Err(TIME_WINDOW),
@@ -164,6 +166,9 @@ fn push(
             }
             call.notify(c"petal.import", 1);
             Ok((received, received))
+        }
+        Err(error @ (FilterError::OverLimit { .. } | FilterError::OutOfMemory)) => {
+            Err(error.into())
         }
         Err(error) => Err(ReplyError::Message(format!("ERR received bad data: {error}"))),
     };

@@ -22,8 +22,10 @@
 
 use std::borrow::Cow;
 
-use petal::AnyFilter;
 use petal::embed::{SerializedView, StreamDecoder};
+use petal::{AnyFilter, ErrorKind};
+
+use crate::error::FilterError;
 
 /// Length of the prefix.
 pub(crate) const PREFIX_BYTES: usize = 64;
@@ -202,26 +204,31 @@ impl PartialImport {
     ///
     /// # Errors
     /// If the bytes are invalid. The import cannot be continued.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Option<ContainerContent>, String> {
-        let message = |error: petal::Error| error.to_string();
+    pub(crate) fn push(
+        &mut self,
+        mut bytes: &[u8],
+    ) -> Result<Option<ContainerContent>, FilterError> {
         self.received += bytes.len() as u64;
         let memory_limit = self.memory_limit;
         let (prefix, filters, next) = match &mut self.state {
-            ImportState::Damaged(reason) => return Err(reason.clone()),
+            ImportState::Damaged(reason) => return FilterError::malformed(reason),
             ImportState::File(decoder) => {
-                decoder.push(bytes).map_err(message)?;
+                decoder.push(bytes).map_err(|error| import_error(&error, 0))?;
                 let (received, total) = decoder.progress();
                 // Until the header is complete, the total is the length of the header.
                 if received < total {
                     return Ok(None);
                 }
                 let complete = std::mem::replace(decoder, StreamDecoder::file(0));
-                let (filter, _) = complete.finish().map_err(message)?;
+                let (filter, _) = complete.finish().map_err(|error| import_error(&error, 0))?;
                 return Ok(Some(ContainerContent::Filter(filter)));
             }
             ImportState::Container { prefix, filters, next } => (prefix, filters, next),
         };
         take(&mut bytes, PREFIX_BYTES - prefix.len(), |taken| prefix.extend_from_slice(taken));
+        if !prefix.starts_with(&MAGIC[..prefix.len().min(MAGIC.len())]) {
+            return FilterError::malformed("not a petal container (wrong first bytes)");
+        }
         if prefix.len() < PREFIX_BYTES {
             return Ok(None);
         }
@@ -241,21 +248,21 @@ impl PartialImport {
             let mut outcome = Ok(());
             let max_len = usize::try_from(total - before).unwrap_or(usize::MAX);
             take(&mut bytes, max_len, |taken| outcome = decoder.push(taken));
-            outcome.map_err(message)?;
+            outcome.map_err(|error| import_error(&error, used))?;
             let (received, total) = decoder.progress();
             if received == total
                 && total > HEADER as u64
                 && let Some(complete) = next.take()
             {
-                filters.push(complete.finish().map_err(message)?.0);
+                filters.push(complete.finish().map_err(|error| import_error(&error, used))?.0);
             } else if bytes.is_empty() {
                 return Ok(None);
             } else if received == before {
-                return Err("a filter without data".to_owned());
+                return FilterError::malformed("a filter without data");
             }
         }
         if !bytes.is_empty() {
-            return Err(format!("{} bytes after the end", bytes.len()));
+            return FilterError::malformed(&format!("{} bytes after the end", bytes.len()));
         }
         let mut filters = std::mem::take(filters);
         Ok(Some(match content {
@@ -292,6 +299,17 @@ impl PartialImport {
     }
 }
 
+/// Returns why a filter was not read, after `used` bytes of filters before it.
+fn import_error(error: &petal::Error, used: u64) -> FilterError {
+    match error.kind() {
+        ErrorKind::NoMemory { bytes: left, minimum } => {
+            FilterError::OverLimit { bytes: minimum.saturating_add(used), limit: left + used }
+        }
+        ErrorKind::Alloc { .. } => FilterError::OutOfMemory,
+        _ => FilterError::Malformed(error.to_string()),
+    }
+}
+
 /// Passes up to `max_len` leading bytes to a function and removes them from the slice.
 fn take(bytes: &mut &[u8], max_len: usize, consume: impl FnOnce(&[u8])) {
     let (taken, rest) = bytes.split_at(bytes.len().min(max_len));
@@ -305,17 +323,15 @@ enum ContentType {
     Damaged,
 }
 
-fn parse_prefix(prefix: &[u8]) -> Result<(ContentType, usize, SerializedParams), String> {
+fn parse_prefix(prefix: &[u8]) -> Result<(ContentType, usize, SerializedParams), FilterError> {
     let number = |at: usize| {
         let mut bytes = [0; 4];
         bytes.copy_from_slice(&prefix[at..at + 4]);
         u32::from_le_bytes(bytes)
     };
-    if prefix[..MAGIC.len()] != MAGIC {
-        return Err("not a petal container (wrong first bytes)".to_owned());
-    }
     if number(12) != VERSION {
-        return Err(format!("container of version {}; version {VERSION} expected", number(12)));
+        let reason = format!("container of version {}; version {VERSION} expected", number(12));
+        return Err(FilterError::Malformed(reason));
     }
     let mut params = SerializedParams::default();
     for (word, bytes) in params.iter_mut().zip(prefix[24..].as_chunks::<8>().0) {
@@ -325,8 +341,8 @@ fn parse_prefix(prefix: &[u8]) -> Result<(ContentType, usize, SerializedParams),
         (0, 1) if params == SerializedParams::default() => Ok((ContentType::Filter, 1, params)),
         (1, 1..=MAX_FILTERS) => Ok((ContentType::QuotientChain, number(20) as usize, params)),
         (DAMAGED, 0) => Ok((ContentType::Damaged, 0, params)),
-        (content, count) => {
-            Err(format!("container with content {content} and {count} filters is not supported"))
-        }
+        (content, count) => Err(FilterError::Malformed(format!(
+            "container with content {content} and {count} filters is not supported"
+        ))),
     }
 }

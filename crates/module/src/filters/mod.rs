@@ -23,6 +23,7 @@ pub(crate) use layers::LayerInfo;
 pub(crate) use quotient_chain::QuotientChain;
 pub(crate) use spec::{FilterKind, FilterSpec, Growth};
 
+use crate::error::FilterError;
 use crate::redisbloom;
 
 /// The current time, read only if a filter needs it.
@@ -107,15 +108,13 @@ impl StoredFilter {
     ///
     /// # Errors
     /// If the filters of a quotient chain do not match.
-    pub(crate) fn from_content(content: ContainerContent) -> Result<Self, String> {
+    pub(crate) fn from_content(content: ContainerContent) -> Result<Self, FilterError> {
         match content {
             ContainerContent::Filter(filter) => Ok(filter.into()),
             ContainerContent::Damaged(reason) => Ok(Self::damaged(&reason)),
             ContainerContent::QuotientChain(params, layers) => {
-                match QuotientChain::from_layers(params, layers) {
-                    Ok(chain) => Ok(Self::QuotientChain(Box::new(chain))),
-                    Err(error) => Err(error.to_string()),
-                }
+                let chain = QuotientChain::from_layers(params, layers)?;
+                Ok(Self::QuotientChain(Box::new(chain)))
             }
         }
     }

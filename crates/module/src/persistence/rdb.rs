@@ -1,6 +1,7 @@
 //! RDB fields of a filter.
 
 use super::CHUNK_BYTES;
+use crate::error::FilterError;
 use crate::filters::{PartialImport, StoredFilter, StoredType};
 use crate::redisbloom;
 use crate::server::{FieldReader, FieldWriter};
@@ -42,53 +43,56 @@ pub(crate) fn save(stored: &StoredFilter, out: &mut impl FieldWriter) {
 /// Reads a filter within a memory limit and validates every byte.
 ///
 /// # Errors
-/// The message for the log.
+/// If the value is invalid, or larger than the limit.
 pub(crate) fn load(
     stored_type: StoredType,
     version: i32,
     memory_limit: u64,
     input: &mut impl FieldReader,
-) -> Result<StoredFilter, String> {
+) -> Result<StoredFilter, FilterError> {
     let stored = match (stored_type, version) {
         (StoredType::Petal, 1) => load_petal(memory_limit, input),
-        (StoredType::RedisBloom, version) => redisbloom::Bloom::load(version, input)
-            .map(StoredFilter::from)
-            .map_err(|error| error.to_string()),
-        (StoredType::RedisCuckoo, version) => redisbloom::Cuckoo::load(version, input)
-            .map(StoredFilter::from)
-            .map_err(|error| error.to_string()),
-        (StoredType::Petal, version) => {
-            Err(format!("encoding version {version} of type petal-flt is not supported"))
+        (StoredType::RedisBloom, version) => {
+            redisbloom::Bloom::load(version, input).map(StoredFilter::from)
         }
+        (StoredType::RedisCuckoo, version) => {
+            redisbloom::Cuckoo::load(version, input).map(StoredFilter::from)
+        }
+        (StoredType::Petal, version) => Err(FilterError::Malformed(format!(
+            "encoding version {version} of type petal-flt is not supported"
+        ))),
     }?;
     // The import of a container checks the limit itself.
     if stored_type != StoredType::Petal
         && stored.memory_usage() > memory_limit.saturating_add(MEMORY_OVERHEAD)
     {
-        return Err(format!(
-            "the filter takes {} bytes, more than the limit of {memory_limit}",
-            stored.memory_usage()
-        ));
+        return Err(FilterError::OverLimit { bytes: stored.memory_usage(), limit: memory_limit });
     }
     Ok(stored)
 }
 
-fn load_petal(memory_limit: u64, input: &mut impl FieldReader) -> Result<StoredFilter, String> {
-    const TRUNCATED: &str = "the value is truncated";
-    let content = input.unsigned().ok_or(TRUNCATED)?;
+fn load_petal(
+    memory_limit: u64,
+    input: &mut impl FieldReader,
+) -> Result<StoredFilter, FilterError> {
+    let truncated = || FilterError::Malformed("the value is truncated".to_owned());
+    let content = input.unsigned().ok_or_else(truncated)?;
     let mut import = match content {
         CONTAINER | PARTIAL_CONTAINER => PartialImport::container(memory_limit),
         PARTIAL_FILE => PartialImport::file(memory_limit),
-        other => return Err(format!("content {other} of type petal-flt is not supported")),
+        other => {
+            let reason = format!("content {other} of type petal-flt is not supported");
+            return Err(FilterError::Malformed(reason));
+        }
     };
     let mut complete = None;
     loop {
-        let chunk = input.bytes().ok_or(TRUNCATED)?;
+        let chunk = input.bytes().ok_or_else(truncated)?;
         if chunk.is_empty() {
             break;
         }
         if complete.is_some() {
-            return Err("bytes after the end of the container".to_owned());
+            return FilterError::malformed("bytes after the end of the container");
         }
         complete = import.push(&chunk)?;
     }
@@ -98,7 +102,7 @@ fn load_petal(memory_limit: u64, input: &mut impl FieldReader) -> Result<StoredF
         (PARTIAL_CONTAINER | PARTIAL_FILE, None) if import.received_bytes() > 0 => {
             Ok(StoredFilter::Partial(Box::new(import)))
         }
-        _ => Err(TRUNCATED.to_owned()),
+        _ => Err(truncated()),
     }
 }
 

@@ -149,8 +149,67 @@ fn import_continues_after_a_restart() {
 fn too_large_file_is_rejected_by_its_header() {
     let (here, there) = (source(), Setup::new().args("--petal.memory-limit 10kb").start());
     let file = export(&here, "fixed", 1 << 20);
-    assert!(push(&there, "fixed", 0, &file[..4096]).is_error());
+    let reply = push(&there, "fixed", 0, &file[..4096]);
+    let expected = format!(
+        "ERR the filter takes {} bytes, more than the setting memory-limit, 10240: raise it, or \
+         split the set over several keys",
+        file.len() - 4096
+    );
+    assert_eq!(reply.error(), expected);
     assert_eq!(there.call("EXISTS fixed").int(), 0);
+    assert_eq!(there.info("petal_rejected_memory_limit"), "1");
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn too_large_filter_of_restore_is_counted_and_logged() {
+    for here in [Server::new(), Server::redisbloom_layout()] {
+        let there = Setup::new().args("--petal.memory-limit 10kb").start();
+        here.call("BF.RESERVE fixed 0.001 20000 NONSCALING").ok();
+        let dump = here.call("DUMP fixed").bytes().to_vec();
+        let reply = there.call_args(&[&b"RESTORE"[..], b"fixed", b"0", &dump]);
+        assert!(reply.error().contains("Bad data format"), "{reply:?}");
+        assert_eq!(there.info("petal_rejected_memory_limit"), "1");
+        assert!(there.log().contains("more than the setting memory-limit, 10240"));
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn too_large_header_of_loadchunk_is_counted() {
+    let (bloom, there) = (Server::redisbloom_layout(), Server::redisbloom_layout());
+    there.call("CONFIG SET petal.memory-limit 10kb").ok();
+    bloom.call("BF.RESERVE b 0.001 20000 NONSCALING").ok();
+    bloom.call("CF.RESERVE c 20000").ok();
+    bloom.call("CF.ADD c x");
+    for (rejected, family) in [(1, "b"), (2, "c")] {
+        let name = family.to_uppercase();
+        let header =
+            bloom.call(&format!("{name}F.SCANDUMP {family} 0")).items()[1].bytes().to_vec();
+        let command = format!("{name}F.LOADCHUNK");
+        let reply = there.call_args(&[command.as_bytes(), b"k", b"1", &header]);
+        assert!(reply.error().contains("memory-limit"), "{reply:?}");
+        assert_eq!(there.info("petal_rejected_memory_limit"), rejected.to_string());
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn import_without_the_magic_number_is_rejected_at_once() {
+    let server = Server::new();
+    for (command, first, wrong) in
+        [("PETAL.IMPORT", &b"\x89PETAL"[..], &b"x"[..]), ("PETAL.LOADCHUNK", b"\xffpetal", b"x")]
+    {
+        let push =
+            |offset: &[u8], bytes| server.call_args(&[command.as_bytes(), b"k", offset, bytes]);
+        let reply = push(b"0", wrong);
+        assert!(reply.error().starts_with("ERR received bad data: not a petal "), "{reply:?}");
+        assert_eq!(server.call("EXISTS k").int(), 0);
+        // The number may arrive in pieces.
+        assert!(!push(b"0", first).is_error());
+        assert!(push(b"6", wrong).is_error());
+        assert_eq!(server.call("EXISTS k").int(), 0);
+    }
 }
 
 /// The command line counts seconds, the server milliseconds.

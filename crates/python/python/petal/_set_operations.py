@@ -1,8 +1,8 @@
 """Set operations on files of lines, and filters of lines.
 
 A line is the bytes up to the delimiter, which is not part of it. Inputs are files, plain or
-compressed with gzip or zstd, or pipes. Data that exceeds `memory_limit` goes to an unnamed spill
-file in `temp_dir`.
+compressed with gzip, zstd, xz, bzip2 or lz4, or pipes. Data that exceeds `memory_limit` goes to
+an unnamed spill file in `temp_dir`.
 
 These functions check their arguments and call the extension module, which releases the
 interpreter's lock and uses `jobs` threads. Ctrl-C ends a job; no output file is left incomplete.

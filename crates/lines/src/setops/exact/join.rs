@@ -23,6 +23,12 @@ pub(crate) struct Partition {
     pub(crate) others: Vec<RecordStream>,
 }
 
+impl Partition {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.first.bytes() + self.others.iter().map(RecordStream::bytes).sum::<u64>()
+    }
+}
+
 /// The result of the exact decision.
 #[derive(Default)]
 pub(crate) struct JoinResult {
@@ -76,11 +82,18 @@ impl PartitionJoin<'_> {
             // An eighth for positions, an eighth for the block being read.
             let writer =
                 self.spans.map(|spans| PositionWriter::new(spans, self.spill_file, memory / 8));
-            let mut found = Found { writer, resolved: JoinResult::default(), table: None };
+            let mut found = Found {
+                writer,
+                resolved: JoinResult::default(),
+                table: None,
+                ahead: Ahead { bytes: 0, progress: self.progress },
+            };
             loop {
                 let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
                 let Some(part) = part else { break };
+                found.ahead.bytes = part.bytes();
                 self.part(part, scheme, memory / 4 * 3, &mut found)?;
+                found.ahead.advance(u64::MAX);
             }
             let marks = found.writer.map(PositionWriter::finish);
             Ok(JoinResult { marks: marks.into_iter().collect(), ..found.resolved })
@@ -136,12 +149,22 @@ impl PartitionJoin<'_> {
         let (mut count, mut refused, mut unclaimed) = (0, 0, 0);
         let build = |matcher: &mut SetMatcher, fingerprint, _: &[u8]| matcher.build(fingerprint);
         if seed == BuildSide::First
-            && self.for_each_record::<FIRST_RECORD>(&part.first, &mut matcher, build)?.is_err()
+            && self
+                .for_each_record::<FIRST_RECORD>(
+                    &part.first,
+                    &mut matcher,
+                    &mut found.ahead,
+                    build,
+                )?
+                .is_err()
         {
             return Ok(Err(Full));
         }
         for j in matcher.build_inputs(others.len()) {
-            if self.for_each_record::<OTHER_RECORD>(&part.others[j], &mut matcher, build)?.is_err()
+            let other = &part.others[j];
+            if self
+                .for_each_record::<OTHER_RECORD>(other, &mut matcher, &mut found.ahead, build)?
+                .is_err()
             {
                 return Ok(Err(Full));
             }
@@ -152,19 +175,22 @@ impl PartitionJoin<'_> {
                 Ok(Ok(()))
             };
             // Probing needs no memory.
-            let _ = self.for_each_record::<OTHER_RECORD>(&part.others[j], &mut matcher, probe)?;
+            let (other, ahead) = (&part.others[j], &mut found.ahead);
+            let _ = self.for_each_record::<OTHER_RECORD>(other, &mut matcher, ahead, probe)?;
             matcher.end_round();
         }
+        let Found { writer, ahead, .. } = found;
         let decide = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| {
             let Ok(decision) = matcher.decide(fingerprint)? else { return Ok(Err(Full)) };
             refused += u64::from(decision == Decision::Refused);
             if (decision == Decision::Kept) == (self.polarity == Polarity::Kept) {
                 count += 1;
-                found.add_position(rest)?;
+                add_position(writer.as_mut(), rest)?;
             }
             Ok(Ok(()))
         };
-        let judged = self.for_each_record::<FIRST_RECORD>(&part.first, &mut matcher, decide)?;
+        let judged =
+            self.for_each_record::<FIRST_RECORD>(&part.first, &mut matcher, ahead, decide)?;
         if judged.is_ok() {
             if self.op == SetOp::Common && seed != BuildSide::First {
                 unclaimed = matcher.unclaimed();
@@ -180,6 +206,7 @@ impl PartitionJoin<'_> {
         &self,
         stream: &RecordStream,
         matcher: &mut SetMatcher,
+        ahead: &mut Ahead<'_>,
         mut each: impl FnMut(&mut SetMatcher, Fingerprint, &[u8]) -> Result<Result<(), Full>>,
     ) -> Result<Result<(), Full>> {
         let mut full = Ok(());
@@ -201,6 +228,7 @@ impl PartitionJoin<'_> {
                     }
                 }
             }
+            ahead.advance(block.len() as u64);
             Ok(())
         })?;
         Ok(full)
@@ -250,16 +278,32 @@ struct Found<'a> {
     resolved: JoinResult,
     /// The table of the last partition, for reuse.
     table: Option<Table>,
+    ahead: Ahead<'a>,
 }
 
-impl Found<'_> {
-    /// Adds the position of a record of the first input.
-    #[inline]
-    fn add_position(&mut self, position: &[u8]) -> Result<()> {
-        match (&mut self.writer, position.first_chunk()) {
-            (Some(writer), Some(bytes)) => writer.push(u64::from_le_bytes(*bytes)),
-            _ => Ok(()),
+/// The bytes of a partition that have not been reported as done. Records that are read twice, because
+/// their partition is divided, are reported once.
+struct Ahead<'a> {
+    bytes: u64,
+    progress: &'a dyn Progress,
+}
+
+impl Ahead<'_> {
+    fn advance(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        if bytes > 0 {
+            self.progress.advance(bytes);
         }
+    }
+}
+
+/// Adds the position of a record of the first input.
+#[inline]
+fn add_position(writer: Option<&mut PositionWriter<'_>>, position: &[u8]) -> Result<()> {
+    match (writer, position.first_chunk()) {
+        (Some(writer), Some(bytes)) => writer.push(u64::from_le_bytes(*bytes)),
+        _ => Ok(()),
     }
 }
 

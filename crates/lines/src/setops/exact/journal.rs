@@ -33,7 +33,7 @@ use crate::io::{
     ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
     SpillFile, TempDir, write_out,
 };
-use crate::progress::Progress;
+use crate::progress::{Note, Progress};
 use crate::setops::planning::Plan;
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
@@ -250,6 +250,9 @@ impl Journal {
             return Err(ErrorKind::MemoryLimitBelowJob { dir, minimum }.into());
         }
         journal.saved = page.saved;
+        if let Some(saved) = &journal.saved {
+            progress.note(Note::Resuming { dir, phases: saved.done as u64 });
+        }
         Ok(journal)
     }
 

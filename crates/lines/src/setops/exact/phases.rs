@@ -86,11 +86,12 @@ impl<'a> Phases<'a> {
         self.phase(|work| {
             let begun = Instant::now();
             work.state.filter = None;
-            work.job.progress.phase("deciding", None);
             let inputs = work.state.others.len();
             // Tables and positions need memory too.
             work.keep_in_memory(work.work() / 2)?;
             let (parts, held) = work.take_parts();
+            let bytes = parts.iter().map(Partition::bytes).sum();
+            work.job.progress.phase("deciding", Some(bytes));
             let join = PartitionJoin {
                 op: work.job.op,
                 polarity: work.state.polarity,

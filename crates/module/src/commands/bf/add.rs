@@ -10,8 +10,8 @@ use crate::bindings::metrics;
 use crate::bindings::{Call, Command, ReplyError};
 use crate::commands::args::{Strictness, integer};
 use crate::commands::{
-    InsertedItems, advance_window, bloom, count_rejection, damage_if_replayed, memory_limit,
-    replicate_creation, replicate_inserts,
+    InsertedItems, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
+    replicate_inserts,
 };
 use crate::error::FilterError;
 
@@ -131,7 +131,7 @@ fn insert(
 fn insert_error(error: FilterError) -> ReplyError {
     match error {
         FilterError::OutOfMemory => {
-            count_rejection(&error);
+            metrics::rejected(&error);
             ReplyError::Static("ERR problem inserting into filter")
         }
         FilterError::Unsupported => ReplyError::Static(

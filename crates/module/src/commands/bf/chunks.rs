@@ -3,7 +3,7 @@
 use super::{BLOOM, KEY};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RO_ACCESS, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
+use crate::bindings::{Call, Command, ReplayLoss, ReplyError, metrics};
 use crate::commands::args::integer;
 use crate::commands::{bloom, memory_limit, transfer};
 use crate::error::FilterError;
@@ -71,15 +71,18 @@ impl Command for LoadChunk {
             None if iterator == 1 => {
                 let limit = memory_limit(call, Settings::current().memory_limit);
                 let filter = redisbloom::Bloom::from_header(call.arg(3), limit);
-                let filter = filter.map_err(|error| match error {
-                    FilterError::MemoryLimit => ReplyError::Static(
-                        "ERR received bad data: the header is of a filter larger than the setting \
-                         memory-limit",
-                    ),
-                    FilterError::OutOfMemory | FilterError::TooLarge => ReplyError::Static(
-                        "ERR received bad data: out of memory for the filter of the header",
-                    ),
-                    error => error.into(),
+                let filter = filter.map_err(|error| {
+                    metrics::rejected(&error);
+                    match error {
+                        FilterError::MemoryLimit => ReplyError::Static(
+                            "ERR received bad data: the header is of a filter larger than the \
+                             setting memory-limit",
+                        ),
+                        FilterError::OutOfMemory | FilterError::TooLarge => ReplyError::Static(
+                            "ERR received bad data: out of memory for the filter of the header",
+                        ),
+                        error => error.into_reply(),
+                    }
                 })?;
                 key.set(filter.into())?;
             }

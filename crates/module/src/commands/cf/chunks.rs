@@ -3,7 +3,7 @@
 use super::{CUCKOO, KEY, filter};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RO_ACCESS, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
+use crate::bindings::{Call, Command, ReplayLoss, ReplyError, metrics};
 use crate::commands::args::integer;
 use crate::commands::{memory_limit, transfer};
 use crate::error::FilterError;
@@ -93,18 +93,22 @@ impl Command for LoadChunk {
             }
             let limit = memory_limit(call, Settings::current().memory_limit);
             let created = Cuckoo::from_header(call.arg(3), limit);
-            let created = created.ok_or(ReplyError::Static("Invalid header"))?.map_err(
-                |error| match error {
-                    FilterError::MemoryLimit => ReplyError::Static(
-                        "Couldn't create filter! It would exceed the setting memory-limit",
-                    ),
-                    FilterError::Malformed(_)
-                    | FilterError::OutOfMemory
-                    | FilterError::TooLarge
-                    | FilterError::LayerTooLarge => ReplyError::Static("Couldn't create filter!"),
-                    error => error.into(),
-                },
-            )?;
+            let created =
+                created.ok_or(ReplyError::Static("Invalid header"))?.map_err(|error| {
+                    metrics::rejected(&error);
+                    match error {
+                        FilterError::MemoryLimit => ReplyError::Static(
+                            "Couldn't create filter! It would exceed the setting memory-limit",
+                        ),
+                        FilterError::Malformed(_)
+                        | FilterError::OutOfMemory
+                        | FilterError::TooLarge
+                        | FilterError::LayerTooLarge => {
+                            ReplyError::Static("Couldn't create filter!")
+                        }
+                        error => error.into_reply(),
+                    }
+                })?;
             key.set(StoredFilter::RedisCuckoo(Box::new(created)))?;
         } else {
             match key.filter_mut().complete()? {

@@ -15,10 +15,10 @@ pub(super) use reserve::Reserve;
 use std::ops::RangeInclusive;
 
 use super::args::integer;
-use super::{count_rejection, memory_limit};
+use super::memory_limit;
 use crate::bindings::command_spec::Arg;
 use crate::bindings::config::Settings;
-use crate::bindings::{Call, KeyContent, ReplyError};
+use crate::bindings::{Call, KeyContent, ReplyError, metrics};
 use crate::error::FilterError;
 use crate::filters::{CuckooOps, GrowthLimits, StoredFilter};
 
@@ -70,7 +70,7 @@ fn growth_limits(call: &Call<'_>) -> GrowthLimits {
 fn insert_error(error: FilterError) -> ReplyError {
     match error {
         FilterError::Full => {
-            count_rejection(&error);
+            metrics::rejected(&error);
             ReplyError::Static("Filter is full")
         }
         error => error.into(),

@@ -1,0 +1,126 @@
+//! Usage errors that name the command or the mode that an option belongs to.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+
+/// Options that need another argument, which selects a mode.
+struct ModeOptions {
+    /// The argument, as usage errors show it.
+    needs: &'static str,
+    /// The options, by their identifiers.
+    options: &'static [&'static str],
+    /// What they are options of, and how to select it.
+    mode: &'static str,
+}
+
+const MODES: [ModeOptions; 4] = [
+    ModeOptions {
+        needs: "--approx",
+        options: &["capacity", "fpr"],
+        mode: "is an option of approximate jobs; add --approx",
+    },
+    ModeOptions {
+        needs: "--work-dir <DIR>",
+        options: &["resume"],
+        mode: "continues the job of a work directory; name it with --work-dir",
+    },
+    ModeOptions {
+        needs: "--format <FORMAT>",
+        options: &["key_type", "gzip"],
+        mode: "is an option of filters of other programs; name the program with --format",
+    },
+    ModeOptions {
+        needs: "<COMMAND>",
+        options: &["jobs", "null", "text", "count", "strategy"],
+        mode: "is an option of the estimate of a job; name the command and its inputs",
+    },
+];
+
+/// Returns a usage error with the mode or the commands that its option belongs to.
+pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsString]) -> Error {
+    let args: Vec<_> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let Some(name) = args.iter().find_map(|arg| program.find_subcommand(arg)) else {
+        return error;
+    };
+    let name = name.get_name().to_owned();
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let Some(option) = texts(&error, ContextKind::InvalidArg).pop() else { return error };
+            let option = option.split('=').next().unwrap_or_default();
+            let owners = owners(program, option);
+            if !owners.is_empty() {
+                let tip = format!("'{option}' is an option of {}", owners.join(", "));
+                error.remove(ContextKind::SuggestedArg);
+                let tip = ContextValue::StyledStrs(vec![tip.into()]);
+                error.insert(ContextKind::Suggested, tip);
+            }
+            error
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = texts(&error, ContextKind::InvalidArg);
+            let mode = MODES.iter().find(|mode| missing.iter().any(|arg| arg == mode.needs));
+            let Some(command) = program.find_subcommand_mut(&name) else { return error };
+            let option = mode.and_then(|mode| Some((given(command, mode.options, &args)?, mode)));
+            let Some((option, mode)) = option else { return error };
+            let text = format!("'{option}' {}, or leave out the option", mode.mode);
+            command.error(ErrorKind::MissingRequiredArgument, text)
+        }
+        ErrorKind::ArgumentConflict if name == "plan" => {
+            let both = [ContextKind::InvalidArg, ContextKind::PriorArg];
+            let both: Vec<_> = both.into_iter().flat_map(|kind| texts(&error, kind)).collect();
+            let Some(command) = program.find_subcommand_mut(&name) else { return error };
+            match &both[..] {
+                [one, option] | [option, one] if one == "[COMMAND]" && option != one => {
+                    let text = format!(
+                        "'{option}' is an option of sizing a filter, not of the estimate of a job; \
+                         leave it out, or leave out the command and its inputs"
+                    );
+                    command.error(ErrorKind::ArgumentConflict, text)
+                }
+                _ => error,
+            }
+        }
+        _ => error,
+    }
+}
+
+/// Returns the arguments of a kind that an error names.
+fn texts(error: &Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the commands that have an option, as `petal NAME`.
+fn owners(program: &Command, option: &str) -> Vec<String> {
+    let has = |command: &&Command| {
+        command.get_arguments().any(|arg| !arg.is_hide_set() && is_given_by(arg, option))
+    };
+    let names = program.get_subcommands().filter(has).map(Command::get_name);
+    names.map(|name| format!("petal {name}")).collect()
+}
+
+/// Returns whether an argument of the command line begins the option.
+fn is_given_by(option: &Arg, arg: &str) -> bool {
+    let long = option.get_long().into_iter().chain(option.get_all_aliases().unwrap_or_default());
+    let short =
+        option.get_short().into_iter().chain(option.get_all_short_aliases().unwrap_or_default());
+    match arg.strip_prefix("--") {
+        Some(name) => long.into_iter().any(|long| name.split('=').next() == Some(long)),
+        None => short
+            .into_iter()
+            .any(|short| arg.strip_prefix('-').is_some_and(|rest| rest.starts_with(short))),
+    }
+}
+
+/// Returns the first of these options that the command line has.
+fn given(command: &Command, options: &[&str], args: &[String]) -> Option<String> {
+    let is_option = |option: &&Arg| options.contains(&option.get_id().as_str());
+    let mut known = command.get_arguments().filter(is_option);
+    let found = known.find(|option| args.iter().any(|arg| is_given_by(option, arg)));
+    found.map(ToString::to_string)
+}
