@@ -62,9 +62,11 @@ impl Step {
         self
     }
 
-    /// Puts a folder in front of `PATH`.
+    /// Puts a folder in front of `PATH`, and of the folders of earlier calls.
     pub(crate) fn with_path(mut self, folder: &Path) -> Self {
-        let old = std::env::var_os("PATH").unwrap_or_default();
+        let set = self.command.get_envs().find(|(name, _)| *name == "PATH");
+        let old = set.and_then(|(_, path)| path.map(OsStr::to_os_string));
+        let old = old.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
         let folders = [folder.to_path_buf()].into_iter().chain(std::env::split_paths(&old));
         if let Ok(path) = std::env::join_paths(folders) {
             self.command.env("PATH", path);

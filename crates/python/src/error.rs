@@ -225,7 +225,11 @@ impl IntoPyErr for petal::Error {
 impl IntoPyErr for petal_interop::Error {
     fn exception(&self) -> Option<Exception> {
         Some(match self {
+            e if matches!(e.kind(), petal_interop::ErrorKind::Invalid { .. }) => return None,
             e if e.is_key() || e.is_key_type() => return None,
+            e if matches!(e.kind(), petal_interop::ErrorKind::Unsupported { .. }) => {
+                Exception::Unsupported
+            }
             e if e.is_limit() || e.is_too_large() => Exception::MemoryLimit,
             e if e.is_full() => Exception::Full,
             e if e.is_refused() => Exception::Unsupported,

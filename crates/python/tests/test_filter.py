@@ -229,11 +229,21 @@ def test_sizes_follow_memory_limit_and_fpr():
     lambda: petal.CountingBloomFilter(10, width=99),
     lambda: petal.FilterCascade(["a"], ["a"]),
     lambda: petal.ForeignFilter("nothing", 10), lambda: petal.ForeignFilter("guava", 10, key_type="x"),
+    lambda: petal.ForeignFilter("guava", 0), lambda: petal.ForeignFilter("guava", 10, 1.5),
 ])
 def test_invalid_arguments_are_value_errors(make):
     with pytest.raises(ValueError) as raised:
         make()
     assert not isinstance(raised.value, petal.PetalError) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("unsupported", [
+    lambda: petal.ForeignFilter("redisbloom", 10) | petal.ForeignFilter("redisbloom", 10),
+    lambda: petal.ForeignFilter("filter-cascade", 10),
+])
+def test_operations_that_a_foreign_format_does_not_have_are_unsupported(unsupported):
+    with pytest.raises(petal.UnsupportedError, match="^a filter of (redisbloom|filter-cascade) "):
+        unsupported()
 
 
 def test_unavailable_memory_is_an_error():

@@ -175,7 +175,7 @@ fn crates(root: &Path, files: &[SourceFile]) -> Result<Vec<Crate>> {
 /// Every Rust file of the workspace, tests and benches included, in path order.
 fn files(root: &Path) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
-    let mut folders = vec![root.join("crates"), root.join("xtask")];
+    let mut folders = vec![root.join("crates"), root.join("examples"), root.join("xtask")];
     while let Some(folder) = folders.pop() {
         let entries =
             fs::read_dir(&folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;

@@ -93,7 +93,8 @@ pub(crate) fn pack_dev_builds() -> Result {
     let built = target_dir().join("debug");
     let manual = manual(&built.join("petal"), &files)?;
     contents::program(&target, &built, &manual, &files)?;
-    contents::module(&target, &built, &files)?;
+    // Built as a dependency of its tests, as in the other steps.
+    contents::module(&target, &built.join("deps"), &files)?;
     archive::write_checksums(&files)?;
     list(&files, None)
 }

@@ -86,7 +86,7 @@ pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsStrin
     }
 }
 
-/// Returns the arguments of a kind that an error names.
+/// Returns the texts of one kind of context of an error.
 fn texts(error: &Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],

@@ -76,11 +76,12 @@ impl Task<'_> {
             SetOp::Common => (Polarity::Kept, SectionKind::Kept),
             SetOp::Diff | SetOp::Dedup => (Polarity::Dropped, SectionKind::Dropped),
         };
+        let other_bytes: u64 = streams.iter().map(RecordStream::bytes).sum();
         let mut decided = JoinCounts {
             first: first.bytes() / Side::First.record_bytes() as u64,
-            others: streams.iter().map(RecordStream::bytes).sum::<u64>()
-                / Side::Other.record_bytes() as u64,
-            bytes: first.bytes() + streams.iter().map(RecordStream::bytes).sum::<u64>(),
+            others: other_bytes / Side::Other.record_bytes() as u64,
+            // Without records of the first input there is nothing to decide, and nothing is read.
+            bytes: if first.bytes() == 0 { 0 } else { first.bytes() + other_bytes },
             ..JoinCounts::default()
         };
         // A section for as many ranges as there is memory for.

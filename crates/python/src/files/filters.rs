@@ -7,7 +7,7 @@ use std::time::Instant;
 use petal::{BatchResults, FilterType};
 use petal_lines::{
     AllowList, BadLine, CheckOptions, FilterSpec, LineFilter, LineHash, METADATA, MIN_MEMORY,
-    Settings, Source, check, format_size,
+    Settings, Source, check, crlf_metadata, format_size,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -94,7 +94,11 @@ pub(super) fn build_job(
         let mut output = target.open(&all, reporter)?;
         let built = spec.build(&settings, &inputs).map_err(IntoPyErr::into_py_err)?;
         if let Some(writer) = output.writer() {
-            built.filter.write_to(writer, METADATA).map_err(|error| output.failed(error))?;
+            let metadata = match reporter.reads_only_crlf() {
+                true => crlf_metadata(METADATA),
+                false => METADATA.to_owned(),
+            };
+            built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
         output.finish()?;
         let kept = built.filter.as_dyn().inserted();

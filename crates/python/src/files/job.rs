@@ -64,6 +64,9 @@ struct Shared {
     cancelled: AtomicBool,
     /// Bytes of the current phase that are done.
     done: AtomicU64,
+    /// Whether the lines of an input end with LF, and whether those of an input end with CRLF.
+    lf: AtomicBool,
+    crlf: AtomicBool,
 }
 
 impl Progress for ProgressReporter {
@@ -85,6 +88,10 @@ impl Progress for ProgressReporter {
     }
 
     fn note(&self, note: Note<'_>) {
+        if let Note::LineEnds { crlf, .. } = note {
+            let seen = if crlf { &self.shared.crlf } else { &self.shared.lf };
+            seen.store(true, Ordering::Relaxed);
+        }
         let others = |more| match more {
             0 => String::new(),
             more => format!(" (and {more} others)"),
@@ -93,6 +100,11 @@ impl Progress for ProgressReporter {
             Note::ByteOrderMark { input, more } => format!(
                 "{input}{}: begins with a byte order mark, which is part of the first line; \
                  remove it, or that line equals no line without it",
+                others(more)
+            ),
+            Note::MixedLineEnds { crlf, more, lf } if crlf == lf => format!(
+                "{crlf}{}: some lines end with CRLF and others with LF; the CR is part of a line, \
+                 remove it, or lines that look the same differ",
                 others(more)
             ),
             Note::MixedLineEnds { crlf, more, lf } => format!(
@@ -111,6 +123,12 @@ impl Progress for ProgressReporter {
 }
 
 impl ProgressReporter {
+    /// Returns whether the lines of all inputs end with CRLF.
+    pub(super) fn reads_only_crlf(&self) -> bool {
+        let seen = |ends: &AtomicBool| ends.load(Ordering::Relaxed);
+        seen(&self.shared.crlf) && !seen(&self.shared.lf)
+    }
+
     /// Returns the phases of the job and ends the last one.
     pub(super) fn phases(&self) -> Vec<Phase> {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
