@@ -28,6 +28,8 @@ pub struct Measured {
     pub query_ns: f64,
     /// Bytes of memory that the process has grown by.
     pub memory_bytes: u64,
+    /// The largest number of bytes that it had grown by while the set was filled.
+    pub peak_bytes: u64,
     /// Bytes on disk; 0 for a set in memory.
     pub disk_bytes: u64,
     /// New URLs that were reported as seen, and all new ones.
@@ -78,6 +80,7 @@ fn round(
     })?;
     let mut time = Duration::ZERO;
     let before = anonymous_memory();
+    let peak_before = reset_peak_memory();
     let mut set = way.make(keys, places)?;
     batches(corpus, Side::A, keys, &mut |position, urls| {
         let prefilled = (keys - timed).saturating_sub(position).min(urls.len() as u64);
@@ -97,6 +100,7 @@ fn round(
     time += start.elapsed();
     let insert_ns = time.as_nanos() as f64 / timed as f64;
     let memory_bytes = anonymous_memory().saturating_sub(before);
+    let peak_bytes = peak_memory().saturating_sub(peak_before).max(memory_bytes);
 
     let (mut time, mut found) = (Duration::ZERO, Vec::with_capacity(BATCH));
     // False positives and new URLs; false negatives and seen URLs.
@@ -120,6 +124,7 @@ fn round(
     if let Some(measured) = measured {
         *measured = Measured {
             memory_bytes,
+            peak_bytes,
             disk_bytes: set.disk_bytes()?,
             false_positives: positives,
             false_negatives: negatives,
@@ -233,8 +238,25 @@ impl Write for Batches<'_> {
 
 /// Returns the resident memory of this process that belongs to no file; 0 if the system does not tell.
 fn anonymous_memory() -> u64 {
+    status("RssAnon:")
+}
+
+/// Returns the largest resident memory of this process since [`reset_peak_memory`].
+fn peak_memory() -> u64 {
+    status("VmHWM:")
+}
+
+/// Resets the largest resident memory to the present one, and returns it.
+fn reset_peak_memory() -> u64 {
+    // Where the system refuses it, the peak of earlier, smaller rounds remains.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    peak_memory()
+}
+
+/// Returns a field of `/proc/self/status`, in bytes; 0 if the system does not tell.
+fn status(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
     kib.unwrap_or(0_u64) * 1024
 }

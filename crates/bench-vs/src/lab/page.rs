@@ -37,8 +37,9 @@ pub fn updated(root: &Path, page: &str) -> Result<String, String> {
     let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
     let text = fs::read_to_string(&file).map_err(|e| format!("{shown}: {e}"))?;
     let figures = Figures::parse(&text).map_err(|e| format!("{shown}: {e}"))?;
-    let [machine, date, commit, _] = &figures.source;
-    let source = format!("Rows: `{shown}`\n({machine}; {date}; commit {commit}).");
+    let [machine, date] = &figures.source;
+    let commits = figures.commits.join(", ");
+    let source = format!("Rows: `{shown}`\n({machine}; {date}; commits {commits}).");
     let bodies = [
         ("ways", ways(&figures)),
         ("sizes", sizes(&figures)),
@@ -86,9 +87,13 @@ fn space(figures: &Figures, way: Way, size: u64) -> Option<String> {
     let memory = figures.get(way.name, size, "memory")?;
     Some(match way.is_database() {
         true => format!("{disk:.0} on disk"),
-        false if memory < 20.0 => format!("{memory:.2}"),
-        false => format!("{memory:.0}"),
+        false => bytes(memory),
     })
+}
+
+/// Bytes per URL in three digits.
+fn bytes(bytes: f64) -> String {
+    if bytes < 20.0 { format!("{bytes:.2}") } else { format!("{bytes:.0}") }
 }
 
 /// The wrong answers of a way: of new URLs, because no seen one is denied.
@@ -102,8 +107,8 @@ fn wrong(figures: &Figures, way: Way, size: u64) -> Option<String> {
 fn ways(figures: &Figures) -> String {
     let size = SIZES[0].0;
     let mut text = String::from(
-        "| way | bytes per URL | ns per insert | ns per query | wrong answers | survives a restart | deletes | shared by |\n\
-         |---|--:|--:|--:|--:|---|---|---|\n",
+        "| way | bytes per URL | at most, while filled | ns per insert | ns per query | wrong answers | survives a restart | deletes | shared by |\n\
+         |---|--:|--:|--:|--:|--:|---|---|---|\n",
     );
     for way in WAYS {
         let line = || {
@@ -115,9 +120,10 @@ fn ways(figures: &Figures) -> String {
             };
             let deletes = if get("deletes")? == 1.0 { "yes" } else { "no" };
             Some(format!(
-                "| {} | {} | {} | {} | {} | {survives} | {deletes} | {} |\n",
+                "| {} | {} | {} | {} | {} | {} | {survives} | {deletes} | {} |\n",
                 way.name,
                 space(figures, way, size)?,
+                if way.is_database() { String::new() } else { bytes(get("peak memory")?) },
                 time(get("insert")?),
                 time(get("query")?),
                 wrong(figures, way, size)?,
@@ -129,16 +135,17 @@ fn ways(figures: &Figures) -> String {
     text
 }
 
-/// Space, times and wrong answers at all sizes. A way that was left out has empty cells.
+/// Space, times and wrong answers at the larger sizes. A way that was left out has empty cells.
 fn sizes(figures: &Figures) -> String {
+    let larger = &SIZES[1..];
     let mut text = String::from("| way |");
-    for (_, shown) in SIZES {
+    for (_, shown) in larger {
         text += &format!(" {shown}: MB | insert | query | wrong |");
     }
-    text += &format!("\n|---|{}\n", "--:|".repeat(4 * SIZES.len()));
+    text += &format!("\n|---|{}\n", "--:|".repeat(4 * larger.len()));
     for way in WAYS {
         text += &format!("| {} |", way.name);
-        for (size, _) in SIZES {
+        for &(size, _) in larger {
             let cells = || {
                 let get = |figure| figures.get(way.name, size, figure);
                 let space = if way.is_database() { "disk" } else { "memory" };

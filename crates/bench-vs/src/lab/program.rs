@@ -66,14 +66,14 @@ pub fn run(args: &LabArgs, progress: &dyn Fn(&str)) -> Result<String, String> {
     let mut text = format!("{}\n", machine.line());
     for &keys in sizes {
         let rows = all_ways(args, keys, &places, progress)?;
-        text += &keep(&machine, keys, &rows)?;
+        text += &keep(args, &machine, keys, &rows)?;
         text += &page::plain(keys, &rows);
     }
     if args.only.is_empty() || args.only.iter().any(|name| name == CLAIMS_NAME) {
         let keys = sizes[0].min(CLAIMS);
         progress(&format!("{keys} URLs: claims"));
         let rows = claims::measure(keys)?;
-        text += &keep(&machine, keys, &rows)?;
+        text += &keep(args, &machine, keys, &rows)?;
         text += &page::plain_claims(keys, &rows);
     }
     Ok(text)
@@ -118,18 +118,18 @@ fn in_own_process(way: Way, keys: u64, places: &Places) -> Result<Measured, Stri
 
 /// The figures as a line of text.
 fn written(measured: &Measured) -> String {
-    let Measured { insert_ns, query_ns, memory_bytes, disk_bytes, .. } = measured;
+    let Measured { insert_ns, query_ns, memory_bytes, peak_bytes, disk_bytes, .. } = measured;
     let (positives, negatives) = (measured.false_positives, measured.false_negatives);
     let Measured { survives_restart, deletes, .. } = measured;
     format!(
-        "{insert_ns} {query_ns} {memory_bytes} {disk_bytes} {} {} {} {} {survives_restart} {deletes}\n",
+        "{insert_ns} {query_ns} {memory_bytes} {peak_bytes} {disk_bytes} {} {} {} {} {survives_restart} {deletes}\n",
         positives.0, positives.1, negatives.0, negatives.1
     )
 }
 
 fn read(line: &str) -> Option<Measured> {
     let fields: Vec<&str> = line.split(' ').collect();
-    let [insert, query, memory, disk, wrong, new, lost, seen, survives, deletes] = fields[..]
+    let [insert, query, memory, peak, disk, wrong, new, lost, seen, survives, deletes] = fields[..]
     else {
         return None;
     };
@@ -137,6 +137,7 @@ fn read(line: &str) -> Option<Measured> {
         insert_ns: insert.parse().ok()?,
         query_ns: query.parse().ok()?,
         memory_bytes: memory.parse().ok()?,
+        peak_bytes: peak.parse().ok()?,
         disk_bytes: disk.parse().ok()?,
         false_positives: (wrong.parse().ok()?, new.parse().ok()?),
         false_negatives: (lost.parse().ok()?, seen.parse().ok()?),
@@ -146,11 +147,12 @@ fn read(line: &str) -> Option<Measured> {
 }
 
 /// Appends rows to today's result file, and returns a line about it.
-fn keep(machine: &Machine, keys: u64, rows: &[Row]) -> Result<String, String> {
+fn keep(args: &LabArgs, machine: &Machine, keys: u64, rows: &[Row]) -> Result<String, String> {
     if keys < KEPT_FROM || rows.is_empty() {
         return Ok(String::new());
     }
-    let command = format!("cargo x lab --keys {keys}");
+    let only: String = args.only.iter().map(|text| format!(" --only {text:?}")).collect();
+    let command = format!("cargo x lab --keys {keys}{only}");
     let fields: Vec<_> = rows.iter().map(|row| row.fields(machine, &command)).collect();
     let file = machine.save("lab", &HEADER, &fields)?;
     Ok(format!("rows are in {}\n", file.display()))
@@ -166,6 +168,7 @@ mod tests {
             insert_ns: 12.5,
             query_ns: 0.25,
             memory_bytes: 1,
+            peak_bytes: 7,
             disk_bytes: 2,
             false_positives: (3, 4),
             false_negatives: (0, 6),

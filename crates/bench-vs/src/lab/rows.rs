@@ -40,6 +40,7 @@ impl Row {
             ("insert", measured.insert_ns, "ns"),
             ("query", measured.query_ns, "ns"),
             ("memory", per_url(measured.memory_bytes), "bytes per URL"),
+            ("peak memory", per_url(measured.peak_bytes), "bytes per URL"),
             ("disk", per_url(measured.disk_bytes), "bytes per URL"),
             ("false positives", positives.0 as f64, "URLs"),
             ("new URLs", positives.1 as f64, "URLs"),
@@ -75,8 +76,10 @@ fn significant(value: f64) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     values: BTreeMap<(String, u64, String), f64>,
-    /// The machine, the date, the commit and the command of the last row.
-    pub source: [String; 4],
+    /// The machine and the date of the last row.
+    pub source: [String; 2],
+    /// The commits of the rows, in the order of the file.
+    pub commits: Vec<String>,
 }
 
 impl Figures {
@@ -95,11 +98,14 @@ impl Figures {
             let invalid = || format!("line {}: not a row of `cargo x lab`", at + 1);
             let fields: [String; HEADER.len()] =
                 csv_fields(line).try_into().map_err(|_| invalid())?;
-            let [machine, date, commit, _, case, size, figure, value, _, command] = fields;
+            let [machine, date, commit, _, case, size, figure, value, _, _] = fields;
             let size = size.parse().map_err(|_| invalid())?;
             let value = value.parse().map_err(|_| invalid())?;
             figures.values.insert((case, size, figure), value);
-            figures.source = [machine, date, commit, command];
+            figures.source = [machine, date];
+            if !figures.commits.contains(&commit) {
+                figures.commits.push(commit);
+            }
         }
         Ok(figures)
     }
@@ -107,14 +113,6 @@ impl Figures {
     /// Returns a figure.
     pub fn get(&self, case: &str, size: u64, figure: &str) -> Option<f64> {
         self.values.get(&(case.to_owned(), size, figure.to_owned())).copied()
-    }
-
-    /// Returns the distinct sizes of a case, ascending.
-    pub fn sizes(&self, case: &str) -> Vec<u64> {
-        let mut sizes: Vec<u64> =
-            self.values.keys().filter(|key| key.0 == case).map(|key| key.1).collect();
-        sizes.dedup();
-        sizes
     }
 }
 
@@ -128,7 +126,7 @@ mod tests {
         let text = format!("{}\n{}{}", HEADER.join(","), row("1.5"), row("2.5"));
         let figures = Figures::parse(&text).expect("valid rows");
         assert_eq!(figures.get("set", 1000, "insert"), Some(2.5));
-        assert_eq!(figures.sizes("set"), [1000]);
+        assert_eq!(figures.commits, ["c"]);
         assert!(Figures::parse(&(text + "x,y\n")).is_err_and(|e| e.starts_with("line 4")));
         assert_eq!(
             [0.0, 12_345_678.0, 1.234_567_8, 0.000_123_456_78].map(significant),
