@@ -19,6 +19,9 @@ use super::SeenSet;
 
 /// The cache of each database, in MiB.
 pub const CACHE_MIB: u64 = 256;
+/// The pages of SQLite's log before they are written into the table: 1 GiB. By default it is 4 MiB, and random keys
+/// would write the same pages again and again.
+const LOG_PAGES: u32 = 1 << 18;
 
 /// The number of rows of one statement or transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,7 @@ impl Sqlite {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "cache_size", -(1024 * CACHE_MIB as i64))?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
         Ok(connection)
     }
 

@@ -77,6 +77,9 @@ fn percent(part: f64) -> String {
     if part == 0.0 {
         return "0".into();
     }
+    if part < 1e-8 {
+        return "< 0.000001 %".into();
+    }
     let places = (2.0 - (part * 100.0).log10().floor()).clamp(0.0, 6.0) as usize;
     format!("{:.places$} %", part * 100.0)
 }
