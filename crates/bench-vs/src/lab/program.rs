@@ -25,7 +25,7 @@ const CLAIMS_NAME: &str = "claims";
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LabArgs {
-    /// Number of URLs, for example 1e7; what does not fit in memory or takes hours is left out [default: 1e6]
+    /// Number of URLs, for example 1e7; what does not fit in memory is left out [default: 1e6]
     #[arg(long, value_name = "N", value_parser = number, action = clap::ArgAction::Append)]
     keys: Vec<u64>,
     /// Measure only the ways whose name contains this text, or `claims`; may be repeated

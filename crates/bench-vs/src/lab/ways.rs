@@ -15,7 +15,7 @@ pub const RATE: f64 = 0.01;
 pub const BITMAP_BITS: f64 = 100.0;
 /// The bits per URL and the hash functions of the textbook filter for [`RATE`]: log2(1/ε) / ln 2 and ln 2 · m/n.
 pub const CLASSIC: (f64, u32) = (9.585, 7);
-/// More rows than this take hours.
+/// Larger tables may not fit in memory, and every insert would wait for the disk.
 const MOST_ROWS: u64 = 10_000_000;
 /// Rows that are inserted and looked up one by one.
 const ONE_BY_ONE: u64 = 20_000;
@@ -143,7 +143,7 @@ impl Way {
     /// Returns why the way is left out for a number of URLs: the memory, the disk or the time that it needs.
     pub fn left_out(&self, keys: u64, places: &Places) -> Option<String> {
         if self.is_database() && keys > MOST_ROWS {
-            return Some(format!("more than {MOST_ROWS} rows take hours"));
+            return Some(format!("databases are measured with at most {MOST_ROWS} rows"));
         }
         if matches!(self.kind, Kind::Postgres(_)) && places.postgres.is_none() {
             return Some("PostgreSQL is not installed: see examples/database/install.sh".into());
