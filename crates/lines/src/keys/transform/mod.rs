@@ -1,6 +1,7 @@
 //! Changes to keys that make different spellings equal.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A change to a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,5 +25,16 @@ impl fmt::Display for Transform {
         f.write_str(match self {
             Self::StripCr => "strip-cr",
         })
+    }
+}
+
+impl FromStr for Transform {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "strip-cr" => Ok(Self::StripCr),
+            _ => Err("unknown transform; expected strip-cr".to_owned()),
+        }
     }
 }
