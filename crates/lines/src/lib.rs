@@ -37,6 +37,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `error`, `progress`, `numbers` | errors, progress, numbers as text |
+//! | `keys` | the keys of records: fields and changes to them |
 //! | `io` | inputs, compressed streams, spill files, atomic files, locks, output |
 //! | `memory` | the memory limit and its division |
 //! | `fingerprint` | hashes and fingerprints of lines, the fingerprint table |
@@ -52,6 +53,7 @@ mod error;
 mod filters;
 mod fingerprint;
 mod io;
+mod keys;
 mod memory;
 mod numbers;
 mod progress;
@@ -68,6 +70,7 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
+pub use keys::{Fields, KeySpec, Transform};
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use progress::{Note, Progress};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::io::{ContentChecks, DiskUsage, Input, Source, TempDir};
+use crate::keys::KeySpec;
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::Pass;
@@ -26,6 +27,9 @@ pub struct Settings<'a> {
     pub resume: bool,
     /// Line delimiter.
     pub delimiter: u8,
+    /// How the keys of records are made, by which they are compared. Default: the key of a line is
+    /// the line.
+    pub keys: Arc<KeySpec>,
     /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
     /// which otherwise are errors. Inputs in gzip, zstd, xz, bzip2 and lz4 are always decompressed.
     pub text: bool,
@@ -47,6 +51,7 @@ impl Settings<'_> {
             work_dir: None,
             resume: false,
             delimiter: b'\n',
+            keys: Arc::default(),
             text: false,
             progress: &(),
             disk_usage: DiskUsage::default(),
@@ -67,7 +72,9 @@ impl Settings<'_> {
         let checks = self.content_checks();
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
+        let inputs: Vec<_> = inputs.into_iter().map(|input| input.with_keys(&self.keys)).collect();
         let compressed = inputs.iter().any(Input::may_be_compressed);
+        let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
         Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
     }
 

@@ -23,7 +23,7 @@ impl<'a> Rows<'a> {
         };
         let (date, commit) =
             (output("date", &["+%F"]), output("git", &["rev-parse", "--short", "HEAD"]));
-        let args: Vec<String> = std::env::args().skip(1).collect();
+        let args = without_rows(std::env::args().skip(1));
         Self {
             path,
             start: format!("\"{}\",{date},{commit},crawler", machine()),
@@ -57,6 +57,19 @@ impl<'a> Rows<'a> {
             })
             .map_err(|e| format!("cannot write {}: {e}", path.display()))
     }
+}
+
+/// Returns arguments without `--rows FILE`: where the rows go has no effect on them.
+fn without_rows(mut args: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    while let Some(arg) = args.next() {
+        if arg == "--rows" {
+            args.next();
+        } else if !arg.starts_with("--rows=") {
+            kept.push(arg);
+        }
+    }
+    kept
 }
 
 /// Returns the processor, the number of cores, the memory and the kernel, as in `results/`.

@@ -6,6 +6,7 @@ mod examples;
 mod filters;
 mod foreign;
 mod hints;
+mod keys;
 mod manual;
 mod plan;
 mod probe;
@@ -27,6 +28,7 @@ pub(crate) use filters::{
     InfoArgs, MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
+use keys::KeyArgs;
 pub(crate) use manual::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
@@ -210,6 +212,8 @@ pub(crate) struct EngineArgs {
     #[arg(long)]
     pub(crate) text: bool,
     #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+    #[command(flatten)]
     pub(crate) verbosity: Verbosity,
 }
 
@@ -266,6 +270,8 @@ pub(crate) struct ReadArgs {
     /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long)]
     pub(crate) text: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
     #[command(flatten)]
     pub(crate) verbosity: Verbosity,
 }

@@ -1,5 +1,7 @@
 //! `build`: builds a filter file from lines.
 
+use std::sync::Arc;
+
 use petal::{FilterType, Membership};
 use petal_interop::Format;
 use petal_lines::{FilterSpec, METADATA, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines};
@@ -137,6 +139,7 @@ fn reading<'a>(read: &ReadArgs, progress: &'a ProgressReporter) -> Settings<'a> 
     if read.null {
         settings.delimiter = 0;
     }
+    settings.keys = Arc::new(read.keys.spec());
     settings.text = read.text;
     settings.progress = progress;
     settings

@@ -25,6 +25,7 @@ mod verify;
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use petal::{AnyFilter, Kernel};
 use petal_lines::{SetOp, Settings, Source};
@@ -111,6 +112,7 @@ fn settings<'a>(engine: &EngineArgs, progress: &'a ProgressReporter) -> Settings
         settings.delimiter = 0;
     }
     settings.text = engine.text;
+    settings.keys = Arc::new(engine.keys.spec());
     settings.progress = progress;
     settings
 }

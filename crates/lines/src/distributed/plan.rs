@@ -42,8 +42,10 @@ pub fn plan(settings: &Settings<'_>, ranges: &[FileRange]) -> Result<RangePlan> 
     let mut paths: Vec<_> = ranges.iter().map(|range| &range.path).collect();
     paths.dedup();
     let checks = settings.content_checks();
-    let open =
-        |path: &&PathBuf| check_cancelled(settings.progress).and_then(|()| open(path, &checks));
+    let open = |path: &&PathBuf| {
+        check_cancelled(settings.progress)?;
+        Ok(open(path, &checks)?.with_keys(&settings.keys))
+    };
     let inputs = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
     checks.note(settings.progress);
     let refs: Vec<_> = inputs.iter().collect();

@@ -106,7 +106,7 @@ impl<'a> Task<'a> {
             if end.saturating_sub(start) > 1 << OFFSET_BITS {
                 return bad("it is longer than 2^40 bytes; cut into smaller ranges");
             }
-            let input = open(&range.path, &checks)?;
+            let input = open(&range.path, &checks)?.with_keys(&self.settings.keys);
             if input.stamp().is_some_and(|now| now != range.stamp) {
                 let how = "its size or time is not what it was when it was cut";
                 return Err(Error::changed(input.name(), how));

@@ -36,7 +36,7 @@ impl AllowList {
         let mut lines = Table::new(budget.work, 0)?;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.fingerprints.clear();
-            hasher.fingerprints(batch.lines(), &mut scratch.fingerprints);
+            hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             for &fingerprint in &scratch.fingerprints {

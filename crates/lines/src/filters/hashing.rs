@@ -5,11 +5,11 @@ use crate::error::{Error, Result};
 use crate::io::Input;
 use crate::scan::{Batch, Scratch};
 
-/// Returns a function that hashes every line of a batch.
+/// Returns a function that hashes the key of every line of a batch.
 pub(super) fn hashing(hash: impl LineHash) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync {
     move |batch, scratch| {
         scratch.hashes.clear();
-        scratch.bad_line = hash.hash_lines(batch.lines(), &mut scratch.hashes).err();
+        scratch.bad_line = hash.hash_lines(batch.keys(), &mut scratch.hashes).err();
     }
 }
 

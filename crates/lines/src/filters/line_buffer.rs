@@ -32,7 +32,7 @@ impl LineBuffer {
         let inputs: Vec<_> = inputs.iter().collect();
         let mut buffer = Self::default();
         let fold = |batch: &Batch<'_>, _: &mut Scratch| {
-            let length: usize = batch.lines().map(<[u8]>::len).sum();
+            let length: usize = batch.keys().map(<[u8]>::len).sum();
             let lines = (buffer.ends.len() + batch.len()) as u64;
             // The capacity of a vector is up to twice its length.
             let bytes = 2 * ((buffer.bytes.len() + length) as u64 + lines * 8);
@@ -42,7 +42,7 @@ impl LineBuffer {
             let refused = |_| Error::alloc(bytes);
             buffer.bytes.try_reserve(length).map_err(refused)?;
             buffer.ends.try_reserve(batch.len()).map_err(refused)?;
-            for line in batch.lines() {
+            for line in batch.keys() {
                 buffer.bytes.extend_from_slice(line);
                 buffer.ends.push(buffer.bytes.len());
             }

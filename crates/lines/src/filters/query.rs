@@ -68,7 +68,7 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         }
         filter.contains_hashes(&scratch.hashes, &mut scratch.results);
         let answers = &scratch.results;
-        let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.line(line)));
+        let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.key(line)));
         let held = |line| answers.get(line) && !allowed(line);
         scratch.selected.extend((0..batch.len()).filter(|&line| held(line) != options.invert));
     };

@@ -30,6 +30,7 @@ use super::poll_read::PollRead;
 use super::source::Source;
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
+use crate::keys::KeySpec;
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -42,6 +43,8 @@ pub(crate) struct Input {
     decompressed: AtomicU64,
     /// The content checks of the job's inputs.
     checks: Arc<ContentChecks>,
+    /// How the keys of its records are made.
+    keys: Arc<KeySpec>,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
@@ -114,7 +117,8 @@ impl Input {
 
     fn with_kind(name: String, kind: InputKind, checks: Arc<ContentChecks>) -> Self {
         let portion = ByteRange { start: 0, end: u64::MAX };
-        Self { name, kind, portion, decompressed: AtomicU64::new(UNKNOWN), checks, _usage: None }
+        let decompressed = AtomicU64::new(UNKNOWN);
+        Self { name, kind, portion, decompressed, checks, keys: Arc::default(), _usage: None }
     }
 
     /// A stream that returns these bytes in small pieces.
@@ -145,6 +149,16 @@ impl Input {
     /// The content checks of the job's inputs.
     pub(crate) fn content_checks(&self) -> &Arc<ContentChecks> {
         &self.checks
+    }
+
+    /// Sets how the keys of its records are made.
+    pub(crate) fn with_keys(self, keys: &Arc<KeySpec>) -> Self {
+        Self { keys: Arc::clone(keys), ..self }
+    }
+
+    /// Returns how the keys of its records are made.
+    pub(crate) fn keys(&self) -> &Arc<KeySpec> {
+        &self.keys
     }
 
     fn codec(&self) -> Option<Codec> {
@@ -440,7 +454,7 @@ impl Input {
             progress.advance(got as u64);
         }
         self.checks.note(progress);
-        Ok(Self::of_spool(spool, self.name, self.checks))
+        Ok(Self::of_spool(spool, self.name, self.checks).with_keys(&self.keys))
     }
 
     /// Returns the input of a spooled copy.

@@ -75,6 +75,13 @@ impl Budget {
         Self { work: self.work - self.decoder.min(self.work / 2), ..self }
     }
 
+    /// Takes the memory of the workers' keys from the work share: a key is at most as long as its
+    /// record, and a little of the buffer for a change to it.
+    pub(crate) fn with_keys(self) -> Self {
+        let keys = self.workers as u64 * 2 * self.chunk as u64;
+        Self { work: self.work - keys.min(self.work / 4), ..self }
+    }
+
     /// Maximum number of lines in a batch. Bounds the memory per line if lines are very short.
     pub(crate) fn batch_lines(&self) -> usize {
         (self.chunk / 16).max(1)

@@ -3,6 +3,7 @@
 use petal::{BatchResults, HashSpec};
 
 use crate::fingerprint::Fingerprint;
+use crate::keys::Keys;
 
 /// Consecutive lines of one input.
 #[derive(Clone, Copy)]
@@ -14,6 +15,8 @@ pub(crate) struct Batch<'a> {
     pub(super) ends: &'a [usize],
     /// Position of `bytes` in the input.
     pub(super) offset: u64,
+    /// The keys of the lines; `None`: the lines themselves.
+    pub(super) keys: Option<&'a Keys>,
     /// Whether the chunk has more batches.
     pub(crate) more: bool,
 }
@@ -39,9 +42,19 @@ impl<'a> Batch<'a> {
         self.offset + self.start(line) as u64
     }
 
+    /// Returns the key of a line.
     #[inline]
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
-        (0..self.len()).map(|line| self.line(line))
+    pub(crate) fn key(&self, line: usize) -> &'a [u8] {
+        match self.keys {
+            None => self.line(line),
+            Some(keys) => keys.get(line),
+        }
+    }
+
+    /// Returns the keys of all lines.
+    #[inline]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        (0..self.len()).map(|line| self.key(line))
     }
 
     /// Returns the bytes of consecutive lines with their delimiters; the last line may lack its own.
@@ -81,10 +94,10 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Hashes every line of a batch.
+    /// Hashes the key of every line of a batch.
     #[inline]
     pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hash: &HashSpec) {
         self.hashes.clear();
-        hash.hash_all(batch.lines(), &mut self.hashes);
+        hash.hash_all(batch.keys(), &mut self.hashes);
     }
 }

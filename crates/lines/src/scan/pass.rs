@@ -13,6 +13,7 @@ use super::batch::{Batch, Scratch};
 use super::line_ends::line_ends;
 use crate::error::{Error, Result};
 use crate::io::Input;
+use crate::keys::Keys;
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::{Chunks, LineChunk, Ticket};
@@ -46,6 +47,7 @@ struct Folding<F> {
 #[derive(Default)]
 struct Own {
     ends: Vec<usize>,
+    keys: Keys,
     scratch: Scratch,
 }
 
@@ -95,7 +97,8 @@ impl Pass<'_> {
     {
         let most = (self.budget.batch_lines() / self.words.max(1)).max(1);
         let longest = self.budget.longest_line as usize;
-        let Own { ends, scratch } = own;
+        let Own { ends, keys, scratch } = own;
+        let input = inputs[text.input];
         let mut start = 0;
         loop {
             let bytes = &text.bytes[start..];
@@ -106,19 +109,27 @@ impl Pass<'_> {
                 ends.push(bytes.len());
                 end = bytes.len();
             }
-            let batch = Batch {
+            let mut batch = Batch {
                 input: text.input,
                 bytes: &bytes[..end],
                 ends,
                 offset: text.offset + start as u64,
+                keys: None,
                 more: end < bytes.len(),
             };
             if bytes.len() > longest
                 && let Some(line) = (0..batch.len()).find(|&l| batch.line(l).len() > longest)
             {
-                let input = inputs[text.input];
                 let at = input.byte(batch.offset(line));
                 return Err(Error::line_too_long(input.name(), at, longest as u64));
+            }
+            if !input.keys().is_line() {
+                keys.shrink(self.budget.chunk);
+                let lines = (0..batch.len()).map(|line| batch.line(line));
+                keys.take(input.keys(), lines).map_err(|(line, problem)| {
+                    Error::bad_line(input.name(), input.byte(batch.offset(line)), problem)
+                })?;
+                batch.keys = Some(keys);
             }
             map(&batch, scratch);
             let Some(folding) = ticket.wait() else { return Ok(None) };

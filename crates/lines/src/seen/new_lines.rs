@@ -98,7 +98,7 @@ pub fn seen(
         scratch.hash_lines(batch, &hash);
         if let Some(hasher) = &hasher {
             scratch.fingerprints.clear();
-            hasher.fingerprints(batch.lines(), &mut scratch.fingerprints);
+            hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
         }
     };
     let printer =

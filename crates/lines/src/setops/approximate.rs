@@ -224,7 +224,7 @@ impl ApproximateJob<'_> {
             scratch.selected.clear();
             scratch.selected.extend(scratch.results.iter());
             scratch.fingerprints.clear();
-            let picked = scratch.selected.iter().map(|&line| batch.line(line));
+            let picked = scratch.selected.iter().map(|&line| batch.key(line));
             self.hasher.fingerprints(picked, &mut scratch.fingerprints);
             scratch.sampled.clear();
             let missed_depth = missed_depth.load(Ordering::Relaxed);

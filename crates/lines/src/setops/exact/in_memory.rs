@@ -67,7 +67,8 @@ impl ExactJob<'_> {
         for (index, whole) in first.into_iter().enumerate().skip(input) {
             let name = whole.name().to_owned();
             let checks = Arc::clone(whole.content_checks());
-            let copy = |spool| Input::of_spool(spool, name, checks);
+            let keys = Arc::clone(whole.keys());
+            let copy = |spool| Input::of_spool(spool, name, checks).with_keys(&keys);
             rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
                 Some(at) => copy(spools.swap_remove(at).1),
                 None if !whole.is_repeatable() => copy(Spool::new(&self.temp)?),
@@ -201,7 +202,7 @@ impl ExactJob<'_> {
     fn fingerprints(&self) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync + '_ {
         |batch, scratch| {
             scratch.fingerprints.clear();
-            self.hasher.fingerprints(batch.lines(), &mut scratch.fingerprints);
+            self.hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
         }
     }
 }

@@ -33,6 +33,7 @@ use crate::io::{
     ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
     SpillFile, TempDir, write_out,
 };
+use crate::keys::KeySpec;
 use crate::progress::{Note, Progress};
 use crate::setops::planning::Plan;
 use crate::setops::positions::{Polarity, Spans};
@@ -67,6 +68,9 @@ struct Job {
     #[serde(rename = "verb")]
     op: String,
     delimiter: u8,
+    /// How keys are made.
+    #[serde(default = "whole_line")]
+    keys: String,
     first: usize,
     inputs: Vec<JobInput>,
 }
@@ -84,11 +88,16 @@ struct JobInput {
 impl Job {
     /// Returns whether the jobs are the same, on files of the same names.
     fn is_like(&self, other: &Self) -> bool {
-        let of = |job: &Self| (job.op.clone(), job.delimiter, job.first);
+        let of = |job: &Self| (job.op.clone(), job.delimiter, job.keys.clone(), job.first);
         let names =
             |job: &Self| job.inputs.iter().map(|input| input.name.clone()).collect::<Vec<_>>();
         of(self) == of(other) && names(self) == names(other)
     }
+}
+
+/// The keys of jobs before keys could be chosen.
+fn whole_line() -> String {
+    KeySpec::default().to_string()
 }
 
 /// The contents of the journal file.
@@ -182,7 +191,8 @@ impl Journal {
                 "a job on a pipe cannot be resumed; save the input to a file first",
             ));
         };
-        let job = Job { op: format!("{op:?}"), delimiter, first, inputs: files };
+        let keys = inputs.first().map_or_else(whole_line, |input| input.keys().to_string());
+        let job = Job { op: format!("{op:?}"), delimiter, keys, first, inputs: files };
         let trouble = |e: io::Error| Error::in_work_dir(dir, "opening the journal", e);
         fs::create_dir_all(dir).map_err(trouble)?;
         let path = dir.join(JOURNAL);

@@ -151,7 +151,7 @@ impl JobPasses<'_> {
         let waits = is_selected.is_some();
         let fingerprint_selected = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.fingerprints.clear();
-            let picked = scratch.selected.iter().map(|&line| batch.line(line));
+            let picked = scratch.selected.iter().map(|&line| batch.key(line));
             self.hasher.fingerprints(picked, &mut scratch.fingerprints);
         };
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::IoSliceMut;
+use std::sync::Arc;
 
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::{Input, Open, read_at};
+use crate::keys::KeySpec;
 use crate::memory::Budget;
 use crate::progress::Progress;
 
@@ -69,7 +71,8 @@ impl Sample {
         let most = ((budget.work / 4 / 8).max(MIN_KEYS) / among as u64).max(FEW);
         let (files, compressed): (Vec<&Input>, Vec<&Input>) =
             inputs.iter().partition(|input| input.is_file());
-        let mut sampler = Sampler::new(hasher, delimiter, progress);
+        let spec = inputs.first().map(|input| Arc::clone(input.keys())).unwrap_or_default();
+        let mut sampler = Sampler::new(hasher, delimiter, spec, progress);
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
             for input in &files {
@@ -112,6 +115,10 @@ impl Sample {
 struct Sampler<'a> {
     hasher: &'a LineHasher,
     delimiter: u8,
+    /// How the keys of lines are made.
+    spec: Arc<KeySpec>,
+    /// The key of a line, and memory for making it.
+    key: [Vec<u8>; 2],
     keys: Vec<u64>,
     /// Bytes of the sampled lines.
     bytes: u64,
@@ -123,9 +130,36 @@ struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    fn new(hasher: &'a LineHasher, delimiter: u8, progress: &'a dyn Progress) -> Self {
-        let (keys, buffer) = (Vec::new(), Vec::new());
-        Self { hasher, delimiter, keys, bytes: 0, buffer, places: 0, cold: 0, progress }
+    fn new(
+        hasher: &'a LineHasher,
+        delimiter: u8,
+        spec: Arc<KeySpec>,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        Self {
+            hasher,
+            delimiter,
+            spec,
+            key: [vec![], vec![]],
+            keys: vec![],
+            bytes: 0,
+            buffer: vec![],
+            places: 0,
+            cold: 0,
+            progress,
+        }
+    }
+
+    /// Adds the hash of a line's key. A line without a key counts as itself: the pass over all lines
+    /// reports it.
+    fn push(&mut self, line: &[u8]) {
+        if self.spec.is_line() {
+            return self.keys.push(self.hasher.filter_hash(line));
+        }
+        let [key, spare] = &mut self.key;
+        key.clear();
+        let made = self.spec.append_key(line, spare, key);
+        self.keys.push(self.hasher.filter_hash(if made.is_ok() { key } else { line }));
     }
 
     fn check_cancelled(&self) -> Result<()> {
@@ -204,15 +238,16 @@ impl<'a> Sampler<'a> {
         let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
         let salt = scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
+        let delimiter = self.delimiter;
         let show = |text: &[u8]| {
             carry.extend_from_slice(text);
-            let end = memchr::memrchr(self.delimiter, &carry).map_or(0, |at| at + 1);
-            for line in carry[..end].split_inclusive(|byte| *byte == self.delimiter) {
+            let end = memchr::memrchr(delimiter, &carry).map_or(0, |at| at + 1);
+            for line in carry[..end].split_inclusive(|byte| *byte == delimiter) {
                 count += 1;
                 if scattered(salt ^ count) <= share && taken < most {
                     taken += 1;
                     covered += line.len() as u64;
-                    self.keys.push(self.hasher.filter_hash(&line[..line.len() - 1]));
+                    self.push(&line[..line.len() - 1]);
                 }
             }
             carry.drain(..end);
@@ -239,8 +274,9 @@ impl<'a> Sampler<'a> {
         }
         let text = lines.strip_suffix(&[self.delimiter]).unwrap_or(lines);
         let mut covered = 0;
-        for line in text.split(|byte| *byte == self.delimiter).take(most as usize) {
-            self.keys.push(self.hasher.filter_hash(line));
+        let delimiter = self.delimiter;
+        for line in text.split(|byte| *byte == delimiter).take(most as usize) {
+            self.push(line);
             covered += line.len() + 1;
         }
         self.bytes += covered.min(lines.len()) as u64;
@@ -328,7 +364,7 @@ mod tests {
         let inputs = Input::open_unchecked(&paths.collect::<Vec<_>>(), 0).unwrap();
         let refs: Vec<_> = inputs.iter().collect();
         let (hasher, budget) = (LineHasher::random().unwrap(), Budget::new(64 << 20, 1).unwrap());
-        let mut sampler = Sampler::new(&hasher, b'\n', &());
+        let mut sampler = Sampler::new(&hasher, b'\n', Arc::default(), &());
         let bytes = sampler.all_compressed(&refs, 1 << 20, budget.decoder).unwrap();
         let exact = (each * files) as f64;
         assert!((bytes as f64 - exact).abs() < exact / 100.0, "{bytes} of {exact}");
@@ -337,7 +373,7 @@ mod tests {
         let sample = Sample::of(&refs, &hasher, b'\n', &budget, 1, &()).unwrap();
         let lines = exact / 16.0;
         assert!((sample.lines as f64 - lines).abs() < lines / 100.0, "{}", sample.lines);
-        let mut sampler = Sampler::new(&hasher, b'\n', &Cancel);
+        let mut sampler = Sampler::new(&hasher, b'\n', Arc::default(), &Cancel);
         assert!(sampler.all_compressed(&refs, 1, budget.decoder).unwrap_err().is_cancelled());
     }
 

@@ -1,0 +1,19 @@
+//! Options that say which bytes of a record are its key.
+
+use clap::Args;
+use petal_lines::{Fields, KeySpec, Transform};
+
+/// Options of all commands that compare, insert or look up records.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct KeyArgs {
+    /// Compare records after these changes, in order: strip-cr
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    key_transform: Vec<Transform>,
+}
+
+impl KeyArgs {
+    /// Returns how the key of a record is made.
+    pub(crate) fn spec(&self) -> KeySpec {
+        KeySpec { fields: Fields::Line, transforms: self.key_transform.clone() }
+    }
+}

@@ -1,0 +1,48 @@
+//! The keys of a batch of records.
+
+use super::KeySpec;
+
+/// Keys, one after the other. A worker reuses the memory for each batch.
+#[derive(Default)]
+pub(crate) struct Keys {
+    bytes: Vec<u8>,
+    /// The end of each key in `bytes`.
+    ends: Vec<usize>,
+    spare: Vec<u8>,
+}
+
+impl Keys {
+    /// Replaces the keys by those of these records.
+    ///
+    /// # Errors
+    /// The index of the first record without a key, and what is wrong with it.
+    pub(crate) fn take<'a>(
+        &mut self,
+        spec: &KeySpec,
+        records: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), (usize, String)> {
+        self.bytes.clear();
+        self.ends.clear();
+        for (number, record) in records.enumerate() {
+            spec.append_key(record, &mut self.spare, &mut self.bytes)
+                .map_err(|problem| (number, problem))?;
+            self.ends.push(self.bytes.len());
+        }
+        Ok(())
+    }
+
+    /// Returns a key.
+    #[inline]
+    pub(crate) fn get(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.bytes[start..self.ends[number]]
+    }
+
+    /// Frees memory beyond `most` bytes, which a long record may have taken.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        self.bytes.clear();
+        self.bytes.shrink_to(most);
+        self.spare.clear();
+        self.spare.shrink_to(most);
+    }
+}
