@@ -55,12 +55,18 @@ pub fn dedup(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
 
 /// Returns the distinct lines that occur at least twice in all inputs together, in order of first appearance.
 pub fn duplicates(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
-    join(counts(inputs, delimiter).into_iter().filter(|line| line.1 > 1).map(|line| line.0), delimiter)
+    join(
+        counts(inputs, delimiter).into_iter().filter(|line| line.1 > 1).map(|line| line.0),
+        delimiter,
+    )
 }
 
 /// Returns the lines that occur exactly once in all inputs together, in order.
 pub fn unique(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
-    join(counts(inputs, delimiter).into_iter().filter(|line| line.1 == 1).map(|line| line.0), delimiter)
+    join(
+        counts(inputs, delimiter).into_iter().filter(|line| line.1 == 1).map(|line| line.0),
+        delimiter,
+    )
 }
 
 /// Returns the distinct lines of all inputs, each with its number of appearances, in order of first appearance.
