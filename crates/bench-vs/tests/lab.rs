@@ -74,6 +74,7 @@ fn claims_are_measured_near_their_formulas() {
 #[test]
 fn the_page_has_the_newest_rows() {
     let text = std::fs::read_to_string(root().join("docs/uses/lab.md")).unwrap();
+    let plot = std::fs::read_to_string(root().join("docs/uses/plots/lab.svg")).unwrap();
     let updated = page::updated(&root(), &text).unwrap();
-    assert!(text == updated, "docs/uses/lab.md: run `cargo x lab --page`");
+    assert!([text, plot] == updated, "docs/uses/lab.md: run `cargo x lab --page`");
 }

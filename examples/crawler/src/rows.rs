@@ -90,3 +90,17 @@ fn machine() -> String {
         kib / 1024
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_row_is_without_its_file() {
+        let args = ["--pages", "5", "--rows", "a.csv", "--rows=b.csv", "--compare"];
+        assert_eq!(
+            without_rows(args.into_iter().map(str::to_owned)),
+            ["--pages", "5", "--compare"]
+        );
+    }
+}

@@ -1,9 +1,10 @@
-//! The tables of docs/uses/lab.md, from the newest rows of `cargo x lab`, and the same tables as text.
+//! The tables and the plot of docs/uses/lab.md, from the newest rows of `cargo x lab`, and the same tables as text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use petal_bench::figures::page::replace;
+use petal_bench::figures::scatter::{Texts, scatter};
 
 use super::claims::{self, case, sample_case};
 use super::java_sample::{DEFAULT_SIZE, SEEDS, SIZE_IN_COMMENT};
@@ -11,28 +12,33 @@ use super::rows::{Figures, Row};
 use super::ways::{WAYS, Way};
 
 const PAGE: &str = "docs/uses/lab.md";
+const PLOT: &str = "docs/uses/plots/lab.svg";
 /// The sizes of the page.
 const SIZES: [(u64, &str); 3] = [(1_000_000, "10⁶"), (10_000_000, "10⁷"), (100_000_000, "10⁸")];
 /// The number of URLs of the claims on the page.
 const CLAIMS: u64 = 1_000_000;
 
-/// Writes the tables and returns the path of the page.
+/// Writes the tables and the plot, and returns the path of the page.
 ///
 /// # Errors
-/// A sentence: no rows, or no markers.
+/// A sentence: no rows, no markers, or a file cannot be written.
 pub fn write(root: &Path) -> Result<PathBuf, String> {
-    let path = root.join(PAGE);
-    let old = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
-    let new = updated(root, &old)?;
-    fs::write(&path, new).map_err(|e| format!("{PAGE}: {e}"))?;
+    let old = fs::read_to_string(root.join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
+    let [new, svg] = updated(root, &old)?;
+    for (path, text) in [(PAGE, new), (PLOT, svg)] {
+        let folder = root.join(path).parent().map_or(Ok(()), fs::create_dir_all);
+        folder
+            .and_then(|()| fs::write(root.join(path), text))
+            .map_err(|e| format!("{path}: {e}"))?;
+    }
     Ok(PAGE.into())
 }
 
-/// Returns the page with the tables of the newest rows below `root`.
+/// Returns the page with the tables of the newest rows below `root`, and the plot.
 ///
 /// # Errors
 /// A sentence: no rows, or no markers.
-pub fn updated(root: &Path, page: &str) -> Result<String, String> {
+pub fn updated(root: &Path, page: &str) -> Result<[String; 2], String> {
     let file = newest(&root.join("results")).ok_or("no results/*/*-lab.csv; run `cargo x lab`")?;
     let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
     let text = fs::read_to_string(&file).map_err(|e| format!("{shown}: {e}"))?;
@@ -47,9 +53,28 @@ pub fn updated(root: &Path, page: &str) -> Result<String, String> {
         ("sample", sample(&figures)),
         ("source", source),
     ];
-    bodies.iter().try_fold(page.to_owned(), |page, (name, body)| {
+    let page = bodies.iter().try_fold(page.to_owned(), |page, (name, body)| {
         replace(&page, name, body).map_err(|e| format!("{PAGE}: {e}"))
-    })
+    })?;
+    Ok([page, plot(&figures)?])
+}
+
+/// Draws bytes per URL and ns per query, at the first size. The Java sample, whose size is fixed, is left out.
+fn plot(figures: &Figures) -> Result<String, String> {
+    let (size, _) = SIZES[0];
+    let point = |way: &Way| {
+        let space = if way.is_database() { "disk" } else { "memory" };
+        let get = |figure| figures.get(way.name, size, figure);
+        Some((way.name.replace('`', ""), get(space)?, get("query")?))
+    };
+    let points: Vec<_> =
+        WAYS.iter().filter(|way| way.target().is_some()).filter_map(point).collect();
+    let texts = Texts {
+        title: "Ways to remember a million URLs: ns per query, by bytes per URL",
+        subtitle: "Log scales; bytes in memory, of databases on disk. Lower left is better.",
+        x_label: "bytes per URL",
+    };
+    scatter(&texts, &points)
 }
 
 /// Returns the result file of the last day.
