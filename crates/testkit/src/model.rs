@@ -39,6 +39,15 @@ pub fn common(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(keep, delimiter)
 }
 
+/// Returns the distinct lines of `first` that occur in at least `number` of `others`, in order of first appearance.
+pub fn at_least(number: usize, first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
+    let others = sets(others, delimiter);
+    let keep = distinct(lines(first, delimiter))
+        .into_iter()
+        .filter(|line| others.iter().filter(|set| set.contains(line)).count() >= number);
+    join(keep, delimiter)
+}
+
 /// Returns the distinct lines of `first` that occur in none of `others`, in order of first appearance.
 pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     let others = sets(others, delimiter);
@@ -101,6 +110,8 @@ mod tests {
         assert_eq!(common(a, &[b], LF), b"y\n\nx\n");
         assert_eq!(common(a, &[b, c], LF), b"y\n\n");
         assert_eq!(common(a, &[], LF), b"z\ny\n\nx\r\nx\n");
+        assert_eq!(at_least(1, a, &[b, c], LF), b"z\ny\n\nx\n");
+        assert_eq!(at_least(2, a, &[b, c], LF), b"y\n\n");
         assert_eq!(diff(a, &[b], LF), b"z\nx\r\n");
         assert_eq!(diff(a, &[b, c], LF), b"x\r\n");
         assert_eq!(dedup(&[b, c], LF), b"x\ny\n\nq\nz\n");

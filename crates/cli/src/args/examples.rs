@@ -5,6 +5,7 @@ Examples:
   petal common a.txt b.txt                 exact, in the order of a.txt
   petal common -m 4G -T /big a.txt b.txt   4 GiB of memory, spill to /big
   petal common -c a.txt b.txt c.txt        count the lines that are in all three
+  petal common --at-least 2 a b c d        lines of a in two or more of b, c, d
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again

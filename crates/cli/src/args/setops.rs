@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use petal_lines::{Source, Strategy};
+use petal_lines::{SetOp, Source, Strategy};
 
 use super::{EngineArgs, Inputs, sources};
 use crate::text::{parse_count, parse_rate};
@@ -84,6 +84,19 @@ impl SetArgs {
     pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
         (sources(std::slice::from_ref(&self.first)), sources(&self.others))
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CommonArgs {
+    /// Print the lines of A that occur in at least K of the other inputs, at most
+    /// 126 [default: all of them]
+    #[arg(
+        long, value_name = "K", conflicts_with = "approx",
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(SetOp::MAX_AT_LEAST)),
+    )]
+    pub(crate) at_least: Option<u8>,
+    #[command(flatten)]
+    pub(crate) inputs: SetArgs,
 }
 
 #[derive(Args, Debug)]

@@ -43,7 +43,7 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         force_kernel(name)?;
     }
     match args.command {
-        Command::Common(args) => setops::compare(SetOp::Common, &args),
+        Command::Common(args) => setops::common(&args),
         Command::Diff(args) => setops::compare(SetOp::Diff, &args),
         Command::Dedup(args) => setops::dedup(&args),
         Command::Build(args) => build::run(&args),
@@ -92,6 +92,7 @@ fn kernel_names(kernels: impl Iterator<Item = Kernel>) -> String {
 fn op_name(op: SetOp) -> &'static str {
     match op {
         SetOp::Common => "common",
+        SetOp::AtLeast(_) => "common --at-least",
         SetOp::Diff => "diff",
         SetOp::Dedup => "dedup",
         SetOp::Duplicates => "dedup --only-duplicates",

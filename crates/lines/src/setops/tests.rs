@@ -18,14 +18,24 @@ use petal_testkit::model;
 use petal_testkit::rng::Rng;
 use petal_testkit::scratch::Scratch;
 
-const OPS: [SetOp; 5] =
-    [SetOp::Common, SetOp::Diff, SetOp::Dedup, SetOp::Duplicates, SetOp::Unique];
+const OPS: [SetOp; 7] = [
+    SetOp::Common,
+    SetOp::AtLeast(1),
+    SetOp::AtLeast(2),
+    SetOp::Diff,
+    SetOp::Dedup,
+    SetOp::Duplicates,
+    SetOp::Unique,
+];
 
 /// Returns the answer of the naive model.
 fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
     let all: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
     match op {
         SetOp::Common => model::common(all[0], &all[1..], delimiter),
+        SetOp::AtLeast(number) => {
+            model::at_least(number.into(), all[0], &all[1..], delimiter)
+        }
         SetOp::Diff => model::diff(all[0], &all[1..], delimiter),
         SetOp::Dedup => model::dedup(&all, delimiter),
         SetOp::Duplicates => model::duplicates(&all, delimiter),

@@ -50,8 +50,8 @@ impl<'a> Phases<'a> {
         journal.save(&self.job.hasher, self.plan, self.first, &mut self.state, self.spill_file)
     }
 
-    /// Writes records of the others: separately for `common`, where a line must be in every one;
-    /// together for the other operations. Of all lines, or with `confirm` of those that the filter
+    /// Writes records of the others: separately if it matters which of them has a line, otherwise
+    /// together. Of all lines, or with `confirm` of those that the filter
     /// may contain.
     pub(super) fn write_records_of_others(
         &mut self,
@@ -59,7 +59,7 @@ impl<'a> Phases<'a> {
         confirm: bool,
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
-        let roles = if self.job.op == SetOp::Common { 1 } else { others.len().max(1) };
+        let roles = if self.job.op.separates_others() { 1 } else { others.len().max(1) };
         for inputs in others.chunks(roles) {
             self.phase(|work| {
                 let streams = if confirm {
