@@ -57,6 +57,11 @@ pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(keep, delimiter)
 }
 
+/// Returns the distinct lines of `first` that are not in `second`, then those of `second` that are not in `first`.
+pub fn symdiff(first: &[u8], second: &[u8], delimiter: u8) -> Vec<u8> {
+    [diff(first, &[second], delimiter), diff(second, &[first], delimiter)].concat()
+}
+
 /// Returns the distinct lines of all inputs, in order of first appearance.
 pub fn dedup(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(distinct(inputs.iter().flat_map(|input| lines(input, delimiter))), delimiter)
@@ -114,6 +119,7 @@ mod tests {
         assert_eq!(at_least(2, a, &[b, c], LF), b"y\n\n");
         assert_eq!(diff(a, &[b], LF), b"z\nx\r\n");
         assert_eq!(diff(a, &[b, c], LF), b"x\r\n");
+        assert_eq!(symdiff(b, c, LF), b"x\nq\nz\n");
         assert_eq!(dedup(&[b, c], LF), b"x\ny\n\nq\nz\n");
         assert_eq!(dedup(&[b""], LF), b"");
         assert_eq!(dedup(&[b"a\0b\0a"], NUL), b"a\0b\0");

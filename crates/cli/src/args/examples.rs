@@ -14,6 +14,11 @@ pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
   petal diff today.txt yesterday.txt       lines that are new today
   petal diff all.txt done-*.txt -o todo    lines that no other file contains";
+pub(super) const SYMDIFF_EXAMPLES: &str = "\
+Examples:
+  petal symdiff old.txt new.txt            removed lines, then added lines
+  petal symdiff -c a.txt b.txt             0 if both have the same lines
+  petal symdiff -m 512M a.gz b.gz -o d     512 MiB of memory, into a file";
 pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
   petal dedup urls.txt                     each line once, in input order

@@ -100,6 +100,28 @@ pub(crate) struct CommonArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct SymDiffArgs {
+    /// Input whose lines are printed first, in its order
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// Input whose lines are printed then, in its order
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+impl SymDiffArgs {
+    /// Returns both inputs.
+    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
+        let one = |path| sources(std::slice::from_ref(path));
+        (one(&self.first), one(&self.second))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,

@@ -45,6 +45,7 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
     match args.command {
         Command::Common(args) => setops::common(&args),
         Command::Diff(args) => setops::compare(SetOp::Diff, &args),
+        Command::Symdiff(args) => setops::symdiff(&args),
         Command::Dedup(args) => setops::dedup(&args),
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
@@ -94,6 +95,7 @@ fn op_name(op: SetOp) -> &'static str {
         SetOp::Common => "common",
         SetOp::AtLeast(_) => "common --at-least",
         SetOp::Diff => "diff",
+        SetOp::SymDiff => "symdiff",
         SetOp::Dedup => "dedup",
         SetOp::Duplicates => "dedup --only-duplicates",
         SetOp::Unique => "dedup --only-unique",

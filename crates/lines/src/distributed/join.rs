@@ -73,7 +73,7 @@ impl Task<'_> {
         let op = op.with_others(streams.len());
         let (polarity, kind) = match op {
             SetOp::Common | SetOp::AtLeast(_) | SetOp::Duplicates => (Polarity::Kept, SectionKind::Kept),
-            SetOp::Diff | SetOp::Dedup | SetOp::Unique => (Polarity::Dropped, SectionKind::Dropped),
+            SetOp::Diff | SetOp::SymDiff | SetOp::Dedup | SetOp::Unique => (Polarity::Dropped, SectionKind::Dropped),
         };
         let other_bytes: u64 = streams.iter().map(RecordStream::bytes).sum();
         let mut decided = JoinCounts {
@@ -92,6 +92,7 @@ impl Task<'_> {
         let join = PartitionJoin {
             op,
             polarity,
+            boundary: 0,
             spans: Some(spans),
             spill_file: &spill_file,
             memory: budget.work,

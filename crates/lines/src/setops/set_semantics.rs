@@ -11,6 +11,7 @@
 //! | diff, if only the first input fits | the first input | all others | it was never probed and is not repeated |
 //! | dedup | nothing | nothing | it is not repeated |
 //! | at least K | the first input | all others, one after the other | it was in at least K rounds and is not repeated |
+//! | symdiff | both inputs, taken as one first input | nothing | it is in one of both only and is not repeated |
 //! | duplicates, unique | the first input | nothing | it occurs at least twice and is not repeated; exactly once |
 //!
 //! Invariant: decisions depend only on the sequence of fingerprints. They are the same for any
@@ -32,6 +33,9 @@ pub enum SetOp {
     AtLeast(u8),
     /// The distinct lines of the first input that occur in no other.
     Diff,
+    /// The distinct lines that occur in exactly one of the first input and the others, which are taken
+    /// as one input: those of the first input in its order, then those of the others.
+    SymDiff,
     /// The distinct lines of all inputs.
     Dedup,
     /// The distinct lines that occur at least twice in all inputs together.
@@ -57,7 +61,12 @@ impl SetOp {
 
     /// Returns whether the operation compares the first input with others.
     pub(crate) fn takes_others(self) -> bool {
-        matches!(self, Self::Common | Self::Diff | Self::AtLeast(_))
+        matches!(self, Self::Common | Self::Diff | Self::AtLeast(_) | Self::SymDiff)
+    }
+
+    /// Returns whether the lines of all inputs are printed.
+    pub(crate) fn prints_others(self) -> bool {
+        self == Self::SymDiff
     }
 
     /// Returns whether it matters which of the others has a line.
@@ -67,7 +76,7 @@ impl SetOp {
 
     /// Returns whether the first input is always the build side, and so read twice.
     pub(crate) fn needs_whole_first(self) -> bool {
-        matches!(self, Self::Duplicates | Self::Unique | Self::AtLeast(_))
+        matches!(self, Self::Duplicates | Self::Unique | Self::AtLeast(_) | Self::SymDiff)
     }
 }
 
@@ -96,6 +105,9 @@ const IN_ROUND: u8 = 1;
 const ROUND: u8 = 2;
 /// For `AtLeast`: already kept.
 const COUNTED: u8 = u8::MAX;
+/// For `SymDiff`: bits of the first and the second side; already kept.
+const SIDES: [u8; 2] = [1, 2];
+const PRINTED: u8 = 4;
 /// For `Duplicates` and `Unique`: number of lines of the first input with the fingerprint.
 const ONCE: u8 = ALIVE[0];
 const TWICE: u8 = ALIVE[1];
@@ -143,6 +155,17 @@ impl SetMatcher {
     #[inline]
     pub(super) fn prefetch(&self, fingerprints: &[Fingerprint]) {
         self.table.prefetch(fingerprints);
+    }
+
+    /// Inserts a fingerprint of both inputs of a symmetric difference; `second`: of the second.
+    #[inline]
+    pub(super) fn build_of_side(
+        &mut self,
+        fingerprint: Fingerprint,
+        second: bool,
+    ) -> Result<Result<(), Full>> {
+        let entry = self.table.entry(fingerprint, 0)?;
+        Ok(entry.map(|(_, state)| *state |= SIDES[usize::from(second)]))
     }
 
     /// Inserts a fingerprint of the build side.
@@ -207,6 +230,15 @@ impl SetMatcher {
                     Decision::Kept
                 }
                 _ => Decision::Refused,
+            }));
+        }
+        if self.op == SetOp::SymDiff {
+            return Ok(Ok(match self.table.get_mut(fingerprint) {
+                Some(state) if SIDES.contains(state) => {
+                    *state = PRINTED;
+                    Decision::Kept
+                }
+                _ => Decision::Repeated,
             }));
         }
         let alive = match self.op {

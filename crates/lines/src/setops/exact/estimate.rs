@@ -215,7 +215,8 @@ impl Run<'_> {
                 overlaps.get(usize::from(number) - 1).copied().unwrap_or(0.0)
             }
             SetOp::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
-            SetOp::Dedup => 1.0,
+            // The inputs are one sample: nothing is known of what they share.
+            SetOp::SymDiff | SetOp::Dedup => 1.0,
             SetOp::Duplicates => self.share_of_duplicates(),
             SetOp::Unique => 1.0 - self.share_of_duplicates(),
         };
@@ -236,7 +237,7 @@ impl Run<'_> {
         let [least, most] = first.distinct_range;
         match op {
             SetOp::Dedup => [least, most],
-            SetOp::Duplicates | SetOp::Unique | SetOp::AtLeast(_) => [0, most],
+            SetOp::Duplicates | SetOp::Unique | SetOp::AtLeast(_) | SetOp::SymDiff => [0, most],
             // The shared lines are estimated from pairs of lines, also if all lines were sampled.
             SetOp::Common => [0, all().map(|[_, most]| most).min().unwrap_or(most)],
             SetOp::Diff => {

@@ -92,7 +92,13 @@ impl<'a> Phases<'a> {
             let (parts, held) = work.take_parts();
             let bytes = parts.iter().map(Partition::bytes).sum();
             work.job.progress.phase("deciding", Some(bytes));
+            let sides = work.first.iter().take(work.job.boundary);
+            let boundary = match work.job.op {
+                SetOp::SymDiff => sides.map(|input| input.known_length()).sum::<Result<u64>>()?,
+                _ => 0,
+            };
             let join = PartitionJoin {
+                boundary,
                 op: work.job.op,
                 polarity: work.state.polarity,
                 spans,
@@ -108,7 +114,7 @@ impl<'a> Phases<'a> {
             report.false_found = match (report.candidates, work.job.op) {
                 (0, _) => None,
                 (_, SetOp::Common) if inputs > 1 => None,
-                (_, SetOp::Duplicates | SetOp::Unique) => None,
+                (_, SetOp::SymDiff | SetOp::Duplicates | SetOp::Unique) => None,
                 (_, SetOp::Common) if work.plan.build_from_first => Some(resolved.unclaimed),
                 (_, SetOp::Common) => Some(resolved.refused),
                 (candidates, _) => Some(candidates.saturating_sub(resolved.count)),
