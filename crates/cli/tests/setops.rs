@@ -76,6 +76,23 @@ fn every_kind_of_input_gives_the_same_output() {
 }
 
 #[test]
+fn symmetric_difference_equals_the_model() {
+    let dir = TestDir::new();
+    for seed in 0..6 {
+        let files = overlapping_files(seed, FileSpec { max_lines: 3000, ..FileSpec::small() });
+        dir.write("a", &files[0]);
+        dir.write("b", &files[1]);
+        let expect = petal_testkit::model::symdiff(&files[0], &files[1], LF);
+        for strategy in STRATEGIES {
+            for inputs in ["a b", "<(cat a) b", "a - < b"] {
+                let script = format!("$petal symdiff -q -m 8M {strategy} {inputs}");
+                assert!(dir.sh(&script).ok() == expect, "seed {seed}: {script}");
+            }
+        }
+    }
+}
+
+#[test]
 fn fifos_are_inputs() {
     let dir = TestDir::new();
     let files = overlapping_files(5, FileSpec { max_lines: 3000, ..FileSpec::small() });
@@ -172,6 +189,12 @@ fn empty_inputs_and_one_file_twice() {
         ("diff a a", ""),
         ("dedup a a", "x\ny\n"),
         ("uniq a", "x\ny\n"),
+        ("common --at-least 1 a none a", "x\ny\n"),
+        ("common --at-least 2 a none a", ""),
+        ("common --at-least 2 a a none a", "x\ny\n"),
+        ("symdiff a none", "x\ny\n"),
+        ("symdiff none a", "x\ny\n"),
+        ("symdiff a a", ""),
         ("dedup -d a", "x\n"),
         ("uniq -u a", "y\n"),
         ("dedup -u a a", ""),

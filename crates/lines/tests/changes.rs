@@ -57,6 +57,8 @@ const JOBS: [(SetOp, Option<Strategy>); 10] = [
 fn expected(op: SetOp, a: &[u8], b: &[u8]) -> Vec<u8> {
     match op {
         SetOp::Common => model::common(a, &[b], b'\n'),
+        SetOp::AtLeast(number) => model::at_least(number.into(), a, &[b], b'\n'),
+        SetOp::SymDiff => model::symdiff(a, b, b'\n'),
         SetOp::Diff => model::diff(a, &[b], b'\n'),
         SetOp::Dedup => model::dedup(&[a], b'\n'),
         SetOp::Duplicates => model::duplicates(&[a], b'\n'),

@@ -39,6 +39,15 @@ pub fn common(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(keep, delimiter)
 }
 
+/// Returns the distinct lines of `first` that occur in at least `number` of `others`, in order of first appearance.
+pub fn at_least(number: usize, first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
+    let others = sets(others, delimiter);
+    let keep = distinct(lines(first, delimiter))
+        .into_iter()
+        .filter(|line| others.iter().filter(|set| set.contains(line)).count() >= number);
+    join(keep, delimiter)
+}
+
 /// Returns the distinct lines of `first` that occur in none of `others`, in order of first appearance.
 pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
     let others = sets(others, delimiter);
@@ -46,6 +55,11 @@ pub fn diff(first: &[u8], others: &[&[u8]], delimiter: u8) -> Vec<u8> {
         .into_iter()
         .filter(|line| others.iter().all(|set| !set.contains(line)));
     join(keep, delimiter)
+}
+
+/// Returns the distinct lines of `first` that are not in `second`, then those of `second` that are not in `first`.
+pub fn symdiff(first: &[u8], second: &[u8], delimiter: u8) -> Vec<u8> {
+    [diff(first, &[second], delimiter), diff(second, &[first], delimiter)].concat()
 }
 
 /// Returns the distinct lines of all inputs, in order of first appearance.
@@ -107,8 +121,11 @@ mod tests {
         assert_eq!(common(a, &[b], LF), b"y\n\nx\n");
         assert_eq!(common(a, &[b, c], LF), b"y\n\n");
         assert_eq!(common(a, &[], LF), b"z\ny\n\nx\r\nx\n");
+        assert_eq!(at_least(1, a, &[b, c], LF), b"z\ny\n\nx\n");
+        assert_eq!(at_least(2, a, &[b, c], LF), b"y\n\n");
         assert_eq!(diff(a, &[b], LF), b"z\nx\r\n");
         assert_eq!(diff(a, &[b, c], LF), b"x\r\n");
+        assert_eq!(symdiff(b, c, LF), b"x\nq\nz\n");
         assert_eq!(dedup(&[b, c], LF), b"x\ny\n\nq\nz\n");
         assert_eq!(dedup(&[b""], LF), b"");
         assert_eq!(dedup(&[b"a\0b\0a"], NUL), b"a\0b\0");

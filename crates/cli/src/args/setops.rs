@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use petal_lines::{Source, Strategy};
+use petal_lines::{SetOp, Source, Strategy};
 
 use super::{EngineArgs, Inputs, sources};
 use crate::text::{parse_count, parse_rate};
@@ -83,6 +83,41 @@ impl SetArgs {
     /// Returns the first input and the inputs to compare with.
     pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
         (sources(std::slice::from_ref(&self.first)), sources(&self.others))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CommonArgs {
+    /// Print the lines of A that occur in at least K of the other inputs, at most
+    /// 126 [default: all of them]
+    #[arg(
+        long, value_name = "K", conflicts_with = "approx",
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(SetOp::MAX_AT_LEAST)),
+    )]
+    pub(crate) at_least: Option<u8>,
+    #[command(flatten)]
+    pub(crate) inputs: SetArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SymDiffArgs {
+    /// Input whose lines are printed first, in its order
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// Input whose lines are printed then, in its order
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+impl SymDiffArgs {
+    /// Returns both inputs.
+    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
+        let one = |path| sources(std::slice::from_ref(path));
+        (one(&self.first), one(&self.second))
     }
 }
 

@@ -9,7 +9,7 @@ use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget
 use serde_json::{Map, Value, json};
 
 use super::{op_name, print, prints_lines, settings};
-use crate::args::{DedupArgs, EngineArgs, ResultArgs, SetArgs};
+use crate::args::{CommonArgs, DedupArgs, EngineArgs, ResultArgs, SetArgs, SymDiffArgs};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::{Output, name_output};
 use crate::html::JobReport;
@@ -18,9 +18,27 @@ use crate::process::sampler::{Sample, Sampler};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
+pub(super) fn common(args: &CommonArgs) -> Result<Outcome> {
+    let Some(number) = args.at_least else { return compare(SetOp::Common, &args.inputs) };
+    let others = args.inputs.inputs().1.len();
+    if usize::from(number) > others {
+        return Err(Failure::Message(format!(
+            "--at-least: {number} is more than the number of other inputs, {others}; lower it, or name more \
+             inputs"
+        )));
+    }
+    compare(SetOp::AtLeast(number), &args.inputs)
+}
+
 pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
     Job { op, first, others, dupes: None, result: &args.result, engine: &args.engine }.run()
+}
+
+pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
+    let (first, others) = args.inputs();
+    let (result, engine) = (&args.result, &args.engine);
+    Job { op: SetOp::SymDiff, first, others, dupes: None, result, engine }.run()
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {

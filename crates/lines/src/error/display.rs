@@ -77,7 +77,7 @@ impl fmt::Display for Problem<'_> {
                 write!(f, "{input}: is not a file, so its lines cannot be sampled")
             }
             ErrorKind::NoApproximateMode => {
-                f.write_str("a selection by the number of appearances has no approximate mode")
+                f.write_str("this set operation has no approximate mode")
             }
             ErrorKind::UnknownInputSize => {
                 f.write_str("the size of an input that is not a file is unknown")

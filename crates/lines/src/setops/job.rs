@@ -36,8 +36,8 @@ pub struct SetJob {
     pub op: SetOp,
     /// The first input, whose lines are printed in order. Several files are taken as one input.
     pub first: Vec<Source>,
-    /// The other inputs of [`SetOp::Common`] and [`SetOp::Diff`], which are [`SetOp::Dedup`] without
-    /// any; ignored by the other operations.
+    /// The other inputs of [`SetOp::Common`], [`SetOp::AtLeast`] and [`SetOp::Diff`]; ignored by the
+    /// other operations. Without any, `Common` and `Diff` are [`SetOp::Dedup`].
     pub others: Vec<Source>,
     /// Exact or approximate.
     pub mode: Mode,
@@ -75,6 +75,7 @@ impl SetJob {
                     strategy,
                     hasher: begun.map_or_else(LineHasher::random, Ok)?,
                     journal: journal.as_ref(),
+                    boundary: self.first.len(),
                 };
                 let (first, others) = self.split(inputs);
                 job.run(first, others, &mut printer)
@@ -110,6 +111,7 @@ impl SetJob {
             strategy,
             hasher: LineHasher::random()?,
             journal: None,
+            boundary: self.first.len(),
         };
         let (first, others) = self.split(inputs);
         job.estimate(&first, &others, with_output)
@@ -122,7 +124,8 @@ impl SetJob {
     }
 
     fn split(&self, mut first: Vec<Input>) -> (Vec<Input>, Vec<Input>) {
-        let others = first.split_off(self.first.len());
+        let printed = if self.op.prints_others() { first.len() } else { self.first.len() };
+        let others = first.split_off(printed);
         (first, others)
     }
 }

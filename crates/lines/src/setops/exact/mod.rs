@@ -112,7 +112,7 @@ impl ExactJob<'_> {
             SetOp::Common => {
                 sizes.others.iter().map(|o| o.distinct).min().is_some_and(|d| d <= capacity)
             }
-            SetOp::Duplicates | SetOp::Unique => false,
+            _ => false,
         }
     }
 }

@@ -104,6 +104,11 @@ impl InputSizes {
 
     /// Returns the plan for a strategy.
     pub(crate) fn plan(&self, strategy: Strategy, build_from_first: bool, budget: &Budget) -> Plan {
+        let strategy = match (strategy, self.op) {
+            // A line of the result may be missing from any of the others.
+            (Strategy::Narrow, SetOp::AtLeast(_)) => Strategy::Partition,
+            _ => strategy,
+        };
         let smallest = self.smallest_other();
         let mut plan =
             Plan { strategy, build_from_first, smallest, entries: 0, candidate_filter_bytes: 0 };
@@ -130,6 +135,7 @@ impl InputSizes {
         match (plan.strategy, self.op) {
             (Strategy::Narrow, SetOp::Common) => self.candidates(plan, budget) as u64,
             (Strategy::Narrow, _) => self.repeated_candidates(budget) as u64,
+            (_, SetOp::AtLeast(_)) => self.first.lines,
             (_, SetOp::Common) => {
                 let others = self.others.iter().map(|other| other.lines);
                 others.chain([self.first.lines]).min().unwrap_or(0)
@@ -195,6 +201,7 @@ impl InputSizes {
             (Strategy::Memory, op) => {
                 let entries = match op {
                     SetOp::Common => all().map(|sample| sample.distinct).min().unwrap_or(0),
+                    SetOp::AtLeast(_) => self.first.distinct,
                     _ => all().map(|sample| sample.distinct).sum(),
                 } as f64;
                 let reads = if op.needs_whole_first() { 2.0 } else { 1.0 };
