@@ -72,8 +72,12 @@ impl Task<'_> {
         let streams: Vec<_> = streams.into_iter().map(RecordStream::of_sections).collect();
         let op = op.with_others(streams.len());
         let (polarity, kind) = match op {
-            SetOp::Common | SetOp::AtLeast(_) | SetOp::Duplicates => (Polarity::Kept, SectionKind::Kept),
-            SetOp::Diff | SetOp::SymDiff | SetOp::Dedup | SetOp::Unique => (Polarity::Dropped, SectionKind::Dropped),
+            SetOp::Common | SetOp::AtLeast(_) | SetOp::Duplicates => {
+                (Polarity::Kept, SectionKind::Kept)
+            }
+            SetOp::Diff | SetOp::SymDiff | SetOp::Dedup | SetOp::Unique => {
+                (Polarity::Dropped, SectionKind::Dropped)
+            }
         };
         let other_bytes: u64 = streams.iter().map(RecordStream::bytes).sum();
         let mut decided = JoinCounts {

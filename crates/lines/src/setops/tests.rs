@@ -34,9 +34,7 @@ fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
     let all: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
     match op {
         SetOp::Common => model::common(all[0], &all[1..], delimiter),
-        SetOp::AtLeast(number) => {
-            model::at_least(number.into(), all[0], &all[1..], delimiter)
-        }
+        SetOp::AtLeast(number) => model::at_least(number.into(), all[0], &all[1..], delimiter),
         SetOp::SymDiff => model::symdiff(all[0], &joined(&all[1..], delimiter), delimiter),
         SetOp::Diff => model::diff(all[0], &all[1..], delimiter),
         SetOp::Dedup => model::dedup(&all, delimiter),
@@ -89,8 +87,17 @@ fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
     let op = op.with_others(others.len());
     let temp = TempDir::new(scratch.path());
     let hasher = LineHasher::random().unwrap();
-    let job =
-        ExactJob { op, budget, delimiter, temp, progress: &(), strategy, hasher, journal: None, boundary: 1 };
+    let job = ExactJob {
+        op,
+        budget,
+        delimiter,
+        temp,
+        progress: &(),
+        strategy,
+        hasher,
+        journal: None,
+        boundary: 1,
+    };
     let mut out = Vec::new();
     let sinks = if print { Outputs::to(&mut out) } else { Outputs::default() };
     let mut printer = Printer::new(sinks, delimiter, budget.chunk);

@@ -212,7 +212,7 @@ impl Run<'_> {
             SetOp::AtLeast(number) => {
                 let mut overlaps: Vec<_> = overlaps.collect();
                 overlaps.sort_by(|a, b| b.total_cmp(a));
-                overlaps.get(usize::from(number) - 1).copied().unwrap_or(0.0)
+                overlaps.get(usize::from(*number).saturating_sub(1)).copied().unwrap_or(0.0)
             }
             SetOp::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
             // The inputs are one sample: nothing is known of what they share.
