@@ -125,7 +125,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Print the distinct lines of A that occur in every other input, or in K
+    /// Print the distinct lines of A that occur in every other input
     #[command(alias = "intersect", after_help = COMMON_EXAMPLES)]
     Common(CommonArgs),
     /// Print the distinct lines of A that occur in no other input

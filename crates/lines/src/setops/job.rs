@@ -36,8 +36,8 @@ pub struct SetJob {
     pub op: SetOp,
     /// The first input, whose lines are printed in order. Several files are taken as one input.
     pub first: Vec<Source>,
-    /// The other inputs of [`SetOp::Common`], [`SetOp::AtLeast`] and [`SetOp::Diff`]; ignored by the
-    /// other operations. Without any, `Common` and `Diff` are [`SetOp::Dedup`].
+    /// The other inputs of [`SetOp::Common`], [`SetOp::AtLeast`], [`SetOp::Diff`] and
+    /// [`SetOp::SymDiff`]; ignored by the other operations. Without any, `Common` and `Diff` are [`SetOp::Dedup`].
     pub others: Vec<Source>,
     /// Exact or approximate.
     pub mode: Mode,
