@@ -41,7 +41,9 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-const JOBS: [(SetOp, Option<Strategy>); 8] = [
+const JOBS: [(SetOp, Option<Strategy>); 10] = [
+    (SetOp::Duplicates, Some(Strategy::Narrow)),
+    (SetOp::Unique, Some(Strategy::Memory)),
     (SetOp::Common, Some(Strategy::Memory)),
     (SetOp::Common, Some(Strategy::Narrow)),
     (SetOp::Common, Some(Strategy::Partition)),
@@ -57,6 +59,8 @@ fn expected(op: SetOp, a: &[u8], b: &[u8]) -> Vec<u8> {
         SetOp::Common => model::common(a, &[b], b'\n'),
         SetOp::Diff => model::diff(a, &[b], b'\n'),
         SetOp::Dedup => model::dedup(&[a], b'\n'),
+        SetOp::Duplicates => model::duplicates(&[a], b'\n'),
+        SetOp::Unique => model::unique(&[a], b'\n'),
     }
 }
 

@@ -4,7 +4,7 @@
 //! that ends in the delimiter has no empty line after it. All other bytes, including CR, belong to the line. In the
 //! output every line ends with the delimiter.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The usual delimiter.
 pub const LF: u8 = b'\n';
@@ -53,6 +53,30 @@ pub fn dedup(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(distinct(inputs.iter().flat_map(|input| lines(input, delimiter))), delimiter)
 }
 
+/// Returns the distinct lines that occur at least twice in all inputs together, in order of first appearance.
+pub fn duplicates(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
+    join(
+        counts(inputs, delimiter).into_iter().filter(|line| line.1 > 1).map(|line| line.0),
+        delimiter,
+    )
+}
+
+/// Returns the lines that occur exactly once in all inputs together, in order.
+pub fn unique(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
+    join(
+        counts(inputs, delimiter).into_iter().filter(|line| line.1 == 1).map(|line| line.0),
+        delimiter,
+    )
+}
+
+/// Returns the distinct lines of all inputs, each with its number of appearances, in order of first appearance.
+pub fn counts<'a>(inputs: &[&'a [u8]], delimiter: u8) -> Vec<(&'a [u8], u64)> {
+    let all = || inputs.iter().flat_map(|input| lines(input, delimiter));
+    let mut counts = HashMap::new();
+    all().for_each(|line| *counts.entry(line).or_insert(0) += 1);
+    distinct(all()).into_iter().map(|line| (line, counts[line])).collect()
+}
+
 fn distinct<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let mut seen = HashSet::new();
     lines.into_iter().filter(|line| seen.insert(*line)).collect()
@@ -88,5 +112,8 @@ mod tests {
         assert_eq!(dedup(&[b, c], LF), b"x\ny\n\nq\nz\n");
         assert_eq!(dedup(&[b""], LF), b"");
         assert_eq!(dedup(&[b"a\0b\0a"], NUL), b"a\0b\0");
+        assert_eq!(duplicates(&[a, c], LF), b"z\ny\n\n");
+        assert_eq!(unique(&[a, c], LF), b"x\r\nx\n");
+        assert_eq!(counts(&[b, b"q\nx"], LF), [(&b"x"[..], 2), (b"y", 1), (b"", 1), (b"q", 2)]);
     }
 }

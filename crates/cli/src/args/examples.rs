@@ -17,6 +17,8 @@ pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
   petal dedup urls.txt                     each line once, in input order
   cat *.log | petal dedup -c               count distinct lines
+  petal dedup -d a.txt b.txt               lines that occur at least twice
+  petal dedup -u a.txt b.txt               lines that occur exactly once
   petal dedup -m 512M big.txt -o once.txt  with 512 MiB of memory
   find . -print0 | petal dedup -0          lines that end in NUL
   petal dedup a --dupes-output again       also write the repeated lines";

@@ -29,7 +29,7 @@ pub(crate) struct ResultArgs {
     pub(crate) fpr: Option<f64>,
     #[arg(long, hide = true, value_name = "NAME", conflicts_with = "approx")]
     pub(crate) strategy: Option<StrategyArg>,
-    /// Print only the number of lines
+    /// Print only the number of lines, one total for all inputs
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,
     /// Write to FILE, which is replaced atomically [default: standard output]
@@ -90,7 +90,14 @@ impl SetArgs {
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Write the repeated lines to FILE, in input order
+    /// Print each line that occurs at least twice in all inputs, once
+    #[arg(short = 'd', long, conflicts_with_all = ["approx", "dupes_output"])]
+    pub(crate) only_duplicates: bool,
+    /// Print the lines that occur exactly once in all inputs
+    #[arg(short = 'u', long, conflicts_with_all = ["approx", "dupes_output", "only_duplicates"])]
+    pub(crate) only_unique: bool,
+    /// Write the repeated lines to FILE, in input order; - for standard output,
+    /// with -o
     #[arg(long, value_name = "FILE")]
     pub(crate) dupes_output: Option<PathBuf>,
     #[command(flatten)]

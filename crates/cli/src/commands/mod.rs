@@ -88,12 +88,14 @@ fn kernel_names(kernels: impl Iterator<Item = Kernel>) -> String {
     kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the name of the command of a set operation.
+/// Returns the command of a set operation, with the option that selects it.
 fn op_name(op: SetOp) -> &'static str {
     match op {
         SetOp::Common => "common",
         SetOp::Diff => "diff",
         SetOp::Dedup => "dedup",
+        SetOp::Duplicates => "dedup --only-duplicates",
+        SetOp::Unique => "dedup --only-unique",
     }
 }
 

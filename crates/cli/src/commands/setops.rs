@@ -26,7 +26,12 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let (result, engine) = (&args.result, &args.engine);
     let (first, dupes) = (args.inputs.sources(), args.dupes_output.as_deref());
-    Job { op: SetOp::Dedup, first, others: Vec::new(), dupes, result, engine }.run()
+    let op = match () {
+        () if args.only_duplicates => SetOp::Duplicates,
+        () if args.only_unique => SetOp::Unique,
+        () => SetOp::Dedup,
+    };
+    Job { op, first, others: Vec::new(), dupes, result, engine }.run()
 }
 
 struct Job<'a> {
@@ -195,7 +200,7 @@ fn print_wrong_lines(op: SetOp, report: &Report, progress: &ProgressReporter) {
         SetOp::Common => {
             format!("note: {kept} lines; about {wrong} of them are wrong (standard error {error})")
         }
-        SetOp::Diff | SetOp::Dedup => {
+        _ => {
             format!("note: {kept} lines; about {wrong} lines were lost (standard error {error})")
         }
     });

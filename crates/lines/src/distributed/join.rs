@@ -73,8 +73,8 @@ impl Task<'_> {
         let streams: Vec<_> = streams.into_iter().map(RecordStream::of_sections).collect();
         let op = op.with_others(streams.len());
         let (polarity, kind) = match op {
-            SetOp::Common => (Polarity::Kept, SectionKind::Kept),
-            SetOp::Diff | SetOp::Dedup => (Polarity::Dropped, SectionKind::Dropped),
+            SetOp::Common | SetOp::Duplicates => (Polarity::Kept, SectionKind::Kept),
+            SetOp::Diff | SetOp::Dedup | SetOp::Unique => (Polarity::Dropped, SectionKind::Dropped),
         };
         let other_bytes: u64 = streams.iter().map(RecordStream::bytes).sum();
         let mut decided = JoinCounts {

@@ -10,6 +10,7 @@
 //! | diff | all others | nothing | it is absent and not repeated |
 //! | diff, if only the first input fits | the first input | all others | it was never probed and is not repeated |
 //! | dedup | nothing | nothing | it is not repeated |
+//! | duplicates, unique | the first input | nothing | it occurs at least twice and is not repeated; exactly once |
 //!
 //! Invariant: decisions depend only on the sequence of fingerprints. They are the same for any
 //! partitioning, because all records of a fingerprint are in one partition, in order.
@@ -29,12 +30,31 @@ pub enum SetOp {
     Diff,
     /// The distinct lines of all inputs.
     Dedup,
+    /// The distinct lines that occur at least twice in all inputs together.
+    Duplicates,
+    /// The lines that occur exactly once in all inputs together.
+    Unique,
 }
 
 impl SetOp {
-    /// Returns the operation for this number of other inputs: without any, all are `Dedup`.
+    /// Returns the operation for this number of other inputs: without any, `Common` and `Diff` are
+    /// `Dedup`.
     pub(crate) fn with_others(self, others: usize) -> Self {
-        if others == 0 { Self::Dedup } else { self }
+        match self {
+            Self::Common | Self::Diff if others == 0 => Self::Dedup,
+            op => op,
+        }
+    }
+
+    /// Returns whether the operation compares the first input with others.
+    pub(crate) fn takes_others(self) -> bool {
+        matches!(self, Self::Common | Self::Diff)
+    }
+
+    /// Returns whether a line can be decided only when all lines of the first input are known. The
+    /// first input is then the build side, and read twice.
+    pub(crate) fn needs_whole_first(self) -> bool {
+        matches!(self, Self::Duplicates | Self::Unique)
     }
 }
 
@@ -57,6 +77,9 @@ const ALIVE: [u8; 2] = [0, 1];
 const DONE: u8 = 2;
 /// Absent in a round.
 const OUT: u8 = 3;
+/// For operations that need the whole first input: number of its lines with the fingerprint.
+const ONCE: u8 = ALIVE[0];
+const TWICE: u8 = ALIVE[1];
 
 /// The decision about a line of the first input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +88,7 @@ pub(super) enum Decision {
     Kept,
     /// The line is already in the result, or for `diff` and `dedup` in another input.
     Repeated,
-    /// For `common`: the line is not in all other inputs.
+    /// The line is not in the other inputs of `common`, or not as frequent as the operation requires.
     Refused,
 }
 
@@ -110,7 +133,12 @@ impl SetMatcher {
             (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup) => DONE,
             _ => ALIVE[0],
         };
-        Ok(self.table.entry(fingerprint, fresh)?.map(|_| ()))
+        let repeats = self.op.needs_whole_first();
+        Ok(self.table.entry(fingerprint, fresh)?.map(|(new, state)| {
+            if repeats && !new {
+                *state = TWICE;
+            }
+        }))
     }
 
     /// Probes with a fingerprint of the current round. Returns whether the build side has it.
@@ -122,7 +150,7 @@ impl SetMatcher {
             match self.op {
                 SetOp::Common if *state == ALIVE[self.round] => *state = ALIVE[1 - self.round],
                 SetOp::Common => {}
-                SetOp::Diff | SetOp::Dedup => *state = DONE,
+                _ => *state = DONE,
             }
         }
         there
@@ -144,7 +172,11 @@ impl SetMatcher {
     /// Decides about the next line of the first input.
     #[inline]
     pub(super) fn decide(&mut self, fingerprint: Fingerprint) -> Result<Result<Decision, Full>> {
-        let alive = ALIVE[self.round];
+        let alive = match self.op {
+            SetOp::Duplicates => TWICE,
+            SetOp::Unique => ONCE,
+            _ => ALIVE[self.round],
+        };
         if self.op == SetOp::Common || self.build_side == BuildSide::First {
             let state = self.table.get_mut(fingerprint);
             return Ok(Ok(match state.map(|state| (*state, state)) {
@@ -226,6 +258,13 @@ mod tests {
         for seed in [BuildSide::First, BuildSide::Others(0)] {
             assert_eq!(matcher(SetOp::Diff, seed, &first, &others), [0, 4], "{seed:?}");
         }
+    }
+
+    #[test]
+    fn duplicates_and_unique_divide_the_distinct_lines_by_their_counts() {
+        let first = [3, 4, 1, 3, 2, 1, 3];
+        assert_eq!(matcher(SetOp::Duplicates, BuildSide::First, &first, &[]), [0, 2]);
+        assert_eq!(matcher(SetOp::Unique, BuildSide::First, &first, &[]), [1, 4]);
     }
 
     #[test]

@@ -18,7 +18,8 @@ use petal_testkit::model;
 use petal_testkit::rng::Rng;
 use petal_testkit::scratch::Scratch;
 
-const VERBS: [SetOp; 3] = [SetOp::Common, SetOp::Diff, SetOp::Dedup];
+const OPS: [SetOp; 5] =
+    [SetOp::Common, SetOp::Diff, SetOp::Dedup, SetOp::Duplicates, SetOp::Unique];
 
 /// Returns the answer of the naive model.
 fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
@@ -27,6 +28,8 @@ fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
         SetOp::Common => model::common(all[0], &all[1..], delimiter),
         SetOp::Diff => model::diff(all[0], &all[1..], delimiter),
         SetOp::Dedup => model::dedup(&all, delimiter),
+        SetOp::Duplicates => model::duplicates(&all, delimiter),
+        SetOp::Unique => model::unique(&all, delimiter),
     }
 }
 
@@ -59,7 +62,7 @@ fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
     let scratch = Scratch::new();
     let Setting { op, budget, strategy, delimiter, streams, print } = *setting;
     let mut first = inputs(&scratch, files, streams);
-    let others = if op == SetOp::Dedup { vec![] } else { first.split_off(1) };
+    let others = if op.takes_others() { first.split_off(1) } else { vec![] };
     let op = op.with_others(others.len());
     let temp = TempDir::new(scratch.path());
     let hasher = LineHasher::random().unwrap();
@@ -79,7 +82,7 @@ fn every_strategy_budget_and_thread_count_equals_the_model() {
         let delimiter = if seed % 5 == 0 { 0 } else { b'\n' };
         let files = 1 + (seed % 4) as usize;
         let files = overlapping_files(seed, FileSpec { files, delimiter, ..FileSpec::small() });
-        for op in VERBS {
+        for op in OPS {
             let expected = expect(op, &files, delimiter);
             let count = model::lines(&expected, delimiter).len() as u64;
             for strategy in
@@ -121,7 +124,7 @@ fn overlapping(lines: u64, shared: f64) -> Vec<Vec<u8>> {
 fn every_overlap_and_strategy_equals_the_model() {
     for shared in [0.0, 0.01, 0.1, 0.9, 1.0] {
         let files = overlapping(20_011, shared);
-        for op in VERBS {
+        for op in OPS {
             let expected = expect(op, &files, b'\n');
             for strategy in
                 [None, Some(Strategy::Memory), Some(Strategy::Narrow), Some(Strategy::Partition)]
@@ -163,7 +166,7 @@ fn copies_of_one_line_need_no_memory() {
     // Many copies of few lines: partitions that cannot be split further.
     let many = "same\n".repeat(300_000) + "other\n";
     let files = vec![many.clone().into_bytes(), many.into_bytes()];
-    for op in VERBS {
+    for op in OPS {
         let expected = expect(op, &files, b'\n');
         for strategy in [None, Some(Strategy::Narrow), Some(Strategy::Partition)] {
             let budget = budget(20_000, 2, 4096);
@@ -209,10 +212,10 @@ fn approximate_common_misses_no_line_and_diff_prints_no_wrong_line() {
     let scratch = Scratch::new();
     for seed in 0..200 {
         let files = overlapping_files(seed, FileSpec::small());
-        for op in VERBS {
+        for op in [SetOp::Common, SetOp::Diff, SetOp::Dedup] {
             let streams = if seed % 3 == 0 { seed as u32 / 3 } else { 0 };
             let mut first = inputs(&scratch, &files, streams);
-            let others = if op == SetOp::Dedup { vec![] } else { first.split_off(1) };
+            let others = if op.takes_others() { first.split_off(1) } else { vec![] };
             let budget = budget(*Rng::new(seed).pick(&[600, 4000, 1 << 18]), 2, 4096);
             let (delimiter, hasher) = (b'\n', LineHasher::random().unwrap());
             let (keys, rate) = (Some(300), None);
@@ -384,7 +387,7 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
             seed,
             FileSpec { files: 1 + (seed % 4) as usize, ..FileSpec::small() },
         );
-        for op in VERBS {
+        for op in OPS {
             let expected = expect(op, &files, b'\n');
             let strategy = *rng.pick(&[Strategy::Narrow, Strategy::Partition]);
             let budget = budget(*rng.pick(&[2_000, 20_000, 1 << 20]), 2, 500);
@@ -398,11 +401,11 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
                 let journal = Journal::open(&dir, resume, 1 << 20, op, b'\n', &mut all, 1, &())?;
                 let mut first = all;
                 let others = first.split_off(1);
-                let others = if op == SetOp::Dedup {
+                let others = if op.takes_others() {
+                    others
+                } else {
                     first.extend(others);
                     vec![]
-                } else {
-                    others
                 };
                 let job = ExactJob {
                     op: op.with_others(others.len()),

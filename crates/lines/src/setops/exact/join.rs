@@ -324,7 +324,7 @@ pub(super) fn choose_build_side(
         SetOp::Diff | SetOp::Dedup if all == 0 || all + first <= capacity => {
             (BuildSide::Others(0), all + first)
         }
-        SetOp::Diff | SetOp::Dedup => (BuildSide::First, first),
+        _ => (BuildSide::First, first),
     }
 }
 

@@ -108,6 +108,7 @@ impl<'a> Phases<'a> {
             report.false_found = match (report.candidates, work.job.op) {
                 (0, _) => None,
                 (_, SetOp::Common) if inputs > 1 => None,
+                (_, SetOp::Duplicates | SetOp::Unique) => None,
                 (_, SetOp::Common) if work.plan.build_from_first => Some(resolved.unclaimed),
                 (_, SetOp::Common) => Some(resolved.refused),
                 (candidates, _) => Some(candidates.saturating_sub(resolved.count)),
