@@ -51,6 +51,16 @@ pub enum Note<'a> {
         /// Number of other inputs with a mark.
         more: u64,
     },
+    /// The header of a CSV input differs from that of the input before it in the output, so its
+    /// records may have their fields in another order than the header that is printed.
+    OtherHeader {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs with another header.
+        more: u64,
+        /// The input whose header is printed.
+        first: &'a str,
+    },
     /// One input has CRLF line ends and another one LF, or one input has both. The CR is part of the
     /// line, so lines that look the same differ.
     MixedLineEnds {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::io::{ContentChecks, DiskUsage, Input, Source, TempDir};
-use crate::keys::KeySpec;
+use crate::io::{ContentChecks, DiskUsage, Input, Printer, Source, TempDir};
+use crate::keys::{Fields, KeySpec};
 use crate::memory::Budget;
-use crate::progress::Progress;
+use crate::progress::{Note, Progress};
 use crate::scan::Pass;
 
 /// The settings of a job.
@@ -30,6 +30,8 @@ pub struct Settings<'a> {
     /// How the keys of records are made, by which they are compared. Default: the key of a line is
     /// the line.
     pub keys: Arc<KeySpec>,
+    /// Print the header of the first CSV input that has one before the records. Default: true.
+    pub header: bool,
     /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
     /// which otherwise are errors. Inputs in gzip, zstd, xz, bzip2 and lz4 are always decompressed.
     pub text: bool,
@@ -52,6 +54,7 @@ impl Settings<'_> {
             resume: false,
             delimiter: b'\n',
             keys: Arc::default(),
+            header: true,
             text: false,
             progress: &(),
             disk_usage: DiskUsage::default(),
@@ -72,15 +75,38 @@ impl Settings<'_> {
         let checks = self.content_checks();
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
-        let inputs: Vec<_> = inputs.into_iter().map(|input| input.with_keys(&self.keys)).collect();
+        let (longest, memory) = (budget.longest_line, budget.decoder);
+        let keyed = |input: Input| input.keyed(&self.keys, longest, memory, self.progress);
+        let inputs = inputs.into_iter().map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
         let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
         Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
     }
 
+    /// Prints the header of inputs whose records are printed. Reports inputs with another one.
+    pub(crate) fn print_header(&self, printer: &mut Printer<'_>, inputs: &[Input]) -> Result<()> {
+        let header = |input: &Input| input.header().map(<[u8]>::to_vec);
+        let mut headers = inputs.iter().filter_map(|input| Some((input.name(), header(input)?)));
+        let Some((first, text)) = headers.next() else { return Ok(()) };
+        if printer.counts_only() {
+            return Ok(());
+        }
+        let plain = |text: &[u8]| {
+            let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+            text.strip_suffix(b"\r").unwrap_or(text).to_vec()
+        };
+        let mut others = headers.filter(|(_, other)| plain(other) != plain(&text));
+        if let Some((input, _)) = others.next() {
+            let more = others.count() as u64;
+            self.progress.note(Note::OtherHeader { input, more, first });
+        }
+        if self.header { printer.header(&text) } else { Ok(()) }
+    }
+
     /// Returns the checks of the inputs' first bytes.
     pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
-        Arc::new(ContentChecks::new(self.delimiter, self.text))
+        let checks = ContentChecks::new(self.delimiter, self.text);
+        Arc::new(if self.keys.fields == Fields::Line { checks } else { checks.quiet() })
     }
 
     /// Returns a pass over inputs with these settings.

@@ -1,11 +1,15 @@
 //! Options that say which bytes of a record are its key.
 
 use clap::Args;
-use petal_lines::{Fields, KeySpec, Transform};
+use petal_lines::{KeySpec, Transform};
+
+use super::fields::FieldArgs;
 
 /// Options of all commands that compare, insert or look up records.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct KeyArgs {
+    #[command(flatten)]
+    fields: FieldArgs,
     /// Compare records after these changes, in order: strip-cr
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     key_transform: Vec<Transform>,
@@ -14,6 +18,6 @@ pub(crate) struct KeyArgs {
 impl KeyArgs {
     /// Returns how the key of a record is made.
     pub(crate) fn spec(&self) -> KeySpec {
-        KeySpec { fields: Fields::Line, transforms: self.key_transform.clone() }
+        KeySpec { fields: self.fields.fields(), transforms: self.key_transform.clone() }
     }
 }

@@ -3,6 +3,7 @@
 //! Help, completions and man pages are generated from these definitions.
 
 mod examples;
+mod fields;
 mod filters;
 mod foreign;
 mod hints;

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use petal::Membership;
 use petal_interop::ForeignFilter;
@@ -75,8 +76,11 @@ fn missing<F: LineFilter + ?Sized>(
     filter: &F,
     members: &Source,
 ) -> Result<Option<String>> {
+    // The members are keys, one per line.
+    let keys = Arc::new(settings.keys.of_listed_keys());
+    let settings = Settings { keys, ..settings.clone() };
     let options = CheckOptions { invert: true, allow: None };
-    let checked = match check(settings, filter, std::slice::from_ref(members), options, None) {
+    let checked = match check(&settings, filter, std::slice::from_ref(members), options, None) {
         // A line that is not a valid key is not in the filter.
         Err(error) if error.is_bad_line() => return Ok(Some(messages::lines(&error))),
         checked => checked?,

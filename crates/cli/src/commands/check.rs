@@ -1,6 +1,7 @@
 //! `check`: prints the lines that may be in a filter.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped, Persist as _};
 use petal_lines::{AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, check};
@@ -125,5 +126,7 @@ impl QueriedFilter {
 
 /// Reads the allow list, which may take all the memory that the settings leave.
 fn read_allow_list(settings: &Settings<'_>, list: &Source) -> Result<AllowList> {
-    Ok(AllowList::read(settings, std::slice::from_ref(list))?)
+    let keys = Arc::new(settings.keys.of_listed_keys());
+    let settings = Settings { keys, ..settings.clone() };
+    Ok(AllowList::read(&settings, std::slice::from_ref(list))?)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::resolve_links;
 use petal_lines::{
-    FilterSpec, FingerprintLog, METADATA, SeenFilter, Settings, Source, explain_full, seen,
+    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, metadata, seen,
 };
 
 use super::{build, filter_failure, print, settings};
@@ -27,7 +27,7 @@ use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
-    let settings = settings(&args.engine, &progress);
+    let mut settings = settings(&args.engine, &progress);
     let inputs = args.inputs.sources();
     let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;
@@ -39,6 +39,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     our_files.extend([&files.path, &files.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
     let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
+    // An earlier run has printed the header.
+    settings.header = appender.as_ref().is_none_or(|appender| !appender.appends());
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
     let every = Duration::from_secs_f64(args.save_every);
@@ -130,9 +132,9 @@ impl SeenFiles {
         })?;
         let filter = new_filter(args, keys, settings)?;
         let log = args.exact.then(FingerprintLog::new).transpose()?;
-        METADATA.clone_into(&mut self.metadata);
+        self.metadata = metadata(&settings.keys);
         if let Some(log) = &log {
-            self.metadata = with_log_id(METADATA, log.pair_id());
+            self.metadata = with_log_id(&self.metadata, log.pair_id());
         }
         self.fresh = true;
         Ok(SeenFilter { filter, log, clock: clock(args) })
@@ -323,6 +325,8 @@ pub(super) fn log_id(metadata: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use petal_lines::METADATA;
+
     use super::*;
 
     #[test]

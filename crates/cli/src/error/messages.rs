@@ -61,6 +61,8 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Resume => "--resume",
         Setting::NullDelimiter => "-z",
         Setting::Text => "--text",
+        Setting::Separator => "--separator",
+        Setting::Columns => "--column",
         _ => "a setting",
     }
 }

@@ -147,6 +147,11 @@ impl<'a> LineAppender<'a> {
         Self { file, before, delimiter }
     }
 
+    /// Returns whether the file has bytes already.
+    pub(crate) fn appends(&self) -> bool {
+        self.before.is_some()
+    }
+
     fn terminate_last_line(&mut self, before: &File) -> io::Result<()> {
         let length = before.metadata()?.len();
         // At another position the user overwrites the file on purpose.

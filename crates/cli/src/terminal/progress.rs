@@ -289,6 +289,12 @@ impl Progress for ProgressReporter {
                 text::count(phases),
                 if phases == 1 { "phase is" } else { "phases are" },
             )),
+            Note::OtherHeader { input, more, first } => self.warn(format!(
+                "{} another header than {}, which is printed first; if the columns are in another \
+                 order, the output mixes them",
+                subject(input, more, "has", "have"),
+                name(first),
+            )),
             Note::MixedLineEnds { crlf, more, lf } if crlf == lf => self.warn(format!(
                 "{} with CRLF and others with LF: the CR is part of the line, so lines that look \
                  equal differ; remove it with tr -d '\\r'",

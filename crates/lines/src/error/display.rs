@@ -70,6 +70,21 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::InvalidLine { input, offset, reason } => {
                 write!(f, "{input}: the line at byte {offset}: {reason}")
             }
+            ErrorKind::InvalidRecord { input, offset, reason } => {
+                write!(f, "{input}: the record at byte {offset}: {reason}")
+            }
+            ErrorKind::OpenQuotes { input, offset, limit: None } => write!(
+                f,
+                "{input}: the record at byte {offset} has a quote that is not closed before the end \
+                 of the input"
+            ),
+            ErrorKind::OpenQuotes { input, offset, limit: Some(limit) } => write!(
+                f,
+                "{input}: the record at byte {offset} has a quote that is not closed within {}, a \
+                 quarter of the memory limit",
+                format_size(*limit)
+            ),
+            ErrorKind::InvalidHeader { input, problem } => write!(f, "{input}: {problem}"),
             ErrorKind::ByteRange { input, start, end, problem } => {
                 write!(f, "{input}: bytes {start} to {end}: {problem}")
             }
@@ -286,6 +301,15 @@ impl Error {
             }
             ErrorKind::LineTooLong { .. } => {
                 vec![Raise(Setting::MemoryLimit), Advice::CheckDelimiter]
+            }
+            ErrorKind::OpenQuotes { limit: None, .. } => {
+                vec![other("close the quote"), Change(Setting::Separator)]
+            }
+            ErrorKind::OpenQuotes { .. } => {
+                vec![other("close the quote"), Raise(Setting::MemoryLimit)]
+            }
+            ErrorKind::InvalidHeader { .. } => {
+                vec![Change(Setting::Columns), Change(Setting::Separator)]
             }
             ErrorKind::NotAFile { .. } => vec![other("save it to a file first")],
             ErrorKind::NoApproximateMode => vec![other("run an exact job")],

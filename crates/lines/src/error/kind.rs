@@ -84,6 +84,31 @@ pub enum ErrorKind {
         /// The reason.
         reason: String,
     },
+    /// A record has no key.
+    InvalidRecord {
+        /// The input.
+        input: String,
+        /// Where the record begins.
+        offset: u64,
+        /// The reason, and what to do.
+        reason: String,
+    },
+    /// A quoted field is not closed.
+    OpenQuotes {
+        /// The input.
+        input: String,
+        /// Where its record begins.
+        offset: u64,
+        /// The longest record that fits; `None` if the input ended before.
+        limit: Option<u64>,
+    },
+    /// The header of an input does not have the columns of the key.
+    InvalidHeader {
+        /// The input.
+        input: String,
+        /// The reason, as a predicate.
+        problem: String,
+    },
     /// A byte range of an input cannot be read.
     ByteRange {
         /// The input.
@@ -370,6 +395,10 @@ pub enum Setting {
     NullDelimiter,
     /// Whether inputs are read as lines even if they are in another format.
     Text,
+    /// The separator of CSV fields.
+    Separator,
+    /// The columns of the key.
+    Columns,
 }
 
 impl fmt::Display for Setting {
@@ -393,6 +422,8 @@ impl fmt::Display for Setting {
             Self::Resume => "resume",
             Self::NullDelimiter => "NUL as the delimiter",
             Self::Text => "reading as text",
+            Self::Separator => "the separator",
+            Self::Columns => "the columns",
         })
     }
 }

@@ -99,6 +99,25 @@ impl Error {
         Self::new(ErrorKind::OtherFilter(Box::new(error)))
     }
 
+    /// A record without a key: `reason` says why, and what to do.
+    pub(crate) fn bad_record(input: &str, offset: u64, reason: String) -> Self {
+        Self::new(ErrorKind::InvalidRecord { input: input.into(), offset, reason })
+    }
+
+    /// A quote that is not closed before the end of the input.
+    pub(crate) fn open_quotes(input: &str, offset: u64) -> Self {
+        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, limit: None })
+    }
+
+    /// A quote that is not closed within the longest record.
+    pub(crate) fn long_quotes(input: &str, offset: u64, limit: u64) -> Self {
+        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, limit: Some(limit) })
+    }
+
+    pub(crate) fn bad_header(input: &str, problem: String) -> Self {
+        Self::new(ErrorKind::InvalidHeader { input: input.into(), problem })
+    }
+
     pub(crate) fn memory_too_small(memory_limit: u64, minimum: u64) -> Self {
         Self::new(ErrorKind::MemoryLimitTooLow { memory_limit, minimum })
     }
@@ -359,6 +378,9 @@ impl Error {
                 | ErrorKind::ZstdWindow { .. }
                 | ErrorKind::DecompressionMemory { .. }
                 | ErrorKind::ByteRange { .. }
+                | ErrorKind::InvalidRecord { .. }
+                | ErrorKind::OpenQuotes { .. }
+                | ErrorKind::InvalidHeader { .. }
         )
     }
 }

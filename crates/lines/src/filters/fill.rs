@@ -131,10 +131,11 @@ pub fn remove(
     missing: Option<&mut (dyn Write + Send)>,
 ) -> Result<RemoveCounts> {
     let (budget, inputs) = settings.open(inputs)?;
-    let inputs: Vec<_> = inputs.iter().collect();
     let pass = settings.pass(budget);
     let outputs = Outputs { kept: missing, rest: None };
     let mut printer = Printer::new(outputs, settings.delimiter, pass.budget.chunk);
+    settings.print_header(&mut printer, &inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         filter.remove_mixed_hashes(&scratch.hashes, &mut scratch.results)?;

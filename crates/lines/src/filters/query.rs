@@ -54,11 +54,12 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     output: Option<&mut (dyn Write + Send)>,
 ) -> Result<CheckCounts> {
     let live = !inputs.iter().all(Input::is_repeatable);
-    let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.line_hash();
     let pass = settings.pass(budget).with_words(hash.words());
     let mut printer =
         Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
+    settings.print_header(&mut printer, inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
     let hash = hashing(hash);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);

@@ -10,6 +10,7 @@ use petal::{AnyFilter, FilterType, HashSpec};
 
 use crate::error::{Error, ErrorKind, Result, Setting};
 use crate::io::Source;
+use crate::keys::{Fields, KeySpec};
 use crate::memory::MemoryLimit;
 
 /// The metadata of filter files that are built from lines. It has no time stamp and no file names,
@@ -19,6 +20,17 @@ pub const METADATA: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     r#"","keys":"lines as bytes, without their delimiter"}"#
 );
+
+/// Returns the metadata of a filter whose keys are made in this way.
+#[must_use]
+pub fn metadata(keys: &KeySpec) -> String {
+    let mut fields: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(METADATA).unwrap_or_default();
+    if keys.fields != Fields::Line {
+        fields.insert("keys".to_owned(), keys.fields.to_string().into());
+    }
+    serde_json::Value::Object(fields).to_string()
+}
 
 /// Returns the metadata of a filter of lines that end with CRLF, from that of a filter of other lines.
 /// The CR is part of such a line.

@@ -55,6 +55,8 @@ pub(crate) struct ContentChecks {
     delimiter: u8,
     /// Accept any contents.
     any: bool,
+    /// Whether marks and line ends have no effect on keys, and are not reported.
+    quiet: bool,
     /// Results by name of the input.
     known: Mutex<BTreeMap<String, Known>>,
 }
@@ -72,7 +74,12 @@ struct Known {
 impl ContentChecks {
     /// Checks for inputs with this delimiter. With `any`, all contents are accepted without notes.
     pub(crate) fn new(delimiter: u8, any: bool) -> Self {
-        Self { delimiter, any, known: Mutex::default() }
+        Self { delimiter, any, quiet: false, known: Mutex::default() }
+    }
+
+    /// Does not report marks and line ends: the keys of records do not depend on them.
+    pub(crate) fn quiet(self) -> Self {
+        Self { quiet: true, ..self }
     }
 
     /// Returns the line delimiter.
@@ -93,6 +100,9 @@ impl ContentChecks {
     }
 
     fn keep(&self, name: &str, begin: &[u8]) {
+        if self.quiet {
+            return;
+        }
         let mark = begin.starts_with(b"\xef\xbb\xbf");
         let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
         if mark || ends.is_some() {

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | file | a regular file, redirected standard input, a spooled stream | any | by position, from many threads |
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
+//! | CSV file | such a file whose keys are columns | any | in order |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
 //!
 //! An input may be a *portion* of a file: the lines that start in a range of its bytes. The last
@@ -14,6 +15,9 @@
 //! (see [`identity`](super::identity)). [`Input::spool`] copies a stream to a temporary file.
 //!
 //! The first bytes of an input are checked: formats that are certainly not lines are an error.
+//!
+//! Before the records of an input whose keys are not lines there may be a byte order mark and a
+//! header. They are no part of the input: its portion begins after them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,13 +28,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::byte_range::{ByteRange, Skipping};
 use super::compression::{self, Codec};
 use super::content_check::{Checked, ContentChecks};
+use super::header::Start;
 use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, FileStat, StreamSum};
 use super::open::{InputKind, InputOpener};
 use super::poll_read::PollRead;
 use super::source::Source;
+use super::stream::Chained;
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
-use crate::keys::KeySpec;
+use crate::keys::{Columns, Fields, KeySpec};
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -45,6 +51,10 @@ pub(crate) struct Input {
     checks: Arc<ContentChecks>,
     /// How the keys of its records are made.
     keys: Arc<KeySpec>,
+    /// Where its first record begins in the file.
+    begin: u64,
+    /// The header of a CSV input, without its LF.
+    header: Option<Vec<u8>>,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
@@ -118,7 +128,8 @@ impl Input {
     fn with_kind(name: String, kind: InputKind, checks: Arc<ContentChecks>) -> Self {
         let portion = ByteRange { start: 0, end: u64::MAX };
         let decompressed = AtomicU64::new(UNKNOWN);
-        Self { name, kind, portion, decompressed, checks, keys: Arc::default(), _usage: None }
+        let (keys, begin, header) = (Arc::default(), 0, None);
+        Self { name, kind, portion, decompressed, checks, keys, begin, header, _usage: None }
     }
 
     /// A stream that returns these bytes in small pieces.
@@ -154,6 +165,71 @@ impl Input {
     /// Sets how the keys of its records are made.
     pub(crate) fn with_keys(self, keys: &Arc<KeySpec>) -> Self {
         Self { keys: Arc::clone(keys), ..self }
+    }
+
+    /// Sets how the keys of its records are made, and reads what comes before the records: a header
+    /// of up to `longest` bytes, in which the columns are found. A decoder may use `memory` bytes.
+    pub(crate) fn keyed(
+        mut self,
+        keys: &Arc<KeySpec>,
+        longest: u64,
+        memory: u64,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let Fields::Columns(columns) = &keys.fields else { return Ok(self.with_keys(keys)) };
+        let separator = columns.separator_of(&self.name);
+        let wanted = columns.has_header().then_some(separator);
+        let start = self.read_start(wanted, longest, memory, progress)?;
+        let names = start.header.as_ref().map(|header| &header[start.mark..]);
+        let columns = match columns.resolved(&self.name, names) {
+            Ok(columns) => columns,
+            // An empty input has no header and no records.
+            Err(_) if wanted.is_some() && names.is_none() => {
+                Columns { separator: Some(separator), ..columns.clone() }
+            }
+            Err(problem) => return Err(Error::bad_header(&self.name, problem)),
+        };
+        let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
+        self.header = start.header;
+        Ok(self.with_keys(&Arc::new(keys)))
+    }
+
+    /// Reads a byte order mark, and with `separator` a header. The input then begins after them.
+    fn read_start(
+        &mut self,
+        separator: Option<u8>,
+        longest: u64,
+        memory: u64,
+        progress: &dyn Progress,
+    ) -> Result<Start> {
+        let mut stream = match self.open(memory, progress)? {
+            Open::Stream(stream) => stream,
+            Open::File { file, whole, .. } => Box::new(RangeReader::new(file, whole, None)),
+        };
+        let start = Start::read(stream.as_mut(), &self.name, separator, longest, progress);
+        if let InputKind::Stream(place) = &self.kind {
+            let mut start = start?;
+            let rest = std::mem::take(&mut start.rest);
+            let place = place.lock().map(|mut place| *place = Some(Box::new(Chained::new(rest, stream))));
+            place.map_err(|_| Error::read(&self.name, io::Error::other("it was read already")))?;
+            return Ok(start);
+        }
+        let start = start?;
+        (self.begin, self.portion.start) = (start.length as u64, start.length as u64);
+        Ok(start)
+    }
+
+    /// Returns the header of a CSV input, without its LF.
+    pub(crate) fn header(&self) -> Option<&[u8]> {
+        self.header.as_deref()
+    }
+
+    /// Returns the separator of the fields if the records are CSV.
+    pub(crate) fn csv_separator(&self) -> Option<u8> {
+        match &self.keys.fields {
+            Fields::Columns(columns) => columns.separator,
+            Fields::Line => None,
+        }
     }
 
     /// Returns how the keys of its records are made.
@@ -212,6 +288,11 @@ impl Input {
 
     /// Returns whether the input can be read by position.
     pub(crate) fn is_file(&self) -> bool {
+        self.has_positions() && self.csv_separator().is_none()
+    }
+
+    /// Returns whether any range of its bytes can be read, although it may begin within a record.
+    pub(crate) fn has_positions(&self) -> bool {
         self.is_repeatable() && self.codec().is_none()
     }
 
@@ -222,7 +303,7 @@ impl Input {
 
     /// Returns whether reading may need the memory of a decoder.
     pub(crate) fn may_be_compressed(&self) -> bool {
-        !self.is_file()
+        !self.has_positions()
     }
 
     /// Returns the length of the input in bytes, if known. The length of a compressed file is known
@@ -279,7 +360,7 @@ impl Input {
     ) -> Result<Option<u64>> {
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file(CheckTime::Before, &())?;
-        let packed = RangeReader { file, at: range.start, end: range.end, sum: None };
+        let packed = RangeReader::new(file, range, None);
         let mut checked = None;
         let show = |block: &[u8]| {
             checked.get_or_insert_with(|| self.checks.check(&self.name, block));
@@ -299,7 +380,7 @@ impl Input {
     pub(crate) fn from(mut self, position: u64) -> Self {
         self.portion.start += position;
         // The checksum of the whole input does not apply to the rest.
-        if self.codec().is_none() {
+        if self.is_file() {
             self.identity().into_iter().for_each(|identity| identity.set_checksum(None));
         }
         self
@@ -315,6 +396,9 @@ impl Input {
         };
         if range.start > range.end || range.end > length {
             return bad("the file is shorter; it has changed, or the range is of another one");
+        }
+        if matches!(self.keys.fields, Fields::Columns(_)) {
+            return bad("records of CSV cannot be found from within a file; compare them on one machine");
         }
         if self.codec().is_none() {
             self.portion = range;
@@ -363,7 +447,7 @@ impl Input {
 
     /// Returns the range of the file that a pass reads.
     fn read_range(&self, range: ByteRange) -> ByteRange {
-        if self.codec().is_some() {
+        if !self.is_file() {
             return range;
         }
         let at = |byte: u64| range.start.saturating_add(byte).min(range.end);
@@ -394,14 +478,33 @@ impl Input {
             return Ok(Open::Stream(stream.ok_or_else(gone)?));
         }
         let (file, range) = self.file(CheckTime::Before, progress)?;
-        let Some(codec) = self.codec() else {
-            return Ok(Open::File { file, range: self.read_range(range), whole: range });
-        };
+        if self.is_file() {
+            return Ok(self.by_position(file, range));
+        }
         let sum = StreamSum::of(self.identity().filter(|_| self.portion.end == u64::MAX));
-        let packed = RangeReader { file, at: range.start, end: range.end, sum };
+        let Some(codec) = self.codec() else {
+            // Without a checksum the bytes before need not be read.
+            let left = if sum.is_some() { self.portion.start } else { 0 };
+            let start = (range.start + self.portion.start - left).min(range.end);
+            let stream = RangeReader::new(file, ByteRange { start, ..range }, sum);
+            return Ok(Open::Stream(Box::new(Skipping { stream, left })));
+        };
+        let packed = RangeReader::new(file, range, sum);
         let stream = compression::decode(codec, packed, memory).map_err(reading)?;
         let stream = Checked::new(stream, &self.name, &self.checks);
         Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
+    }
+
+    /// Opens a file whose positions can be read, to look at some of its lines.
+    pub(crate) fn open_sample(&self, progress: &dyn Progress) -> Result<Open> {
+        let (file, range) = self.file(CheckTime::Before, progress)?;
+        Ok(self.by_position(file, range))
+    }
+
+    fn by_position(&self, file: Arc<File>, whole: ByteRange) -> Open {
+        let at = |byte: u64| whole.start.saturating_add(byte).min(whole.end);
+        let range = ByteRange { start: at(self.portion.start), end: at(self.portion.end) };
+        Open::File { file, range, whole: ByteRange { start: at(self.begin), ..whole } }
     }
 
     /// Checks that the bytes of a file are unchanged.
@@ -477,6 +580,18 @@ struct RangeReader {
     end: u64,
     /// The checksum of the bytes, if needed.
     sum: Option<StreamSum>,
+}
+
+impl RangeReader {
+    fn new(file: Arc<File>, range: ByteRange, sum: Option<StreamSum>) -> Self {
+        Self { file, at: range.start, end: range.end, sum }
+    }
+}
+
+impl PollRead for RangeReader {
+    fn ready(&mut self) -> bool {
+        true
+    }
 }
 
 impl Read for RangeReader {

@@ -103,6 +103,12 @@ impl<'a> Printer<'a> {
         self.rest.is_some()
     }
 
+    /// Prints a header in each output; it is no line of the answer.
+    pub(crate) fn header(&mut self, header: &[u8]) -> Result<()> {
+        let delimiter = self.delimiter;
+        self.kept.iter_mut().chain(&mut self.rest).try_for_each(|out| out.line(header, delimiter))
+    }
+
     /// Prints a line of the answer.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<()> {

@@ -106,7 +106,7 @@ impl Read for MaybeCompressed {
                     Err(e) => return Err(e),
                 }
             };
-            let whole = Chained { begin: io::Cursor::new(begin), rest: stream };
+            let whole = Chained::new(begin, stream);
             self.state = State::Known(match codec {
                 Some(codec) => Box::new(compression::decode(codec, whole, self.memory)?),
                 None => Box::new(whole),
@@ -128,13 +128,17 @@ impl PollRead for MaybeCompressed {
     }
 }
 
-/// The bytes read for detection, followed by the rest of the stream.
-struct Chained {
+/// Bytes that were read before, followed by the rest of the stream.
+pub(super) struct Chained {
     begin: io::Cursor<Vec<u8>>,
     rest: Box<dyn PollRead + Send>,
 }
 
 impl Chained {
+    pub(super) fn new(begin: Vec<u8>, rest: Box<dyn PollRead + Send>) -> Self {
+        Self { begin: io::Cursor::new(begin), rest }
+    }
+
     fn begins(&self) -> bool {
         self.begin.position() < self.begin.get_ref().len() as u64
     }

@@ -2,21 +2,29 @@
 
 use std::fmt;
 
+use super::csv::Columns;
+
 /// The part of a record that is its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fields {
     /// The whole line.
     #[default]
     Line,
+    /// Columns of a CSV record.
+    Columns(Columns),
 }
 
 impl Fields {
     /// Appends the fields of a record to `key`.
     pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
         match self {
-            Self::Line => key.extend_from_slice(record),
+            Self::Line => {
+                key.extend_from_slice(record);
+                Ok(())
+            }
+            Self::Columns(columns) => columns.append(record, key),
         }
-        Ok(())
     }
 }
 
@@ -24,6 +32,7 @@ impl fmt::Display for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line => f.write_str("line"),
+            Self::Columns(columns) => columns.fmt(f),
         }
     }
 }

@@ -8,12 +8,15 @@
 //! name on the header of its input. It is the same in every pass, on every thread and machine.
 
 mod buffer;
+mod csv;
 mod fields;
 mod transform;
 
 use std::fmt;
 
 pub(crate) use buffer::Keys;
+pub(crate) use csv::EndScan;
+pub use csv::{Column, Columns};
 pub use fields::Fields;
 pub use transform::Transform;
 

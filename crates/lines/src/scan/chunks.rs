@@ -6,7 +6,8 @@
 //!
 //! * A file is divided at fixed byte positions; **a line belongs to the chunk in which it starts**.
 //!   Workers read independently, by position.
-//! * A stream is read under a lock, as much as has arrived, and divided at the last line end.
+//! * A stream is read under a lock, as much as has arrived, and divided at the last line end. So is
+//!   a CSV file: whether a position is inside quotes depends on all bytes before it.
 //! * For a line longer than a chunk the worker waits for its turn before it grows its buffer, so at
 //!   most one over-long line is in memory. No worker waits for a later chunk, so this cannot
 //!   deadlock.
@@ -22,6 +23,7 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::Advice;
 
 use super::buffer::Buffer;
+use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
 use crate::io::{BlockSum, ByteRange, Input, Open, PollRead};
@@ -312,9 +314,11 @@ where
         buffer.len = carry.len();
         carry.clear();
         (chunk.start, chunk.offset, chunk.base, chunk.span) = (0, *offset, 0, None);
+        let input = self.inputs[chunk.input];
+        let mut ends = RecordEnds::of(input, self.chunks.delimiter).last();
         let mut searched = 0;
         loop {
-            let found = memchr::memrchr(self.chunks.delimiter, &buffer.get()[searched..]);
+            let found = ends.find(&buffer.get()[searched..]);
             if let Some(end) = found.map(|at| searched + at + 1) {
                 carry.extend_from_slice(&buffer.get()[end..]);
                 buffer.len = end;
@@ -322,8 +326,11 @@ where
             }
             searched = buffer.len;
             if searched as u64 > longest_line {
-                let offset = self.inputs[chunk.input].byte(*offset);
-                return Err(Error::line_too_long(name, offset, longest_line));
+                let offset = input.byte(*offset);
+                return Err(match ends.is_quoted() {
+                    true => Error::long_quotes(name, offset, longest_line),
+                    false => Error::line_too_long(name, offset, longest_line),
+                });
             }
             if searched >= size && ticket.wait().is_none() {
                 return Ok(false);
@@ -347,6 +354,9 @@ where
             };
             buffer.len += got;
             if got == 0 {
+                if ends.is_quoted() {
+                    return Err(Error::open_quotes(name, input.byte(*offset)));
+                }
                 break;
             }
         }

@@ -7,10 +7,12 @@ mod buffer;
 mod chunks;
 mod line_ends;
 mod pass;
+mod record_ends;
 mod sequencer;
 
 pub use batch::BadLine;
 pub(crate) use batch::{Batch, Scratch};
 pub(crate) use chunks::{Chunks, LineChunk};
 pub(crate) use pass::{Pass, PassStats};
+pub(crate) use record_ends::RecordEnds;
 pub(crate) use sequencer::Ticket;

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::batch::{Batch, Scratch};
-use super::line_ends::line_ends;
+use super::record_ends::RecordEnds;
 use crate::error::{Error, Result};
 use crate::io::Input;
 use crate::keys::Keys;
@@ -99,11 +99,12 @@ impl Pass<'_> {
         let longest = self.budget.longest_line as usize;
         let Own { ends, keys, scratch } = own;
         let input = inputs[text.input];
+        let record_ends = RecordEnds::of(input, self.delimiter);
         let mut start = 0;
         loop {
             let bytes = &text.bytes[start..];
             ends.clear();
-            line_ends(self.delimiter, bytes, most, ends);
+            record_ends.find(bytes, most, ends);
             let mut end = ends.last().map_or(0, |end| end + 1);
             if ends.len() < most && end < bytes.len() {
                 ends.push(bytes.len());
@@ -127,7 +128,7 @@ impl Pass<'_> {
                 keys.shrink(self.budget.chunk);
                 let lines = (0..batch.len()).map(|line| batch.line(line));
                 keys.take(input.keys(), lines).map_err(|(line, problem)| {
-                    Error::bad_line(input.name(), input.byte(batch.offset(line)), problem)
+                    Error::bad_record(input.name(), input.byte(batch.offset(line)), problem)
                 })?;
                 batch.keys = Some(keys);
             }

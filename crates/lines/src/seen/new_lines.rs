@@ -86,7 +86,6 @@ pub fn seen(
 ) -> Result<SeenCounts> {
     let (budget, inputs) = settings.open(inputs)?;
     let live = !inputs.iter().all(Input::is_repeatable);
-    let inputs: Vec<_> = inputs.iter().collect();
     let pass = settings.pass(budget);
     if let Some(log) = &mut seen.log {
         let room = pass.budget.work.saturating_sub(seen.filter.as_dyn().size_bytes());
@@ -101,8 +100,10 @@ pub fn seen(
             hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
         }
     };
-    let printer =
+    let mut printer =
         Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
+    settings.print_header(&mut printer, &inputs)?;
+    let inputs: Vec<_> = inputs.iter().collect();
     let mut run = Run { seen, printer, save, every, saved: Instant::now(), unsaved: false };
     let (mut lines, mut last_tally) = (0, Instant::now());
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {

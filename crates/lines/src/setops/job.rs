@@ -57,12 +57,14 @@ impl SetJob {
         let op = self.op.with_others(sources.len() - self.first.len());
         let mut printer = Printer::new(outputs, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
+        let printed = if op.prints_others() { inputs.len() } else { self.first.len() };
+        settings.print_header(&mut printer, &inputs[..printed])?;
         match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
                     let (resume, limit, first) = (settings.resume, budget.limit, self.first.len());
-                    let inputs = &mut inputs;
-                    Journal::open(dir, resume, limit, op, delimiter, inputs, first, progress)
+                    let (keys, inputs) = (settings.keys.to_string(), &mut inputs);
+                    Journal::open(dir, resume, limit, op, delimiter, keys, inputs, first, progress)
                 };
                 let journal = settings.work_dir.as_deref().map(journal).transpose()?;
                 let begun = journal.as_ref().and_then(Journal::hasher);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::positions::{Polarity, PositionSet};
 use crate::error::Result;
 use crate::io::{ByteRange, Input, Printer, Span};
-use crate::scan::{Chunks, LineChunk, PassStats, Ticket};
+use crate::scan::{Chunks, LineChunk, PassStats, RecordEnds, Ticket};
 
 /// Prints the lines at the positions, or all other lines, by `polarity`. Positions count from `base`
 /// through the inputs as if they were one. The caller adds the number of lines.
@@ -27,6 +27,8 @@ pub(crate) fn print_positions(
         Ok(all || marks.any(from, to)?)
     };
     let most = chunks.budget.batch_lines();
+    let ends = inputs.iter().map(|input| RecordEnds::of(input, chunks.delimiter));
+    let ends: Vec<_> = ends.collect();
     let each = |text: LineChunk<'_>,
                 pieces: &mut Pieces,
                 ticket: &mut Ticket<'_, &mut Printer<'_>>| {
@@ -35,7 +37,7 @@ pub(crate) fn print_positions(
         let mut marked = marked.map(|at| (at - begin) as usize);
         let mut from = 0;
         loop {
-            let end = pieces.choose(text.bytes, from, chunks.delimiter, &mut marked, all, most);
+            let end = pieces.choose(text.bytes, from, ends[text.input], &mut marked, all, most);
             let Some(printer) = ticket.wait() else { return Ok(None) };
             if from == 0 {
                 marks.forget(begin);
@@ -79,7 +81,7 @@ impl Pieces {
         &mut self,
         text: &[u8],
         from: usize,
-        delimiter: u8,
+        ends: RecordEnds,
         marked: &mut impl Iterator<Item = usize>,
         others: bool,
         most: usize,
@@ -88,7 +90,7 @@ impl Pieces {
         self.others.clear();
         let mut gap = from;
         for start in marked {
-            let end = memchr::memchr(delimiter, &text[start..]);
+            let end = ends.first(&text[start..]);
             let end = end.map_or(text.len(), |end| start + end + 1);
             add(&mut self.marked, start..end);
             if others {

@@ -429,7 +429,17 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
                 .collect();
             let attempt = |kill: u64, resume: bool| {
                 let mut all = Input::open_unchecked(&sources, 0)?;
-                let journal = Journal::open(&dir, resume, 1 << 20, op, b'\n', &mut all, 1, &())?;
+                let journal = Journal::open(
+                    &dir,
+                    resume,
+                    1 << 20,
+                    op,
+                    b'\n',
+                    "line".to_owned(),
+                    &mut all,
+                    1,
+                    &(),
+                )?;
                 let mut first = all;
                 let others = first.split_off(1);
                 let others = if separate(op) {

@@ -102,6 +102,11 @@ impl Progress for ProgressReporter {
                  remove it, or that line equals no line without it",
                 others(more)
             ),
+            Note::OtherHeader { input, more, first } => format!(
+                "{input}{}: has another header than {first}, which is written first; if the columns \
+                 are in another order, the output mixes them",
+                others(more)
+            ),
             Note::MixedLineEnds { crlf, more, lf } if crlf == lf => format!(
                 "{crlf}{}: some lines end with CRLF and others with LF; the CR is part of a line, \
                  remove it, or lines that look the same differ",

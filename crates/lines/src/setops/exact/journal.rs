@@ -175,6 +175,7 @@ impl Journal {
         memory_limit: u64,
         op: SetOp,
         delimiter: u8,
+        keys: String,
         inputs: &mut [Input],
         first: usize,
         progress: &dyn Progress,
@@ -191,7 +192,6 @@ impl Journal {
                 "a job on a pipe cannot be resumed; save the input to a file first",
             ));
         };
-        let keys = inputs.first().map_or_else(whole_line, |input| input.keys().to_string());
         let job = Job { op: format!("{op:?}"), delimiter, keys, first, inputs: files };
         let trouble = |e: io::Error| Error::in_work_dir(dir, "opening the journal", e);
         fs::create_dir_all(dir).map_err(trouble)?;

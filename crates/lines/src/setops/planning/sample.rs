@@ -12,6 +12,7 @@ use crate::io::{Input, Open, read_at};
 use crate::keys::KeySpec;
 use crate::memory::Budget;
 use crate::progress::Progress;
+use crate::scan::RecordEnds;
 
 /// Estimates from a sample of one or more inputs.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,8 @@ const BEGIN: u64 = 64 << 20;
 const MAX_COMPRESSED: usize = 16;
 /// Factor by which the number of lines may exceed its estimate, for safe bounds.
 const LINES_MARGIN: f64 = 1.25;
+/// Lines that are found at a time.
+const SOME: usize = 4096;
 /// Maximum length of a sampled line in a compressed input.
 const LONG: usize = 1 << 20;
 
@@ -70,14 +73,13 @@ impl Sample {
         // Bounds the memory if lines are short.
         let most = ((budget.work / 4 / 8).max(MIN_KEYS) / among as u64).max(FEW);
         let (files, compressed): (Vec<&Input>, Vec<&Input>) =
-            inputs.iter().partition(|input| input.is_file());
-        let spec = inputs.first().map(|input| Arc::clone(input.keys())).unwrap_or_default();
-        let mut sampler = Sampler::new(hasher, delimiter, spec, progress);
+            inputs.iter().partition(|input| input.has_positions());
+        let mut sampler = Sampler::new(hasher, delimiter, progress);
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
             for input in &files {
                 let left = most - most.min(sampler.keys.len() as u64);
-                sampler.take(input.name(), &input.open(0, progress)?, [0, SMALL, left])?;
+                sampler.take(input, &input.open_sample(progress)?, [0, SMALL, left])?;
             }
         } else {
             sampler.spots(&files, bytes, FEW, most / FEW)?;
@@ -115,7 +117,7 @@ impl Sample {
 struct Sampler<'a> {
     hasher: &'a LineHasher,
     delimiter: u8,
-    /// How the keys of lines are made.
+    /// How the keys of the current input's lines are made.
     spec: Arc<KeySpec>,
     /// The key of a line, and memory for making it.
     key: [Vec<u8>; 2],
@@ -130,16 +132,11 @@ struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    fn new(
-        hasher: &'a LineHasher,
-        delimiter: u8,
-        spec: Arc<KeySpec>,
-        progress: &'a dyn Progress,
-    ) -> Self {
+    fn new(hasher: &'a LineHasher, delimiter: u8, progress: &'a dyn Progress) -> Self {
         Self {
             hasher,
             delimiter,
-            spec,
+            spec: Arc::default(),
             key: [vec![], vec![]],
             keys: vec![],
             bytes: 0,
@@ -187,26 +184,28 @@ impl<'a> Sampler<'a> {
             if let Some(input) = inputs.peek() {
                 let open = match &mut open {
                     Some(open) => open,
-                    none => none.insert(input.open(0, self.progress)?),
+                    none => none.insert(input.open_sample(self.progress)?),
                 };
-                self.take(input.name(), open, [at - begin, SPOT, most])?;
+                self.take(input, open, [at - begin, SPOT, most])?;
             }
         }
         Ok(())
     }
 
     /// Samples the whole lines within `size` bytes of a position, at most `most`.
-    fn take(&mut self, name: &str, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
+    fn take(&mut self, input: &Input, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
         self.check_cancelled()?;
+        self.spec = Arc::clone(input.keys());
         let Open::File { file, range, whole } = open else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
         self.places += 1;
         self.cold += u64::from(!is_in_memory(file, range.start + start));
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize((end - start) as usize, 0);
-        read_at(file, name, &mut buffer, range.start + start)?;
+        read_at(file, input.name(), &mut buffer, range.start + start)?;
         let (begins, ends) = (range.start + start == whole.start, range.start + end == whole.end);
-        self.lines(&buffer, begins, ends, most);
+        let kind = if begins { RecordEnds::of(input, self.delimiter) } else { RecordEnds::Line(self.delimiter) };
+        self.lines(&buffer, kind, [begins, ends], most);
         self.buffer = buffer;
         Ok(())
     }
@@ -239,6 +238,7 @@ impl<'a> Sampler<'a> {
         let salt = scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
         let delimiter = self.delimiter;
+        self.spec = Arc::clone(input.keys());
         let show = |text: &[u8]| {
             carry.extend_from_slice(text);
             let end = memchr::memrchr(delimiter, &carry).map_or(0, |at| at + 1);
@@ -258,28 +258,33 @@ impl<'a> Sampler<'a> {
         Ok(length)
     }
 
-    /// Samples the whole lines of a text, at most `most`.
-    fn lines(&mut self, text: &[u8], from_start: bool, to_end: bool, most: u64) {
+    /// Samples the whole lines of a text, at most `most`. Within a CSV file a line is taken for a
+    /// record.
+    fn lines(&mut self, text: &[u8], kind: RecordEnds, [from_start, to_end]: [bool; 2], most: u64) {
         let mut lines = text;
         if !from_start {
             let first = memchr::memchr(self.delimiter, lines).map_or(lines.len(), |at| at + 1);
             lines = &lines[first..];
         }
-        if !to_end {
-            let last = memchr::memrchr(self.delimiter, lines).map_or(0, |at| at + 1);
-            lines = &lines[..last];
+        let (mut ends, mut start, mut left) = (Vec::new(), 0, most as usize);
+        while left > 0 && start < lines.len() {
+            ends.clear();
+            let base = start;
+            kind.find(&lines[base..], left.min(SOME), &mut ends);
+            if ends.is_empty() {
+                if to_end {
+                    self.push(&lines[base..]);
+                    start = lines.len();
+                }
+                break;
+            }
+            for end in &ends {
+                self.push(&lines[start..base + end]);
+                start = base + end + 1;
+            }
+            left -= ends.len();
         }
-        if lines.is_empty() {
-            return;
-        }
-        let text = lines.strip_suffix(&[self.delimiter]).unwrap_or(lines);
-        let mut covered = 0;
-        let delimiter = self.delimiter;
-        for line in text.split(|byte| *byte == delimiter).take(most as usize) {
-            self.push(line);
-            covered += line.len() + 1;
-        }
-        self.bytes += covered.min(lines.len()) as u64;
+        self.bytes += start as u64;
     }
 
     /// Returns the estimates for `bytes` of input.
@@ -364,7 +369,7 @@ mod tests {
         let inputs = Input::open_unchecked(&paths.collect::<Vec<_>>(), 0).unwrap();
         let refs: Vec<_> = inputs.iter().collect();
         let (hasher, budget) = (LineHasher::random().unwrap(), Budget::new(64 << 20, 1).unwrap());
-        let mut sampler = Sampler::new(&hasher, b'\n', Arc::default(), &());
+        let mut sampler = Sampler::new(&hasher, b'\n', &());
         let bytes = sampler.all_compressed(&refs, 1 << 20, budget.decoder).unwrap();
         let exact = (each * files) as f64;
         assert!((bytes as f64 - exact).abs() < exact / 100.0, "{bytes} of {exact}");
@@ -373,7 +378,7 @@ mod tests {
         let sample = Sample::of(&refs, &hasher, b'\n', &budget, 1, &()).unwrap();
         let lines = exact / 16.0;
         assert!((sample.lines as f64 - lines).abs() < lines / 100.0, "{}", sample.lines);
-        let mut sampler = Sampler::new(&hasher, b'\n', Arc::default(), &Cancel);
+        let mut sampler = Sampler::new(&hasher, b'\n', &Cancel);
         assert!(sampler.all_compressed(&refs, 1, budget.decoder).unwrap_err().is_cancelled());
     }
 

@@ -1,0 +1,50 @@
+//! Options that select the fields of records.
+
+use clap::Args;
+use petal_lines::{Column, Columns, Fields};
+
+/// The fields that are compared, inserted or looked up.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct FieldArgs {
+    /// Read CSV and compare only these columns: names or numbers, e.g. url,lang
+    #[arg(long, value_name = "LIST", value_parser = parse_columns, conflicts_with = "null")]
+    column: Option<ColumnList>,
+    /// The byte between columns, e.g. ';' or tab [default: tab in .tsv, else ',']
+    #[arg(long, value_name = "CHAR", value_parser = parse_separator, requires = "column")]
+    separator: Option<u8>,
+    /// The first record of each input is a header [default: if --column has a name]
+    #[arg(long, requires = "column")]
+    header: bool,
+}
+
+/// The columns of `--column`.
+#[derive(Clone, Debug)]
+struct ColumnList(Vec<Column>);
+
+fn parse_columns(list: &str) -> Result<ColumnList, String> {
+    Columns::parse_list(list).map(ColumnList)
+}
+
+fn parse_separator(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        b"\"" | b"\n" | b"\r" => Err("a quote or a line end cannot separate columns".to_owned()),
+        [byte] => Ok(*byte),
+        _ => Err("expected one byte, e.g. ';' or tab".to_owned()),
+    }
+}
+
+impl FieldArgs {
+    /// Returns the fields.
+    pub(crate) fn fields(&self) -> Fields {
+        let Self { column, separator, header } = self;
+        match column {
+            None => Fields::Line,
+            Some(ColumnList(columns)) => Fields::Columns(Columns {
+                columns: columns.clone(),
+                separator: *separator,
+                header: *header,
+            }),
+        }
+    }
+}

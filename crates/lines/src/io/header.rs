@@ -1,0 +1,100 @@
+//! The start of an input of records: a byte order mark and a header, which are no records.
+
+use std::io;
+
+use super::poll_read::PollRead;
+use crate::error::{Error, Result};
+use crate::keys::EndScan;
+use crate::progress::Progress;
+
+/// The UTF-8 byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes read at a time.
+const STEP: usize = 16 << 10;
+
+/// What comes before the records of an input.
+pub(super) struct Start {
+    /// The header with the byte order mark, without its LF; `None` if the input has no bytes.
+    pub(super) header: Option<Vec<u8>>,
+    /// Length of the byte order mark.
+    pub(super) mark: usize,
+    /// Length of everything before the first record.
+    pub(super) length: usize,
+    /// Bytes that were read from the first record on.
+    pub(super) rest: Vec<u8>,
+}
+
+impl Start {
+    /// Reads the byte order mark, and with `separator` a header, which may be `longest` bytes long.
+    /// Reads as little as the stream allows.
+    pub(super) fn read(
+        stream: &mut dyn PollRead,
+        name: &str,
+        separator: Option<u8>,
+        longest: u64,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let (mut bytes, mut ended) = (Vec::new(), false);
+        while !ended && bytes.len() < MARK.len() && MARK.starts_with(&bytes) {
+            ended = !read_more(stream, name, &mut bytes, progress)?;
+        }
+        let mark = if bytes.starts_with(MARK) { MARK.len() } else { 0 };
+        let Some(separator) = separator else {
+            let rest = bytes.split_off(mark);
+            return Ok(Self { header: None, mark, length: mark, rest });
+        };
+        let (mut scan, mut at) = (EndScan::new(separator), mark);
+        loop {
+            // The search ends with the first record; until then it can be continued.
+            if let Some(end) = scan.first(&bytes[at..]).map(|end| at + end) {
+                let rest = bytes.split_off(end + 1);
+                bytes.truncate(end);
+                return Ok(Self { header: Some(bytes), mark, length: end + 1, rest });
+            }
+            at = bytes.len();
+            if at as u64 > longest {
+                return Err(match scan.is_quoted() {
+                    true => Error::long_quotes(name, 0, longest),
+                    false => Error::line_too_long(name, 0, longest),
+                });
+            }
+            if ended || !read_more(stream, name, &mut bytes, progress)? {
+                break;
+            }
+        }
+        if scan.is_quoted() {
+            return Err(Error::open_quotes(name, 0));
+        }
+        let length = bytes.len();
+        let header = (length > mark).then_some(bytes);
+        Ok(Self { header, mark, length, rest: Vec::new() })
+    }
+}
+
+/// Appends the bytes that are available, at least one. False at the end, or if the caller stops.
+fn read_more(
+    stream: &mut dyn PollRead,
+    name: &str,
+    bytes: &mut Vec<u8>,
+    progress: &dyn Progress,
+) -> Result<bool> {
+    while !stream.ready() {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        if progress.stopped() {
+            return Ok(false);
+        }
+    }
+    let length = bytes.len();
+    bytes.resize(length + STEP, 0);
+    let got = loop {
+        match stream.read(&mut bytes[length..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            other => break other.map_err(|e| Error::read(name, e))?,
+        }
+    };
+    bytes.truncate(length + got);
+    Ok(got > 0)
+}

@@ -1,0 +1,279 @@
+//! The columns that make the key of a CSV record.
+
+use std::fmt;
+
+use super::record::{Field, Fields};
+
+/// A column of a CSV file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Column {
+    /// The column with this name in the header.
+    Name(String),
+    /// The column with this number, counted from 1.
+    Number(usize),
+}
+
+/// The columns of CSV records that make the key.
+///
+/// The key of one column is the value of the field: without the quotes around it, with one quote for
+/// two. The key of several columns has before each value its length in bytes, as four bytes in
+/// little-endian order, so different values never make the same key.
+///
+/// A record with too few fields has no key. The fields of an empty line are all empty.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Columns {
+    /// The columns, in the order of the key.
+    pub columns: Vec<Column>,
+    /// The byte between fields. `None`: a tab in inputs whose name ends in `.tsv` or `.tab`, before
+    /// the ending of a compressed file; a comma in others.
+    pub separator: Option<u8>,
+    /// Whether the first record of each input is a header even if no column is found by name.
+    pub header: bool,
+}
+
+/// Endings of the names of compressed files.
+const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zstd"];
+
+impl Columns {
+    /// Returns the columns that a list names: names and numbers, separated by commas, themselves
+    /// quoted as in CSV. What is quoted is a name.
+    ///
+    /// # Errors
+    /// If the list is empty, has an empty part, the number 0 or an open quote.
+    pub fn parse_list(list: &str) -> Result<Vec<Column>, String> {
+        let mut scan = super::EndScan::new(b',');
+        scan.last(list.as_bytes());
+        if scan.is_quoted() {
+            return Err("a quote is not closed".to_owned());
+        }
+        Fields::new(list.as_bytes(), b',').map(|part| Self::parse_part(part)).collect()
+    }
+
+    fn parse_part(part: Field<'_>) -> Result<Column, String> {
+        let text = String::from_utf8(part.value()).map_err(|error| error.to_string())?;
+        if text.is_empty() {
+            return Err("expected names or numbers of columns, separated by commas".to_owned());
+        }
+        if part.is_quoted() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Column::Name(text));
+        }
+        match text.parse() {
+            Ok(0) => Err("columns are counted from 1".to_owned()),
+            Ok(number) => Ok(Column::Number(number)),
+            Err(_) => Err(format!("{text} is too large for the number of a column")),
+        }
+    }
+
+    /// Returns whether the first record of each input is a header.
+    #[must_use]
+    pub fn has_header(&self) -> bool {
+        self.header || self.columns.iter().any(|column| matches!(column, Column::Name(_)))
+    }
+
+    /// Returns the separator of an input with this name.
+    pub(crate) fn separator_of(&self, name: &str) -> u8 {
+        let lower = name.to_ascii_lowercase();
+        let plain = COMPRESSED.iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
+        let tabs = plain.ends_with(".tsv") || plain.ends_with(".tab");
+        self.separator.unwrap_or(if tabs { b'\t' } else { b',' })
+    }
+
+    /// Returns these columns by their numbers in an input with this name and header.
+    ///
+    /// # Errors
+    /// If the header does not have a column, or has its name twice.
+    pub(crate) fn resolved(&self, name: &str, header: Option<&[u8]>) -> Result<Self, String> {
+        let separator = self.separator_of(name);
+        let names: Vec<_> = match header {
+            Some(header) => Fields::new(header, separator).map(Field::value).collect(),
+            None => Vec::new(),
+        };
+        let number = |column: &Column| match column {
+            Column::Number(number) if header.is_some() && *number > names.len() => {
+                Err(format!("has {}, expected a column {number}", shown_columns(&names)))
+            }
+            Column::Number(number) => Ok(*number),
+            Column::Name(wanted) => {
+                let mut found = (1..).zip(&names).filter(|(_, name)| *name == wanted.as_bytes());
+                match (found.next(), found.next()) {
+                    (Some((number, _)), None) => Ok(number),
+                    (None, _) => {
+                        Err(format!("has no column {wanted:?}, but {}", shown_columns(&names)))
+                    }
+                    (Some((one, _)), Some((two, _))) => Err(format!(
+                        "has two columns {wanted:?}, {one} and {two}; take one by its number"
+                    )),
+                }
+            }
+        };
+        let columns: Result<Vec<_>, String> =
+            self.columns.iter().map(|column| number(column).map(Column::Number)).collect();
+        Ok(Self { columns: columns?, separator: Some(separator), header: header.is_some() })
+    }
+
+    /// Appends the key of a record without its LF. The columns are resolved.
+    pub(crate) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
+        let separator = self.separator.unwrap_or(b',');
+        if let [Column::Number(number)] = self.columns[..] {
+            return match Fields::new(record, separator).nth(number - 1) {
+                Some(field) => {
+                    field.append(key);
+                    Ok(())
+                }
+                None => missing(record, separator, number),
+            };
+        }
+        // Columns in ascending order are found in one reading.
+        let (mut fields, mut next) = (Fields::new(record, separator), 1);
+        for column in &self.columns {
+            let Column::Number(number) = *column else {
+                return Err(format!("the number of column {column} is unknown"));
+            };
+            if number < next {
+                (fields, next) = (Fields::new(record, separator), 1);
+            }
+            let field = fields.nth(number - next);
+            next = number + 1;
+            let length = key.len();
+            key.extend_from_slice(&[0; LENGTH]);
+            match field {
+                Some(field) => field.append(key),
+                None => missing(record, separator, number)?,
+            }
+            let bytes = u32::try_from(key.len() - length - LENGTH)
+                .map_err(|_| format!("field {number} is longer than 4 GiB"))?;
+            key[length..length + LENGTH].copy_from_slice(&bytes.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a length in the key of several columns.
+const LENGTH: usize = size_of::<u32>();
+
+/// Returns the error of a record without a field, unless it is an empty line.
+#[cold]
+fn missing(record: &[u8], separator: u8, number: usize) -> Result<(), String> {
+    if matches!(record, b"" | b"\r") {
+        return Ok(());
+    }
+    let fields = match Fields::new(record, separator).count() {
+        1 => "1 field".to_owned(),
+        count => format!("{count} fields"),
+    };
+    Err(format!("has {fields}, but the key is in field {number}; correct or remove the record"))
+}
+
+/// Number of columns of a header that an error shows.
+const SHOWN: usize = 8;
+
+/// Returns the columns of a header, for an error: `3 columns: "a", "b", "c"`.
+fn shown_columns(names: &[Vec<u8>]) -> String {
+    let shown = |name: &Vec<u8>| {
+        let name = String::from_utf8_lossy(name);
+        match name.char_indices().nth(40) {
+            Some((end, _)) => format!("{:?}...", &name[..end]),
+            None => format!("{name:?}"),
+        }
+    };
+    let mut list: Vec<_> = names.iter().take(SHOWN).map(shown).collect();
+    if names.len() > SHOWN {
+        list.push("...".to_owned());
+    }
+    let columns = if names.len() == 1 { "column" } else { "columns" };
+    format!("{} {columns}: {}", names.len(), list.join(", "))
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "{name:?}"),
+            Self::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// The columns as text: `column "url" of CSV with a header`.
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.columns.len() == 1 { "column " } else { "columns " })?;
+        for (number, column) in self.columns.iter().enumerate() {
+            write!(f, "{}{column}", if number == 0 { "" } else { ", " })?;
+        }
+        f.write_str(" of CSV")?;
+        if self.has_header() {
+            f.write_str(" with a header")?;
+        }
+        match self.separator {
+            Some(separator) => write!(f, ", separated by {:?}", char::from(separator)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(list: &str) -> Columns {
+        Columns { columns: Columns::parse_list(list).unwrap(), separator: None, header: false }
+    }
+
+    #[test]
+    fn lists_have_names_numbers_and_quoted_names() {
+        let name = |name: &str| Column::Name(name.to_owned());
+        let list = Columns::parse_list(r#"url,2,"a,""b""","3",é"#).unwrap();
+        assert_eq!(list, [name("url"), Column::Number(2), name("a,\"b\""), name("3"), name("é")]);
+        for (bad, why) in [
+            ("", "expected names"),
+            ("a,", "expected names"),
+            ("0", "counted from 1"),
+            ("\"a", "not closed"),
+            ("99999999999999999999", "too large"),
+        ] {
+            assert!(Columns::parse_list(bad).unwrap_err().contains(why), "{bad}");
+        }
+    }
+
+    #[test]
+    fn separator_follows_the_name_of_the_input() {
+        let any = columns("1");
+        let tabs = ["a.tsv", "A.TSV.gz", "/x/y.tab", "y.tab.zst"];
+        let commas = ["a.csv", "-", "a.tsv.csv", "tsv", "a.gz"];
+        assert!(tabs.iter().all(|name| any.separator_of(name) == b'\t'));
+        assert!(commas.iter().all(|name| any.separator_of(name) == b','));
+        assert_eq!(Columns { separator: Some(b';'), ..any }.separator_of("a.tsv"), b';');
+    }
+
+    #[test]
+    fn names_are_found_in_the_header_of_each_input() {
+        let wanted = columns("url,lang");
+        let numbers = |header: &str| wanted.resolved("x", Some(header.as_bytes()));
+        let found = |one, two| vec![Column::Number(one), Column::Number(two)];
+        assert_eq!(numbers("id,url,lang").unwrap().columns, found(2, 3));
+        assert_eq!(numbers("\"lang\",\"url\"\r").unwrap().columns, found(2, 1));
+        let error = numbers("id,url").unwrap_err();
+        assert_eq!(error, r#"has no column "lang", but 2 columns: "id", "url""#);
+        assert!(numbers("url,lang,url").unwrap_err().contains("two columns \"url\", 1 and 3"));
+        let error = columns("3").resolved("x", Some(b"a;b")).unwrap_err();
+        assert_eq!(error, r#"has 1 column: "a;b", expected a column 3"#);
+    }
+
+    #[test]
+    fn keys_of_several_columns_are_distinct() {
+        let key = |list: &str, record: &str| {
+            let mut key = Vec::new();
+            let resolved = columns(list).resolved("x", None).unwrap();
+            resolved.append(record.as_bytes(), &mut key).map(|()| key)
+        };
+        assert_eq!(key("2", "a,\"b\"\"\",c").unwrap(), b"b\"");
+        assert_eq!(key("3,1", "a,b,\"\"\r").unwrap(), b"\0\0\0\0\x01\0\0\0a");
+        assert_eq!(key("1,1,2", "a,bc").unwrap(), b"\x01\0\0\0a\x01\0\0\0a\x02\0\0\0bc");
+        assert_ne!(key("1,2", "a,bc").unwrap(), key("1,2", "ab,c").unwrap());
+        assert_eq!(key("7", "").unwrap(), b"");
+        assert_eq!(key("7,1", "\r").unwrap(), [0; 8]);
+        let error = key("7", "a,b").unwrap_err();
+        assert_eq!(error, "has 2 fields, but the key is in field 7; correct or remove the record");
+        assert!(key("1,3", "a,b").unwrap_err().contains("field 3"));
+    }
+}

@@ -1,0 +1,67 @@
+//! The ends of records: line ends, or the ends of CSV records.
+
+use super::line_ends::line_ends;
+use crate::io::Input;
+use crate::keys::EndScan;
+
+/// How the records of an input end. All ends are one byte, which is not part of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordEnds {
+    /// With this byte, anywhere.
+    Line(u8),
+    /// With an LF that is not inside quotes, where this byte separates fields.
+    Csv(u8),
+}
+
+impl RecordEnds {
+    /// Returns how the records of an input end.
+    pub(crate) fn of(input: &Input, delimiter: u8) -> Self {
+        input.csv_separator().map_or(Self::Line(delimiter), Self::Csv)
+    }
+
+    /// Appends the positions of the first `most` ends in `bytes`, ascending. `bytes` begins with a
+    /// record.
+    pub(crate) fn find(self, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
+        match self {
+            Self::Line(delimiter) => line_ends(delimiter, bytes, most, ends),
+            Self::Csv(separator) => EndScan::new(separator).ends(bytes, most, ends),
+        }
+    }
+
+    /// Returns the position of the first end. `bytes` begins with a record.
+    pub(crate) fn first(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Line(delimiter) => memchr::memchr(delimiter, bytes),
+            Self::Csv(separator) => EndScan::new(separator).first(bytes),
+        }
+    }
+
+    /// Returns a search for the last end in a text that comes in pieces.
+    pub(super) fn last(self) -> LastEnd {
+        match self {
+            Self::Line(delimiter) => LastEnd::Line(delimiter),
+            Self::Csv(separator) => LastEnd::Csv(EndScan::new(separator)),
+        }
+    }
+}
+
+/// Finds the last end in consecutive pieces of a text.
+pub(super) enum LastEnd {
+    Line(u8),
+    Csv(EndScan),
+}
+
+impl LastEnd {
+    /// Returns the position of the last end in the next piece.
+    pub(super) fn find(&mut self, piece: &[u8]) -> Option<usize> {
+        match self {
+            Self::Line(delimiter) => memchr::memrchr(*delimiter, piece),
+            Self::Csv(scan) => scan.last(piece),
+        }
+    }
+
+    /// Returns whether the text so far ends inside quotes.
+    pub(super) fn is_quoted(&self) -> bool {
+        matches!(self, Self::Csv(scan) if scan.is_quoted())
+    }
+}
