@@ -210,7 +210,8 @@ impl Input {
         if let InputKind::Stream(place) = &self.kind {
             let mut start = start?;
             let rest = std::mem::take(&mut start.rest);
-            let place = place.lock().map(|mut place| *place = Some(Box::new(Chained::new(rest, stream))));
+            let place =
+                place.lock().map(|mut place| *place = Some(Box::new(Chained::new(rest, stream))));
             place.map_err(|_| Error::read(&self.name, io::Error::other("it was read already")))?;
             return Ok(start);
         }
@@ -398,7 +399,9 @@ impl Input {
             return bad("the file is shorter; it has changed, or the range is of another one");
         }
         if matches!(self.keys.fields, Fields::Columns(_)) {
-            return bad("records of CSV cannot be found from within a file; compare them on one machine");
+            return bad(
+                "records of CSV cannot be found from within a file; compare them on one machine",
+            );
         }
         if self.codec().is_none() {
             self.portion = range;

@@ -231,7 +231,11 @@ mod tests {
             if rng.one_in(2) {
                 text.push(b'"');
                 field.iter().for_each(|&byte| {
-                    text.extend_from_slice(if byte == b'"' { b"\"\"" } else { std::slice::from_ref(&byte) });
+                    text.extend_from_slice(if byte == b'"' {
+                        b"\"\""
+                    } else {
+                        std::slice::from_ref(&byte)
+                    });
                 });
                 text.push(b'"');
             } else {

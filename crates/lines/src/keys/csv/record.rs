@@ -119,11 +119,16 @@ mod tests {
         for _ in 0..rng.below(6) {
             let fields = 1 + rng.below(4);
             for number in 0..fields {
-                let bytes: Vec<u8> = (0..rng.below(6)).map(|_| b"a\xff\",\r\n"[rng.below(6)]).collect();
+                let bytes: Vec<u8> =
+                    (0..rng.below(6)).map(|_| b"a\xff\",\r\n"[rng.below(6)]).collect();
                 if rng.one_in(2) {
                     text.push(b'"');
                     for byte in bytes {
-                        text.extend_from_slice(if byte == b'"' { b"\"\"" } else { std::slice::from_ref(&byte) });
+                        text.extend_from_slice(if byte == b'"' {
+                            b"\"\""
+                        } else {
+                            std::slice::from_ref(&byte)
+                        });
                     }
                     text.push(b'"');
                     if rng.one_in(4) {
@@ -161,9 +166,9 @@ mod tests {
             let ours = ours.filter(|record| !matches!(**record, [] | [b'\r'])).map(values);
             let mut reader = csv::ReaderBuilder::new();
             let mut reader = reader.has_headers(false).flexible(true).from_reader(&text[..]);
-            let theirs = reader.byte_records().map(|record| {
-                record.unwrap().iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
-            });
+            let theirs = reader
+                .byte_records()
+                .map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
             let (ours, theirs): (Vec<_>, Vec<_>) = (ours.collect(), theirs.collect());
             assert_eq!(ours, theirs, "{:?}", String::from_utf8_lossy(&text));
             compared += ours.len();

@@ -204,7 +204,11 @@ impl<'a> Sampler<'a> {
         buffer.resize((end - start) as usize, 0);
         read_at(file, input.name(), &mut buffer, range.start + start)?;
         let (begins, ends) = (range.start + start == whole.start, range.start + end == whole.end);
-        let kind = if begins { RecordEnds::of(input, self.delimiter) } else { RecordEnds::Line(self.delimiter) };
+        let kind = if begins {
+            RecordEnds::of(input, self.delimiter)
+        } else {
+            RecordEnds::Line(self.delimiter)
+        };
         self.lines(&buffer, kind, [begins, ends], most);
         self.buffer = buffer;
         Ok(())
