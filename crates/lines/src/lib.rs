@@ -70,7 +70,7 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
-pub use keys::{Column, Columns, Fields, KeySpec, Transform};
+pub use keys::{Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform};
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use progress::{Note, Progress};

@@ -1,7 +1,7 @@
 //! Options that select the fields of records.
 
 use clap::Args;
-use petal_lines::{Column, Columns, Fields};
+use petal_lines::{Column, Columns, Fields, JsonPointer, JsonValues};
 
 /// The fields that are compared, inserted or looked up.
 #[derive(Args, Clone, Debug, Default)]
@@ -15,6 +15,9 @@ pub(crate) struct FieldArgs {
     /// The first record of each input is a header [default: if --column has a name]
     #[arg(long, requires = "column")]
     header: bool,
+    /// Compare lines of JSON by the value at this place, e.g. /url; repeat for several
+    #[arg(long, value_name = "POINTER", conflicts_with_all = ["column", "null"])]
+    json_key: Vec<JsonPointer>,
 }
 
 /// The columns of `--column`.
@@ -37,8 +40,9 @@ fn parse_separator(text: &str) -> Result<u8, String> {
 impl FieldArgs {
     /// Returns the fields.
     pub(crate) fn fields(&self) -> Fields {
-        let Self { column, separator, header } = self;
+        let Self { column, separator, header, json_key } = self;
         match column {
+            None if !json_key.is_empty() => Fields::Json(JsonValues(json_key.clone())),
             None => Fields::Line,
             Some(ColumnList(columns)) => Fields::Columns(Columns {
                 columns: columns.clone(),

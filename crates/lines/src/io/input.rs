@@ -176,7 +176,14 @@ impl Input {
         memory: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let Fields::Columns(columns) = &keys.fields else { return Ok(self.with_keys(keys)) };
+        let columns = match &keys.fields {
+            Fields::Line => return Ok(self.with_keys(keys)),
+            Fields::Json(_) => {
+                self.read_start(None, longest, memory, progress)?;
+                return Ok(self.with_keys(keys));
+            }
+            Fields::Columns(columns) => columns,
+        };
         let separator = columns.separator_of(&self.name);
         let wanted = columns.has_header().then_some(separator);
         let start = self.read_start(wanted, longest, memory, progress)?;
@@ -229,7 +236,7 @@ impl Input {
     pub(crate) fn csv_separator(&self) -> Option<u8> {
         match &self.keys.fields {
             Fields::Columns(columns) => columns.separator,
-            Fields::Line => None,
+            Fields::Line | Fields::Json(_) => None,
         }
     }
 

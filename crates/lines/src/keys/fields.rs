@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::csv::Columns;
+use super::json::JsonValues;
 
 /// The part of a record that is its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,6 +14,8 @@ pub enum Fields {
     Line,
     /// Columns of a CSV record.
     Columns(Columns),
+    /// Values of a JSON record. Each line is one record.
+    Json(JsonValues),
 }
 
 impl Fields {
@@ -24,6 +27,7 @@ impl Fields {
                 Ok(())
             }
             Self::Columns(columns) => columns.append(record, key),
+            Self::Json(values) => values.append(record, key),
         }
     }
 }
@@ -33,6 +37,7 @@ impl fmt::Display for Fields {
         match self {
             Self::Line => f.write_str("line"),
             Self::Columns(columns) => columns.fmt(f),
+            Self::Json(values) => values.fmt(f),
         }
     }
 }

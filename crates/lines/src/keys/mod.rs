@@ -10,6 +10,7 @@
 mod buffer;
 mod csv;
 mod fields;
+mod json;
 mod transform;
 
 use std::fmt;
@@ -18,6 +19,7 @@ pub(crate) use buffer::Keys;
 pub(crate) use csv::EndScan;
 pub use csv::{Column, Columns};
 pub use fields::Fields;
+pub use json::{JsonPointer, JsonValues};
 pub use transform::Transform;
 
 /// How the key of a record is made.
@@ -68,6 +70,22 @@ impl KeySpec {
         *spare = from;
         taken
     }
+}
+
+/// Bytes of a length in a key of several fields.
+const LENGTH: usize = size_of::<u32>();
+
+/// Appends one of several fields of a key: its length in four bytes, then what `append` appends.
+fn append_with_length(
+    key: &mut Vec<u8>,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
+) -> Result<(), String> {
+    let start = key.len() + LENGTH;
+    key.resize(start, 0);
+    append(key)?;
+    let length = u32::try_from(key.len() - start).map_err(|_| "has a field of more than 4 GiB")?;
+    key[start - LENGTH..start].copy_from_slice(&length.to_le_bytes());
+    Ok(())
 }
 
 /// The text of a specification: equal for equal specifications, for journals.

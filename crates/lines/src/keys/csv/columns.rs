@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::record::{Field, Fields};
+use crate::keys::append_with_length;
 
 /// A column of a CSV file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -134,22 +135,17 @@ impl Columns {
             }
             let field = fields.nth(number - next);
             next = number + 1;
-            let length = key.len();
-            key.extend_from_slice(&[0; LENGTH]);
-            match field {
-                Some(field) => field.append(key),
-                None => missing(record, separator, number)?,
-            }
-            let bytes = u32::try_from(key.len() - length - LENGTH)
-                .map_err(|_| format!("field {number} is longer than 4 GiB"))?;
-            key[length..length + LENGTH].copy_from_slice(&bytes.to_le_bytes());
+            append_with_length(key, |key| match field {
+                Some(field) => {
+                    field.append(key);
+                    Ok(())
+                }
+                None => missing(record, separator, number),
+            })?;
         }
         Ok(())
     }
 }
-
-/// Bytes of a length in the key of several columns.
-const LENGTH: usize = size_of::<u32>();
 
 /// Returns the error of a record without a field, unless it is an empty line.
 #[cold]
