@@ -204,7 +204,7 @@ fn job(dir: &TestDir, seed: u64) {
         inputs.push(parsed);
         wanted.push(if several { vec![place("url"), place("lang")] } else { vec![place("url")] });
         let name = ["a", "b", "c"][number];
-        dir.write(name, compress(*rng.pick(&FORMS), &text, rng.next_u64()));
+        dir.write(name, compress(rng.pick::<&str>(&FORMS), &text, rng.next_u64()));
         names.push(if pipe == Some(number) {
             before = format!("cat {name} |");
             "-"

@@ -125,7 +125,7 @@ fn job(dir: &TestDir, seed: u64) {
         }
         lists.push(list);
         let name = ["a", "b", "c"][number];
-        dir.write(name, compress(*rng.pick(&FORMS), &text, rng.next_u64()));
+        dir.write(name, compress(rng.pick::<&str>(&FORMS), &text, rng.next_u64()));
         if before.is_empty() && rng.one_in(4) {
             before = ["cat a |", "cat b |", "cat c |"][number];
             names.push("-");

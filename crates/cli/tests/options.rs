@@ -76,7 +76,7 @@ fn option_of_another_mode_or_command_is_explained() {
         ("plan --threads 4 -n 9", ["'--jobs <N>' is an option of the estimate of a job", "inputs"]),
         ("plan common a a -n 5", ["'--capacity <N>' is an option of sizing a filter", "leave"]),
         ("common --window 7d a a", ["'--window' is an option of petal build, petal seen", "tip:"]),
-        ("dedup --column 1 a", ["'--column' is an option of petal probe", "tip:"]),
+        ("dedup --row-groups a", ["'--row-groups' is an option of petal probe", "tip:"]),
         ("dedup --expected=5 --width=5 a", ["'--width' is an option of petal build", "tip:"]),
         ("dedup -v a", ["'-v' is an option of petal check, petal probe", "tip:"]),
         ("dedup --nothing a", ["unexpected argument '--nothing' found", "Usage: petal dedup"]),

@@ -24,6 +24,11 @@ fn dir() -> TestDir {
     dir.write("new.json", "{\"version\": 3}");
     dir.write("long", vec![b'x'; (2 << 20) + 1]);
     dir.write("many", (0..2000).map(|n| format!("{n}\n")).collect::<String>());
+    dir.write("a.csv", "id,url,lang\n1,x,en\n");
+    dir.write("short.csv", "url,x\na,b\nc\n");
+    dir.write("open.csv", "url\na\n\"b\nc\n");
+    dir.write("long.csv", [b"url\n\"", &vec![b'x'; (2 << 20) + 1][..]].concat());
+    dir.write("a.jsonl", "{\"a\":1}\n{\"a\":1,}\n");
     std::fs::create_dir(dir.files.file("work")).unwrap();
     dir.write("work/mine", "");
     for args in [

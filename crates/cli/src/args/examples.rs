@@ -6,6 +6,7 @@ Examples:
   petal common -m 4G -T /big a.txt b.txt   4 GiB of memory, spill to /big
   petal common -c a.txt b.txt c.txt        count the lines that are in all three
   petal common --at-least 2 a b c d        lines of a in two or more of b, c, d
+  petal common a.csv b.tsv --column url    records with the same url
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again
@@ -27,6 +28,8 @@ Examples:
   petal dedup -u a.txt b.txt               lines that occur exactly once
   petal dedup -m 512M big.txt -o once.txt  with 512 MiB of memory
   find . -print0 | petal dedup -0          lines that end in NUL
+  petal dedup a.csv --column url,lang      the first record of each pair
+  petal dedup a.jsonl --json-key /user/id  the first line of each user
   petal dedup a --dupes-output again       also write the repeated lines";
 pub(super) const BUILD_EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use petal_interop::{Format, KeyType};
 use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
-use super::{EngineArgs, Inputs, ReadArgs};
+use super::{EngineArgs, FieldArgs, Inputs, ReadArgs};
 use crate::text::{parse_count, parse_duration, parse_factor, parse_rate};
 
 /// The type of a filter, with the names of files and messages.
@@ -136,6 +136,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, requires = "format")]
     pub(crate) gzip: bool,
     #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+    #[command(flatten)]
     pub(crate) read: ReadArgs,
 }
 
@@ -168,6 +170,8 @@ pub(crate) struct AddArgs {
     #[command(flatten)]
     pub(crate) clock: Clock,
     #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -181,6 +185,8 @@ pub(crate) struct RemoveArgs {
     /// Write the lines that were not in the filter to FILE; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) missing: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
@@ -210,6 +216,8 @@ pub(crate) struct CheckArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) clock: Clock,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
@@ -248,6 +256,8 @@ pub(crate) struct SeenArgs {
     pub(crate) count: bool,
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) save_every: f64,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

@@ -3,21 +3,19 @@
 use clap::Args;
 use petal_lines::{KeySpec, Transform};
 
-use super::fields::FieldArgs;
+use super::FieldArgs;
 
 /// Options of all commands that compare, insert or look up records.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct KeyArgs {
-    #[command(flatten)]
-    fields: FieldArgs,
     /// Compare records after these changes, in order: strip-cr
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     key_transform: Vec<Transform>,
 }
 
 impl KeyArgs {
-    /// Returns how the key of a record is made.
-    pub(crate) fn spec(&self) -> KeySpec {
-        KeySpec { fields: self.fields.fields(), transforms: self.key_transform.clone() }
+    /// Returns how the key of a record is made from these fields.
+    pub(crate) fn spec(&self, fields: &FieldArgs) -> KeySpec {
+        KeySpec { fields: fields.fields(), transforms: self.key_transform.clone() }
     }
 }

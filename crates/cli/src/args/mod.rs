@@ -24,6 +24,7 @@ use clap::{
 use petal_lines::{MemoryLimit, Source};
 
 use examples::*;
+pub(crate) use fields::FieldArgs;
 pub(crate) use filters::{
     AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, ExplainArgs, FilterTypeArg, FreezeArgs,
     InfoArgs, MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,

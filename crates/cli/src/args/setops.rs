@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use petal_lines::{SetOp, Source, Strategy};
 
-use super::{EngineArgs, Inputs, sources};
+use super::{EngineArgs, FieldArgs, Inputs, sources};
 use crate::text::{parse_count, parse_rate};
 
 /// How the result is computed and where it is written.
@@ -76,6 +76,8 @@ pub(crate) struct SetArgs {
     #[command(flatten)]
     pub(crate) result: ResultArgs,
     #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -110,6 +112,8 @@ pub(crate) struct SymDiffArgs {
     #[command(flatten)]
     pub(crate) result: ResultArgs,
     #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -137,6 +141,8 @@ pub(crate) struct DedupArgs {
     pub(crate) dupes_output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

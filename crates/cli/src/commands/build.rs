@@ -7,7 +7,7 @@ use petal_interop::Format;
 use petal_lines::{FilterSpec, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines, metadata};
 
 use super::{filter_failure, foreign, refuse_stdin_twice, saturation};
-use crate::args::{BuildArgs, FilterTypeArg, ReadArgs};
+use crate::args::{BuildArgs, FieldArgs, FilterTypeArg, ReadArgs};
 use crate::error::{Failure, Outcome, Result};
 use crate::files::line_ends;
 use crate::files::output::Output;
@@ -16,7 +16,7 @@ use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.read.verbosity, false);
-    let settings = reading(&args.read, &progress);
+    let settings = reading(&args.read, &args.fields, &progress);
     let inputs = args.inputs.sources();
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, &inputs, &progress);
@@ -131,7 +131,11 @@ const POOR: f64 = 0.1;
 const SATURATED: f64 = 0.5;
 
 /// Returns settings without a memory limit for the job: -m limits the filter.
-fn reading<'a>(read: &ReadArgs, progress: &'a ProgressReporter) -> Settings<'a> {
+fn reading<'a>(
+    read: &ReadArgs,
+    fields: &FieldArgs,
+    progress: &'a ProgressReporter,
+) -> Settings<'a> {
     let mut settings = Settings::new(MemoryLimit::DEFAULT.bytes().max(MIN_MEMORY));
     if let Some(jobs) = read.jobs {
         settings.jobs = jobs.into();
@@ -139,7 +143,7 @@ fn reading<'a>(read: &ReadArgs, progress: &'a ProgressReporter) -> Settings<'a> 
     if read.null {
         settings.delimiter = 0;
     }
-    settings.keys = Arc::new(read.keys.spec());
+    settings.keys = Arc::new(read.keys.spec(fields));
     settings.text = read.text;
     settings.progress = progress;
     settings

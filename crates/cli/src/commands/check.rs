@@ -19,7 +19,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         &args.engine.verbosity,
         prints_lines(args.count, args.output.as_deref()),
     );
-    let mut settings = settings(&args.engine, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &progress);
     filter_file::check_memory_limit(settings.memory_limit)?;
     let left = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let filter = QueriedFilter::open(args, settings.memory_limit)?;

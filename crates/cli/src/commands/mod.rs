@@ -30,7 +30,7 @@ use std::sync::Arc;
 use petal::{AnyFilter, Kernel};
 use petal_lines::{SetOp, Settings, Source};
 
-use crate::args::{Cli, Clock, Command, EngineArgs};
+use crate::args::{Cli, Clock, Command, EngineArgs, FieldArgs};
 use crate::error::{Failure, Outcome, Result, messages};
 use crate::files::output::Output;
 use crate::html::Page;
@@ -103,7 +103,11 @@ fn op_name(op: SetOp) -> &'static str {
 }
 
 /// Returns the settings of the file engine.
-fn settings<'a>(engine: &EngineArgs, progress: &'a ProgressReporter) -> Settings<'a> {
+fn settings<'a>(
+    engine: &EngineArgs,
+    fields: &FieldArgs,
+    progress: &'a ProgressReporter,
+) -> Settings<'a> {
     let mut settings = Settings::new(engine.memory.bytes());
     if let Some(jobs) = engine.jobs {
         settings.jobs = jobs.into();
@@ -115,7 +119,7 @@ fn settings<'a>(engine: &EngineArgs, progress: &'a ProgressReporter) -> Settings
         settings.delimiter = 0;
     }
     settings.text = engine.text;
-    settings.keys = Arc::new(engine.keys.spec());
+    settings.keys = Arc::new(engine.keys.spec(fields));
     settings.progress = progress;
     settings
 }

@@ -15,7 +15,7 @@ use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
 use petal_lines::{LineBuffer, Progress as _, Settings, Source};
 
 use super::{print, prints_lines, refuse_stdin_twice, settings};
-use crate::args::ProbeArgs;
+use crate::args::{FieldArgs, ProbeArgs};
 use crate::error::{Failure, Outcome, Result, io_text, print_stderr};
 use crate::files::output::Output;
 use crate::terminal::progress::ProgressReporter;
@@ -26,7 +26,8 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
         &args.engine.verbosity,
         prints_lines(args.count, args.output.as_deref()),
     );
-    let settings = settings(&args.engine, &progress);
+    // The keys are listed one per line.
+    let settings = settings(&args.engine, &FieldArgs::default(), &progress);
     let (keys, list) = (args.keys(), args.list());
     let mut inputs = vec![keys.clone()];
     inputs.extend(list.clone());

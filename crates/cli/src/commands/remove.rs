@@ -19,7 +19,7 @@ use crate::text;
 pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let prints_lines = args.missing.as_deref() == Some(Path::new("-"));
     let progress = ProgressReporter::new(&args.engine.verbosity, prints_lines);
-    let mut settings = settings(&args.engine, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &progress);
     let inputs = args.inputs.sources();
     let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;

@@ -27,7 +27,7 @@ use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
-    let mut settings = settings(&args.engine, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &progress);
     let inputs = args.inputs.sources();
     let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;

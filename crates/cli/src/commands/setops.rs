@@ -9,7 +9,7 @@ use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget
 use serde_json::{Map, Value, json};
 
 use super::{op_name, print, prints_lines, settings};
-use crate::args::{CommonArgs, DedupArgs, EngineArgs, ResultArgs, SetArgs, SymDiffArgs};
+use crate::args::{CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::{Output, name_output};
 use crate::html::JobReport;
@@ -32,24 +32,33 @@ pub(super) fn common(args: &CommonArgs) -> Result<Outcome> {
 
 pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
-    Job { op, first, others, dupes: None, result: &args.result, engine: &args.engine }.run()
+    Job {
+        op,
+        first,
+        others,
+        dupes: None,
+        result: &args.result,
+        fields: &args.fields,
+        engine: &args.engine,
+    }
+    .run()
 }
 
 pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
-    let (result, engine) = (&args.result, &args.engine);
-    Job { op: SetOp::SymDiff, first, others, dupes: None, result, engine }.run()
+    let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
+    Job { op: SetOp::SymDiff, first, others, dupes: None, result, fields, engine }.run()
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
-    let (result, engine) = (&args.result, &args.engine);
+    let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
     let (first, dupes) = (args.inputs.sources(), args.dupes_output.as_deref());
     let op = match () {
         () if args.only_duplicates => SetOp::Duplicates,
         () if args.only_unique => SetOp::Unique,
         () => SetOp::Dedup,
     };
-    Job { op, first, others: Vec::new(), dupes, result, engine }.run()
+    Job { op, first, others: Vec::new(), dupes, result, fields, engine }.run()
 }
 
 struct Job<'a> {
@@ -59,17 +68,18 @@ struct Job<'a> {
     /// The output for the lines of the first input that are not in the result.
     dupes: Option<&'a Path>,
     result: &'a ResultArgs,
+    fields: &'a FieldArgs,
     engine: &'a EngineArgs,
 }
 
 impl Job<'_> {
     fn run(self) -> Result<Outcome> {
-        let Self { op, first, others, dupes, result, engine } = self;
+        let Self { op, first, others, dupes, result, fields, engine } = self;
         let progress = ProgressReporter::new(
             &engine.verbosity,
             prints_lines(result.count, result.output.as_deref()),
         );
-        let mut settings = settings(engine, &progress);
+        let mut settings = settings(engine, fields, &progress);
         settings.work_dir.clone_from(&result.work_dir);
         if engine.temp_dir.is_some() {
             settings.check_temp_dir()?;

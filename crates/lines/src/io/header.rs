@@ -13,7 +13,7 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes read at a time.
 const STEP: usize = 16 << 10;
 
-/// What comes before the records of an input.
+/// What precedes the records of an input.
 pub(super) struct Start {
     /// The header with the byte order mark, without its LF; `None` if the input has no bytes.
     pub(super) header: Option<Vec<u8>>,

@@ -167,7 +167,7 @@ impl Input {
         Self { keys: Arc::clone(keys), ..self }
     }
 
-    /// Sets how the keys of its records are made, and reads what comes before the records: a header
+    /// Sets how the keys of its records are made, and reads what precedes the records: a header
     /// of up to `longest` bytes, in which the columns are found. A decoder may use `memory` bytes.
     pub(crate) fn keyed(
         mut self,
