@@ -33,6 +33,9 @@ pub struct Settings<'a> {
     /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
     /// which otherwise are errors. Inputs in gzip, zstd, xz, bzip2 and lz4 are always decompressed.
     pub text: bool,
+    /// Follow the inputs of [`seen`](crate::seen): they are files that grow, read as one input that
+    /// never ends. Files that are replaced (rotated logs) are opened again by their names.
+    pub follow: bool,
     /// Receives the progress.
     pub progress: &'a dyn Progress,
     /// Counts the bytes on temporary disk.
@@ -53,6 +56,7 @@ impl Settings<'_> {
             delimiter: b'\n',
             keys: Arc::default(),
             text: false,
+            follow: false,
             progress: &(),
             disk_usage: DiskUsage::default(),
         }
@@ -76,6 +80,17 @@ impl Settings<'_> {
         let compressed = inputs.iter().any(Input::may_be_compressed);
         let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
         Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
+    }
+
+    /// Opens the inputs of [`seen`](crate::seen), which may be followed.
+    pub(crate) fn open_or_follow(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
+        if !self.follow {
+            return self.open(sources);
+        }
+        let budget = Budget::new(self.memory_limit, self.jobs)?;
+        let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
+        let input = Input::followed(sources, &self.content_checks())?.with_keys(&self.keys);
+        Ok((budget, vec![input]))
     }
 
     /// Returns the checks of the inputs' first bytes.

@@ -84,7 +84,7 @@ pub(super) const SEEN_EXAMPLES: &str = "\
 Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run needs a capacity
   petal seen urls.petal tomorrow.txt >> new.txt   lines that are new
-  tail -f log | petal seen -n 1e8 log.petal       new lines as they arrive
+  petal seen --follow -n 1e8 log.petal app.log    new lines as they arrive
   petal seen --window 7d -n 1e6 due.petal urls    lines not printed for a week
   petal seen --exact -n 1e6 ids.petal ids.txt     exact; 16 bytes per line
 

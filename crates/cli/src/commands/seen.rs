@@ -27,23 +27,29 @@ use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
-    let settings = settings(&args.engine, &progress);
+    let settings = Settings { follow: args.follow, ..settings(&args.engine, &progress) };
     let inputs = args.inputs.sources();
     let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;
     let (mut memory, mut files) = SeenFiles::open(args, path, &settings)?;
     let fresh = files.fresh;
     // The filter file is checked before any line is read.
-    drop(Output::open(Some(&files.path), &inputs)?);
+    if !args.dry_run {
+        drop(Output::open(Some(&files.path), &inputs)?);
+    }
     let mut our_files = inputs.clone();
     our_files.extend([&files.path, &files.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
     let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
-    let every = Duration::from_secs_f64(args.save_every);
-    let counts = seen(&settings, &mut memory, &inputs, sink, every, |memory| {
-        files.save(memory).map_err(|failure| io::Error::other(failure.to_string()))
+    // Without a save at intervals, only a full log asks for one.
+    let every = if args.dry_run { Duration::MAX } else { Duration::from_secs_f64(args.save_every) };
+    let counts = seen(&settings, &mut memory, &inputs, sink, every, |memory| match args.dry_run {
+        true => Err(io::Error::other(
+            "with --dry-run all new lines of an exact filter must fit into memory; raise -m",
+        )),
+        false => files.save(memory).map_err(|failure| io::Error::other(failure.to_string())),
     });
     progress.finish();
     let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
@@ -56,7 +62,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     } else {
         line_ends::warn_if_different(&files.metadata, &args.filter, &progress);
     }
-    if counts.new > 0 || files.fresh {
+    if !args.dry_run && (counts.new > 0 || files.fresh) {
         files.save(&mut memory)?;
     }
     match &memory.log {
