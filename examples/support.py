@@ -8,9 +8,11 @@ import os
 import platform
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,12 +49,25 @@ def is_listening(port: int) -> bool:
 
 
 @contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Lets SIGTERM end the program as sys.exit does, within the block: `finally` runs. In other threads it does nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def server(command: Sequence[str | os.PathLike[str]], port: int, log: Path, **options) -> Iterator[subprocess.Popen]:
-    """Runs a server until the end of the block. Its output goes to `log`; `options` are those of Popen.
+    """Runs a server until the end of the block or SIGTERM. Its output goes to `log`; `options` are those of Popen.
 
     Raises RuntimeError with the last lines of the log if the server does not listen on `port` within 20 s.
     """
-    with open(log, "ab") as output:
+    with exit_on_sigterm(), open(log, "ab") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **options)
         try:
             try:
@@ -86,6 +101,17 @@ def machine() -> str:
     return f"{processor[1] if processor else platform.machine()}, {os.cpu_count()} cores, {memory} MiB, Linux {kernel}"
 
 
+def without_rows(arguments: Sequence[str]) -> list[str]:
+    """Returns arguments without `--rows FILE`: where the rows go has no effect on them."""
+    words, kept = iter(arguments), []
+    for word in words:
+        if word == "--rows":
+            next(words, None)
+        elif not word.startswith("--rows="):
+            kept.append(word)
+    return kept
+
+
 class Rows:
     """Measured figures of one use, appended to a CSV file. Without a file they are dropped."""
 
@@ -95,7 +121,7 @@ class Rows:
         self.path, self.use = path, use
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
         self.commit = commit.stdout.strip() or "unknown"
-        self.command = shlex.join(["cargo", "x", "example", use, *sys.argv[1:]])
+        self.command = shlex.join(["cargo", "x", "example", use, *without_rows(sys.argv[1:])])
 
     def add(self, case: str, size: int, figure: str, value: float, unit: str) -> None:
         """Appends a row. `size` is the number of keys, users or documents of the run."""

@@ -10,6 +10,7 @@ mod browser;
 mod check;
 mod cross;
 mod example;
+mod lab;
 mod loom;
 mod package;
 mod peers;
@@ -64,6 +65,7 @@ usage: cargo x COMMAND
   bench headline   compare petal with DuckDB on large files
   bench server     measure the module on redis-server: CPU time per request relative to GET
   bench python     compare the Python package with the program, the library and rbloom
+  lab [ARG]...     compare ways to remember which URLs were seen: databases, sets, filters; rows go to results/
   figures          update tables and plots of docs/performance/README.md and docs/performance/filters.md from results/
 
 `--help` after the name of a benchmark lists its options.
@@ -114,6 +116,7 @@ fn main() -> ExitCode {
             bench(name, rest)
         }
         ["bench", "python", rest @ ..] => python::bench(rest),
+        ["lab", rest @ ..] => lab::run(rest),
         ["figures", rest @ ..] => figures(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
@@ -144,6 +147,7 @@ fn test(foreign: bool, engines: bool) -> Result {
         release::pack_dev_builds()?;
         wasm::wasm()?;
         browser::test(&[])?;
+        lab::install()?;
         peers::test()?;
         example::test(&[])?;
         python::test(Tier::Foreign, &[])?;

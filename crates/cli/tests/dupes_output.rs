@@ -8,7 +8,7 @@ mod common;
 use std::collections::HashSet;
 
 use common::pack::gz;
-use common::{SET_COMMANDS, STRATEGIES, TestDir, overlapping, write_lines};
+use common::{EXACT_COMMANDS, STRATEGIES, TestDir, overlapping, write_lines};
 use petal_testkit::line_files::{FileSpec, overlapping_files};
 use petal_testkit::model::{LF, NUL, join, lines};
 
@@ -92,7 +92,7 @@ fn closed_pipe_and_full_disk_in_every_strategy() {
     let dir = TestDir::new();
     write_lines(&dir.files.file("a"), 0..200_000);
     write_lines(&dir.files.file("b"), (0..200_000).map(|at| at * 2));
-    for command in SET_COMMANDS {
+    for command in EXACT_COMMANDS {
         for strategy in STRATEGIES {
             for jobs in [1, 4] {
                 let args = format!("\"$petal\" {command} {strategy} -m 8M -j {jobs} a b");

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use common::{RunOutput, SET_COMMANDS, TestDir, write_lines};
+use common::{EXACT_COMMANDS, RunOutput, SET_COMMANDS, TestDir, write_lines};
 
 const MIB: u64 = 1 << 20;
 const MEMORY_OVERHEAD: u64 = 16 * MIB;
@@ -106,6 +106,19 @@ fn holds_for_all_lines_commands_and_modes() {
                 let jobs = [1, 2, 4, 16, 64][(turn + step) % 5];
                 measured(&dir, command, mode, 8, jobs, &files);
             }
+            turn += 1;
+        }
+    }
+}
+
+#[test]
+fn holds_for_selections_by_count() {
+    let dir = TestDir::new();
+    let mut turn = 0;
+    for (_, files) in pairs(&dir, 12, 8) {
+        for command in EXACT_COMMANDS.into_iter().filter(|name| !SET_COMMANDS.contains(name)) {
+            let mode = MODES[turn % (MODES.len() - 1)];
+            measured(&dir, command, mode, 8, [1, 4, 16][turn % 3], &files);
             turn += 1;
         }
     }

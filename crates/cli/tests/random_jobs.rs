@@ -6,7 +6,7 @@
 mod common;
 
 use common::pack::{FORMS, compress};
-use common::{SET_COMMANDS, STRATEGIES, TestDir, expected};
+use common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected};
 use petal_testkit::line_files::{FileSpec, overlapping_files};
 use petal_testkit::model::{LF, NUL};
 use petal_testkit::rng::Rng;
@@ -18,7 +18,7 @@ fn job(dir: &TestDir, seed: u64) {
     let files = overlapping_files(seed, FileSpec { delimiter, max_lines, ..FileSpec::small() });
     let count = 2 + rng.below(files.len().min(3) - 1);
     let inputs: Vec<_> = files[..count].iter().map(Vec::as_slice).collect();
-    let (command, strategy) = (*rng.pick(&SET_COMMANDS), *rng.pick(&STRATEGIES));
+    let (command, strategy) = (*rng.pick(&EXACT_COMMANDS), *rng.pick(&STRATEGIES));
     // One input may be standard input, redirected or a pipe.
     let stream = if rng.one_in(2) { Some(rng.below(count)) } else { None };
     let redirected = rng.one_in(2);

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{SET_COMMANDS, STRATEGIES, TestDir, expected, overlapping, write_lines};
+use common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected, overlapping, write_lines};
 use petal_testkit::line_files::{FileSpec, overlapping_files};
 use petal_testkit::model::{LF, NUL};
 
@@ -20,7 +20,7 @@ fn nasty(delimiter: u8, flag: &str) {
         }
         let inputs: Vec<_> = files.iter().map(Vec::as_slice).collect();
         let mut turn = seed as usize;
-        for command in SET_COMMANDS {
+        for command in EXACT_COMMANDS {
             for count in [2, 3] {
                 let expect = expected(command, &inputs[..count], delimiter);
                 let names = &"a b c"[..2 * count - 1];
@@ -57,7 +57,7 @@ fn every_kind_of_input_gives_the_same_output() {
         dir.write("a", &files[0]);
         dir.write("b", &files[1]);
         let inputs = [files[0].as_slice(), files[1].as_slice()];
-        for command in SET_COMMANDS {
+        for command in EXACT_COMMANDS {
             let expect = expected(command, &inputs, LF);
             for strategy in STRATEGIES {
                 let command = format!("$petal {command} -q -m 8M {strategy}");
@@ -76,10 +76,27 @@ fn every_kind_of_input_gives_the_same_output() {
 }
 
 #[test]
+fn symmetric_difference_equals_the_model() {
+    let dir = TestDir::new();
+    for seed in 0..6 {
+        let files = overlapping_files(seed, FileSpec { max_lines: 3000, ..FileSpec::small() });
+        dir.write("a", &files[0]);
+        dir.write("b", &files[1]);
+        let expect = petal_testkit::model::symdiff(&files[0], &files[1], LF);
+        for strategy in STRATEGIES {
+            for inputs in ["a b", "<(cat a) b", "a - < b"] {
+                let script = format!("$petal symdiff -q -m 8M {strategy} {inputs}");
+                assert!(dir.sh(&script).ok() == expect, "seed {seed}: {script}");
+            }
+        }
+    }
+}
+
+#[test]
 fn fifos_are_inputs() {
     let dir = TestDir::new();
     let files = overlapping_files(5, FileSpec { max_lines: 3000, ..FileSpec::small() });
-    for (number, command) in SET_COMMANDS.into_iter().enumerate() {
+    for (number, command) in EXACT_COMMANDS.into_iter().enumerate() {
         let names = ["a", "b"].map(|name| format!("{name}{number}"));
         dir.fifo(&names[0], files[0].clone());
         dir.fifo(&names[1], files[1].clone());
@@ -119,7 +136,7 @@ fn every_overlap_gives_the_same_output_with_and_without_spilling() {
         write_lines(&dir.files.file("a"), a);
         write_lines(&dir.files.file("b"), b);
         let (a, b) = (dir.read("a"), dir.read("b"));
-        for (number, command) in SET_COMMANDS.into_iter().enumerate() {
+        for (number, command) in EXACT_COMMANDS.into_iter().enumerate() {
             let expect = expected(command, &[&a, &b], LF);
             let narrow_or_partition = STRATEGIES[2 + (percent as usize / 10 + number) % 2];
             for (jobs, rest) in [(1, "-m 8M"), (4, "-m 8M"), (2, "-m 64M"), (2, "")] {
@@ -141,7 +158,7 @@ fn pipe_larger_than_memory_is_partitioned() {
     write_lines(&dir.files.file("a"), a);
     write_lines(&dir.files.file("b"), b);
     let (a, b) = (dir.read("a"), dir.read("b"));
-    for command in SET_COMMANDS {
+    for command in EXACT_COMMANDS {
         let script = format!("$petal {command} -q -m 8M -j 4 <(cat a) <(cat b)");
         assert!(dir.sh(&script).ok() == expected(command, &[&a, &b], LF), "{command}");
     }
@@ -172,6 +189,17 @@ fn empty_inputs_and_one_file_twice() {
         ("diff a a", ""),
         ("dedup a a", "x\ny\n"),
         ("uniq a", "x\ny\n"),
+        ("common --at-least 1 a none a", "x\ny\n"),
+        ("common --at-least 2 a none a", ""),
+        ("common --at-least 2 a a none a", "x\ny\n"),
+        ("symdiff a none", "x\ny\n"),
+        ("symdiff none a", "x\ny\n"),
+        ("symdiff a a", ""),
+        ("dedup -d a", "x\n"),
+        ("uniq -u a", "y\n"),
+        ("dedup -u a a", ""),
+        ("dedup --only-duplicates none", ""),
+        ("dedup --only-unique none", ""),
         ("common /dev/null /dev/null", ""),
     ] {
         let output = dir.run(&format!("{args} -q"));

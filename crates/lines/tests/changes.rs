@@ -41,7 +41,9 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-const JOBS: [(SetOp, Option<Strategy>); 8] = [
+const JOBS: [(SetOp, Option<Strategy>); 10] = [
+    (SetOp::Duplicates, Some(Strategy::Narrow)),
+    (SetOp::Unique, Some(Strategy::Memory)),
     (SetOp::Common, Some(Strategy::Memory)),
     (SetOp::Common, Some(Strategy::Narrow)),
     (SetOp::Common, Some(Strategy::Partition)),
@@ -55,8 +57,12 @@ const JOBS: [(SetOp, Option<Strategy>); 8] = [
 fn expected(op: SetOp, a: &[u8], b: &[u8]) -> Vec<u8> {
     match op {
         SetOp::Common => model::common(a, &[b], b'\n'),
+        SetOp::AtLeast(number) => model::at_least(number.into(), a, &[b], b'\n'),
+        SetOp::SymDiff => model::symdiff(a, b, b'\n'),
         SetOp::Diff => model::diff(a, &[b], b'\n'),
         SetOp::Dedup => model::dedup(&[a], b'\n'),
+        SetOp::Duplicates => model::duplicates(&[a], b'\n'),
+        SetOp::Unique => model::unique(&[a], b'\n'),
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         "site: {} pages on {HOSTS} hosts, 12 links each in 10 spellings, session ids, an endless calendar",
         grouped(args.pages)
     );
+    let rows = Rows::new(args.rows.as_deref());
     if !args.compare {
         let start = Instant::now();
         let temporary = TemporaryFolder::new();
@@ -44,13 +45,15 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             lines(&report, start.elapsed()),
             counted(&site.counts(), args.state.is_some())
         );
-        return Ok(());
+        let case = case(args, args.visited);
+        rows.add(&case, args.pages, "visited set", report.visited_bytes as f64, "bytes")?;
+        rows.add(&case, args.pages, "URLs found", report.new as f64, "URLs")?;
+        return rows.add(&case, args.pages, "pages missed", site.counts().missed as f64, "pages");
     }
 
     println!(
         "visited set  seconds  pages/s  ns/link  set, bytes  bytes/URL  process peak  pages missed  repeated"
     );
-    let rows = Rows::new(args.rows.as_deref());
     for kind in [Kind::Petal, Kind::Hashset, Kind::Sqlite] {
         site.reset();
         let figures = child(args, kind, &proxy)?;
@@ -81,15 +84,18 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             ("pages repeated", counts.repeated as f64, "pages"),
             ("calendar pages", counts.calendar as f64, "pages"),
         ] {
-            let case = if kind == Kind::Petal {
-                format!("petal, fpr {}", args.fpr)
-            } else {
-                kind.name().into()
-            };
-            rows.add(&case, args.pages, figure, value, unit)?;
+            rows.add(&case(args, kind), args.pages, figure, value, unit)?;
         }
     }
     Ok(())
+}
+
+/// Returns the case of a visited set in rows.
+fn case(args: &Args, kind: Kind) -> String {
+    match kind {
+        Kind::Petal => format!("petal, fpr {}", args.fpr),
+        Kind::Hashset | Kind::Sqlite => kind.name().into(),
+    }
 }
 
 /// Crawls in a process of its own, whose peak memory is then that of the crawler alone.

@@ -23,7 +23,7 @@ impl<'a> Rows<'a> {
         };
         let (date, commit) =
             (output("date", &["+%F"]), output("git", &["rev-parse", "--short", "HEAD"]));
-        let args: Vec<String> = std::env::args().skip(1).collect();
+        let args = without_rows(std::env::args().skip(1));
         Self {
             path,
             start: format!("\"{}\",{date},{commit},crawler", machine()),
@@ -59,6 +59,19 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Returns arguments without `--rows FILE`: where the rows go has no effect on them.
+fn without_rows(mut args: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    while let Some(arg) = args.next() {
+        if arg == "--rows" {
+            args.next();
+        } else if !arg.starts_with("--rows=") {
+            kept.push(arg);
+        }
+    }
+    kept
+}
+
 /// Returns the processor, the number of cores, the memory and the kernel, as in `results/`.
 fn machine() -> String {
     let field = |file: &str, name: &str| {
@@ -76,4 +89,18 @@ fn machine() -> String {
         field("/proc/cpuinfo", "model name"),
         kib / 1024
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_row_is_without_its_file() {
+        let args = ["--pages", "5", "--rows", "a.csv", "--rows=b.csv", "--compare"];
+        assert_eq!(
+            without_rows(args.into_iter().map(str::to_owned)),
+            ["--pages", "5", "--compare"]
+        );
+    }
 }

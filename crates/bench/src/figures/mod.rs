@@ -12,6 +12,7 @@ pub mod page;
 mod plots;
 pub mod results;
 pub mod rival_ratios;
+pub mod scatter;
 mod tables;
 pub mod targets;
 

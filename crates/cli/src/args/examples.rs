@@ -5,6 +5,7 @@ Examples:
   petal common a.txt b.txt                 exact, in the order of a.txt
   petal common -m 4G -T /big a.txt b.txt   4 GiB of memory, spill to /big
   petal common -c a.txt b.txt c.txt        count the lines that are in all three
+  petal common --at-least 2 a b c d        lines of a in two or more of b, c, d
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again
@@ -13,10 +14,17 @@ pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
   petal diff today.txt yesterday.txt       lines that are new today
   petal diff all.txt done-*.txt -o todo    lines that no other file contains";
+pub(super) const SYMDIFF_EXAMPLES: &str = "\
+Examples:
+  petal symdiff old.txt new.txt            removed lines, then added lines
+  petal symdiff -c a.txt b.txt             0 if both have the same lines
+  petal symdiff -m 512M a.gz b.gz -o d     512 MiB of memory, into a file";
 pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
   petal dedup urls.txt                     each line once, in input order
   cat *.log | petal dedup -c               count distinct lines
+  petal dedup -d a.txt b.txt               lines that occur at least twice
+  petal dedup -u a.txt b.txt               lines that occur exactly once
   petal dedup -m 512M big.txt -o once.txt  with 512 MiB of memory
   find . -print0 | petal dedup -0          lines that end in NUL
   petal dedup a --dupes-output again       also write the repeated lines";

@@ -202,7 +202,7 @@ pub(crate) struct CheckArgs {
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
     pub(crate) assert_members: AssertMembers,
-    /// Print only the number of lines
+    /// Print only the number of lines, one total for all inputs
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,
     /// Write to FILE, which is replaced atomically [default: standard output]

@@ -32,7 +32,7 @@ use keys::KeyArgs;
 pub(crate) use manual::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
-pub(crate) use setops::{DedupArgs, ResultArgs, SetArgs};
+pub(crate) use setops::{CommonArgs, DedupArgs, ResultArgs, SetArgs, SymDiffArgs};
 
 /// Parses the arguments of the process. Prints help and usage errors; returns the exit code, which
 /// is 2 for usage errors.
@@ -127,10 +127,13 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Print the distinct lines of A that occur in every other input
     #[command(alias = "intersect", after_help = COMMON_EXAMPLES)]
-    Common(SetArgs),
+    Common(CommonArgs),
     /// Print the distinct lines of A that occur in no other input
     #[command(aliases = ["exclude", "subtract"], after_help = DIFF_EXAMPLES)]
     Diff(SetArgs),
+    /// Print the distinct lines that occur in only one of A and B
+    #[command(after_help = SYMDIFF_EXAMPLES)]
+    Symdiff(SymDiffArgs),
     /// Print the distinct lines of all inputs, in order
     #[command(visible_alias = "uniq", after_help = DEDUP_EXAMPLES)]
     Dedup(DedupArgs),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use petal_lines::{Source, Strategy};
+use petal_lines::{SetOp, Source, Strategy};
 
 use super::{EngineArgs, Inputs, sources};
 use crate::text::{parse_count, parse_rate};
@@ -29,7 +29,7 @@ pub(crate) struct ResultArgs {
     pub(crate) fpr: Option<f64>,
     #[arg(long, hide = true, value_name = "NAME", conflicts_with = "approx")]
     pub(crate) strategy: Option<StrategyArg>,
-    /// Print only the number of lines
+    /// Print only the number of lines, one total for all inputs
     #[arg(short, long, conflicts_with = "output")]
     pub(crate) count: bool,
     /// Write to FILE, which is replaced atomically [default: standard output]
@@ -87,10 +87,52 @@ impl SetArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct CommonArgs {
+    /// Print the lines of A that occur in at least K of the other inputs, at most
+    /// 126 [default: all of them]
+    #[arg(
+        long, value_name = "K", conflicts_with = "approx",
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(SetOp::MAX_AT_LEAST)),
+    )]
+    pub(crate) at_least: Option<u8>,
+    #[command(flatten)]
+    pub(crate) inputs: SetArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SymDiffArgs {
+    /// Input whose lines are printed first, in its order
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// Input whose lines are printed then, in its order
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+impl SymDiffArgs {
+    /// Returns both inputs.
+    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
+        let one = |path| sources(std::slice::from_ref(path));
+        (one(&self.first), one(&self.second))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Write the repeated lines to FILE, in input order
+    /// Print each line that occurs at least twice in all inputs, once
+    #[arg(short = 'd', long, conflicts_with_all = ["approx", "dupes_output"])]
+    pub(crate) only_duplicates: bool,
+    /// Print the lines that occur exactly once in all inputs
+    #[arg(short = 'u', long, conflicts_with_all = ["approx", "dupes_output", "only_duplicates"])]
+    pub(crate) only_unique: bool,
+    /// Write the repeated lines to FILE, in input order; - for standard output,
+    /// with -o
     #[arg(long, value_name = "FILE")]
     pub(crate) dupes_output: Option<PathBuf>,
     #[command(flatten)]

@@ -43,8 +43,9 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         force_kernel(name)?;
     }
     match args.command {
-        Command::Common(args) => setops::compare(SetOp::Common, &args),
+        Command::Common(args) => setops::common(&args),
         Command::Diff(args) => setops::compare(SetOp::Diff, &args),
+        Command::Symdiff(args) => setops::symdiff(&args),
         Command::Dedup(args) => setops::dedup(&args),
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
@@ -88,12 +89,16 @@ fn kernel_names(kernels: impl Iterator<Item = Kernel>) -> String {
     kernels.map(Kernel::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the name of the command of a set operation.
+/// Returns the command of a set operation, with the option that selects it.
 fn op_name(op: SetOp) -> &'static str {
     match op {
         SetOp::Common => "common",
+        SetOp::AtLeast(_) => "common --at-least",
         SetOp::Diff => "diff",
+        SetOp::SymDiff => "symdiff",
         SetOp::Dedup => "dedup",
+        SetOp::Duplicates => "dedup --only-duplicates",
+        SetOp::Unique => "dedup --only-unique",
     }
 }
 

@@ -9,7 +9,7 @@ use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget
 use serde_json::{Map, Value, json};
 
 use super::{op_name, print, prints_lines, settings};
-use crate::args::{DedupArgs, EngineArgs, ResultArgs, SetArgs};
+use crate::args::{CommonArgs, DedupArgs, EngineArgs, ResultArgs, SetArgs, SymDiffArgs};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::{Output, name_output};
 use crate::html::JobReport;
@@ -18,15 +18,38 @@ use crate::process::sampler::{Sample, Sampler};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
+pub(super) fn common(args: &CommonArgs) -> Result<Outcome> {
+    let Some(number) = args.at_least else { return compare(SetOp::Common, &args.inputs) };
+    let others = args.inputs.inputs().1.len();
+    if usize::from(number) > others {
+        return Err(Failure::Message(format!(
+            "--at-least: {number} is more than the number of other inputs, {others}; lower it, or name more \
+             inputs"
+        )));
+    }
+    compare(SetOp::AtLeast(number), &args.inputs)
+}
+
 pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
     Job { op, first, others, dupes: None, result: &args.result, engine: &args.engine }.run()
 }
 
+pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
+    let (first, others) = args.inputs();
+    let (result, engine) = (&args.result, &args.engine);
+    Job { op: SetOp::SymDiff, first, others, dupes: None, result, engine }.run()
+}
+
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let (result, engine) = (&args.result, &args.engine);
     let (first, dupes) = (args.inputs.sources(), args.dupes_output.as_deref());
-    Job { op: SetOp::Dedup, first, others: Vec::new(), dupes, result, engine }.run()
+    let op = match () {
+        () if args.only_duplicates => SetOp::Duplicates,
+        () if args.only_unique => SetOp::Unique,
+        () => SetOp::Dedup,
+    };
+    Job { op, first, others: Vec::new(), dupes, result, engine }.run()
 }
 
 struct Job<'a> {
@@ -195,7 +218,7 @@ fn print_wrong_lines(op: SetOp, report: &Report, progress: &ProgressReporter) {
         SetOp::Common => {
             format!("note: {kept} lines; about {wrong} of them are wrong (standard error {error})")
         }
-        SetOp::Diff | SetOp::Dedup => {
+        _ => {
             format!("note: {kept} lines; about {wrong} lines were lost (standard error {error})")
         }
     });

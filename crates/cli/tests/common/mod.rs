@@ -168,8 +168,12 @@ impl TestDir {
     }
 }
 
-/// The set commands.
+/// The set commands with an approximate mode.
 pub(crate) const SET_COMMANDS: [&str; 3] = ["common", "diff", "dedup"];
+
+/// All set commands that any number of inputs may follow.
+pub(crate) const EXACT_COMMANDS: [&str; 6] =
+    ["common", "common --at-least 1", "diff", "dedup", "dedup -d", "dedup -u"];
 
 /// The options for each exact strategy.
 pub(crate) const STRATEGIES: [&str; 4] =
@@ -179,7 +183,10 @@ pub(crate) const STRATEGIES: [&str; 4] =
 pub(crate) fn expected(command: &str, files: &[&[u8]], delimiter: u8) -> Vec<u8> {
     match command {
         "common" => model::common(files[0], &files[1..], delimiter),
+        "common --at-least 1" => model::at_least(1, files[0], &files[1..], delimiter),
         "diff" => model::diff(files[0], &files[1..], delimiter),
+        "dedup -d" => model::duplicates(files, delimiter),
+        "dedup -u" => model::unique(files, delimiter),
         _ => model::dedup(files, delimiter),
     }
 }

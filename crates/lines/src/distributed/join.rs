@@ -66,15 +66,18 @@ impl Task<'_> {
         for other in others {
             streams.push(self.covered(*other, Side::Other, partition, &mut partitions)?);
         }
-        // For `diff` it does not matter which of the others contains a line.
-        if op != SetOp::Common && !streams.is_empty() {
+        if !op.separates_others() && !streams.is_empty() {
             streams = vec![streams.concat()];
         }
         let streams: Vec<_> = streams.into_iter().map(RecordStream::of_sections).collect();
         let op = op.with_others(streams.len());
         let (polarity, kind) = match op {
-            SetOp::Common => (Polarity::Kept, SectionKind::Kept),
-            SetOp::Diff | SetOp::Dedup => (Polarity::Dropped, SectionKind::Dropped),
+            SetOp::Common | SetOp::AtLeast(_) | SetOp::Duplicates => {
+                (Polarity::Kept, SectionKind::Kept)
+            }
+            SetOp::Diff | SetOp::SymDiff | SetOp::Dedup | SetOp::Unique => {
+                (Polarity::Dropped, SectionKind::Dropped)
+            }
         };
         let other_bytes: u64 = streams.iter().map(RecordStream::bytes).sum();
         let mut decided = JoinCounts {
@@ -93,6 +96,7 @@ impl Task<'_> {
         let join = PartitionJoin {
             op,
             polarity,
+            boundary: 0,
             spans: Some(spans),
             spill_file: &spill_file,
             memory: budget.work,

@@ -276,6 +276,7 @@ fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
         SetOp::Common => model::common(all[0], &all[1..], delimiter),
         SetOp::Diff => model::diff(all[0], &all[1..], delimiter),
         SetOp::Dedup => model::dedup(&all, delimiter),
+        other => panic!("{other:?} has no distributed form"),
     }
 }
 

@@ -76,6 +76,9 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::NotAFile { input } => {
                 write!(f, "{input}: is not a file, so its lines cannot be sampled")
             }
+            ErrorKind::NoApproximateMode => {
+                f.write_str("this set operation has no approximate mode")
+            }
             ErrorKind::UnknownInputSize => {
                 f.write_str("the size of an input that is not a file is unknown")
             }
@@ -285,6 +288,7 @@ impl Error {
                 vec![Raise(Setting::MemoryLimit), Advice::CheckDelimiter]
             }
             ErrorKind::NotAFile { .. } => vec![other("save it to a file first")],
+            ErrorKind::NoApproximateMode => vec![other("run an exact job")],
             ErrorKind::UnknownInputSize | ErrorKind::UncountableInput => {
                 vec![Specify(Setting::Capacity)]
             }

@@ -100,6 +100,8 @@ pub enum ErrorKind {
         /// The input.
         input: String,
     },
+    /// The set operation cannot be decided by filters alone.
+    NoApproximateMode,
     /// The capacity of an approximate job on a stream is missing.
     UnknownInputSize,
     /// The lines of a stream cannot be counted before they are read.

@@ -134,6 +134,10 @@ impl Error {
         Self::new(ErrorKind::FilterOutgrown { size, memory_limit })
     }
 
+    pub(crate) fn no_approximate_mode() -> Self {
+        Self::new(ErrorKind::NoApproximateMode)
+    }
+
     pub(crate) fn unknown_size() -> Self {
         Self::new(ErrorKind::UnknownInputSize)
     }
@@ -308,7 +312,8 @@ impl Error {
     pub fn is_setting(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::UnknownInputSize
+            ErrorKind::NoApproximateMode
+                | ErrorKind::UnknownInputSize
                 | ErrorKind::UncountableInput
                 | ErrorKind::NotAFile { .. }
                 | ErrorKind::WorkDir { .. }

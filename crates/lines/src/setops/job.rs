@@ -7,7 +7,7 @@ use super::exact::Journal;
 use super::planning::Strategy;
 use super::report::Report;
 use super::set_semantics::SetOp;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::{Input, Outputs, Printer, Source, TempDir};
 use crate::settings::Settings;
@@ -36,7 +36,8 @@ pub struct SetJob {
     pub op: SetOp,
     /// The first input, whose lines are printed in order. Several files are taken as one input.
     pub first: Vec<Source>,
-    /// The other inputs, ignored by [`SetOp::Dedup`]. Without any, all operations are `Dedup`.
+    /// The other inputs of [`SetOp::Common`], [`SetOp::AtLeast`], [`SetOp::Diff`] and
+    /// [`SetOp::SymDiff`]; ignored by the other operations. Without any, `Common` and `Diff` are [`SetOp::Dedup`].
     pub others: Vec<Source>,
     /// Exact or approximate.
     pub mode: Mode,
@@ -48,8 +49,8 @@ impl SetJob {
     /// # Errors
     /// If an input cannot be read, changes during the job, or has a line longer than a quarter of the
     /// memory limit; if the output or a temporary file cannot be written; if the memory limit is too
-    /// low; if the work directory contains another job. The output so far is then correct but
-    /// incomplete.
+    /// low; if the work directory contains another job; if the operation has no approximate mode. The
+    /// output so far is then correct but incomplete.
     pub fn run(&self, settings: &Settings<'_>, outputs: Outputs<'_>) -> Result<Report> {
         let sources = self.sources();
         let (budget, mut inputs) = settings.open(&sources)?;
@@ -74,10 +75,12 @@ impl SetJob {
                     strategy,
                     hasher: begun.map_or_else(LineHasher::random, Ok)?,
                     journal: journal.as_ref(),
+                    boundary: self.first.len(),
                 };
                 let (first, others) = self.split(inputs);
                 job.run(first, others, &mut printer)
             }
+            Mode::Approx { .. } if op.needs_whole_first() => Err(Error::no_approximate_mode()),
             Mode::Approx { capacity, fpr } => {
                 let hasher = LineHasher::random()?;
                 let job = ApproximateJob { op, budget, delimiter, progress, hasher, capacity, fpr };
@@ -108,6 +111,7 @@ impl SetJob {
             strategy,
             hasher: LineHasher::random()?,
             journal: None,
+            boundary: self.first.len(),
         };
         let (first, others) = self.split(inputs);
         job.estimate(&first, &others, with_output)
@@ -115,12 +119,13 @@ impl SetJob {
 
     /// Returns all inputs, those of the first input first.
     fn sources(&self) -> Vec<Source> {
-        let others = if self.op == SetOp::Dedup { &[][..] } else { &self.others };
+        let others = if self.op.takes_others() { &self.others } else { &[][..] };
         self.first.iter().chain(others).cloned().collect()
     }
 
     fn split(&self, mut first: Vec<Input>) -> (Vec<Input>, Vec<Input>) {
-        let others = first.split_off(self.first.len());
+        let printed = if self.op.prints_others() { first.len() } else { self.first.len() };
+        let others = first.split_off(printed);
         (first, others)
     }
 }

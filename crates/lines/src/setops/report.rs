@@ -25,8 +25,8 @@ pub struct Report {
     pub spilled: u64,
     /// Candidates: lines that filters could not rule out.
     pub candidates: u64,
-    /// False positives among the candidates. `None` if there were no candidates, or if several inputs
-    /// could refuse them.
+    /// False positives among the candidates. `None` if there were no candidates, if several inputs
+    /// could refuse them, or if lines were selected by their number of appearances.
     pub false_found: Option<u64>,
     /// Expected false positives, calculated from the filter.
     pub false_promised: Option<f64>,

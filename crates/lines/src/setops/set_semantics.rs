@@ -10,6 +10,9 @@
 //! | diff | all others | nothing | it is absent and not repeated |
 //! | diff, if only the first input fits | the first input | all others | it was never probed and is not repeated |
 //! | dedup | nothing | nothing | it is not repeated |
+//! | at least K | the first input | all others, one after the other | it was in at least K rounds and is not repeated |
+//! | symdiff | both inputs, taken as one first input | nothing | it is in one of both only and is not repeated |
+//! | duplicates, unique | the first input | nothing | it occurs at least twice and is not repeated; exactly once |
 //!
 //! Invariant: decisions depend only on the sequence of fingerprints. They are the same for any
 //! partitioning, because all records of a fingerprint are in one partition, in order.
@@ -25,16 +28,55 @@ use crate::fingerprint::{Fingerprint, Full, Table};
 pub enum SetOp {
     /// The distinct lines of the first input that occur in every other.
     Common,
+    /// The distinct lines of the first input that occur in at least this number of the others, at most
+    /// [`SetOp::MAX_AT_LEAST`] unless it is the number of the others.
+    AtLeast(u8),
     /// The distinct lines of the first input that occur in no other.
     Diff,
+    /// The distinct lines that occur in exactly one of the first input and the others, which are taken
+    /// as one input: those of the first input in its order, then those of the others.
+    SymDiff,
     /// The distinct lines of all inputs.
     Dedup,
+    /// The distinct lines that occur at least twice in all inputs together.
+    Duplicates,
+    /// The lines that occur exactly once in all inputs together.
+    Unique,
 }
 
 impl SetOp {
-    /// Returns the operation for this number of other inputs: without any, all are `Dedup`.
+    /// The largest number of [`SetOp::AtLeast`], so that the rounds of a line fit a byte.
+    pub const MAX_AT_LEAST: u8 = 126;
+
+    /// Returns the operation for this number of other inputs: without any, `Common` and `Diff` are
+    /// `Dedup`; at least all of them is `Common`.
     pub(crate) fn with_others(self, others: usize) -> Self {
-        if others == 0 { Self::Dedup } else { self }
+        match self {
+            Self::Common | Self::Diff if others == 0 => Self::Dedup,
+            Self::AtLeast(0) => Self::Dedup,
+            Self::AtLeast(number) if usize::from(number) == others => Self::Common,
+            op => op,
+        }
+    }
+
+    /// Returns whether the operation compares the first input with others.
+    pub(crate) fn takes_others(self) -> bool {
+        matches!(self, Self::Common | Self::Diff | Self::AtLeast(_) | Self::SymDiff)
+    }
+
+    /// Returns whether the lines of all inputs are printed.
+    pub(crate) fn prints_others(self) -> bool {
+        self == Self::SymDiff
+    }
+
+    /// Returns whether it matters which of the others has a line.
+    pub(crate) fn separates_others(self) -> bool {
+        matches!(self, Self::Common | Self::AtLeast(_))
+    }
+
+    /// Returns whether the first input is always the build side, and so read twice.
+    pub(crate) fn needs_whole_first(self) -> bool {
+        matches!(self, Self::Duplicates | Self::Unique | Self::AtLeast(_) | Self::SymDiff)
     }
 }
 
@@ -57,6 +99,18 @@ const ALIVE: [u8; 2] = [0, 1];
 const DONE: u8 = 2;
 /// Absent in a round.
 const OUT: u8 = 3;
+/// For `AtLeast`: present in this round, and one earlier or present round. A state is at most
+/// `MAX_AT_LEAST * ROUND + IN_ROUND`.
+const IN_ROUND: u8 = 1;
+const ROUND: u8 = 2;
+/// For `AtLeast`: already kept.
+const COUNTED: u8 = u8::MAX;
+/// For `SymDiff`: bits of the first and the second side; already kept.
+const SIDES: [u8; 2] = [1, 2];
+const PRINTED: u8 = 4;
+/// For `Duplicates` and `Unique`: number of lines of the first input with the fingerprint.
+const ONCE: u8 = ALIVE[0];
+const TWICE: u8 = ALIVE[1];
 
 /// The decision about a line of the first input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +119,7 @@ pub(super) enum Decision {
     Kept,
     /// The line is already in the result, or for `diff` and `dedup` in another input.
     Repeated,
-    /// For `common`: the line is not in all other inputs.
+    /// The line is not in the other inputs of `common`, or not as frequent as the operation requires.
     Refused,
 }
 
@@ -103,6 +157,17 @@ impl SetMatcher {
         self.table.prefetch(fingerprints);
     }
 
+    /// Inserts a fingerprint of both inputs of a symmetric difference; `second`: of the second.
+    #[inline]
+    pub(super) fn build_of_side(
+        &mut self,
+        fingerprint: Fingerprint,
+        second: bool,
+    ) -> Result<Result<(), Full>> {
+        let entry = self.table.entry(fingerprint, 0)?;
+        Ok(entry.map(|(_, state)| *state |= SIDES[usize::from(second)]))
+    }
+
     /// Inserts a fingerprint of the build side.
     #[inline]
     pub(super) fn build(&mut self, fingerprint: Fingerprint) -> Result<Result<(), Full>> {
@@ -110,7 +175,12 @@ impl SetMatcher {
             (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup) => DONE,
             _ => ALIVE[0],
         };
-        Ok(self.table.entry(fingerprint, fresh)?.map(|_| ()))
+        let repeats = matches!(self.op, SetOp::Duplicates | SetOp::Unique);
+        Ok(self.table.entry(fingerprint, fresh)?.map(|(new, state)| {
+            if repeats && !new {
+                *state = TWICE;
+            }
+        }))
     }
 
     /// Probes with a fingerprint of the current round. Returns whether the build side has it.
@@ -122,7 +192,12 @@ impl SetMatcher {
             match self.op {
                 SetOp::Common if *state == ALIVE[self.round] => *state = ALIVE[1 - self.round],
                 SetOp::Common => {}
-                SetOp::Diff | SetOp::Dedup => *state = DONE,
+                SetOp::AtLeast(number) => {
+                    if *state & IN_ROUND == 0 && *state / ROUND < number {
+                        *state += ROUND | IN_ROUND;
+                    }
+                }
+                _ => *state = DONE,
             }
         }
         there
@@ -130,6 +205,9 @@ impl SetMatcher {
 
     /// Ends the round of one probing input.
     pub(super) fn end_round(&mut self) {
+        if let SetOp::AtLeast(_) = self.op {
+            self.table.for_each_state(|state| *state &= !IN_ROUND);
+        }
         if self.op == SetOp::Common {
             let missed = ALIVE[self.round];
             self.round = 1 - self.round;
@@ -144,7 +222,30 @@ impl SetMatcher {
     /// Decides about the next line of the first input.
     #[inline]
     pub(super) fn decide(&mut self, fingerprint: Fingerprint) -> Result<Result<Decision, Full>> {
-        let alive = ALIVE[self.round];
+        if let SetOp::AtLeast(number) = self.op {
+            return Ok(Ok(match self.table.get_mut(fingerprint) {
+                Some(&mut COUNTED) => Decision::Repeated,
+                Some(state) if *state / ROUND >= number => {
+                    *state = COUNTED;
+                    Decision::Kept
+                }
+                _ => Decision::Refused,
+            }));
+        }
+        if self.op == SetOp::SymDiff {
+            return Ok(Ok(match self.table.get_mut(fingerprint) {
+                Some(state) if SIDES.contains(state) => {
+                    *state = PRINTED;
+                    Decision::Kept
+                }
+                _ => Decision::Repeated,
+            }));
+        }
+        let alive = match self.op {
+            SetOp::Duplicates => TWICE,
+            SetOp::Unique => ONCE,
+            _ => ALIVE[self.round],
+        };
         if self.op == SetOp::Common || self.build_side == BuildSide::First {
             let state = self.table.get_mut(fingerprint);
             return Ok(Ok(match state.map(|state| (*state, state)) {
@@ -220,12 +321,33 @@ mod tests {
     }
 
     #[test]
+    fn at_least_counts_each_other_once() {
+        let first = [5, 1, 2, 1, 3, 5, 4];
+        let others: [&[u8]; 3] = [&[1, 2, 2, 2, 4], &[4, 3, 1, 9], &[1, 4, 7, 3, 1]];
+        let kept = |number| matcher(SetOp::AtLeast(number), BuildSide::First, &first, &others);
+        assert_eq!([kept(1), kept(2), kept(3)], [vec![1, 2, 4, 6], vec![1, 4, 6], vec![1, 6]]);
+        assert_eq!(kept(4), [0; 0]);
+        // The largest number fits a state.
+        let many = [&[1u8, 1][..]; 200];
+        let most = SetOp::AtLeast(SetOp::MAX_AT_LEAST);
+        assert_eq!(matcher(most, BuildSide::First, &first, &many), [1]);
+        assert_eq!(matcher(most, BuildSide::First, &first, &many[..125]), [0; 0]);
+    }
+
+    #[test]
     fn diff_keeps_first_occurrences_that_are_in_no_other() {
         let first = [5, 1, 2, 1, 3, 5, 4];
         let others: [&[u8]; 3] = [&[1, 2], &[9, 2], &[4]];
         for seed in [BuildSide::First, BuildSide::Others(0)] {
             assert_eq!(matcher(SetOp::Diff, seed, &first, &others), [0, 4], "{seed:?}");
         }
+    }
+
+    #[test]
+    fn duplicates_and_unique_divide_the_distinct_lines_by_their_counts() {
+        let first = [3, 4, 1, 3, 2, 1, 3];
+        assert_eq!(matcher(SetOp::Duplicates, BuildSide::First, &first, &[]), [0, 2]);
+        assert_eq!(matcher(SetOp::Unique, BuildSide::First, &first, &[]), [1, 4]);
     }
 
     #[test]

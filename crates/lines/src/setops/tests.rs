@@ -18,16 +18,40 @@ use petal_testkit::model;
 use petal_testkit::rng::Rng;
 use petal_testkit::scratch::Scratch;
 
-const VERBS: [SetOp; 3] = [SetOp::Common, SetOp::Diff, SetOp::Dedup];
+const OPS: [SetOp; 8] = [
+    SetOp::SymDiff,
+    SetOp::Common,
+    SetOp::AtLeast(1),
+    SetOp::AtLeast(2),
+    SetOp::Diff,
+    SetOp::Dedup,
+    SetOp::Duplicates,
+    SetOp::Unique,
+];
 
 /// Returns the answer of the naive model.
 fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
     let all: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
     match op {
         SetOp::Common => model::common(all[0], &all[1..], delimiter),
+        SetOp::AtLeast(number) => model::at_least(number.into(), all[0], &all[1..], delimiter),
+        SetOp::SymDiff => model::symdiff(all[0], &joined(&all[1..], delimiter), delimiter),
         SetOp::Diff => model::diff(all[0], &all[1..], delimiter),
         SetOp::Dedup => model::dedup(&all, delimiter),
+        SetOp::Duplicates => model::duplicates(&all, delimiter),
+        SetOp::Unique => model::unique(&all, delimiter),
     }
+}
+
+/// Returns whether the other files are inputs of their own.
+fn separate(op: SetOp) -> bool {
+    op.takes_others() && !op.prints_others()
+}
+
+/// Returns the lines of several files as one.
+fn joined(files: &[&[u8]], delimiter: u8) -> Vec<u8> {
+    let lines = files.iter().flat_map(|file| model::lines(file, delimiter));
+    model::join(lines, delimiter)
 }
 
 fn budget(work: u64, workers: usize, chunk: usize) -> Budget {
@@ -59,12 +83,21 @@ fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
     let scratch = Scratch::new();
     let Setting { op, budget, strategy, delimiter, streams, print } = *setting;
     let mut first = inputs(&scratch, files, streams);
-    let others = if op == SetOp::Dedup { vec![] } else { first.split_off(1) };
+    let others = if separate(op) { first.split_off(1) } else { vec![] };
     let op = op.with_others(others.len());
     let temp = TempDir::new(scratch.path());
     let hasher = LineHasher::random().unwrap();
-    let job =
-        ExactJob { op, budget, delimiter, temp, progress: &(), strategy, hasher, journal: None };
+    let job = ExactJob {
+        op,
+        budget,
+        delimiter,
+        temp,
+        progress: &(),
+        strategy,
+        hasher,
+        journal: None,
+        boundary: 1,
+    };
     let mut out = Vec::new();
     let sinks = if print { Outputs::to(&mut out) } else { Outputs::default() };
     let mut printer = Printer::new(sinks, delimiter, budget.chunk);
@@ -79,7 +112,7 @@ fn every_strategy_budget_and_thread_count_equals_the_model() {
         let delimiter = if seed % 5 == 0 { 0 } else { b'\n' };
         let files = 1 + (seed % 4) as usize;
         let files = overlapping_files(seed, FileSpec { files, delimiter, ..FileSpec::small() });
-        for op in VERBS {
+        for op in OPS {
             let expected = expect(op, &files, delimiter);
             let count = model::lines(&expected, delimiter).len() as u64;
             for strategy in
@@ -121,7 +154,7 @@ fn overlapping(lines: u64, shared: f64) -> Vec<Vec<u8>> {
 fn every_overlap_and_strategy_equals_the_model() {
     for shared in [0.0, 0.01, 0.1, 0.9, 1.0] {
         let files = overlapping(20_011, shared);
-        for op in VERBS {
+        for op in OPS {
             let expected = expect(op, &files, b'\n');
             for strategy in
                 [None, Some(Strategy::Memory), Some(Strategy::Narrow), Some(Strategy::Partition)]
@@ -163,7 +196,7 @@ fn copies_of_one_line_need_no_memory() {
     // Many copies of few lines: partitions that cannot be split further.
     let many = "same\n".repeat(300_000) + "other\n";
     let files = vec![many.clone().into_bytes(), many.into_bytes()];
-    for op in VERBS {
+    for op in OPS {
         let expected = expect(op, &files, b'\n');
         for strategy in [None, Some(Strategy::Narrow), Some(Strategy::Partition)] {
             let budget = budget(20_000, 2, 4096);
@@ -191,6 +224,7 @@ fn line_longer_than_the_limit_is_an_error() {
                 strategy: None,
                 hasher: LineHasher::random().unwrap(),
                 journal: None,
+                boundary: 1,
             };
             let result = job.run(first, vec![], &mut Printer::new(Outputs::default(), b'\n', 4096));
             match result {
@@ -209,10 +243,10 @@ fn approximate_common_misses_no_line_and_diff_prints_no_wrong_line() {
     let scratch = Scratch::new();
     for seed in 0..200 {
         let files = overlapping_files(seed, FileSpec::small());
-        for op in VERBS {
+        for op in [SetOp::Common, SetOp::Diff, SetOp::Dedup] {
             let streams = if seed % 3 == 0 { seed as u32 / 3 } else { 0 };
             let mut first = inputs(&scratch, &files, streams);
-            let others = if op == SetOp::Dedup { vec![] } else { first.split_off(1) };
+            let others = if separate(op) { first.split_off(1) } else { vec![] };
             let budget = budget(*Rng::new(seed).pick(&[600, 4000, 1 << 18]), 2, 4096);
             let (delimiter, hasher) = (b'\n', LineHasher::random().unwrap());
             let (keys, rate) = (Some(300), None);
@@ -384,7 +418,7 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
             seed,
             FileSpec { files: 1 + (seed % 4) as usize, ..FileSpec::small() },
         );
-        for op in VERBS {
+        for op in OPS {
             let expected = expect(op, &files, b'\n');
             let strategy = *rng.pick(&[Strategy::Narrow, Strategy::Partition]);
             let budget = budget(*rng.pick(&[2_000, 20_000, 1 << 20]), 2, 500);
@@ -398,11 +432,11 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
                 let journal = Journal::open(&dir, resume, 1 << 20, op, b'\n', &mut all, 1, &())?;
                 let mut first = all;
                 let others = first.split_off(1);
-                let others = if op == SetOp::Dedup {
+                let others = if separate(op) {
+                    others
+                } else {
                     first.extend(others);
                     vec![]
-                } else {
-                    others
                 };
                 let job = ExactJob {
                     op: op.with_others(others.len()),
@@ -413,6 +447,7 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
                     strategy: Some(strategy),
                     hasher: journal.hasher().map_or_else(LineHasher::random, Ok)?,
                     journal: Some(&journal),
+                    boundary: 1,
                 };
                 let mut out = Vec::new();
                 let mut printer = Printer::new(Outputs::to(&mut out), b'\n', budget.chunk);

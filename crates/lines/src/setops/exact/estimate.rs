@@ -104,7 +104,7 @@ impl ExactJob<'_> {
         match (plan.strategy, self.op) {
             (Strategy::Memory, _) => run.memory(work),
             (Strategy::Narrow, SetOp::Common) if !others.is_empty() => run.narrow_common(kept),
-            (Strategy::Narrow, SetOp::Diff | SetOp::Dedup) => run.narrow_diff(kept),
+            (Strategy::Narrow, op) if !op.separates_others() => run.narrow_diff(kept),
             _ => run.partition(),
         }
         run.keep(work / 2);
@@ -208,10 +208,26 @@ impl Run<'_> {
         let overlaps = (0..others.len()).map(|other| self.sizes.share_of_first_in(other));
         let share = match op {
             SetOp::Common => overlaps.fold(1.0, f64::min),
+            // As if the others shared all lines that they can.
+            SetOp::AtLeast(number) => {
+                let mut overlaps: Vec<_> = overlaps.collect();
+                overlaps.sort_by(|a, b| b.total_cmp(a));
+                overlaps.get(usize::from(*number).saturating_sub(1)).copied().unwrap_or(0.0)
+            }
             SetOp::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
-            SetOp::Dedup => 1.0,
+            // The inputs are one sample: nothing is known of what they share.
+            SetOp::SymDiff | SetOp::Dedup => 1.0,
+            SetOp::Duplicates => self.share_of_duplicates(),
+            SetOp::Unique => 1.0 - self.share_of_duplicates(),
         };
         first.distinct as f64 * share
+    }
+
+    /// Returns the share of the distinct lines of the first input that occur more than once, as if
+    /// none occurred more than twice.
+    fn share_of_duplicates(&self) -> f64 {
+        let Sample { lines, distinct, .. } = self.sizes.first;
+        (lines.saturating_sub(distinct) as f64 / distinct.max(1) as f64).min(1.0)
     }
 
     /// Returns the bounds of the lines of the result.
@@ -221,6 +237,7 @@ impl Run<'_> {
         let [least, most] = first.distinct_range;
         match op {
             SetOp::Dedup => [least, most],
+            SetOp::Duplicates | SetOp::Unique | SetOp::AtLeast(_) | SetOp::SymDiff => [0, most],
             // The shared lines are estimated from pairs of lines, also if all lines were sampled.
             SetOp::Common => [0, all().map(|[_, most]| most).min().unwrap_or(most)],
             SetOp::Diff => {

@@ -13,7 +13,7 @@ use crate::io::{Input, Printer, Spool};
 use crate::scan::{Batch, Scratch};
 use crate::setops::planning::{InputSizes, Strategy};
 use crate::setops::report::Report;
-use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher};
+use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
 
 /// The outcome of processing in memory.
 enum InMemoryOutcome {
@@ -117,11 +117,16 @@ impl ExactJob<'_> {
         build_inputs
             .extend(matcher.build_inputs(others.len()).into_iter().map(|j| vec![&others[j]]));
         for inputs in build_inputs {
-            let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+            let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+                let second = batch.input >= self.boundary;
                 for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
                     matcher.prefetch(fingerprints);
                     for &fingerprint in fingerprints {
-                        if matcher.build(fingerprint)?.is_err() {
+                        let built = match self.op {
+                            SetOp::SymDiff => matcher.build_of_side(fingerprint, second)?,
+                            _ => matcher.build(fingerprint)?,
+                        };
+                        if built.is_err() {
                             fits = false;
                             return Ok(ControlFlow::Break(()));
                         }

@@ -30,6 +30,8 @@ pub(crate) struct ExactJob<'a> {
     pub(crate) hasher: LineHasher,
     /// Saves finished phases.
     pub(crate) journal: Option<&'a Journal>,
+    /// For a symmetric difference: number of the inputs that are its first side.
+    pub(crate) boundary: usize,
 }
 
 impl ExactJob<'_> {

@@ -59,6 +59,8 @@ impl JoinResult {
 pub(crate) struct PartitionJoin<'a> {
     pub(crate) op: SetOp,
     pub(crate) polarity: Polarity,
+    /// For a symmetric difference: position at which its second side begins.
+    pub(crate) boundary: u64,
     /// Spans of the first input's positions; `None` if lines are only counted.
     pub(crate) spans: Option<Spans>,
     pub(crate) spill_file: &'a SpillFile,
@@ -147,7 +149,10 @@ impl PartitionJoin<'_> {
         table.renew(memory, expected)?;
         let mut matcher = SetMatcher::new(self.op, seed, table);
         let (mut count, mut refused, mut unclaimed) = (0, 0, 0);
-        let build = |matcher: &mut SetMatcher, fingerprint, _: &[u8]| matcher.build(fingerprint);
+        let build = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| match self.op {
+            SetOp::SymDiff => matcher.build_of_side(fingerprint, self.is_second(rest)),
+            _ => matcher.build(fingerprint),
+        };
         if seed == BuildSide::First
             && self
                 .for_each_record::<FIRST_RECORD>(
@@ -199,6 +204,11 @@ impl PartitionJoin<'_> {
         }
         found.table = Some(matcher.into_table());
         Ok(judged)
+    }
+
+    /// Returns whether the position of a record belongs to the second side of a symmetric difference.
+    fn is_second(&self, position: &[u8]) -> bool {
+        position.first_chunk().is_some_and(|bytes| u64::from_le_bytes(*bytes) >= self.boundary)
     }
 
     /// Passes each record of a stream to the matcher until its table is full.
@@ -324,7 +334,7 @@ pub(super) fn choose_build_side(
         SetOp::Diff | SetOp::Dedup if all == 0 || all + first <= capacity => {
             (BuildSide::Others(0), all + first)
         }
-        SetOp::Diff | SetOp::Dedup => (BuildSide::First, first),
+        _ => (BuildSide::First, first),
     }
 }
 
@@ -384,6 +394,7 @@ mod tests {
                     let join = PartitionJoin {
                         op,
                         polarity,
+                        boundary: 0,
                         spans: Some(spans),
                         spill_file: &spill_file,
                         memory,

@@ -8,9 +8,11 @@
 //! * **Narrow**, `common`: fill a filter with one side (build side), write records of the lines of
 //!   the other side (probe side) that it may contain, fill a filter with those, and write records of
 //!   the build side's lines that this filter may contain. Join and print as above.
-//! * **Narrow**, `diff` and `dedup`: insert all lines into one filter. A line that was absent is
+//! * **Narrow**, the other operations: insert all lines into one filter. A line that was absent is
 //!   certainly new; the others are *candidates*. Fill a filter with the candidates, write records of
-//!   all lines that it may contain, join, and print all lines except the dropped ones.
+//!   all lines that it may contain, join, and print all lines except the dropped ones. `duplicates`
+//!   and `unique` are done the same way: a line that is not a record occurs once. `duplicates` prints
+//!   the kept positions.
 //!
 //! | file | contents |
 //! |---|---|
@@ -65,6 +67,11 @@ impl ExactJob<'_> {
         // Some strategies read the others twice, and their sizes determine the strategy.
         let spool = |input: Input| input.spool(&self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
+        let first = if self.op.needs_whole_first() {
+            first.into_iter().map(spool).collect::<Result<Vec<_>>>()?
+        } else {
+            first
+        };
         let streams = !first.iter().all(Input::is_repeatable);
         let sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
@@ -105,6 +112,7 @@ impl ExactJob<'_> {
             SetOp::Common => {
                 sizes.others.iter().map(|o| o.distinct).min().is_some_and(|d| d <= capacity)
             }
+            _ => false,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::memory::least_records;
 use crate::setops::planning::InputSizes;
 use crate::setops::planning::{capacity_for_bytes, estimated_insertions, filter_bytes};
 use crate::setops::positions::Polarity;
+use crate::setops::set_semantics::SetOp;
 
 impl<'a> Phases<'a> {
     pub(super) fn narrow_common(&mut self, others: &[Input], sizes: &InputSizes) -> Result<()> {
@@ -92,7 +93,10 @@ impl<'a> Phases<'a> {
     }
 
     pub(super) fn narrow_diff(&mut self, others: &[Input], sizes: &InputSizes) -> Result<()> {
-        self.state.polarity = Polarity::Dropped;
+        self.state.polarity = match self.job.op {
+            SetOp::Duplicates => Polarity::Kept,
+            _ => Polarity::Dropped,
+        };
         if !others.is_empty() {
             self.phase(|work| {
                 let mut filter = work.filter_all(sizes)?;

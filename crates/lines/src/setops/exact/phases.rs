@@ -50,8 +50,8 @@ impl<'a> Phases<'a> {
         journal.save(&self.job.hasher, self.plan, self.first, &mut self.state, self.spill_file)
     }
 
-    /// Writes records of the others: separately for `common`, where a line must be in every one;
-    /// together for the other operations. Of all lines, or with `confirm` of those that the filter
+    /// Writes records of the others: separately if it matters which of them has a line, otherwise
+    /// together. Of all lines, or with `confirm` of those that the filter
     /// may contain.
     pub(super) fn write_records_of_others(
         &mut self,
@@ -59,7 +59,7 @@ impl<'a> Phases<'a> {
         confirm: bool,
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
-        let roles = if self.job.op == SetOp::Common { 1 } else { others.len().max(1) };
+        let roles = if self.job.op.separates_others() { 1 } else { others.len().max(1) };
         for inputs in others.chunks(roles) {
             self.phase(|work| {
                 let streams = if confirm {
@@ -92,7 +92,13 @@ impl<'a> Phases<'a> {
             let (parts, held) = work.take_parts();
             let bytes = parts.iter().map(Partition::bytes).sum();
             work.job.progress.phase("deciding", Some(bytes));
+            let sides = work.first.iter().take(work.job.boundary);
+            let boundary = match work.job.op {
+                SetOp::SymDiff => sides.map(|input| input.known_length()).sum::<Result<u64>>()?,
+                _ => 0,
+            };
             let join = PartitionJoin {
+                boundary,
                 op: work.job.op,
                 polarity: work.state.polarity,
                 spans,
@@ -108,6 +114,7 @@ impl<'a> Phases<'a> {
             report.false_found = match (report.candidates, work.job.op) {
                 (0, _) => None,
                 (_, SetOp::Common) if inputs > 1 => None,
+                (_, SetOp::SymDiff | SetOp::Duplicates | SetOp::Unique) => None,
                 (_, SetOp::Common) if work.plan.build_from_first => Some(resolved.unclaimed),
                 (_, SetOp::Common) => Some(resolved.refused),
                 (candidates, _) => Some(candidates.saturating_sub(resolved.count)),

@@ -51,8 +51,8 @@ impl ExactJob<'_> {
             (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
                 work.narrow_common(&others.lines, sizes)?;
             }
-            (Strategy::Narrow, SetOp::Diff | SetOp::Dedup) => {
-                work.narrow_diff(&others.lines, sizes)?
+            (Strategy::Narrow, op) if !op.separates_others() => {
+                work.narrow_diff(&others.lines, sizes)?;
             }
             _ => work.write_all_records(&others.lines, others.prior)?,
         }

@@ -98,12 +98,17 @@ impl InputSizes {
         let others = self.others.iter().map(|other| other.distinct);
         match self.op {
             SetOp::Common => others.chain([self.first.distinct]).min() <= Some(capacity),
-            SetOp::Diff | SetOp::Dedup => self.first.distinct <= capacity,
+            _ => self.first.distinct <= capacity,
         }
     }
 
     /// Returns the plan for a strategy.
     pub(crate) fn plan(&self, strategy: Strategy, build_from_first: bool, budget: &Budget) -> Plan {
+        let strategy = match (strategy, self.op) {
+            // A line of the result may be missing from any of the others.
+            (Strategy::Narrow, SetOp::AtLeast(_)) => Strategy::Partition,
+            _ => strategy,
+        };
         let smallest = self.smallest_other();
         let mut plan =
             Plan { strategy, build_from_first, smallest, entries: 0, candidate_filter_bytes: 0 };
@@ -119,7 +124,7 @@ impl InputSizes {
         let partition = plan(Strategy::Partition, false);
         let narrow = match self.op {
             SetOp::Common => vec![plan(Strategy::Narrow, false), plan(Strategy::Narrow, true)],
-            SetOp::Diff | SetOp::Dedup => vec![plan(Strategy::Narrow, false)],
+            _ => vec![plan(Strategy::Narrow, false)],
         };
         let cost = |plan: &Plan| self.cost(*plan, budget);
         let cheaper = |a: &Plan, b: &Plan| cost(a).total_cmp(&cost(b));
@@ -130,11 +135,12 @@ impl InputSizes {
         match (plan.strategy, self.op) {
             (Strategy::Narrow, SetOp::Common) => self.candidates(plan, budget) as u64,
             (Strategy::Narrow, _) => self.repeated_candidates(budget) as u64,
+            (_, SetOp::AtLeast(_)) => self.first.lines,
             (_, SetOp::Common) => {
                 let others = self.others.iter().map(|other| other.lines);
                 others.chain([self.first.lines]).min().unwrap_or(0)
             }
-            (_, SetOp::Diff | SetOp::Dedup) => self.lines(),
+            _ => self.lines(),
         }
     }
 
@@ -195,10 +201,12 @@ impl InputSizes {
             (Strategy::Memory, op) => {
                 let entries = match op {
                     SetOp::Common => all().map(|sample| sample.distinct).min().unwrap_or(0),
-                    SetOp::Diff | SetOp::Dedup => all().map(|sample| sample.distinct).sum(),
+                    SetOp::AtLeast(_) => self.first.distinct,
+                    _ => all().map(|sample| sample.distinct).sum(),
                 } as f64;
+                let reads = if op.needs_whole_first() { 2.0 } else { 1.0 };
                 let judged = |s: &Sample| cost::fingerprint(length(s)) + cost::table(entries);
-                all().map(|s| s.lines as f64 * (cost::key(length(s)) + judged(s))).sum()
+                all().map(|s| reads * s.lines as f64 * (cost::key(length(s)) + judged(s))).sum()
             }
             (Strategy::Partition, _) => all()
                 .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s, s.lines as f64))
