@@ -1,0 +1,63 @@
+//! Percent escapes.
+
+/// A set of bytes.
+pub(super) type ByteSet = [bool; 256];
+
+/// Returns the letters and digits of ASCII, `-._~`, and the given bytes.
+pub(super) const fn unreserved_and(others: &[u8]) -> ByteSet {
+    let mut set = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let b = byte as u8;
+        set[byte] = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < others.len() {
+        set[others[at] as usize] = true;
+        at += 1;
+    }
+    set
+}
+
+/// Appends `%XX`.
+pub(super) fn push_escape(byte: u8, to: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    to.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+}
+
+/// Appends bytes; those that are not in `safe` are escaped.
+pub(super) fn quote(bytes: &[u8], safe: &ByteSet, to: &mut Vec<u8>) {
+    for &byte in bytes {
+        match safe[usize::from(byte)] {
+            true => to.push(byte),
+            false => push_escape(byte, to),
+        }
+    }
+}
+
+/// Returns the byte of an escape at the start of `bytes`.
+pub(super) fn escape_at(bytes: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    match bytes {
+        [b'%', high, low, ..] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    }
+}
+
+/// Appends bytes with their escapes replaced, once.
+pub(super) fn unquote(bytes: &[u8], to: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match (byte == b'%').then(|| escape_at(&bytes[at..])).flatten() {
+            Some(byte) => {
+                to.push(byte);
+                at += 3;
+            }
+            None => {
+                to.push(byte);
+                at += 1;
+            }
+        }
+    }
+}
