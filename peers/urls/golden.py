@@ -70,7 +70,7 @@ WHOLE = [
     "http://..", "http://.a.", "http://a..b...c/", "http://evil.com\\@good.com/", "http:\\\\a\\b?c\\d#e\\f", "foo:\\\\a\\b", "http://www./", "http://www1./a",
     "http://www.www.a/", "http://%77ww.a/", "http://a/%2e%2e/b", "http://a/b/..", "http://a/b/.", "http://a/..", "http://a/../..", "http://a/./", "file:///c:/x",
     "file:a", "file:/a", "ws:", "git:", "http:a", "http:a:80/b", "HTTP:a", "httpx:/a/b", "http:/", "https:", "https:?a", "http:?a", "http://a/b?c=d?e=f",
-    "http://a/?sid=" + HEX32 + "&sid=" + HEX32, "http://a/(a)/(abcdefghijklmnopqrstuvwx)/b.aspx/(abcdefghijklmnopqrstuvwx)/c.aspx", "\ufeffhttp://a/",
+    "http://a/?sid=" + HEX32 + "&sid=" + HEX32, "http://a/(a)/(abcdefghijklmnopqrstuvwx)/b.aspx/(abcdefghijklmnopqrstuvwx)/c.aspx", "\ufeffhttp://a/", "http://a\u03f9b/", "http://a\u1e9eb/",
     "http://a/?" + "&".join(f"p{n % 7}={n % 3}" for n in range(60)), "http://" + "9" * 4301 + "/", "http://" + "9" * 4300 + "/", "http://a/" + "%25" * 9,
     "http://a/" + "../" * 20, "http://" + "a." * 200 + "b/", "http://0." + "1" * 40 + "/", "http://1.2.3.4%0a/", "http://1%0a/", "http://a:" + "0" * 4400 + "1/",
 ]

@@ -70,9 +70,7 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
-pub use keys::{
-    Fields, KeySpec, Transform, parse_transforms, transform_key, transforms_text,
-};
+pub use keys::{Fields, KeySpec, Transform, parse_transforms, transform_key, transforms_text};
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use progress::{Note, Progress};

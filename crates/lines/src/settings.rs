@@ -74,7 +74,8 @@ impl Settings<'_> {
         checks.note(self.progress);
         let inputs: Vec<_> = inputs.into_iter().map(|input| input.with_keys(&self.keys)).collect();
         let compressed = inputs.iter().any(Input::may_be_compressed);
-        let budget = if self.keys.is_line() { budget } else { budget.with_keys(self.keys.max_growth()) };
+        let budget =
+            if self.keys.is_line() { budget } else { budget.with_keys(self.keys.max_growth()) };
         Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
     }
 

@@ -55,9 +55,9 @@ fn nameprep(label: &str) -> Option<String> {
     let mut mapped = String::new();
     for c in label.chars().filter(|c| !tables::commonly_mapped_to_nothing(*c)) {
         // For code points that the RFC does not map, Python takes the lowercase of its own version of
-        // Unicode.
+        // Unicode first.
         match tables::case_fold_for_nfkc(c).eq([c]) {
-            true => mapped.extend(c.to_lowercase()),
+            true => mapped.extend(c.to_lowercase().flat_map(tables::case_fold_for_nfkc)),
             false => mapped.extend(tables::case_fold_for_nfkc(c)),
         }
     }
@@ -73,13 +73,15 @@ fn nfkc(text: &str) -> String {
         decompose_compatible(c, |part| decomposed = decomposed.or(Some(part)));
         tables::unassigned_code_point(c) && decomposed != Some(c)
     };
-    text.split_inclusive(is_newer).flat_map(|text| {
-        let (old, newer) = match text.char_indices().next_back() {
-            Some((last, c)) if is_newer(c) => text.split_at(last),
-            _ => (text, ""),
-        };
-        old.nfkc().chain(newer.chars())
-    }).collect()
+    text.split_inclusive(is_newer)
+        .flat_map(|text| {
+            let (old, newer) = match text.char_indices().next_back() {
+                Some((last, c)) if is_newer(c) => text.split_at(last),
+                _ => (text, ""),
+            };
+            old.nfkc().chain(newer.chars())
+        })
+        .collect()
 }
 
 fn is_prohibited(c: char) -> bool {

@@ -39,7 +39,12 @@ fn urls_equal_those_of_w3lib_and_surt() {
             let found = transform_key(&raw, std::slice::from_ref(&transform));
             if found != expected {
                 let [found, expected] = [&found, &expected].map(|bytes| bytes.escape_ascii());
-                differ.push(format!("{transform} of {url}:\n  {found}\n  {expected} expected")[..].chars().take(600).collect());
+                differ.push(
+                    format!("{transform} of {url}:\n  {found}\n  {expected} expected")[..]
+                        .chars()
+                        .take(600)
+                        .collect(),
+                );
             }
         }
     }

@@ -79,7 +79,8 @@ fn any_transform() -> impl Strategy<Value = Transform> {
 }
 
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
-    let url = "(https?|foo|)(:|)/{0,3}[a-cA-C.:@%0-9\\[\\]\u{fc}]{0,9}[/?#&=;%a-f0-9 .\u{301}+\r]{0,24}";
+    let url =
+        "(https?|foo|)(:|)/{0,3}[a-cA-C.:@%0-9\\[\\]\u{fc}]{0,9}[/?#&=;%a-f0-9 .\u{301}+\r]{0,24}";
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..64),
         url.prop_map(String::into_bytes),

@@ -170,8 +170,7 @@ fn check_normalized(netloc: &str) -> Option<()> {
 
 /// Returns the text without delimiters, and that in normalization form KC.
 pub(super) fn normalized(text: &str) -> (String, String) {
-    let cleaned: String =
-        text.chars().filter(|c| !matches!(c, '@' | ':' | '#' | '?')).collect();
+    let cleaned: String = text.chars().filter(|c| !matches!(c, '@' | ':' | '#' | '?')).collect();
     let normalized = cleaned.nfkc().collect();
     (cleaned, normalized)
 }
