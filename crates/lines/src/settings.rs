@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::io::{ContentChecks, DiskUsage, Input, Source, TempDir};
-use crate::keys::KeySpec;
+use crate::keys::{KeySpec, Transform};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::Pass;
@@ -81,7 +81,9 @@ impl Settings<'_> {
 
     /// Returns the checks of the inputs' first bytes.
     pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
-        Arc::new(ContentChecks::new(self.delimiter, self.text))
+        let checks = ContentChecks::new(self.delimiter, self.text);
+        let strips_cr = self.keys.transforms.iter().any(Transform::strips_cr);
+        Arc::new(if strips_cr { checks.without_line_ends() } else { checks })
     }
 
     /// Returns a pass over inputs with these settings.
