@@ -27,13 +27,13 @@ pub(super) fn push_escape(byte: u8, to: &mut Vec<u8>) {
 }
 
 /// Appends bytes; those that are not in `safe` are escaped.
-pub(super) fn quote(bytes: &[u8], safe: &ByteSet, to: &mut Vec<u8>) {
-    for &byte in bytes {
-        match safe[usize::from(byte)] {
-            true => to.push(byte),
-            false => push_escape(byte, to),
-        }
+pub(super) fn quote(mut bytes: &[u8], safe: &ByteSet, to: &mut Vec<u8>) {
+    while let Some(at) = bytes.iter().position(|byte| !safe[usize::from(*byte)]) {
+        to.extend_from_slice(&bytes[..at]);
+        push_escape(bytes[at], to);
+        bytes = &bytes[at + 1..];
     }
+    to.extend_from_slice(bytes);
 }
 
 /// Returns the byte of an escape at the start of `bytes`.
@@ -46,18 +46,12 @@ pub(super) fn escape_at(bytes: &[u8]) -> Option<u8> {
 }
 
 /// Appends bytes with their escapes replaced, once.
-pub(super) fn unquote(bytes: &[u8], to: &mut Vec<u8>) {
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match (byte == b'%').then(|| escape_at(&bytes[at..])).flatten() {
-            Some(byte) => {
-                to.push(byte);
-                at += 3;
-            }
-            None => {
-                to.push(byte);
-                at += 1;
-            }
-        }
+pub(super) fn unquote(mut bytes: &[u8], to: &mut Vec<u8>) {
+    while let Some(at) = memchr::memchr(b'%', bytes) {
+        to.extend_from_slice(&bytes[..at]);
+        let escaped = escape_at(&bytes[at..]);
+        to.push(escaped.unwrap_or(b'%'));
+        bytes = &bytes[at + if escaped.is_some() { 3 } else { 1 }..];
     }
+    to.extend_from_slice(bytes);
 }

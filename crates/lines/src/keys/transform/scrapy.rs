@@ -133,25 +133,24 @@ fn split_params<'a>(scheme: &str, path: &'a [u8]) -> (&'a [u8], &'a [u8]) {
 /// elsewhere.
 fn requoted(path: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(path.len());
-    let mut at = 0;
-    while at < path.len() {
-        match escape_at(&path[at..]) {
+    let mut rest = path;
+    while let Some(at) = memchr::memchr(b'%', rest) {
+        quote(&rest[..at], &UNQUOTED_PATH, &mut quoted);
+        let escaped = escape_at(&rest[at..]);
+        match escaped {
             Some(byte @ (b'%' | b'/' | b';' | b'?')) => push_escape(byte, &mut quoted),
             Some(byte) => quote(&[byte], &UNQUOTED_PATH, &mut quoted),
-            None => {
-                quote(&path[at..=at], &UNQUOTED_PATH, &mut quoted);
-                at += 1;
-                continue;
-            }
+            None => quoted.push(b'%'),
         }
-        at += 3;
+        rest = &rest[at + if escaped.is_some() { 3 } else { 1 }..];
     }
+    quote(rest, &UNQUOTED_PATH, &mut quoted);
     quoted
 }
 
 /// Resolves the dot segments of a path that begins with a slash.
 fn resolved(path: Vec<u8>) -> Vec<u8> {
-    if path.first() != Some(&b'/') || !path.windows(2).any(|pair| pair == b"/.") {
+    if path.first() != Some(&b'/') || memchr::memmem::find(&path, b"/.").is_none() {
         return path;
     }
     let mut segments: Vec<&[u8]> = Vec::new();
@@ -173,10 +172,13 @@ fn resolved(path: Vec<u8>) -> Vec<u8> {
 /// Returns the query with its parameters sorted by name and value, and escaped anew.
 fn sorted(query: &[u8]) -> Vec<u8> {
     let plain = |text: &[u8]| {
-        let spaces: Vec<_> =
-            text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
         let mut plain = Vec::with_capacity(text.len());
-        unquote(&spaces, &mut plain);
+        for (number, word) in text.split(|byte| *byte == b'+').enumerate() {
+            if number > 0 {
+                plain.push(b' ');
+            }
+            unquote(word, &mut plain);
+        }
         plain
     };
     let parameters = query.split(|byte| *byte == b'&').filter(|text| !text.is_empty());

@@ -300,8 +300,10 @@ fn query(query: &[u8]) -> Option<Vec<u8>> {
 /// Replaces escapes until there are none, in linear time: an escape that ends at a byte is replaced
 /// before the next byte is read.
 fn unescaped(text: &[u8]) -> Vec<u8> {
+    let first = memchr::memchr(b'%', text).unwrap_or(text.len());
     let mut plain = Vec::with_capacity(text.len());
-    for &byte in text {
+    plain.extend_from_slice(&text[..first]);
+    for &byte in &text[first..] {
         plain.push(byte);
         while plain.len() >= 3
             && let Some(byte) = escape_at(&plain[plain.len() - 3..])

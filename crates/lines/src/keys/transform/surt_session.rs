@@ -51,15 +51,16 @@ fn plain_length(text: &[u8]) -> Option<usize> {
 
 /// Returns a query without its session ids, each of the known kinds once.
 pub(super) fn without_query_session(mut query: Vec<u8>) -> Vec<u8> {
-    let kinds: [fn(&[u8]) -> Option<usize>; 4] = [
-        |text| id_length(text, b"jsessionid="),
-        |text| id_length(text, b"phpsessid="),
-        |text| id_length(text, b"sid="),
-        asp_length,
+    let kinds: [fn(&[u8], &[u8]) -> Option<(usize, usize)>; 4] = [
+        |name, id| id_lengths(name, id, b"jsessionid"),
+        |name, id| id_lengths(name, id, b"phpsessid"),
+        |name, id| id_lengths(name, id, b"sid"),
+        asp_lengths,
     ];
-    for length in kinds {
-        let session = (0..query.len()).rev().find_map(|start| {
-            let end = start + length(&query[start..])?;
+    for lengths in kinds {
+        let session = memchr::memrchr_iter(b'=', &query).find_map(|equals| {
+            let (name, id) = lengths(&query[..equals], &query[equals + 1..])?;
+            let (start, end) = (equals - name, equals + 1 + id);
             match query.get(end) {
                 None => Some(start..end),
                 Some(b'&') => Some(start..end + 1),
@@ -82,17 +83,19 @@ fn after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     start.eq_ignore_ascii_case(name).then_some(rest)
 }
 
-/// Returns the length of a name with an id of 32 letters and digits.
-fn id_length(text: &[u8], name: &[u8]) -> Option<usize> {
-    let id = after(text, name)?.get(..32)?;
-    id.iter().all(u8::is_ascii_alphanumeric).then_some(name.len() + 32)
+/// Returns the lengths of a name at the end of `before` and an id of 32 letters and digits.
+fn id_lengths(before: &[u8], id: &[u8], name: &[u8]) -> Option<(usize, usize)> {
+    let found = &before[before.len().checked_sub(name.len())?..];
+    let is_id = id.get(..32)?.iter().all(u8::is_ascii_alphanumeric);
+    (is_id && found.eq_ignore_ascii_case(name)).then_some((name.len(), 32))
 }
 
-/// Returns the length of `ASPSESSIONID`, 8 letters, `=`, 24 letters.
-fn asp_length(text: &[u8]) -> Option<usize> {
-    let rest = after(text, b"aspsessionid")?.get(..33)?;
+/// Returns the lengths of `ASPSESSIONID` with 8 letters and an id of 24 letters.
+fn asp_lengths(before: &[u8], id: &[u8]) -> Option<(usize, usize)> {
+    let name = &before[before.len().checked_sub(20)?..];
     let letters = |text: &[u8]| text.iter().all(u8::is_ascii_alphabetic);
-    (letters(&rest[..8]) && rest[8] == b'=' && letters(&rest[9..])).then_some(12 + 33)
+    let is_id = letters(id.get(..24)?) && letters(after(name, b"aspsessionid")?);
+    is_id.then_some((20, 24))
 }
 
 /// Returns the last `cfid=…&cftoken=…`, with the `&` after it.

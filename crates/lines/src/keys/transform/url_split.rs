@@ -26,6 +26,9 @@ pub(super) fn is_special(scheme: &str) -> bool {
 /// Returns the text without control codes and spaces at its ends, and without tabs and newlines.
 pub(super) fn strip(text: &str) -> String {
     let text = text.trim_matches(|c: char| c <= ' ');
+    if memchr::memchr3(b'\t', b'\n', b'\r', text.as_bytes()).is_none() {
+        return text.to_owned();
+    }
     text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
 }
 
@@ -34,7 +37,7 @@ impl UrlParts {
     pub(super) fn of(text: &str) -> Option<Self> {
         let (scheme, rest) = split_scheme(text);
         let mut rest = rest.to_owned();
-        if is_special(&scheme) {
+        if is_special(&scheme) && rest.contains('\\') {
             let end = rest.find(['?', '#']).unwrap_or(rest.len());
             let slashes = rest[..end].replace('\\', "/");
             rest.replace_range(..end, &slashes);
