@@ -1,6 +1,6 @@
 //! `w3lib.url.canonicalize_url` of w3lib 2.5.0 with its default arguments, byte for byte.
 //!
-//! Parameters are sorted and escaped anew, escapes in the path are in uppercase, dot segments are
+//! Parameters are sorted and escaped again, escapes in the path are in uppercase, dot segments are
 //! resolved, the host is in lowercase and ASCII, the fragment is removed.
 
 use std::net::Ipv6Addr;
@@ -169,7 +169,7 @@ fn resolved(path: Vec<u8>) -> Vec<u8> {
     [b"/", &segments.join(&b'/')[..]].concat()
 }
 
-/// Returns the query with its parameters sorted by name and value, and escaped anew.
+/// Returns the query with its parameters sorted by name and value, and escaped again.
 fn sorted(query: &[u8]) -> Vec<u8> {
     let plain = |text: &[u8]| {
         let mut plain = Vec::with_capacity(text.len());
