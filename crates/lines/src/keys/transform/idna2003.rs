@@ -32,7 +32,7 @@ fn has_valid_lengths(name: &str) -> bool {
 }
 
 fn has_valid_length(label: &str) -> bool {
-    0 < label.len() && label.len() < 64
+    (1..64).contains(&label.len())
 }
 
 fn label_to_ascii(label: &str) -> Option<String> {

@@ -11,7 +11,8 @@ mod escape;
 mod host;
 #[cfg(feature = "url-keys")]
 mod idna2003;
-#[cfg(all(test, feature = "url-keys"))]
+#[cfg(test)]
+#[cfg(feature = "url-keys")]
 mod original_tests;
 mod query;
 #[cfg(feature = "url-keys")]

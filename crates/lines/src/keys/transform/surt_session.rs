@@ -49,9 +49,12 @@ fn plain_length(text: &[u8]) -> Option<usize> {
     valid.then_some(27)
 }
 
+/// Returns the lengths of a name at the end of the bytes before a `=` and of the id after it.
+type SessionLengths = fn(&[u8], &[u8]) -> Option<(usize, usize)>;
+
 /// Returns a query without its session ids, each of the known kinds once.
 pub(super) fn without_query_session(mut query: Vec<u8>) -> Vec<u8> {
-    let kinds: [fn(&[u8], &[u8]) -> Option<(usize, usize)>; 4] = [
+    let kinds: [SessionLengths; 4] = [
         |name, id| id_lengths(name, id, b"jsessionid"),
         |name, id| id_lengths(name, id, b"phpsessid"),
         |name, id| id_lengths(name, id, b"sid"),
