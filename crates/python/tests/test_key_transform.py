@@ -74,8 +74,10 @@ def test_unknown_names_are_errors(urls: Path) -> None:
 
 
 PARTS = st.sampled_from(
-    ["http://", "https:", "//", "foo:", "www.", "Example.com", "bücher.de", "[::1]", "1.2", ":80", ":", "/", "/a/", "..", "%2e", "%zz", "?", "&"]
-    + ["b=1", "a=2", "=", "+", "%20", " ", "é", "#", "@", ";", "\t", "\\", "sid=0123456789abcdef0123456789abcdef", "日本"]
+    ["http://", "https:", "//", "foo:", "www.", "Example.com", "bücher.de", "[::1]", "1.2", ":80", ":", "/", "/a/",
+    "..", "%2e", "%zz", "?", "&"]
+    + ["b=1", "a=2", "=", "+", "%20", " ", "é", "#", "@", ";", "\t", "\\", "sid=0123456789abcdef0123456789abcdef",
+    "日本"]
 )
 
 
