@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::io::{ContentChecks, DiskUsage, Input, Source, TempDir};
-use crate::keys::KeySpec;
+use crate::keys::{KeySpec, Transform};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::Pass;
@@ -70,15 +70,21 @@ impl Settings<'_> {
         TempDir::new(&self.temp_dir).file().map(drop)
     }
 
+    /// Divides the memory limit, without a decoder.
+    fn budget(&self) -> Result<Budget> {
+        let budget = Budget::new(self.memory_limit, self.jobs)?;
+        let line = self.keys.is_line();
+        Ok(if line { budget } else { budget.with_keys(self.keys.max_growth()) })
+    }
+
     /// Opens inputs and divides the memory limit.
     pub(crate) fn open(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
-        let budget = Budget::new(self.memory_limit, self.jobs)?;
+        let budget = self.budget()?;
         let checks = self.content_checks();
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let inputs: Vec<_> = inputs.into_iter().map(|input| input.with_keys(&self.keys)).collect();
         let compressed = inputs.iter().any(Input::may_be_compressed);
-        let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
         Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
     }
 
@@ -87,15 +93,16 @@ impl Settings<'_> {
         if !self.follow {
             return self.open(sources);
         }
-        let budget = Budget::new(self.memory_limit, self.jobs)?;
-        let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
+        let budget = self.budget()?;
         let input = Input::followed(sources, &self.content_checks())?.with_keys(&self.keys);
         Ok((budget, vec![input]))
     }
 
     /// Returns the checks of the inputs' first bytes.
     pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
-        Arc::new(ContentChecks::new(self.delimiter, self.text))
+        let checks = ContentChecks::new(self.delimiter, self.text);
+        let strips_cr = self.keys.transforms.iter().any(Transform::strips_cr);
+        Arc::new(if strips_cr { checks.without_line_ends() } else { checks })
     }
 
     /// Returns a pass over inputs with these settings.

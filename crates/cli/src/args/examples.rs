@@ -9,6 +9,8 @@ Examples:
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again
+  petal common --key-transform trim,lowercase a b
+                                           other case, other spaces: equal
   petal common --approx a.txt b.txt        one pass; may print extra lines";
 pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -22,6 +24,8 @@ Examples:
 pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
   petal dedup urls.txt                     each line once, in input order
+  petal dedup --key-transform url-surt urls.txt
+                                           one of the spellings of each URL
   cat *.log | petal dedup -c               count distinct lines
   petal dedup -d a.txt b.txt               lines that occur at least twice
   petal dedup -u a.txt b.txt               lines that occur exactly once

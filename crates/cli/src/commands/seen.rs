@@ -12,7 +12,7 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::resolve_links;
 use petal_lines::{
-    FilterSpec, FingerprintLog, METADATA, SeenFilter, Settings, Source, explain_full, seen,
+    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
 };
 
 use super::{build, filter_failure, print, settings};
@@ -20,18 +20,19 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock::{self, beside};
 use crate::files::output::{LineAppender, Output, readable};
-use crate::files::{filter_file, line_ends};
+use crate::files::{filter_file, key_transforms, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
-    let settings = Settings { follow: args.follow, ..settings(&args.engine, &progress) };
+    let mut settings = settings(&args.engine, &progress);
+    settings.follow = args.follow;
     let inputs = args.inputs.sources();
     let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;
-    let (mut memory, mut files) = SeenFiles::open(args, path, &settings)?;
+    let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings)?;
     let fresh = files.fresh;
     // The filter file is checked before any line is read.
     if !args.dry_run {
@@ -100,7 +101,11 @@ struct SeenFiles {
 }
 
 impl SeenFiles {
-    fn open(args: &SeenArgs, path: PathBuf, settings: &Settings<'_>) -> Result<(SeenFilter, Self)> {
+    fn open(
+        args: &SeenArgs,
+        path: PathBuf,
+        settings: &mut Settings<'_>,
+    ) -> Result<(SeenFilter, Self)> {
         let exact = beside(&path, "exact");
         let mut files = Self { path, exact, metadata: String::new(), fresh: false };
         let memory = match fs::metadata(&files.path) {
@@ -124,7 +129,7 @@ impl SeenFiles {
             )));
         }
         // Left by an interrupted first save, or by a run without lines.
-        if !args.exact && self.exact.exists() {
+        if !args.exact && !args.dry_run && self.exact.exists() {
             let failed = |e| Failure::Message(cannot_write(&self.exact.display().to_string(), &e));
             fs::remove_file(&self.exact).map_err(failed)?;
         }
@@ -136,19 +141,24 @@ impl SeenFiles {
         })?;
         let filter = new_filter(args, keys, settings)?;
         let log = args.exact.then(FingerprintLog::new).transpose()?;
-        METADATA.clone_into(&mut self.metadata);
+        self.metadata = filter_metadata(&settings.keys.transforms);
         if let Some(log) = &log {
-            self.metadata = with_log_id(METADATA, log.pair_id());
+            self.metadata = with_log_id(&self.metadata, log.pair_id());
         }
         self.fresh = true;
         Ok(SeenFilter { filter, log, clock: clock(args) })
     }
 
-    /// Opens the files in a later run.
-    fn open_existing(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<SeenFilter> {
+    /// Opens the files in a later run, which changes keys as the first one did.
+    fn open_existing(
+        &mut self,
+        args: &SeenArgs,
+        settings: &mut Settings<'_>,
+    ) -> Result<SeenFilter> {
         filter_file::memory_beside(&self.path, settings.max_filter_bytes()?)?;
         let (filter, metadata) = filter_file::read(&self.path)?;
         self.check_settings(args, &filter)?;
+        key_transforms::adopt(&self.path, &metadata, settings)?;
         let log = self.open_log()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
         let problem = match (log_id(&metadata), &log) {
@@ -329,6 +339,8 @@ pub(super) fn log_id(metadata: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use petal_lines::METADATA;
+
     use super::*;
 
     #[test]

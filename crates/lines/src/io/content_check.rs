@@ -55,6 +55,8 @@ pub(crate) struct ContentChecks {
     delimiter: u8,
     /// Accept any contents.
     any: bool,
+    /// Do not look at line ends.
+    no_ends: bool,
     /// Results by name of the input.
     known: Mutex<BTreeMap<String, Known>>,
 }
@@ -72,7 +74,12 @@ struct Known {
 impl ContentChecks {
     /// Checks for inputs with this delimiter. With `any`, all contents are accepted without notes.
     pub(crate) fn new(delimiter: u8, any: bool) -> Self {
-        Self { delimiter, any, known: Mutex::default() }
+        Self { delimiter, any, no_ends: false, known: Mutex::default() }
+    }
+
+    /// Disables the notes about line ends, for keys without the CR.
+    pub(crate) fn without_line_ends(self) -> Self {
+        Self { no_ends: true, ..self }
     }
 
     /// Returns the line delimiter.
@@ -94,7 +101,8 @@ impl ContentChecks {
 
     fn keep(&self, name: &str, begin: &[u8]) {
         let mark = begin.starts_with(b"\xef\xbb\xbf");
-        let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
+        let has_ends = self.delimiter == b'\n' && !self.no_ends;
+        let ends = if has_ends { Ends::of(begin) } else { None };
         if mark || ends.is_some() {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let new =

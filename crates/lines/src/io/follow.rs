@@ -243,7 +243,7 @@ mod tests {
             };
             files.poll().unwrap_err().to_string()
         };
-        assert!(text(std::slice::from_ref(&path)).contains("No such file"));
+        assert!(text(std::slice::from_ref(&path)).to_lowercase().contains("no such file"));
         assert!(text(&[dir.path().to_owned()]).contains("not a regular file"));
         fs::write(&path, b"\x1f\x8b\x08\x00\x00\x00\x00\x00").unwrap();
         assert!(text(std::slice::from_ref(&path)).contains("compressed"));

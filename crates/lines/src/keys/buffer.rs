@@ -8,7 +8,14 @@ pub(crate) struct Keys {
     bytes: Vec<u8>,
     /// The end of each key in `bytes`.
     ends: Vec<usize>,
-    spare: Vec<u8>,
+    spare: Spare,
+}
+
+/// The results of all transforms of a key but the last, in memory that is used again.
+#[derive(Default)]
+pub(crate) struct Spare {
+    pub(super) from: Vec<u8>,
+    pub(super) to: Vec<u8>,
 }
 
 impl Keys {
@@ -42,7 +49,9 @@ impl Keys {
     pub(crate) fn shrink(&mut self, most: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(most);
-        self.spare.clear();
-        self.spare.shrink_to(most);
+        for spare in [&mut self.spare.from, &mut self.spare.to] {
+            spare.clear();
+            spare.shrink_to(most);
+        }
     }
 }

@@ -13,9 +13,9 @@ mod transform;
 
 use std::fmt;
 
-pub(crate) use buffer::Keys;
+pub(crate) use buffer::{Keys, Spare};
 pub use fields::Fields;
-pub use transform::Transform;
+pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 
 /// How the key of a record is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,6 +33,11 @@ impl KeySpec {
         self.fields == Fields::Line && self.transforms.is_empty()
     }
 
+    /// Returns how many times longer than its record a key can be.
+    pub(crate) fn max_growth(&self) -> u64 {
+        self.transforms.iter().map(Transform::max_growth).max().unwrap_or(1)
+    }
+
     /// Returns the specification for inputs that list keys, one per line: the same transforms.
     #[must_use]
     pub fn of_listed_keys(&self) -> Self {
@@ -46,24 +51,25 @@ impl KeySpec {
     pub(crate) fn append_key(
         &self,
         record: &[u8],
-        spare: &mut Vec<u8>,
+        spare: &mut Spare,
         key: &mut Vec<u8>,
     ) -> Result<(), String> {
         let Some((last, before)) = self.transforms.split_last() else {
             return self.fields.append(record, key);
         };
-        let mut from = Vec::new();
-        std::mem::swap(&mut from, spare);
-        from.clear();
-        let taken = self.fields.append(record, &mut from);
-        for transform in before {
-            let mut to = Vec::with_capacity(from.len());
-            transform.append(&from, &mut to);
-            from = to;
+        if before.is_empty() && self.fields == Fields::Line {
+            last.append(record, key);
+            return Ok(());
         }
-        last.append(&from, key);
-        *spare = from;
-        taken
+        spare.from.clear();
+        self.fields.append(record, &mut spare.from)?;
+        for transform in before {
+            spare.to.clear();
+            transform.append(&spare.from, &mut spare.to);
+            std::mem::swap(&mut spare.from, &mut spare.to);
+        }
+        last.append(&spare.from, key);
+        Ok(())
     }
 }
 
