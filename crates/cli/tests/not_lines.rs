@@ -189,7 +189,8 @@ fn byte_order_marks_and_mixed_line_ends_give_one_warning() {
         );
         assert!(output.err.contains("warning: the lines of crlf end with CRLF"), "{}", output.err);
         assert!(
-            output.err.contains("lines end with LF") && output.err.contains("tr -d '\\r'"),
+            output.err.contains("lines end with LF")
+                && output.err.contains("--key-transform strip-cr"),
             "{}",
             output.err
         );

@@ -658,3 +658,63 @@ fn settings_that_differ_from_the_filter_are_named() {
     let line = dir.run("seen -n 6 unplanned a").failure();
     assert!(line.contains("was created without a capacity; leave out -n, or"), "{line}");
 }
+
+#[test]
+fn followed_files_are_read_as_they_grow_and_rotate() {
+    let dir = TestDir::new();
+    dir.write("log", "one\ntwo\nthr");
+    dir.write("other", "");
+    let mut command = dir.petal(&format!("seen --follow -n 1e4 {SURE} f log other"));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let append = |name: &str, text: &str| {
+        let file = fs::File::options().append(true).open(dir.files.file(name));
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    assert_eq!([line(&mut output), line(&mut output)], ["one\n", "two\n"]);
+    append("log", "ee\none\n");
+    assert_eq!(line(&mut output), "three\n");
+    append("other", "two\nfour\n");
+    assert_eq!(line(&mut output), "four\n");
+    fs::rename(dir.files.file("log"), dir.files.file("log.1")).unwrap();
+    append("log.1", "five");
+    dir.write("log", "six\nthree\nseven\n");
+    let mut rotated = [line(&mut output), line(&mut output), line(&mut output)];
+    rotated.sort();
+    assert_eq!(rotated, ["five\n", "seven\n", "six\n"]);
+    signal(&child, "INT");
+    assert_eq!(common::wait(&mut child, 30).code(), Some(130));
+    assert_eq!(line(&mut output), "");
+    // All printed lines are remembered.
+    assert_eq!(dir.run("seen f log log.1 other").text(), "");
+}
+
+#[test]
+fn follow_refuses_what_cannot_grow() {
+    let dir = TestDir::new();
+    dir.write("log", "one\n");
+    failure(dir.run("seen --follow -n 9 f missing"), &["missing", "no such file"]);
+    failure(dir.run("seen --follow -n 9 f log ."), &[".: ", "not a regular file"]);
+    failure(dir.run("seen --follow -n 9 f -"), &["-: ", "no file that can be opened again"]);
+    assert!(!dir.files.file("f").exists());
+}
+
+#[test]
+fn dry_run_changes_no_file() {
+    for mode in MODES {
+        let dir = TestDir::new();
+        dir.write("a", "one\ntwo\none\n");
+        dir.write("b", "two\nthree\n");
+        let run = |args: &str| dir.run(&format!("seen --dry-run {args}"));
+        assert_eq!(run(&format!("-n 1e4 {mode} f a")).text(), "one\ntwo\n");
+        assert!(!dir.files.file("f").exists() && !dir.files.file("f.exact").exists());
+        assert_eq!(dir.run(&format!("seen -n 1e4 {mode} f a")).text(), "one\ntwo\n");
+        let before = dir.read("f");
+        for _ in 0..2 {
+            assert_eq!(run("f a b").text(), "three\n");
+            assert_eq!(run("-c f a b").text(), "1\n");
+        }
+        assert_eq!(dir.read("f"), before);
+        assert_eq!(dir.run("seen f b").text(), "three\n");
+    }
+}

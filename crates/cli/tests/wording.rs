@@ -39,6 +39,7 @@ fn dir() -> TestDir {
         "-n 1000 --type quotient -o quotient",
         "--type static -o static",
         "-n 1000 --seed 5 -o seeded",
+        "-n 1000 --key-transform trim,lowercase -o changed",
         "--format guava -n 1000 -o guava",
     ] {
         dir.run(&format!("build -q {args} a")).ok();

@@ -66,11 +66,14 @@ pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
     LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, crlf_metadata,
-    explain_full, fill, hashes, metadata, remove,
+    explain_full, fill, filter_metadata, hashes, recorded_transforms, remove,
 };
 pub use fingerprint::fingerprints;
 pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
-pub use keys::{Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform};
+pub use keys::{
+    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform, parse_transforms,
+    transform_key, transforms_text,
+};
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use progress::{Note, Progress};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::io::{ContentChecks, DiskUsage, Input, Printer, Source, TempDir};
-use crate::keys::{Fields, KeySpec};
+use crate::keys::{Fields, KeySpec, Transform};
 use crate::memory::Budget;
 use crate::progress::{Note, Progress};
 use crate::scan::Pass;
@@ -35,6 +35,9 @@ pub struct Settings<'a> {
     /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
     /// which otherwise are errors. Inputs in gzip, zstd, xz, bzip2 and lz4 are always decompressed.
     pub text: bool,
+    /// Follow the inputs of [`seen`](crate::seen): they are files that grow, read as one input that
+    /// never ends. Files that are replaced (rotated logs) are opened again by their names.
+    pub follow: bool,
     /// Receives the progress.
     pub progress: &'a dyn Progress,
     /// Counts the bytes on temporary disk.
@@ -56,6 +59,7 @@ impl Settings<'_> {
             keys: Arc::default(),
             header: true,
             text: false,
+            follow: false,
             progress: &(),
             disk_usage: DiskUsage::default(),
         }
@@ -69,9 +73,16 @@ impl Settings<'_> {
         TempDir::new(&self.temp_dir).file().map(drop)
     }
 
+    /// Divides the memory limit, without a decoder.
+    fn budget(&self) -> Result<Budget> {
+        let budget = Budget::new(self.memory_limit, self.jobs)?;
+        let line = self.keys.is_line();
+        Ok(if line { budget } else { budget.with_keys(self.keys.max_growth()) })
+    }
+
     /// Opens inputs and divides the memory limit.
     pub(crate) fn open(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
-        let budget = Budget::new(self.memory_limit, self.jobs)?;
+        let budget = self.budget()?;
         let checks = self.content_checks();
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
@@ -79,7 +90,6 @@ impl Settings<'_> {
         let keyed = |input: Input| input.keyed(&self.keys, longest, memory, self.progress);
         let inputs = inputs.into_iter().map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
-        let budget = if self.keys.is_line() { budget } else { budget.with_keys() };
         Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
     }
 
@@ -103,10 +113,24 @@ impl Settings<'_> {
         if self.header { printer.header(&text) } else { Ok(()) }
     }
 
+    /// Opens the inputs of [`seen`](crate::seen), which may be followed.
+    pub(crate) fn open_or_follow(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
+        if !self.follow {
+            return self.open(sources);
+        }
+        let budget = self.budget()?;
+        let input = Input::followed(sources, &self.content_checks())?.with_keys(&self.keys);
+        Ok((budget, vec![input]))
+    }
+
     /// Returns the checks of the inputs' first bytes.
     pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
         let checks = ContentChecks::new(self.delimiter, self.text);
-        Arc::new(if self.keys.fields == Fields::Line { checks } else { checks.quiet() })
+        if self.keys.fields != Fields::Line {
+            return Arc::new(checks.quiet());
+        }
+        let strips_cr = self.keys.transforms.iter().any(Transform::strips_cr);
+        Arc::new(if strips_cr { checks.without_line_ends() } else { checks })
     }
 
     /// Returns a pass over inputs with these settings.

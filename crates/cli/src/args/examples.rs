@@ -10,6 +10,8 @@ Examples:
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again
+  petal common --key-transform trim,lowercase a b
+                                           other case, other spaces: equal
   petal common --approx a.txt b.txt        one pass; may print extra lines";
 pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -23,6 +25,8 @@ Examples:
 pub(super) const DEDUP_EXAMPLES: &str = "\
 Examples:
   petal dedup urls.txt                     each line once, in input order
+  petal dedup --key-transform url-surt urls.txt
+                                           one of the spellings of each URL
   cat *.log | petal dedup -c               count distinct lines
   petal dedup -d a.txt b.txt               lines that occur at least twice
   petal dedup -u a.txt b.txt               lines that occur exactly once
@@ -95,7 +99,7 @@ pub(super) const SEEN_EXAMPLES: &str = "\
 Examples:
   petal seen -n 1e6 urls.petal today.txt          the first run needs a capacity
   petal seen urls.petal tomorrow.txt >> new.txt   lines that are new
-  tail -f log | petal seen -n 1e8 log.petal       new lines as they arrive
+  petal seen --follow -n 1e8 log.petal app.log    new lines as they arrive
   petal seen --window 7d -n 1e6 due.petal urls    lines not printed for a week
   petal seen --exact -n 1e6 ids.petal ids.txt     exact; 16 bytes per line
 

@@ -251,6 +251,13 @@ pub(crate) struct SeenArgs {
     /// [default: as in the first run]
     #[arg(long, conflicts_with_all = ["window", "last"])]
     pub(crate) exact: bool,
+    /// Wait for lines that are appended to the files, as tail -F does; a file that is
+    /// replaced (a rotated log) is opened again; Ctrl-C ends and saves
+    #[arg(short, long, conflicts_with_all = ["count", "column"])]
+    pub(crate) follow: bool,
+    /// Print the new lines, but do not create or change FILTER
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print only the number of new lines
     #[arg(short, long)]
     pub(crate) count: bool,

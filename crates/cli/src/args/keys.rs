@@ -8,7 +8,11 @@ use super::FieldArgs;
 /// Options of all commands that compare, insert or look up records.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct KeyArgs {
-    /// Compare records after these changes, in order: strip-cr
+    /// Compare lines after these changes, in order, e.g. trim,lowercase
+    ///
+    /// trim, lowercase, lowercase-unicode, strip-cr, nfc, url, url-scrapy, url-surt, strip-fragment,
+    /// strip-query=PATTERN (as in utm_*), sort-query, host, registered-domain. A filter records its
+    /// list and uses it for all lines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     key_transform: Vec<Transform>,
 }

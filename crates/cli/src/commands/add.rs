@@ -10,7 +10,7 @@ use super::{
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, foreign_file, line_ends, lock};
+use crate::files::{filter_file, foreign_file, key_transforms, line_ends, lock};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
@@ -36,6 +36,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     foreign::refuse_key_type(&args.filter, args.foreign)?;
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
+    key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     if seen::log_id(&metadata).is_some() {
         return Err(Failure::Message(format!(
             "{}: has a fingerprint log, which add cannot update; use petal seen -c",

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use petal::{FilterType, Membership};
 use petal_interop::Format;
-use petal_lines::{FilterSpec, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines, metadata};
+use petal_lines::{
+    FilterSpec, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines, filter_metadata,
+};
 
 use super::{filter_failure, foreign, refuse_stdin_twice, saturation};
 use crate::args::{BuildArgs, FieldArgs, FilterTypeArg, ReadArgs};
@@ -33,7 +35,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_overfull(filter.as_dyn(), &progress);
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    let metadata = line_ends::recorded(&metadata(&settings.keys), &progress);
+    let metadata = line_ends::recorded(&filter_metadata(&settings.keys), &progress);
     filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {

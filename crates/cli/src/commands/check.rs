@@ -11,7 +11,7 @@ use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
 use crate::files::output::{Output, name_output};
-use crate::files::{filter_file, line_ends};
+use crate::files::{filter_file, key_transforms, line_ends};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
@@ -23,6 +23,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     filter_file::check_memory_limit(settings.memory_limit)?;
     let left = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let filter = QueriedFilter::open(args, settings.memory_limit)?;
+    filter.adopt_transforms(&args.filter, &mut settings)?;
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let inputs = args.inputs.sources();
     let allow_list = args.allow.as_ref().map(Source::from_arg);
@@ -57,8 +58,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
 enum QueriedFilter {
     /// A mapped filter.
     Mapped(AnyFilter<Mapped>),
-    /// A windowed filter in memory, because advancing its clock changes it.
-    Read(AnyFilter),
+    /// A windowed filter in memory, because advancing its clock changes it; and its metadata.
+    Read(AnyFilter, String),
     /// A filter of another program.
     Foreign(ForeignLines<Bytes>),
 }
@@ -75,9 +76,18 @@ impl QueriedFilter {
         if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
             return Ok(Self::Mapped(filter));
         }
-        let (mut filter, _) = filter_file::read(&args.filter)?;
+        let (mut filter, metadata) = filter_file::read(&args.filter)?;
         advance(&mut filter, &args.clock);
-        Ok(Self::Read(filter))
+        Ok(Self::Read(filter, metadata))
+    }
+
+    /// Makes a job change keys as those of the filter were; filters of other programs do not record it.
+    fn adopt_transforms(&self, path: &Path, settings: &mut Settings<'_>) -> Result<()> {
+        match self {
+            Self::Mapped(filter) => key_transforms::adopt(path, filter.metadata(), settings),
+            Self::Read(_, metadata) => key_transforms::adopt(path, metadata, settings),
+            Self::Foreign(_) => Ok(()),
+        }
     }
 
     /// Warns if the lines of the filter end differently from those that were checked.
@@ -91,7 +101,7 @@ impl QueriedFilter {
     /// than its file.
     fn memory_beside(&self, memory: u64) -> Option<u64> {
         match self {
-            Self::Mapped(_) | Self::Read(_) => None,
+            Self::Mapped(_) | Self::Read(..) => None,
             Self::Foreign(filter) => Some(memory.saturating_sub(filter.memory()).max(MIN_MEMORY)),
         }
     }
@@ -105,7 +115,7 @@ impl QueriedFilter {
     ) -> petal_lines::Result<CheckCounts> {
         match self {
             Self::Mapped(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
-            Self::Read(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
+            Self::Read(filter, _) => check(settings, filter.as_dyn(), inputs, options, sink),
             Self::Foreign(filter) => check(settings, filter, inputs, options, sink),
         }
     }
@@ -116,7 +126,7 @@ impl QueriedFilter {
             Self::Mapped(filter) => {
                 assert_members::in_native(settings, filter.as_dyn(), path, members)
             }
-            Self::Read(filter) => {
+            Self::Read(filter, _) => {
                 assert_members::in_native(settings, filter.as_dyn(), path, members)
             }
             Self::Foreign(filter) => assert_members::in_foreign(settings, filter, path, members),

@@ -9,12 +9,15 @@ use serde_json::{Value, json};
 use super::print;
 use crate::args::CompareArgs;
 use crate::error::{Failure, Outcome, Result};
-use crate::files::filter_file;
+use crate::files::{filter_file, key_transforms};
 use crate::text;
 
 pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
     let [left, right] = [&args.left, &args.right].map(|path| open_verified(path));
     let (left, right) = (left?, right?);
+    let names = [(&args.left, &left), (&args.right, &right)];
+    let [left_keys, right_keys] = names.map(|(path, filter)| (path.as_path(), filter.metadata()));
+    key_transforms::check_equal(left_keys, right_keys)?;
     let overlap = overlap(&left, &right).ok_or_else(|| incomparable(args, &left, &right))?;
     let overlap = overlap.map_err(Failure::of_file(&args.right))?;
     let sides = [

@@ -2,8 +2,8 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership};
-use petal_lines::MemoryLimit;
+use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership, Persist as _};
+use petal_lines::{MemoryLimit, Transform, transform_key, transforms_text};
 use serde_json::{Value, json};
 
 use super::print;
@@ -11,11 +11,15 @@ use crate::args::{ExplainArgs, FormatArg};
 use crate::error::{Failure, Outcome, Result};
 use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile};
+use crate::files::key_transforms;
 use crate::text;
 
 pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let filter = open(args)?;
-    let key = args.key.as_bytes();
+    let transforms = key_transforms::of_filter(&args.filter, filter.metadata())?;
+    let transforms = transforms.unwrap_or_default();
+    let changed = transform_key(args.key.as_bytes(), &transforms);
+    let key = &changed[..];
     let spec = filter.as_dyn().hash_spec();
     let hash = match spec.words() {
         1 => vec![spec.hash(key)],
@@ -25,7 +29,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
         AnyFilter::Windowed(filter) => filter.explain_mixed_hash_at(args.clock.now(), hash[0]),
         _ => filter.as_dyn().explain_mixed_hash(&hash),
     };
-    let answer = Answer { filter: filter.as_dyn(), key, hash, explanation };
+    let answer = Answer { filter: filter.as_dyn(), key, hash, explanation, transforms };
     print(&if args.json { answer.json() } else { answer.table() })?;
     Ok(Outcome::Done)
 }
@@ -51,6 +55,8 @@ struct Answer<'a> {
     /// One word, or two of a 128-bit hash, the low word first.
     hash: Vec<u64>,
     explanation: Explanation,
+    /// The changes that made the key.
+    transforms: Vec<Transform>,
 }
 
 impl Answer<'_> {
@@ -63,8 +69,13 @@ impl Answer<'_> {
             Some(seed) => format!("seed {seed}"),
             None => "secret key".to_owned(),
         };
+        let changes = match &self.transforms[..] {
+            [] => String::new(),
+            list => format!(", after {}", transforms_text(list)),
+        };
+        let key = self.key.escape_ascii();
         let rows = [
-            ("key", format!("{} ({} {unit})", self.key.escape_ascii(), text::count(bytes as u64))),
+            ("key", format!("{key} ({} {unit}{changes})", text::count(bytes as u64))),
             ("filter", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
             ("hash", format!("{} ({}, {seed})", self.hash_text(), spec.name())),
             ("answer", self.verdict()),
@@ -172,6 +183,7 @@ impl Answer<'_> {
         let fpr = self.explanation.contains.then(|| filter.estimated_fpr());
         let answer = json!({
             "key": String::from_utf8_lossy(self.key),
+            "key_transform": transforms_text(&self.transforms),
             "type": filter.filter_type().name(),
             "hash_function": filter.hash_spec().name(),
             "seed": self.seed(),

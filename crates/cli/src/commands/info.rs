@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::{FilterType, Membership, Persist as _};
-use petal_lines::Source;
+use petal_lines::{Source, recorded_transforms, transforms_text};
 use serde_json::{Value, json};
 
 use super::{foreign_info, print, write_page};
@@ -131,6 +131,11 @@ impl<'a> FilterInfo<'a> {
             ("hash", format!("{}{secret}", hash.name())),
             ("metadata", text::escaped(metadata).into_owned()),
         ];
+        if let Ok(Some(transforms)) = recorded_transforms(self.metadata)
+            && !transforms.is_empty()
+        {
+            rows.insert(rows.len() - 1, ("changes", transforms_text(&transforms)));
+        }
         if let Some(window) = self.window() {
             rows.insert(2, ("window", window));
         }

@@ -8,8 +8,8 @@ use petal_lines::Source;
 use super::foreign;
 use crate::args::MergeArgs;
 use crate::error::{Failure, Outcome, Result};
-use crate::files::filter_file;
 use crate::files::output::Output;
+use crate::files::{filter_file, key_transforms};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -34,6 +34,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         let available = memory_limit.saturating_sub(size_now) / if differ { 2 } else { 1 };
         filter_file::memory_beside(path, available)?;
         other.verify().map_err(Failure::of_file(path))?;
+        key_transforms::check_equal((first, &metadata), (path, other.metadata()))?;
         match folded(&filter, &other) {
             Some(folded) if differ => {
                 let folded = folded.map_err(Failure::of_file(path))?;

@@ -10,9 +10,8 @@ use petal_lines::{Source, remove};
 use super::{saturation, settings};
 use crate::args::RemoveArgs;
 use crate::error::{Failure, Outcome, Result};
-use crate::files::filter_file;
-use crate::files::lock;
 use crate::files::output::Output;
+use crate::files::{filter_file, key_transforms, lock};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -29,6 +28,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
         args.missing.as_deref().map(|path| Output::open(Some(path), &all)).transpose()?;
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
+    key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
     let sink = missing.as_mut().map(|missing| missing.file() as &mut (dyn Write + Send));
     let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::resolve_links;
 use petal_lines::{
-    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, metadata, seen,
+    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
 };
 
 use super::{build, filter_failure, print, settings};
@@ -20,7 +20,7 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock::{self, beside};
 use crate::files::output::{LineAppender, Output, readable};
-use crate::files::{filter_file, line_ends};
+use crate::files::{filter_file, key_transforms, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -28,13 +28,16 @@ use crate::text;
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
     let mut settings = settings(&args.engine, &args.fields, &progress);
+    settings.follow = args.follow;
     let inputs = args.inputs.sources();
     let path = resolve_links(&args.filter);
     let _lock = lock::take(&path)?;
-    let (mut memory, mut files) = SeenFiles::open(args, path, &settings)?;
+    let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings)?;
     let fresh = files.fresh;
     // The filter file is checked before any line is read.
-    drop(Output::open(Some(&files.path), &inputs)?);
+    if !args.dry_run {
+        drop(Output::open(Some(&files.path), &inputs)?);
+    }
     let mut our_files = inputs.clone();
     our_files.extend([&files.path, &files.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
@@ -43,9 +46,13 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     settings.header = appender.as_ref().is_none_or(|appender| !appender.appends());
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
-    let every = Duration::from_secs_f64(args.save_every);
-    let counts = seen(&settings, &mut memory, &inputs, sink, every, |memory| {
-        files.save(memory).map_err(|failure| io::Error::other(failure.to_string()))
+    // Without a save at intervals, only a full log asks for one.
+    let every = if args.dry_run { Duration::MAX } else { Duration::from_secs_f64(args.save_every) };
+    let counts = seen(&settings, &mut memory, &inputs, sink, every, |memory| match args.dry_run {
+        true => Err(io::Error::other(
+            "with --dry-run all new lines of an exact filter must fit into memory; raise -m",
+        )),
+        false => files.save(memory).map_err(|failure| io::Error::other(failure.to_string())),
     });
     progress.finish();
     let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
@@ -58,7 +65,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     } else {
         line_ends::warn_if_different(&files.metadata, &args.filter, &progress);
     }
-    if counts.new > 0 || files.fresh {
+    if !args.dry_run && (counts.new > 0 || files.fresh) {
         files.save(&mut memory)?;
     }
     match &memory.log {
@@ -96,7 +103,11 @@ struct SeenFiles {
 }
 
 impl SeenFiles {
-    fn open(args: &SeenArgs, path: PathBuf, settings: &Settings<'_>) -> Result<(SeenFilter, Self)> {
+    fn open(
+        args: &SeenArgs,
+        path: PathBuf,
+        settings: &mut Settings<'_>,
+    ) -> Result<(SeenFilter, Self)> {
         let exact = beside(&path, "exact");
         let mut files = Self { path, exact, metadata: String::new(), fresh: false };
         let memory = match fs::metadata(&files.path) {
@@ -120,7 +131,7 @@ impl SeenFiles {
             )));
         }
         // Left by an interrupted first save, or by a run without lines.
-        if !args.exact && self.exact.exists() {
+        if !args.exact && !args.dry_run && self.exact.exists() {
             let failed = |e| Failure::Message(cannot_write(&self.exact.display().to_string(), &e));
             fs::remove_file(&self.exact).map_err(failed)?;
         }
@@ -132,7 +143,7 @@ impl SeenFiles {
         })?;
         let filter = new_filter(args, keys, settings)?;
         let log = args.exact.then(FingerprintLog::new).transpose()?;
-        self.metadata = metadata(&settings.keys);
+        self.metadata = filter_metadata(&settings.keys);
         if let Some(log) = &log {
             self.metadata = with_log_id(&self.metadata, log.pair_id());
         }
@@ -140,11 +151,16 @@ impl SeenFiles {
         Ok(SeenFilter { filter, log, clock: clock(args) })
     }
 
-    /// Opens the files in a later run.
-    fn open_existing(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<SeenFilter> {
+    /// Opens the files in a later run, which changes keys as the first one did.
+    fn open_existing(
+        &mut self,
+        args: &SeenArgs,
+        settings: &mut Settings<'_>,
+    ) -> Result<SeenFilter> {
         filter_file::memory_beside(&self.path, settings.max_filter_bytes()?)?;
         let (filter, metadata) = filter_file::read(&self.path)?;
         self.check_settings(args, &filter)?;
+        key_transforms::adopt(&self.path, &metadata, settings)?;
         let log = self.open_log()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
         let problem = match (log_id(&metadata), &log) {

@@ -26,15 +26,14 @@ pub(crate) fn warn_if_different(metadata: &str, filter: &Path, progress: &Progre
         return;
     }
     let (ends, filter) = (progress.line_ends(), filter.display());
-    let differ = "the CR is part of the line, so lines that look equal differ";
+    let differ = "the CR is part of the line, so lines that look equal differ; \
+                  build the filter with --key-transform strip-cr";
     match (fields["line_ends"] == "CRLF", ends.lf, ends.crlf) {
         (false, None, Some(input)) => progress.print(&format!(
-            "warning: the lines of {input} end with CRLF, those in {filter} do not: {differ}; remove \
-             it with tr -d '\\r'"
+            "warning: the lines of {input} end with CRLF, those in {filter} do not: {differ}"
         )),
         (true, Some(input), None) => progress.print(&format!(
-            "warning: the lines of {input} end with LF, those in {filter} with CRLF: {differ}; build \
-             the filter again after tr -d '\\r'"
+            "warning: the lines of {input} end with LF, those in {filter} with CRLF: {differ}"
         )),
         _ => {}
     }

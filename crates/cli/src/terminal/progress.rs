@@ -297,12 +297,12 @@ impl Progress for ProgressReporter {
             )),
             Note::MixedLineEnds { crlf, more, lf } if crlf == lf => self.warn(format!(
                 "{} with CRLF and others with LF: the CR is part of the line, so lines that look \
-                 equal differ; remove it with tr -d '\\r'",
+                 equal differ; ignore it with --key-transform strip-cr",
                 subject(&format!("some lines of {}", name(crlf)), more, "end", "end"),
             )),
             Note::MixedLineEnds { crlf, more, lf } => self.warn(format!(
                 "{} with CRLF, those of {} end with LF: the CR is part of the line, so \
-                 lines that look equal differ; remove it with tr -d '\\r'",
+                 lines that look equal differ; ignore it with --key-transform strip-cr",
                 subject(&format!("the lines of {}", name(crlf)), more, "end", "end"),
                 name(lf),
             )),

@@ -18,4 +18,6 @@ pub use line_buffer::LineBuffer;
 pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
-pub use spec::{BuiltFilter, FilterSpec, METADATA, crlf_metadata, metadata};
+pub use spec::{
+    BuiltFilter, FilterSpec, METADATA, crlf_metadata, filter_metadata, recorded_transforms,
+};

@@ -10,7 +10,7 @@ use petal::{AnyFilter, FilterType, HashSpec};
 
 use crate::error::{Error, ErrorKind, Result, Setting};
 use crate::io::Source;
-use crate::keys::{Fields, KeySpec};
+use crate::keys::{Fields, KeySpec, Transform, parse_transforms, transforms_text};
 use crate::memory::MemoryLimit;
 
 /// The metadata of filter files that are built from lines. It has no time stamp and no file names,
@@ -21,24 +21,59 @@ pub const METADATA: &str = concat!(
     r#"","keys":"lines as bytes, without their delimiter"}"#
 );
 
+/// The field of the metadata that says what the keys are.
+const KEYS: &str = "keys";
+
+/// The field of the metadata with the names of the transforms, separated by commas.
+const KEY_TRANSFORM: &str = "key_transform";
+
 /// Returns the metadata of a filter whose keys are made in this way.
 #[must_use]
-pub fn metadata(keys: &KeySpec) -> String {
-    let mut fields: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(METADATA).unwrap_or_default();
-    if keys.fields != Fields::Line {
-        fields.insert("keys".to_owned(), keys.fields.to_string().into());
+pub fn filter_metadata(keys: &KeySpec) -> String {
+    let metadata = match keys.fields {
+        Fields::Line => METADATA.to_owned(),
+        _ => with_field(METADATA, KEYS, keys.fields.to_string()),
+    };
+    match &keys.transforms[..] {
+        [] => metadata,
+        transforms => with_field(&metadata, KEY_TRANSFORM, transforms_text(transforms)),
     }
-    serde_json::Value::Object(fields).to_string()
+}
+
+/// Returns the transforms of a filter's keys, from its metadata; `None` if it is not the metadata of
+/// a filter of lines. Filters of earlier versions have none.
+///
+/// # Errors
+/// The list, if this version of petal does not know a transform.
+pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Transform>>, String> {
+    let fields = |text| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+    let (recorded, lines) = (fields(metadata), fields(METADATA));
+    match &recorded[KEY_TRANSFORM] {
+        serde_json::Value::Null => {
+            let fields = |keys: &str| keys.contains(" of CSV") || keys.ends_with(" of JSON");
+            let known =
+                recorded[KEYS] == lines[KEYS] || recorded[KEYS].as_str().is_some_and(fields);
+            Ok(known.then(Vec::new))
+        }
+        serde_json::Value::String(list) => {
+            parse_transforms(list).map(Some).map_err(|_| list.clone())
+        }
+        other => Err(other.to_string()),
+    }
 }
 
 /// Returns the metadata of a filter of lines that end with CRLF, from that of a filter of other lines.
 /// The CR is part of such a line.
 #[must_use]
 pub fn crlf_metadata(metadata: &str) -> String {
+    with_field(metadata, "line_ends", "CRLF".to_owned())
+}
+
+/// Returns the metadata with another field; as it is if it is not an object of JSON.
+fn with_field(metadata: &str, name: &str, value: String) -> String {
     match serde_json::from_str(metadata) {
         Ok(serde_json::Value::Object(mut fields)) => {
-            fields.insert("line_ends".to_owned(), "CRLF".into());
+            fields.insert(name.to_owned(), value.into());
             serde_json::Value::Object(fields).to_string()
         }
         _ => metadata.to_owned(),
@@ -218,5 +253,29 @@ impl FilterSpec {
     /// The maximum size of the filter in bytes.
     pub(super) fn max_bytes(&self) -> u64 {
         self.memory_limit.unwrap_or_else(|| MemoryLimit::DEFAULT.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transforms_are_read_back_from_metadata() {
+        for list in ["", "trim", "strip-query=a\"*,lowercase"] {
+            let transforms = parse_transforms(list).unwrap();
+            let keys = KeySpec { transforms: transforms.clone(), ..KeySpec::default() };
+            let metadata = filter_metadata(&keys);
+            assert_eq!(recorded_transforms(&metadata), Ok(Some(transforms.clone())), "{list}");
+            let crlf = crlf_metadata(&metadata);
+            assert_eq!(recorded_transforms(&crlf), Ok(Some(transforms)), "{list}");
+        }
+        assert_eq!(filter_metadata(&KeySpec::default()), METADATA);
+        for other in ["", "{}", "text", r#"{"keys":"records"}"#, "[1]"] {
+            assert_eq!(recorded_transforms(other), Ok(None), "{other}");
+        }
+        let newer = r#"{"key_transform":"trim,newer"}"#;
+        assert_eq!(recorded_transforms(newer), Err("trim,newer".to_owned()));
+        assert!(recorded_transforms(r#"{"key_transform":["trim"]}"#).is_err());
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct ContentChecks {
     any: bool,
     /// Whether marks and line ends have no effect on keys, and are not reported.
     quiet: bool,
+    /// Do not look at line ends.
+    no_ends: bool,
     /// Results by name of the input.
     known: Mutex<BTreeMap<String, Known>>,
 }
@@ -74,12 +76,17 @@ struct Known {
 impl ContentChecks {
     /// Checks for inputs with this delimiter. With `any`, all contents are accepted without notes.
     pub(crate) fn new(delimiter: u8, any: bool) -> Self {
-        Self { delimiter, any, quiet: false, known: Mutex::default() }
+        Self { delimiter, any, quiet: false, no_ends: false, known: Mutex::default() }
     }
 
     /// Does not report marks and line ends: the keys of records do not depend on them.
     pub(crate) fn quiet(self) -> Self {
         Self { quiet: true, ..self }
+    }
+
+    /// Disables the notes about line ends, for keys without the CR.
+    pub(crate) fn without_line_ends(self) -> Self {
+        Self { no_ends: true, ..self }
     }
 
     /// Returns the line delimiter.
@@ -104,7 +111,8 @@ impl ContentChecks {
             return;
         }
         let mark = begin.starts_with(b"\xef\xbb\xbf");
-        let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
+        let has_ends = self.delimiter == b'\n' && !self.no_ends;
+        let ends = if has_ends { Ends::of(begin) } else { None };
         if mark || ends.is_some() {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let new =

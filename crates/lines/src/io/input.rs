@@ -6,6 +6,7 @@
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
 //! | CSV file | such a file whose keys are columns | any | in order |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
+//! | followed files | logs that grow | one, without an end | in order |
 //!
 //! An input may be a *portion* of a file: the lines that start in a range of its bytes. The last
 //! line may end after the range; a line that started before it is not included. Positions count
@@ -22,12 +23,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::byte_range::{ByteRange, Skipping};
 use super::compression::{self, Codec};
 use super::content_check::{Checked, ContentChecks};
+use super::follow::FollowedFiles;
 use super::header::Start;
 use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, FileStat, StreamSum};
 use super::open::{InputKind, InputOpener};
@@ -99,6 +101,23 @@ impl Input {
         }
         let input = |(number, source)| Self::new(source, memory, checks, number < MAX_OPEN);
         sources.iter().enumerate().map(input).collect()
+    }
+
+    /// Opens files that grow as one input that never ends.
+    pub(crate) fn followed(sources: &[Source], checks: &Arc<ContentChecks>) -> Result<Self> {
+        let names: Vec<_> = sources.iter().map(ToString::to_string).collect();
+        let name = names.join(", ");
+        let paths = sources.iter().map(|source| match source {
+            Source::Path(path) => Ok(path.clone()),
+            Source::Stdin => {
+                let problem = "it is no file that can be opened again; it is read until it ends";
+                Err(Error::read("-", io::Error::other(problem)))
+            }
+        });
+        let files = FollowedFiles::open(&paths.collect::<Result<Vec<_>>>()?, checks.delimiter())?;
+        let stream = Box::new(Checked::new(files, &name, checks));
+        let kind = InputKind::Stream(Mutex::new(Some(stream)));
+        Ok(Self::with_kind(name, kind, Arc::clone(checks)))
     }
 
     /// Opens inputs without checking their contents.

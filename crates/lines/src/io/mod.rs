@@ -4,6 +4,7 @@ pub mod atomic_file;
 mod byte_range;
 mod compression;
 mod content_check;
+mod follow;
 mod header;
 mod identity;
 mod input;

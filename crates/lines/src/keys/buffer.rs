@@ -8,7 +8,17 @@ pub(crate) struct Keys {
     bytes: Vec<u8>,
     /// The end of each key in `bytes`.
     ends: Vec<usize>,
-    spare: Vec<u8>,
+    spare: Spare,
+}
+
+/// Memory for making a key that is used again.
+#[derive(Default)]
+pub(crate) struct Spare {
+    /// Several fields before their transforms, each after its length.
+    pub(super) fields: Vec<u8>,
+    /// The results of all transforms but the last.
+    pub(super) from: Vec<u8>,
+    pub(super) to: Vec<u8>,
 }
 
 impl Keys {
@@ -42,7 +52,9 @@ impl Keys {
     pub(crate) fn shrink(&mut self, most: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(most);
-        self.spare.clear();
-        self.spare.shrink_to(most);
+        for spare in [&mut self.spare.fields, &mut self.spare.from, &mut self.spare.to] {
+            spare.clear();
+            spare.shrink_to(most);
+        }
     }
 }

@@ -19,6 +19,15 @@ pub enum Fields {
 }
 
 impl Fields {
+    /// Returns the number of fields.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Line => 1,
+            Self::Columns(columns) => columns.columns.len(),
+            Self::Json(values) => values.0.len(),
+        }
+    }
+
     /// Appends the fields of a record to `key`.
     pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
         match self {

@@ -15,12 +15,12 @@ mod transform;
 
 use std::fmt;
 
-pub(crate) use buffer::Keys;
+pub(crate) use buffer::{Keys, Spare};
 pub(crate) use csv::EndScan;
 pub use csv::{Column, Columns};
 pub use fields::Fields;
 pub use json::{JsonPointer, JsonValues};
-pub use transform::Transform;
+pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 
 /// How the key of a record is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,6 +38,11 @@ impl KeySpec {
         self.fields == Fields::Line && self.transforms.is_empty()
     }
 
+    /// Returns how many times longer than its record a key can be.
+    pub(crate) fn max_growth(&self) -> u64 {
+        self.transforms.iter().map(Transform::max_growth).max().unwrap_or(1)
+    }
+
     /// Returns the specification for inputs that list keys, one per line: the same transforms.
     #[must_use]
     pub fn of_listed_keys(&self) -> Self {
@@ -51,24 +56,61 @@ impl KeySpec {
     pub(crate) fn append_key(
         &self,
         record: &[u8],
-        spare: &mut Vec<u8>,
+        spare: &mut Spare,
         key: &mut Vec<u8>,
     ) -> Result<(), String> {
-        let Some((last, before)) = self.transforms.split_last() else {
-            return self.fields.append(record, key);
-        };
-        let mut from = Vec::new();
-        std::mem::swap(&mut from, spare);
-        from.clear();
-        let taken = self.fields.append(record, &mut from);
-        for transform in before {
-            let mut to = Vec::with_capacity(from.len());
-            transform.append(&from, &mut to);
-            from = to;
+        match (&self.transforms[..], &self.fields) {
+            ([], fields) => return fields.append(record, key),
+            ([one], Fields::Line) => one.append(record, key),
+            (_, fields) if fields.count() == 1 => {
+                spare.from.clear();
+                fields.append(record, &mut spare.from)?;
+                self.transform(spare, key);
+            }
+            (_, fields) => {
+                let mut joined = std::mem::take(&mut spare.fields);
+                joined.clear();
+                fields.append(record, &mut joined)?;
+                self.transform_each(&joined, spare, key)?;
+                spare.fields = joined;
+            }
         }
-        last.append(&from, key);
-        *spare = from;
-        taken
+        Ok(())
+    }
+
+    /// Appends the transformed bytes of `spare.from` to `key`.
+    fn transform(&self, spare: &mut Spare, key: &mut Vec<u8>) {
+        let Some((last, before)) = self.transforms.split_last() else {
+            return key.extend_from_slice(&spare.from);
+        };
+        for transform in before {
+            spare.to.clear();
+            transform.append(&spare.from, &mut spare.to);
+            std::mem::swap(&mut spare.from, &mut spare.to);
+        }
+        last.append(&spare.from, key);
+    }
+
+    /// Appends several fields to `key`, each transformed for itself. `joined` has each after its
+    /// length.
+    fn transform_each(
+        &self,
+        mut joined: &[u8],
+        spare: &mut Spare,
+        key: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        while let Some((length, rest)) = joined.split_first_chunk::<LENGTH>() {
+            let length = (u32::from_le_bytes(*length) as usize).min(rest.len());
+            let (field, rest) = rest.split_at(length);
+            spare.from.clear();
+            spare.from.extend_from_slice(field);
+            append_with_length(key, |key| {
+                self.transform(spare, key);
+                Ok(())
+            })?;
+            joined = rest;
+        }
+        Ok(())
     }
 }
 
@@ -93,5 +135,35 @@ impl fmt::Display for KeySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.fields)?;
         self.transforms.iter().try_for_each(|transform| write!(f, ",{transform}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_several_fields_is_transformed() {
+        let columns = |list: &str| Columns {
+            columns: Columns::parse_list(list).unwrap(),
+            separator: Some(b','),
+            header: false,
+        };
+        let key = |fields: Fields, transforms: &str, record: &str| {
+            let spec = KeySpec { fields, transforms: parse_transforms(transforms).unwrap() };
+            let mut key = Vec::new();
+            spec.append_key(record.as_bytes(), &mut Spare::default(), &mut key).unwrap();
+            key
+        };
+        // A length may be the code of a letter or of a space.
+        let long = "B".repeat(65);
+        let record = format!("{long}, c ,{}", " ".repeat(32));
+        let lower = "b".repeat(65);
+        let expected = [&[65, 0, 0, 0][..], lower.as_bytes(), &[0; 4], b"\x01\0\0\0c"];
+        let three = Fields::Columns(columns("1,3,2"));
+        assert_eq!(key(three.clone(), "lowercase,trim", &record), expected.concat());
+        assert_eq!(key(three, "trim,lowercase", &record), expected.concat());
+        assert_eq!(key(Fields::Columns(columns("2")), "trim", &record), b"c");
+        assert_eq!(key(Fields::Line, "trim,lowercase", " A\r"), b"a");
     }
 }

@@ -75,10 +75,10 @@ impl Budget {
         Self { work: self.work - self.decoder.min(self.work / 2), ..self }
     }
 
-    /// Takes the memory of the workers' keys from the work share: a key is at most as long as its
-    /// record, and a little of the buffer for a change to it.
-    pub(crate) fn with_keys(self) -> Self {
-        let keys = self.workers as u64 * 2 * self.chunk as u64;
+    /// Takes the memory of the workers' keys from the work share: a key is at most `growth` times as
+    /// long as its record, and the buffers for changes to it are a part of that.
+    pub(crate) fn with_keys(self, growth: u64) -> Self {
+        let keys = self.workers as u64 * 2 * growth * self.chunk as u64;
         Self { work: self.work - keys.min(self.work / 4), ..self }
     }
 

@@ -71,7 +71,8 @@ impl Settings<'_> {
 /// `every`, and when the memory of the log is full. **The caller makes the last save**, after it has
 /// printed the count.
 ///
-/// Ends early and successfully if [`Progress::stopped`] returns true.
+/// Ends early and successfully if [`Progress::stopped`] returns true; inputs that are followed have
+/// no other end.
 ///
 /// # Errors
 /// If an input cannot be read, the output cannot be written, or saving fails. Lines printed before an
@@ -84,7 +85,7 @@ pub fn seen(
     every: Duration,
     save: impl FnMut(&mut SeenFilter) -> io::Result<()> + Send,
 ) -> Result<SeenCounts> {
-    let (budget, inputs) = settings.open(inputs)?;
+    let (budget, inputs) = settings.open_or_follow(inputs)?;
     let live = !inputs.iter().all(Input::is_repeatable);
     let pass = settings.pass(budget);
     if let Some(log) = &mut seen.log {

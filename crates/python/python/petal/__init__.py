@@ -11,7 +11,16 @@
 from pathlib import Path as _Path
 
 from petal import _other_package
-from petal._set_operations import Phase, Report, build, check, common, dedup, diff
+from petal._set_operations import (
+    Phase,
+    Report,
+    build,
+    check,
+    common,
+    dedup,
+    diff,
+    transform_key,
+)
 from petal._petal import (
     BloomFilter,
     ClassicBloomFilter,
@@ -73,6 +82,7 @@ __all__ = [
     "from_bytes",
     "load",
     "open",
+    "transform_key",
 ]
 
 _other_package.warn_if_installed(_Path(__file__).parent)

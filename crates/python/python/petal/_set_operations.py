@@ -16,14 +16,22 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from petal._petal import Filter, UnsupportedError, _build_job, _check_job, _set_operation_job
+from petal._petal import (
+    Filter,
+    UnsupportedError,
+    _build_job,
+    _check_job,
+    _set_operation_job,
+    _transform_key,
+)
 from petal._petal import open as _open
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Paths = Path | Iterable[Path]
 Progress = Callable[[str, int, int | None], object]
+Key = TypeVar("Key", bytes, str)
 
 
 class Writer(Protocol):
@@ -174,6 +182,7 @@ def common(
     resume: bool = False,
     delimiter: bytes = b"\n",
     text: bool = False,
+    key_transform: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Returns the distinct lines of `a` that are in every other file, in the order of `a`.
@@ -200,6 +209,9 @@ def common(
     - `delimiter`: the byte that ends a line.
     - `text`: read files as lines that look like compressed, binary or UTF-16 files, instead of
       raising `InputError`, and issue no `UserWarning` about byte order marks or mixed line ends.
+    - `key_transform`: names of changes to the lines before they are compared, in order, such as
+      `["trim", "url-surt"]`; those of `petal common --key-transform`. The result has the lines as
+      they are.
     - `progress(phase, done, total)`: called some ten times a second and at the start and end of
       each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the job.
 
@@ -211,7 +223,9 @@ def common(
     if not others:
         raise TypeError("common: expected at least two files, found one; dedup takes one")
     outputs = _outputs(out, rest, count, approx, capacity, fpr)
-    options = _options(memory_limit, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
+    options = _options(
+        memory_limit, jobs, temp_dir, delimiter, text, key_transform, progress, work_dir, resume
+    )
     result = _set_operation_job("common", _paths(a), _path_list(others), outputs, options)
     return _report(result, delimiter)
 
@@ -232,6 +246,7 @@ def diff(
     resume: bool = False,
     delimiter: bytes = b"\n",
     text: bool = False,
+    key_transform: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Returns the distinct lines of `a` that are in no other file, in the order of `a`.
@@ -241,7 +256,9 @@ def diff(
     if not others:
         raise TypeError("diff: expected at least two files, found one; dedup takes one")
     outputs = _outputs(out, rest, count, approx, capacity, fpr)
-    options = _options(memory_limit, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
+    options = _options(
+        memory_limit, jobs, temp_dir, delimiter, text, key_transform, progress, work_dir, resume
+    )
     compared = [path for other in others for path in _paths(other)]
     return _report(_set_operation_job("diff", _paths(a), compared, outputs, options), delimiter)
 
@@ -261,6 +278,7 @@ def dedup(
     resume: bool = False,
     delimiter: bytes = b"\n",
     text: bool = False,
+    key_transform: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Returns the distinct lines of all inputs, in the order of their first occurrence.
@@ -271,7 +289,9 @@ def dedup(
     if not first:
         raise TypeError("dedup: expected at least one file, found none")
     outputs = _outputs(out, rest, count, approx, capacity, fpr)
-    options = _options(memory_limit, jobs, temp_dir, delimiter, text, progress, work_dir, resume)
+    options = _options(
+        memory_limit, jobs, temp_dir, delimiter, text, key_transform, progress, work_dir, resume
+    )
     return _report(_set_operation_job("dedup", first, [], outputs, options), delimiter)
 
 
@@ -294,6 +314,7 @@ def build(
     jobs: int | None = None,
     delimiter: bytes = b"\n",
     text: bool = False,
+    key_transform: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
@@ -312,6 +333,7 @@ def build(
     - `window`: seconds after which a windowed filter drops lines; or `last`: number of lines after
       which it does.
     - `not_in`: lines that a cascade must report as absent.
+    - `key_transform`: as in `common`; the filter's file records the names, and `check` uses them.
     - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
 
     Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Memory:
@@ -334,7 +356,7 @@ def build(
         "last": _integer("last", last, 1),
         "now": int(time.time()),
     }
-    options = _options(None, jobs, None, delimiter, text, progress)
+    options = _options(None, jobs, None, delimiter, text, key_transform, progress)
     others = [] if not_in is None else _paths(not_in)
     result = _build_job(_paths(inputs), _out("out", out), others, filter_spec, options)
     return _report(result, delimiter)
@@ -355,6 +377,7 @@ def check(
     temp_dir: Path | None = None,
     delimiter: bytes = b"\n",
     text: bool = False,
+    key_transform: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Returns the lines of the inputs that a filter contains, in order, with repeats.
@@ -364,6 +387,8 @@ def check(
     - `invert`: return the lines that the filter does not contain.
     - `allow`: files of lines that are treated as absent.
     - `format`, `key_type`: of another program's filter file, as in `open`.
+    - `key_transform`: as in `common` [those that the filter records; others raise
+      `IncompatibleError`].
     - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `progress`: as in
       `common`.
 
@@ -385,8 +410,27 @@ def check(
         opened = filter
     else:
         opened = _open(filter, format=format, key_type=key_type)
-    options = _options(memory_limit, jobs, temp_dir, delimiter, text, progress)
+    options = _options(memory_limit, jobs, temp_dir, delimiter, text, key_transform, progress)
     return _report(_check_job(opened, _paths(inputs), check_options, options), delimiter)
+
+
+def transform_key(key: Key, key_transform: Iterable[str]) -> Key:
+    """Returns a key after changes, the same bytes as in jobs with `key_transform`.
+
+    Methods of filters take keys as they are. For a filter that records changes, pass its keys
+    through this function.
+
+        >>> petal.transform_key("http://www.Example.com/?b=1&a=2", ["url-surt"])
+        'com,example)/?a=2&b=1'
+
+    Raises `ValueError` if a name is unknown.
+    """
+    names = _transforms(key_transform)
+    if isinstance(key, str):
+        return _transform_key(key.encode(), names).decode()
+    if isinstance(key, bytes):
+        return _transform_key(key, names)
+    raise TypeError(f"transform_key: expected bytes or text, found {key!r}")
 
 
 def _paths(paths: Paths) -> list[str]:
@@ -491,6 +535,7 @@ def _options(
     temp_dir: Path | None,
     delimiter: bytes,
     text: bool,
+    key_transform: Iterable[str] | None,
     progress: Progress | None,
     work_dir: Path | None = None,
     resume: bool = False,
@@ -507,8 +552,24 @@ def _options(
         "resume": _flag("resume", resume),
         "delimiter": bytes(delimiter),
         "text": bool(text),
+        "key_transform": _transforms(key_transform),
         "progress": progress,
     }
+
+
+def _transforms(names: Iterable[str] | None) -> str:
+    """Reads the names of transforms; the extension module checks them."""
+    if names is None:
+        return ""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise TypeError(f"key_transform=: expected a list of names, found {names!r}")
+    listed = list(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise TypeError(f"key_transform=: expected a list of names, found {name!r} in it")
+        if not name or "," in name:
+            raise ValueError(f"key_transform=: expected one name, found {name!r}")
+    return ",".join(listed)
 
 
 def _report(result: tuple[dict[str, Any], int | None], delimiter: bytes) -> Report:

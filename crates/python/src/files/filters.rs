@@ -2,12 +2,14 @@
 
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use petal::{BatchResults, FilterType};
 use petal_lines::{
-    AllowList, BadLine, CheckOptions, FilterSpec, LineFilter, LineHash, METADATA, MIN_MEMORY,
-    Settings, Source, check, crlf_metadata, format_size,
+    AllowList, BadLine, CheckOptions, FilterSpec, KeySpec, LineFilter, LineHash, MIN_MEMORY,
+    Settings, Source, check, crlf_metadata, filter_metadata, format_size, recorded_transforms,
+    transforms_text,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -94,9 +96,10 @@ pub(super) fn build_job(
         let mut output = target.open(&all, reporter)?;
         let built = spec.build(&settings, &inputs).map_err(IntoPyErr::into_py_err)?;
         if let Some(writer) = output.writer() {
+            let metadata = filter_metadata(&settings.keys);
             let metadata = match reporter.reads_only_crlf() {
-                true => crlf_metadata(METADATA),
-                false => METADATA.to_owned(),
+                true => crlf_metadata(&metadata),
+                false => metadata,
             };
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
@@ -131,6 +134,7 @@ pub(super) fn check_job(
 ) -> PyResult<JobResult> {
     let mut settings = options.settings()?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
+    adopt_transforms(&filter.get().read(py)?.metadata, &mut settings)?;
     let (inputs, allow) = (sources(inputs), sources(check_options.allow));
     let filter_paths = sources(check_options.filter_paths);
     let mut files = Vec::new();
@@ -163,6 +167,32 @@ pub(super) fn check_job(
     })?;
     let fields = report_fields(py, "check", checked, started)?;
     Ok((fields, lines.map(OwnedFd::into_raw_fd)))
+}
+
+/// Makes a job change keys as those of the filter were, from its metadata.
+fn adopt_transforms(metadata: &str, settings: &mut Settings<'_>) -> PyResult<()> {
+    let recorded = recorded_transforms(metadata).map_err(|list| {
+        Exception::Incompatible.new_err(format_args!(
+            "the keys of the filter were changed by '{list}', which this version of petal does not \
+             know; use a newer version"
+        ))
+    })?;
+    let Some(recorded) = recorded else { return Ok(()) };
+    let given = &settings.keys.transforms;
+    if !given.is_empty() && *given != recorded {
+        let changed = match transforms_text(&recorded) {
+            list if list.is_empty() => "were not changed".to_owned(),
+            list => format!("were changed by '{list}'"),
+        };
+        return Err(Exception::Incompatible.new_err(format_args!(
+            "key_transform=: the keys of the filter {changed}, not by '{}'; leave it out to use those \
+             of the filter",
+            transforms_text(given)
+        )));
+    }
+    let keys = KeySpec { transforms: recorded, ..KeySpec::clone(&settings.keys) };
+    settings.keys = Arc::new(keys);
+    Ok(())
 }
 
 /// Returns the memory limit less the size of a mapped filter, at least `MIN_MEMORY`.

@@ -13,10 +13,14 @@ mod set_operations;
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use petal_lines::{MIN_MEMORY, MemoryLimit, Settings, Source};
+use petal_lines::{
+    KeySpec, MIN_MEMORY, MemoryLimit, Settings, Source, Transform, parse_transforms, transform_key,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// The arguments of every job.
 #[derive(FromPyObject)]
@@ -29,6 +33,8 @@ struct JobOptions {
     resume: bool,
     delimiter: Vec<u8>,
     text: bool,
+    /// Names of transforms, separated by commas.
+    key_transform: String,
     progress: Option<Py<PyAny>>,
 }
 
@@ -74,6 +80,8 @@ impl JobOptions {
         };
         settings.delimiter = delimiter;
         settings.text = self.text;
+        let transforms = transforms(&self.key_transform)?;
+        settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::default() });
         Ok(settings)
     }
 
@@ -83,6 +91,19 @@ impl JobOptions {
         settings.memory_limit = MemoryLimit::DEFAULT.bytes().max(MIN_MEMORY);
         Ok(settings)
     }
+}
+
+/// Reads names of transforms, separated by commas.
+pub(crate) fn transforms(names: &str) -> PyResult<Vec<Transform>> {
+    let problem = |problem| PyValueError::new_err(format!("key_transform=: {problem}"));
+    parse_transforms(names).map_err(problem)
+}
+
+/// Returns a key after transforms.
+#[pyfunction]
+#[pyo3(name = "_transform_key")]
+fn transform_bytes<'py>(py: Python<'py>, key: &[u8], names: &str) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(py, &transform_key(key, &transforms(names)?)))
 }
 
 fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
@@ -95,6 +116,7 @@ type JobResult = (Py<pyo3::types::PyDict>, Option<RawFd>);
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_operations::set_operation_job, module)?)?;
+    module.add_function(wrap_pyfunction!(transform_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(filters::build_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::check_job, module)?)
 }

@@ -1,4 +1,31 @@
 //! Changes to keys that make different spellings equal.
+//!
+//! No transform fails: a key that it does not apply to stays as it is. The result depends on the
+//! key alone, so that keys of different inputs, runs and machines are comparable.
+//!
+//! Cost: the ASCII transforms copy the key; those of URLs take a few allocations.
+
+#[cfg(feature = "url-keys")]
+mod escape;
+#[cfg(feature = "url-keys")]
+mod host;
+#[cfg(feature = "url-keys")]
+mod idna2003;
+#[cfg(test)]
+#[cfg(feature = "url-keys")]
+mod original_tests;
+mod query;
+#[cfg(feature = "url-keys")]
+mod scrapy;
+#[cfg(feature = "url-keys")]
+mod surt;
+#[cfg(feature = "url-keys")]
+mod surt_session;
+#[cfg(test)]
+mod tests;
+mod text;
+#[cfg(feature = "url-keys")]
+mod url_split;
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,24 +34,165 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Transform {
+    /// Removes ASCII white space at both ends.
+    Trim,
+    /// Changes the ASCII letters to lowercase.
+    Lowercase,
+    /// Changes all letters to lowercase. Keys that are not UTF-8 stay as they are.
+    LowercaseUnicode,
     /// Removes a CR at the end.
     StripCr,
+    /// Removes the first `#` and all bytes after it.
+    StripFragment,
+    /// Removes the parameters of the query whose name matches a pattern. `*` matches any bytes, `?`
+    /// one byte. A query without parameters is removed, with its `?`.
+    StripQuery(String),
+    /// Sorts the parameters of the query by name. Equal names keep their order.
+    SortQuery,
+    /// Unicode normalization form C. Keys that are not UTF-8 stay as they are.
+    #[cfg(feature = "url-keys")]
+    Nfc,
+    /// The URL as the URL standard (WHATWG) writes it.
+    #[cfg(feature = "url-keys")]
+    Url,
+    /// The result of `w3lib.url.canonicalize_url`, which Scrapy's fingerprints use.
+    #[cfg(feature = "url-keys")]
+    UrlScrapy,
+    /// The result of `surt.surt`, the key of web archives.
+    #[cfg(feature = "url-keys")]
+    UrlSurt,
+    /// The host of the URL. Also applies to keys that are a host name.
+    #[cfg(feature = "url-keys")]
+    Host,
+    /// The domain below the public suffix of the host; the host if it has none.
+    #[cfg(feature = "url-keys")]
+    RegisteredDomain,
 }
+
+use Transform as T;
+
+/// The names of the transforms without a parameter.
+const NAMES: &[(&str, Transform)] = &[
+    ("trim", T::Trim),
+    ("lowercase", T::Lowercase),
+    ("lowercase-unicode", T::LowercaseUnicode),
+    ("strip-cr", T::StripCr),
+    #[cfg(feature = "url-keys")]
+    ("nfc", T::Nfc),
+    #[cfg(feature = "url-keys")]
+    ("url", T::Url),
+    #[cfg(feature = "url-keys")]
+    ("url-scrapy", T::UrlScrapy),
+    #[cfg(feature = "url-keys")]
+    ("url-surt", T::UrlSurt),
+    ("strip-fragment", T::StripFragment),
+    ("sort-query", T::SortQuery),
+    #[cfg(feature = "url-keys")]
+    ("host", T::Host),
+    #[cfg(feature = "url-keys")]
+    ("registered-domain", T::RegisteredDomain),
+];
+
+/// Names that a build without the feature `url-keys` does not know.
+#[cfg(not(feature = "url-keys"))]
+const URL_NAMES: &[&str] = &["nfc", "url", "url-scrapy", "url-surt", "host", "registered-domain"];
+
+/// The start of the name of [`Transform::StripQuery`], before its pattern.
+const STRIP_QUERY: &str = "strip-query=";
 
 impl Transform {
     /// Appends the changed key to `to`.
     pub(super) fn append(&self, key: &[u8], to: &mut Vec<u8>) {
         match self {
-            Self::StripCr => to.extend_from_slice(key.strip_suffix(b"\r").unwrap_or(key)),
+            T::Trim => to.extend_from_slice(key.trim_ascii()),
+            T::Lowercase => text::lowercase(key, to),
+            T::LowercaseUnicode => text::lowercase_unicode(key, to),
+            T::StripCr => to.extend_from_slice(key.strip_suffix(b"\r").unwrap_or(key)),
+            T::StripFragment => to.extend_from_slice(query::without_fragment(key)),
+            T::StripQuery(pattern) => query::strip(key, pattern.as_bytes(), to),
+            T::SortQuery => query::sort(key, to),
+            #[cfg(feature = "url-keys")]
+            _ => self.append_url(key, to),
+        }
+    }
+
+    /// Appends a key that other crates change; the key itself if they refuse it.
+    #[cfg(feature = "url-keys")]
+    fn append_url(&self, key: &[u8], to: &mut Vec<u8>) {
+        let changed = match self {
+            T::Nfc => return text::nfc(key, to),
+            T::Url => host::standard_url(key),
+            T::UrlScrapy => scrapy::canonicalize(key),
+            T::UrlSurt => surt::surt(key),
+            T::Host => host::host(key),
+            T::RegisteredDomain => host::registered_domain(key),
+            _ => None,
+        };
+        to.extend_from_slice(changed.as_deref().unwrap_or(key));
+    }
+
+    /// Returns how many times longer than the key the result can be.
+    pub(super) fn max_growth(&self) -> u64 {
+        match self {
+            T::Trim | T::Lowercase | T::StripCr => 1,
+            T::StripFragment | T::StripQuery(_) | T::SortQuery => 1,
+            // A byte becomes `%XX`; a letter of two bytes one of three.
+            _ => 3,
+        }
+    }
+
+    /// Returns whether the result has no CR at its end.
+    #[must_use]
+    pub fn strips_cr(&self) -> bool {
+        match self {
+            T::Trim | T::StripCr => true,
+            #[cfg(feature = "url-keys")]
+            T::Url | T::UrlScrapy | T::UrlSurt => true,
+            _ => false,
         }
     }
 }
 
+/// Returns the key after all transforms, in order.
+#[must_use]
+pub fn transform_key(key: &[u8], transforms: &[Transform]) -> Vec<u8> {
+    let mut key = key.to_vec();
+    for transform in transforms {
+        let mut to = Vec::with_capacity(key.len());
+        transform.append(&key, &mut to);
+        key = to;
+    }
+    key
+}
+
+/// Returns the names of transforms, separated by commas.
+#[must_use]
+pub fn transforms_text(transforms: &[Transform]) -> String {
+    let names: Vec<_> = transforms.iter().map(ToString::to_string).collect();
+    names.join(",")
+}
+
+/// Parses names of transforms, separated by commas.
+///
+/// # Errors
+/// If a name is unknown; the text says which, and what is expected.
+pub fn parse_transforms(text: &str) -> Result<Vec<Transform>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let parse = |name: &str| name.parse().map_err(|problem| format!("'{name}': {problem}"));
+    text.split(',').map(parse).collect()
+}
+
 impl fmt::Display for Transform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::StripCr => "strip-cr",
-        })
+        match self {
+            T::StripQuery(pattern) => write!(f, "{STRIP_QUERY}{pattern}"),
+            _ => match NAMES.iter().find(|(_, transform)| transform == self) {
+                Some((name, _)) => f.write_str(name),
+                None => Err(fmt::Error),
+            },
+        }
     }
 }
 
@@ -32,9 +200,21 @@ impl FromStr for Transform {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "strip-cr" => Ok(Self::StripCr),
-            _ => Err("unknown transform; expected strip-cr".to_owned()),
+        if let Some((_, transform)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Ok(transform.clone());
         }
+        if let Some(pattern) = name.strip_prefix(STRIP_QUERY) {
+            return match pattern {
+                "" => Err("expected a pattern of parameter names, as in strip-query=utm_*".into()),
+                _ if pattern.contains(',') => Err("a pattern cannot contain a comma".into()),
+                _ => Ok(T::StripQuery(pattern.to_owned())),
+            };
+        }
+        #[cfg(not(feature = "url-keys"))]
+        if URL_NAMES.contains(&name) {
+            return Err("this build does not have it; build with the feature url-keys".to_owned());
+        }
+        let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+        Err(format!("unknown transform; expected {} or strip-query=PATTERN", known.join(", ")))
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::{ReadWriteFlags, preadv2};
 use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::{Input, Open, read_at};
-use crate::keys::KeySpec;
+use crate::keys::{KeySpec, Spare};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
@@ -120,7 +120,8 @@ struct Sampler<'a> {
     /// How the keys of the current input's lines are made.
     spec: Arc<KeySpec>,
     /// The key of a line, and memory for making it.
-    key: [Vec<u8>; 2],
+    key: Vec<u8>,
+    spare: Spare,
     keys: Vec<u64>,
     /// Bytes of the sampled lines.
     bytes: u64,
@@ -137,7 +138,8 @@ impl<'a> Sampler<'a> {
             hasher,
             delimiter,
             spec: Arc::default(),
-            key: [vec![], vec![]],
+            key: vec![],
+            spare: Spare::default(),
             keys: vec![],
             bytes: 0,
             buffer: vec![],
@@ -153,9 +155,9 @@ impl<'a> Sampler<'a> {
         if self.spec.is_line() {
             return self.keys.push(self.hasher.filter_hash(line));
         }
-        let [key, spare] = &mut self.key;
+        let key = &mut self.key;
         key.clear();
-        let made = self.spec.append_key(line, spare, key);
+        let made = self.spec.append_key(line, &mut self.spare, key);
         self.keys.push(self.hasher.filter_hash(if made.is_ok() { key } else { line }));
     }
 

@@ -1,0 +1,65 @@
+//! The transforms of a filter's keys, in its metadata. Keys that are looked up or added must be changed
+//! in the same way.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use petal_lines::{KeySpec, Settings, Transform, recorded_transforms, transforms_text};
+
+use crate::error::{Failure, Result};
+
+/// Returns the transforms of the filter's keys; `None` if its metadata says nothing about keys.
+pub(crate) fn of_filter(path: &Path, metadata: &str) -> Result<Option<Vec<Transform>>> {
+    recorded_transforms(metadata).map_err(|list| {
+        Failure::Message(format!(
+            "{}: its keys were changed by '{list}', which this version of petal does not know; \
+             use a newer version",
+            path.display(),
+        ))
+    })
+}
+
+/// Makes a job change keys as those of the filter were. Returns an error if other transforms were
+/// given.
+pub(crate) fn adopt(path: &Path, metadata: &str, settings: &mut Settings<'_>) -> Result<()> {
+    let Some(recorded) = of_filter(path, metadata)? else { return Ok(()) };
+    let given = &settings.keys.transforms;
+    if !given.is_empty() && *given != recorded {
+        let given = transforms_text(given);
+        let (path, advice) = (path.display(), "leave it out to use those of the filter");
+        return Err(Failure::Message(match &recorded[..] {
+            [] => format!(
+                "--key-transform {given}: the keys of {path} were not changed; leave it out, or \
+                 build the filter with it"
+            ),
+            _ => format!(
+                "--key-transform {given}: the keys of {path} were changed by '{}'; {advice}",
+                transforms_text(&recorded)
+            ),
+        }));
+    }
+    let keys = KeySpec { transforms: recorded, ..KeySpec::clone(&settings.keys) };
+    settings.keys = Arc::new(keys);
+    Ok(())
+}
+
+/// Returns an error if the keys of two filters were changed in different ways.
+pub(crate) fn check_equal(left: (&Path, &str), right: (&Path, &str)) -> Result<()> {
+    let lists = [left, right].map(|(path, metadata)| of_filter(path, metadata));
+    let [one, other] = lists;
+    let (one, other) = (one?.unwrap_or_default(), other?.unwrap_or_default());
+    if one == other {
+        return Ok(());
+    }
+    let named = |list: &[Transform]| match list {
+        [] => "not changed".to_owned(),
+        _ => format!("changed by '{}'", transforms_text(list)),
+    };
+    Err(Failure::Message(format!(
+        "{}: its keys were {}, those of {} were {}; build both with the same --key-transform",
+        right.0.display(),
+        named(&other),
+        left.0.display(),
+        named(&one),
+    )))
+}

@@ -1,0 +1,49 @@
+//! URLs and hosts as the URL standard (WHATWG) writes them, and their registered domains.
+//!
+//! The registered domain comes from the Public Suffix List in the crate `psl`: both its sections, so
+//! that `alice.github.io` and `bob.github.io` are different.
+
+use url::{Host, Url};
+
+/// Returns the URL as the standard writes it; `None` if it is not UTF-8 or not a URL.
+pub(super) fn standard_url(key: &[u8]) -> Option<Vec<u8>> {
+    Some(String::from(parse(key)?).into_bytes())
+}
+
+/// Returns the host of a URL, or of a key that is a host name; `None` for other keys.
+pub(super) fn host(key: &[u8]) -> Option<Vec<u8>> {
+    match parse(key) {
+        Some(url) => url.host_str().filter(|host| !host.is_empty()).map(Into::into),
+        None => host_name(key).map(String::into_bytes),
+    }
+}
+
+/// Returns the registered domain of a URL or host name; the host if it is an address, a public
+/// suffix, or a single label.
+pub(super) fn registered_domain(key: &[u8]) -> Option<Vec<u8>> {
+    let domain = match parse(key) {
+        Some(url) => match url.host()? {
+            // Of schemes that the standard does not know, the host stays as it is written.
+            Host::Domain(domain) => domain.to_ascii_lowercase(),
+            address => return Some(address.to_string().into_bytes()),
+        },
+        None => host_name(key)?,
+    };
+    let registered = psl::domain_str(&domain).map(|registered| registered.as_bytes().to_vec());
+    Some(registered.unwrap_or(domain.into_bytes())).filter(|domain| !domain.is_empty())
+}
+
+fn parse(key: &[u8]) -> Option<Url> {
+    Url::parse(std::str::from_utf8(key).ok()?).ok()
+}
+
+/// Returns a key that is a host name of two labels or more, as the standard writes it.
+fn host_name(key: &[u8]) -> Option<String> {
+    if !key.contains(&b'.') {
+        return None;
+    }
+    match Host::parse(std::str::from_utf8(key).ok()?).ok()? {
+        Host::Domain(domain) => Some(domain),
+        Host::Ipv4(_) | Host::Ipv6(_) => None,
+    }
+}

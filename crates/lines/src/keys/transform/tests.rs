@@ -1,0 +1,144 @@
+//! Transforms against their definitions, on hostile bytes.
+
+use proptest::prelude::*;
+
+use super::query::matches;
+use super::{NAMES, Transform, parse_transforms, transform_key, transforms_text};
+
+fn changed(key: &str, transforms: &str) -> String {
+    let transforms = parse_transforms(transforms).unwrap();
+    String::from_utf8(transform_key(key.as_bytes(), &transforms)).unwrap()
+}
+
+#[test]
+fn transforms_are_as_documented() {
+    let cases = [
+        ("\x0c a b\t\r", "trim", "a b"),
+        ("\u{a0}a", "trim", "\u{a0}a"),
+        ("ABC\u{c4}", "lowercase", "abc\u{c4}"),
+        ("ABC\u{c4}\u{3a3}", "lowercase-unicode", "abc\u{e4}\u{3c2}"),
+        ("a\r\r", "strip-cr", "a\r"),
+        ("http://a/b#c#d", "strip-fragment", "http://a/b"),
+        ("/a?utm_source=x&b=1&utm_medium#c", "strip-query=utm_*", "/a?b=1#c"),
+        ("/a?utm_source=x", "strip-query=utm_*", "/a"),
+        ("/a?b=utm_x", "strip-query=utm_*", "/a?b=utm_x"),
+        ("/a#b?utm_x", "strip-query=utm_*", "/a#b?utm_x"),
+        ("/a?", "strip-query=*", "/a"),
+        ("/a?b=2&a=1&b=1", "sort-query", "/a?a=1&b=2&b=1"),
+        (" HTTP://A/?B=1&a=2 ", "trim,sort-query,lowercase", "http://a/?b=1&a=2"),
+    ];
+    for (key, transforms, expected) in cases {
+        assert_eq!(changed(key, transforms), expected, "{transforms} of {key:?}");
+    }
+}
+
+#[cfg(feature = "url-keys")]
+#[test]
+fn url_transforms_are_as_documented() {
+    let cases = [
+        ("cafe\u{301}", "nfc", "caf\u{e9}"),
+        ("HTTP://Example.COM:80/a/../b c?q#f", "url", "http://example.com/b%20c?q#f"),
+        ("not a URL", "url", "not a URL"),
+        ("https://user@WWW.B\u{fc}cher.example:8080/x", "host", "www.xn--bcher-kva.example"),
+        ("http://0x7f.1/", "host", "127.0.0.1"),
+        ("http://[::0:1]/", "host", "[::1]"),
+        ("Example.COM", "host", "example.com"),
+        ("example.com/path", "host", "example.com/path"),
+        ("word", "host", "word"),
+        ("1.2", "host", "1.2"),
+        ("mailto:a@b.com", "host", "mailto:a@b.com"),
+        ("https://a.b.example.co.uk/x", "registered-domain", "example.co.uk"),
+        ("https://alice.github.io/", "registered-domain", "alice.github.io"),
+        ("news.example.com", "registered-domain", "example.com"),
+        ("http://127.0.0.1:80/x", "registered-domain", "127.0.0.1"),
+        ("http://localhost/x", "registered-domain", "localhost"),
+        ("http://co.uk/", "registered-domain", "co.uk"),
+        ("foo://A.Example.COM/", "registered-domain", "example.com"),
+        ("http://www.Example.com/b/?z=1&a=2#f", "url-surt", "com,example)/b?a=2&z=1"),
+        ("http://www.Example.com/b/?z=1&a=2#f", "url-scrapy", "http://www.example.com/b/?a=2&z=1"),
+        ("", "url-surt", "-"),
+    ];
+    for (key, transforms, expected) in cases {
+        assert_eq!(changed(key, transforms), expected, "{transforms} of {key:?}");
+    }
+}
+
+#[test]
+fn unknown_transforms_are_refused() {
+    for name in ["", "Trim", "strip-query", "strip-query=", "utm_*"] {
+        assert!(name.parse::<Transform>().is_err(), "{name}");
+    }
+    let error = parse_transforms("trim,urls").unwrap_err();
+    assert!(error.starts_with("'urls': unknown transform; expected trim, lowercase"), "{error}");
+    assert_eq!(parse_transforms("").unwrap(), []);
+}
+
+fn any_transform() -> impl Strategy<Value = Transform> {
+    let named = proptest::sample::select(NAMES).prop_map(|(_, transform)| transform.clone());
+    prop_oneof![9 => named, 1 => "[a-c*?_]{1,4}".prop_map(Transform::StripQuery)]
+}
+
+fn any_key() -> impl Strategy<Value = Vec<u8>> {
+    let url =
+        "(https?|foo|)(:|)/{0,3}[a-cA-C.:@%0-9\\[\\]\u{fc}]{0,9}[/?#&=;%a-f0-9 .\u{301}+\r]{0,24}";
+    prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..64),
+        url.prop_map(String::into_bytes),
+        "\\PC{0,24}".prop_map(String::into_bytes),
+    ]
+}
+
+/// A pattern by its definition.
+fn matches_model(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, _) => name.is_empty(),
+        (Some((b'*', rest)), Some((_, name_rest))) => {
+            matches_model(rest, name) || matches_model(pattern, name_rest)
+        }
+        (Some((b'*', rest)), None) => matches_model(rest, name),
+        (Some((p, rest)), Some((n, name_rest))) => {
+            (*p == b'?' || p == n) && matches_model(rest, name_rest)
+        }
+        (Some(_), None) => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn transforms_parse_from_their_text(list in proptest::collection::vec(any_transform(), 0..5)) {
+        prop_assert_eq!(parse_transforms(&transforms_text(&list)).unwrap(), list);
+    }
+
+    #[test]
+    fn patterns_equal_the_model(pattern in "[ab*?]{0,6}", name in "[ab]{0,8}") {
+        let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+        prop_assert_eq!(matches(pattern, name), matches_model(pattern, name));
+    }
+
+    /// Also: no transform panics, and none grows a key beyond what the memory is planned for.
+    #[test]
+    fn transforms_of_text_are_idempotent(key in any_key(), transform in any_transform()) {
+        let once = transform_key(&key, std::slice::from_ref(&transform));
+        prop_assert!(once.len() as u64 <= transform.max_growth() * key.len() as u64 + 16);
+        let name = transform.to_string();
+        // A SURT is no URL, escapes of escapes become escapes, and a CR may precede another.
+        let changes_again = ["url-surt", "url-scrapy", "strip-cr"].contains(&&name[..]);
+        if !changes_again {
+            let twice = transform_key(&once, std::slice::from_ref(&transform));
+            prop_assert_eq!(once, twice, "{}", name);
+        }
+    }
+
+    #[test]
+    fn sorting_keeps_all_parameters(key in any_key()) {
+        let sorted = transform_key(&key, &[Transform::SortQuery]);
+        let count = |bytes: &[u8]| {
+            let mut counts = [0_u32; 256];
+            bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+            counts
+        };
+        prop_assert_eq!(count(&sorted), count(&key));
+    }
+}

@@ -1,0 +1,32 @@
+//! Letters and code points of keys.
+
+/// Appends a key with its ASCII letters in lowercase.
+pub(super) fn lowercase(key: &[u8], to: &mut Vec<u8>) {
+    let start = to.len();
+    to.extend_from_slice(key);
+    to[start..].make_ascii_lowercase();
+}
+
+/// Appends a key with all letters in lowercase; as it is if it is not UTF-8.
+pub(super) fn lowercase_unicode(key: &[u8], to: &mut Vec<u8>) {
+    match std::str::from_utf8(key) {
+        Ok(text) if !text.is_ascii() => to.extend_from_slice(text.to_lowercase().as_bytes()),
+        Ok(_) => lowercase(key, to),
+        Err(_) => to.extend_from_slice(key),
+    }
+}
+
+/// Appends a key in normalization form C; as it is if it is not UTF-8.
+#[cfg(feature = "url-keys")]
+pub(super) fn nfc(key: &[u8], to: &mut Vec<u8>) {
+    use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+    match std::str::from_utf8(key) {
+        Ok(text) if !text.is_ascii() && is_nfc_quick(text.chars()) != IsNormalized::Yes => {
+            let mut bytes = [0; 4];
+            for code_point in text.nfc() {
+                to.extend_from_slice(code_point.encode_utf8(&mut bytes).as_bytes());
+            }
+        }
+        _ => to.extend_from_slice(key),
+    }
+}

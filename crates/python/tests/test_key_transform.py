@@ -1,0 +1,100 @@
+"""`key_transform`: lines are compared after changes to them, as by the program."""
+
+import subprocess
+from pathlib import Path
+
+import petal
+import pytest
+import surt
+from hypothesis import given
+from hypothesis import strategies as st
+from w3lib.url import canonicalize_url
+
+URLS = b"http://www.Example.com/a/?b=1&c=2\nhttps://other.org/\n"
+VARIANTS = b"https://example.com/a?c=2&b=1#x\r\nhttp://new.org/\n"
+
+
+@pytest.fixture
+def urls(tmp_path: Path) -> Path:
+    (tmp_path / "urls").write_bytes(URLS)
+    (tmp_path / "variants").write_bytes(VARIANTS)
+    return tmp_path
+
+
+def test_set_operations_compare_changed_lines(urls: Path) -> None:
+    a, b = urls / "urls", urls / "variants"
+    surts = ["url-surt"]
+    assert list(petal.common(a, b, key_transform=surts)) == URLS.splitlines()[:1]
+    assert list(petal.diff(b, a, key_transform=surts)) == [b"http://new.org/"]
+    assert petal.dedup(a, b, count=True, key_transform=["trim", "registered-domain"]).kept == 3
+
+
+def test_files_equal_those_of_the_program(urls: Path, program: Path) -> None:
+    names = ["trim", "strip-query=b*", "host"]
+    petal.build(urls / "urls", urls / "ours.petal", key_transform=names)
+    command = [program, "build", "-o", "theirs.petal", "--key-transform", ",".join(names), "urls"]
+    subprocess.run(command, cwd=urls, check=True)
+    assert (urls / "ours.petal").read_bytes() == (urls / "theirs.petal").read_bytes()
+    assert "trim,strip-query=b*,host" in petal.load(urls / "ours.petal").metadata
+
+
+def test_check_uses_the_names_that_the_filter_records(urls: Path) -> None:
+    petal.build(urls / "urls", urls / "f.petal", key_transform=["url-surt"])
+    for filter in (urls / "f.petal", petal.load(urls / "f.petal")):
+        assert petal.check(filter, urls / "variants", count=True).kept == 1
+        assert petal.check(filter, urls / "variants", count=True, key_transform=["url-surt"]).kept == 1
+        with pytest.raises(petal.IncompatibleError, match="changed by 'url-surt', not by 'trim'"):
+            petal.check(filter, urls / "variants", key_transform=["trim"])
+    filter = petal.load(urls / "f.petal")
+    assert petal.transform_key("https://EXAMPLE.com/a?c=2&b=1", ["url-surt"]) in filter
+    petal.build(urls / "urls", urls / "plain.petal")
+    with pytest.raises(petal.IncompatibleError, match="were not changed, not by 'trim'"):
+        petal.check(urls / "plain.petal", urls / "urls", key_transform=["trim"])
+
+
+def test_transform_key_keeps_the_type() -> None:
+    assert petal.transform_key(" A\r", ["trim", "lowercase"]) == "a"
+    assert petal.transform_key(b" \xff ", ["trim"]) == b"\xff"
+    assert petal.transform_key(b"a", []) == b"a"
+    for key in (1, None, bytearray(b"a")):
+        with pytest.raises(TypeError, match="expected bytes or text"):
+            petal.transform_key(key, [])  # type: ignore[type-var]
+
+
+def test_unknown_names_are_errors(urls: Path) -> None:
+    for names in (["urls"], ["trim", "urls"]):
+        with pytest.raises(ValueError, match="key_transform=: 'urls': unknown transform"):
+            petal.dedup(urls / "urls", key_transform=names)
+    for names in ([""], ["trim,lowercase"]):
+        with pytest.raises(ValueError, match="expected one name"):
+            petal.dedup(urls / "urls", key_transform=names)
+    for names in ("trim", 1, [1]):
+        with pytest.raises(TypeError, match="expected a list of names"):
+            petal.dedup(urls / "urls", key_transform=names)  # type: ignore[arg-type]
+
+
+PARTS = st.sampled_from(
+    ["http://", "https:", "//", "foo:", "www.", "Example.com", "bücher.de", "[::1]", "1.2", ":80", ":", "/", "/a/",
+    "..", "%2e", "%zz", "?", "&"]
+    + ["b=1", "a=2", "=", "+", "%20", " ", "é", "#", "@", ";", "\t", "\\", "sid=0123456789abcdef0123456789abcdef",
+    "日本"]
+)
+
+
+@given(st.lists(PARTS, max_size=14).map("".join))
+def test_urls_equal_those_of_the_installed_w3lib(url: str) -> None:
+    try:
+        expected = canonicalize_url(url.encode())
+    except ValueError:
+        expected = url
+    assert petal.transform_key(url, ["url-scrapy"]) == expected
+
+
+@given(st.lists(PARTS.filter(lambda part: part != "1.2"), max_size=14).map("".join))
+def test_urls_equal_those_of_the_installed_surt(url: str) -> None:
+    # Without numbers, whose host names surt looks up.
+    try:
+        expected = surt.surt(url.encode())
+    except (AttributeError, ValueError):
+        expected = url.encode()
+    assert petal.transform_key(url.encode(), ["url-surt"]) == expected
