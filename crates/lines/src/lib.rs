@@ -46,8 +46,10 @@
 //! | `filters` | specifying, building and querying filters |
 //! | `seen` | lines that no earlier run has printed |
 //! | `setops` | `common`, `diff` and `dedup` |
+//! | `counts` | how often each distinct line occurs |
 //! | [`distributed`] | the set operations as functions over ranges of files |
 
+mod counts;
 pub mod distributed;
 mod error;
 mod filters;
@@ -62,6 +64,7 @@ mod seen;
 mod setops;
 mod settings;
 
+pub use counts::{CountJob, CountOrder, CountReport};
 pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,

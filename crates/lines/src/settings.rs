@@ -95,12 +95,18 @@ impl Settings<'_> {
 
     /// Prints the header of inputs whose records are printed. Reports inputs with another one.
     pub(crate) fn print_header(&self, printer: &mut Printer<'_>, inputs: &[Input]) -> Result<()> {
-        let header = |input: &Input| input.header().map(<[u8]>::to_vec);
-        let mut headers = inputs.iter().filter_map(|input| Some((input.name(), header(input)?)));
-        let Some((first, text)) = headers.next() else { return Ok(()) };
         if printer.counts_only() {
             return Ok(());
         }
+        self.header_of(inputs).map_or(Ok(()), |header| printer.header(&header))
+    }
+
+    /// Returns the header of inputs whose records are printed, unless it is left out. Reports inputs
+    /// with another one.
+    pub(crate) fn header_of(&self, inputs: &[Input]) -> Option<Vec<u8>> {
+        let header = |input: &Input| input.header().map(<[u8]>::to_vec);
+        let mut headers = inputs.iter().filter_map(|input| Some((input.name(), header(input)?)));
+        let (first, text) = headers.next()?;
         let plain = |text: &[u8]| {
             let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
             text.strip_suffix(b"\r").unwrap_or(text).to_vec()
@@ -110,7 +116,7 @@ impl Settings<'_> {
             let more = others.count() as u64;
             self.progress.note(Note::OtherHeader { input, more, first });
         }
-        if self.header { printer.header(&text) } else { Ok(()) }
+        self.header.then_some(text)
     }
 
     /// Opens the inputs of [`seen`](crate::seen), which may be followed.

@@ -35,6 +35,16 @@ Examples:
   petal dedup a.csv --column url,lang      the first record of each pair
   petal dedup a.jsonl --json-key /user/id  the first line of each user
   petal dedup a --dupes-output again       also write the repeated lines";
+pub(super) const COUNT_EXAMPLES: &str = "\
+Examples:
+  petal count access.log                   in the order of first appearance
+  petal count --top 20 access.log          the 20 most frequent lines
+  petal count --sort count -m 512M urls    all, the most frequent first
+  petal count --min-count 2 a.txt b.txt    only lines that are repeated
+  petal count --top 9 --key-transform host urls.txt
+                                           hosts, each shown by its first URL
+
+Each output line is the number, a tab and the line.";
 pub(super) const BUILD_EXAMPLES: &str = "\
 Examples:
   petal build -o seen.petal urls.txt            1 % false positives

@@ -2,6 +2,7 @@
 //!
 //! Help, completions and man pages are generated from these definitions.
 
+mod count;
 mod examples;
 mod fields;
 mod filters;
@@ -23,6 +24,7 @@ use clap::{
 };
 use petal_lines::{MemoryLimit, Source};
 
+pub(crate) use count::{CountArgs, CountSort};
 use examples::*;
 pub(crate) use fields::FieldArgs;
 pub(crate) use filters::{
@@ -139,6 +141,9 @@ pub(crate) enum Command {
     /// Print the distinct lines of all inputs, in order
     #[command(visible_alias = "uniq", after_help = DEDUP_EXAMPLES)]
     Dedup(DedupArgs),
+    /// Print how often each distinct line occurs in all inputs together
+    #[command(after_help = COUNT_EXAMPLES)]
+    Count(CountArgs),
     /// Build a filter file from lines
     #[command(alias = "create", after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),

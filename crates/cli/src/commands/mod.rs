@@ -5,6 +5,7 @@ mod assert_members;
 mod build;
 mod check;
 mod compare;
+mod count;
 mod estimate;
 mod explain;
 mod foreign;
@@ -47,6 +48,7 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         Command::Diff(args) => setops::compare(SetOp::Diff, &args),
         Command::Symdiff(args) => setops::symdiff(&args),
         Command::Dedup(args) => setops::dedup(&args),
+        Command::Count(args) => count::run(&args),
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),
         Command::Remove(args) => remove::run(&args),

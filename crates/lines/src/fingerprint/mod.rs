@@ -8,4 +8,4 @@ mod table;
 
 pub use hash::fingerprints;
 pub(crate) use hash::{Fingerprint, LineHasher};
-pub(crate) use table::{Full, Table};
+pub(crate) use table::{FingerprintMap, Full, State, Table};

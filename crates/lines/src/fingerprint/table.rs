@@ -1,11 +1,11 @@
-//! A hash table of fingerprints with one byte of state each, within a memory limit.
+//! A hash table of fingerprints with a small state each, within a memory limit.
 //!
 //! Open addressing with linear probing over two parallel arrays. The low half of the fingerprint
 //! determines the slot by multiply-shift (partitions use the high half), so the number of slots
 //! need not be a power of two. Fingerprints are keyed and random: an adversary cannot choose lines
 //! with the same slot.
 //!
-//! Cost: 17 bytes per slot, of which at most 7 in 8 are used: [`Table::BYTES_PER_ENTRY`] bytes per
+//! Cost: for states of one byte 17 bytes per slot, of which at most 7 in 8 are used: [`Table::BYTES_PER_ENTRY`] bytes per
 //! entry. A lookup reads one or two cache lines, more if the table is almost full. The table doubles
 //! while the old and the new arrays fit the limit together, then grows to the remaining memory, then
 //! returns [`Full`].
@@ -17,21 +17,43 @@ use crate::fingerprint::Fingerprint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
+/// A state of a fingerprint.
+pub(crate) trait State: Copy + Default {
+    /// Returns a number that depends on the state, so that loading it is not left out.
+    fn touch(self) -> u64;
+}
+
+impl State for u8 {
+    fn touch(self) -> u64 {
+        self.into()
+    }
+}
+
+impl State for u64 {
+    fn touch(self) -> u64 {
+        self
+    }
+}
+
+/// A map from fingerprints to states of one byte.
+pub(crate) type Table = FingerprintMap<u8>;
+
 /// A map from fingerprints to states.
-pub(crate) struct Table {
+pub(crate) struct FingerprintMap<S> {
     fingerprints: Vec<Fingerprint>,
-    states: Vec<u8>,
+    states: Vec<S>,
     used: usize,
     /// Memory limit of the arrays in bytes, including both generations while growing.
     allowance: u64,
 }
 
-const SLOT: u64 = size_of::<Fingerprint>() as u64 + 1;
 const MIN_SLOTS: u64 = 1 << 10;
 
-impl Table {
+impl<S: State> FingerprintMap<S> {
+    const SLOT: u64 = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
+
     /// Bytes per entry of a table at its maximum load.
-    pub(crate) const BYTES_PER_ENTRY: u64 = SLOT * 8 / 7 + 1;
+    pub(crate) const BYTES_PER_ENTRY: u64 = Self::SLOT * 8 / 7 + 1;
 
     /// Returns the number of entries that fit into `allowance` bytes.
     pub(crate) fn capacity(allowance: u64) -> u64 {
@@ -59,7 +81,7 @@ impl Table {
         self.fingerprints.clear();
         self.fingerprints.resize(slots, Fingerprint::default());
         self.states.clear();
-        self.states.resize(slots, 0);
+        self.states.resize(slots, S::default());
         (self.used, self.allowance) = (0, allowance);
         Ok(())
     }
@@ -68,7 +90,7 @@ impl Table {
         // Load 2/3 if memory allows: at 7/8, a lookup of an absent fingerprint takes about thirty
         // steps.
         let wanted = expected.saturating_add(expected / 2).saturating_add(MIN_SLOTS);
-        wanted.min((allowance / SLOT).max(8))
+        wanted.min((allowance / Self::SLOT).max(8))
     }
 
     /// Returns the number of entries.
@@ -82,7 +104,7 @@ impl Table {
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
         let touch = |sum: u64, fingerprint: &Fingerprint| {
             let at = self.slot(*fingerprint);
-            sum.wrapping_add(self.fingerprints[at].low).wrapping_add(self.states[at].into())
+            sum.wrapping_add(self.fingerprints[at].low).wrapping_add(self.states[at].touch())
         };
         std::hint::black_box(fingerprints.iter().fold(0, touch));
     }
@@ -95,7 +117,7 @@ impl Table {
 
     /// Returns the state of a fingerprint; `None` if it is not in the table.
     #[inline]
-    pub(crate) fn get_mut(&mut self, fingerprint: Fingerprint) -> Option<&mut u8> {
+    pub(crate) fn get_mut(&mut self, fingerprint: Fingerprint) -> Option<&mut S> {
         let at = self.find(fingerprint);
         (self.fingerprints[at] == fingerprint).then(|| &mut self.states[at])
     }
@@ -105,8 +127,8 @@ impl Table {
     pub(crate) fn entry(
         &mut self,
         fingerprint: Fingerprint,
-        fresh: u8,
-    ) -> Result<Result<(bool, &mut u8), Full>> {
+        fresh: S,
+    ) -> Result<Result<(bool, &mut S), Full>> {
         let mut at = self.find(fingerprint);
         let new = self.fingerprints[at] != fingerprint;
         if new {
@@ -124,13 +146,13 @@ impl Table {
     }
 
     /// Iterates over the entries in no particular order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Fingerprint, u8)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Fingerprint, S)> + '_ {
         let entries = self.fingerprints.iter().zip(&self.states);
         entries.filter(|(p, _)| **p != Fingerprint::default()).map(|(&p, &s)| (p, s))
     }
 
     /// Calls `change` with every state.
-    pub(crate) fn for_each_state(&mut self, mut change: impl FnMut(&mut u8)) {
+    pub(crate) fn for_each_state(&mut self, mut change: impl FnMut(&mut S)) {
         for (fingerprint, state) in self.fingerprints.iter().zip(&mut self.states) {
             if *fingerprint != Fingerprint::default() {
                 change(state);
@@ -163,7 +185,7 @@ impl Table {
 
     fn grow(&mut self) -> Result<Result<(), Full>> {
         let old = self.fingerprints.len() as u64;
-        let room = (self.allowance / SLOT).saturating_sub(old);
+        let room = (self.allowance / Self::SLOT).saturating_sub(old);
         let slots = room.min(old * 2);
         // A slightly larger table would be full again soon, after moving all entries.
         if slots < old + old / 4 {
@@ -183,14 +205,15 @@ impl Table {
     }
 }
 
-fn arrays(slots: u64) -> Result<(Vec<Fingerprint>, Vec<u8>)> {
-    let refused = || Error::alloc(slots.saturating_mul(SLOT));
+fn arrays<S: State>(slots: u64) -> Result<(Vec<Fingerprint>, Vec<S>)> {
+    let slot = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
+    let refused = || Error::alloc(slots.saturating_mul(slot));
     let count = usize::try_from(slots).map_err(|_| refused())?;
     let (mut fingerprints, mut states) = (Vec::new(), Vec::new());
     fingerprints.try_reserve_exact(count).map_err(|_| refused())?;
     states.try_reserve_exact(count).map_err(|_| refused())?;
     fingerprints.resize(count, Fingerprint::default());
-    states.resize(count, 0);
+    states.resize(count, S::default());
     Ok((fingerprints, states))
 }
 
@@ -234,7 +257,10 @@ mod tests {
             table.renew(allowance, expected).unwrap();
             assert_eq!((table.len(), table.iter().count()), (0, 0));
             assert!(table.get_mut(print(1)).is_none());
-            assert!(table.fingerprints.capacity() as u64 * SLOT <= allowance.max(8 * SLOT));
+            assert!(
+                table.fingerprints.capacity() as u64 * Table::SLOT
+                    <= allowance.max(8 * Table::SLOT)
+            );
         }
     }
 
@@ -251,8 +277,11 @@ mod tests {
                 count += 1;
             }
             assert_eq!(table.len(), count);
-            assert!(table.fingerprints.capacity() as u64 * SLOT <= allowance.max(8 * SLOT));
-            assert!(count * SLOT * 4 > allowance, "{count} entries in {allowance} bytes");
+            assert!(
+                table.fingerprints.capacity() as u64 * Table::SLOT
+                    <= allowance.max(8 * Table::SLOT)
+            );
+            assert!(count * Table::SLOT * 4 > allowance, "{count} entries in {allowance} bytes");
             assert!((0..count).all(|i| table.get_mut(random(i)).is_some()));
         }
         // The memory allocated at the start is all used.

@@ -36,4 +36,4 @@ pub(crate) use section_file::{
 pub use source::Source;
 pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
 pub use temp_dir::DiskUsage;
-pub(crate) use temp_dir::{Spool, TempDir};
+pub(crate) use temp_dir::{FileUsage, Spool, TempDir};

@@ -112,30 +112,40 @@ impl TempDir {
     }
 }
 
-/// A copy of a stream, being written.
+/// A temporary file being written: a copy of a stream, or lines that are sorted.
 pub(crate) struct Spool {
     file: File,
     length: u64,
     temp: TempDir,
     usage: FileUsage,
+    /// What is done when writing fails.
+    doing: &'static str,
 }
 
 impl Spool {
     pub(crate) fn new(temp: &TempDir) -> Result<Self> {
+        Self::of(temp, "copying an input that is no file")
+    }
+
+    /// A file of lines that are being sorted.
+    pub(crate) fn of_sorted_lines(temp: &TempDir) -> Result<Self> {
+        Self::of(temp, "writing sorted lines")
+    }
+
+    fn of(temp: &TempDir, doing: &'static str) -> Result<Self> {
         let usage = FileUsage::new(&temp.usage, 0);
-        Ok(Self { file: temp.file()?, length: 0, temp: temp.clone(), usage })
+        Ok(Self { file: temp.file()?, length: 0, temp: temp.clone(), usage, doing })
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let spooling = |e| self.temp.error("copying an input that is no file", e);
-        self.file.write_all(bytes).map_err(spooling)?;
+        self.file.write_all(bytes).map_err(|e| self.temp.error(self.doing, e))?;
         self.length += bytes.len() as u64;
         self.usage.add(bytes.len() as u64);
         Ok(())
     }
 
     /// Returns the file, its length, and the count of its bytes, which ends when it is dropped.
-    pub(super) fn finish(self) -> (File, u64, FileUsage) {
+    pub(crate) fn finish(self) -> (File, u64, FileUsage) {
         (self.file, self.length, self.usage)
     }
 }

@@ -21,14 +21,14 @@ mod set_semantics;
 mod tests;
 
 pub(crate) use exact::{
-    HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, Partition, PartitionJoin, PartitionScheme,
-    contains_any,
+    FIRST_RECORD, HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, Partition, PartitionJoin,
+    PartitionScheme, contains_any,
 };
 pub use exact::{InputEstimate, JobEstimate, Side, forget_work};
 pub use job::{Mode, SetJob};
 pub use planning::Strategy;
 pub(crate) use planning::{Sample, filter_bytes};
 pub(crate) use positions::{Polarity, PositionSet, PositionWriter, Spans};
-pub(crate) use print::print_positions;
+pub(crate) use print::{print_positions, starts as positions_of_inputs};
 pub use report::{Phase, Report};
 pub use set_semantics::SetOp;

@@ -42,6 +42,9 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
+    /// The least length of a span.
+    pub(crate) const LEAST: u64 = WORD;
+
     /// Positions below `length` in at most `most` spans.
     pub(crate) fn new(length: u64, most: u64) -> Self {
         Self::of(0, length, most)
@@ -63,7 +66,7 @@ impl Spans {
     }
 
     /// Positions `from..to` in at least two spans.
-    fn split(from: u64, to: u64, most: u64) -> Self {
+    pub(crate) fn split(from: u64, to: u64, most: u64) -> Self {
         let Self { each, .. } = Self::of(from, to, most);
         Self { from, to, each: each.min(((to - from) / 2).next_multiple_of(WORD)).max(WORD) }
     }
@@ -75,11 +78,11 @@ impl Spans {
     /// May exceed the number of spans for a position from a damaged record. Writers put it into the
     /// last span, where readers ignore it.
     #[inline]
-    fn span_of(&self, position: u64) -> usize {
+    pub(crate) fn span_of(&self, position: u64) -> usize {
         (position.saturating_sub(self.from) / self.each) as usize
     }
 
-    fn bounds(&self, span: usize) -> (u64, u64) {
+    pub(crate) fn bounds(&self, span: usize) -> (u64, u64) {
         let from = self.from + span as u64 * self.each;
         (from, self.to.min(from + self.each))
     }

@@ -58,7 +58,7 @@ pub(crate) fn print_positions(
 }
 
 /// Returns the position of each input if they are taken as one.
-fn starts(inputs: &[Input], base: u64) -> Result<Vec<u64>> {
+pub(crate) fn starts(inputs: &[Input], base: u64) -> Result<Vec<u64>> {
     let mut starts = vec![base];
     // The length of the last input is not needed and may be unknown.
     for input in inputs.split_last().map_or(&[][..], |(_, before)| before) {

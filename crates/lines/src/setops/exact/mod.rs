@@ -42,8 +42,8 @@ pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
 pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
-pub(crate) use records::PartitionScheme;
 pub use records::Side;
+pub(crate) use records::{FIRST_RECORD, PartitionScheme};
 
 use std::time::Instant;
 

@@ -26,7 +26,7 @@ impl Side {
 }
 
 /// Length of a record of the first input: fingerprint and position.
-pub(super) const FIRST_RECORD: usize = Fingerprint::BYTES + 8;
+pub(crate) const FIRST_RECORD: usize = Fingerprint::BYTES + 8;
 /// Length of a record of another input: fingerprint.
 pub(super) const OTHER_RECORD: usize = Fingerprint::BYTES;
 
@@ -51,7 +51,7 @@ impl PartitionScheme {
         self.0.last().map_or(1, |parts| parts.get() as usize)
     }
 
-    pub(super) fn deeper(&self, parts: u64) -> Self {
+    pub(crate) fn deeper(&self, parts: u64) -> Self {
         let mut scheme = self.0.clone();
         scheme.extend(NonZeroU64::new(parts));
         Self(scheme)

@@ -1,0 +1,286 @@
+//! How often each distinct line occurs.
+//!
+//! * **In memory**, if a sample says that all distinct lines fit: a pass counts the fingerprints in a
+//!   table, and a second pass prints each line where it occurs first.
+//! * **By partition** otherwise: every line becomes a record of its fingerprint and position, the
+//!   records of a partition are counted in a table, the first position and the count of each distinct
+//!   line are written to spans of positions, and a last pass over the inputs prints the lines.
+//!
+//! By their number the lines are sorted as they are printed, in memory or by merging sorted runs on
+//! disk.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `partitions` | counting the records of partitions |
+//! | `positions` | positions with counts, in ascending order |
+//! | `sorter` | sorting lines by their counts |
+//! | `output` | printing lines with their counts |
+
+mod output;
+mod partitions;
+mod positions;
+mod sorter;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+use crate::fingerprint::{FingerprintMap, LineHasher};
+use crate::io::{Input, Outputs, Printer, Source, SpillFile, SpillWriter, TempDir};
+use crate::memory::Budget;
+use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
+use crate::setops::{
+    JobPasses, LineSelector, PartitionScheme, Sample, Side, Spans, positions_of_inputs,
+};
+use crate::settings::Settings;
+use output::CountOutput;
+use partitions::{Counted, PartitionCounter};
+use positions::CountedPositions;
+use sorter::Sorter;
+
+/// The order of counted lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CountOrder {
+    /// In the order in which they occur first.
+    #[default]
+    Appearance,
+    /// By their number of appearances, the most frequent first; equal ones in the order in which they
+    /// occur first.
+    Count {
+        /// Print at most this number of lines.
+        top: Option<u64>,
+    },
+}
+
+/// Counts how often each distinct line occurs in all inputs together.
+#[derive(Clone, Debug)]
+pub struct CountJob {
+    /// The inputs, taken as one.
+    pub inputs: Vec<Source>,
+    /// The order of the output.
+    pub order: CountOrder,
+    /// Print only lines that occur at least this number of times.
+    pub min_count: u64,
+}
+
+/// The result of counting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountReport {
+    /// Lines read.
+    pub lines: u64,
+    /// Distinct lines printed.
+    pub printed: u64,
+}
+
+impl CountJob {
+    /// Prints the number of appearances of each distinct line, a tab, and the line.
+    ///
+    /// Exact: two lines count as equal if their 128-bit fingerprints under a random key are. Inputs
+    /// that can be read only once are copied to the temporary directory.
+    ///
+    /// Cost: two passes over the inputs; if the distinct lines do not fit the memory limit, 24 bytes
+    /// of temporary data per line and 16 per distinct line.
+    ///
+    /// # Errors
+    /// If an input cannot be read, changes during the job, or has a line longer than a quarter of the
+    /// memory limit; if the output or a temporary file cannot be written; if the memory limit is too
+    /// low.
+    pub fn run(
+        &self,
+        settings: &Settings<'_>,
+        output: &mut (dyn Write + Send),
+    ) -> Result<CountReport> {
+        self.run_within(settings, output, None)
+    }
+
+    /// Runs with a table of at most `table` bytes; `None`: of the memory that the limit allows.
+    fn run_within(
+        &self,
+        settings: &Settings<'_>,
+        output: &mut (dyn Write + Send),
+        table: Option<u64>,
+    ) -> Result<CountReport> {
+        let (budget, inputs) = settings.open(&self.inputs)?;
+        let temp = TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage);
+        let spool = |input: Input| input.spool(&temp, settings.progress);
+        let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
+        let (memory, sorter) = match self.order {
+            CountOrder::Appearance => (budget.work, None),
+            CountOrder::Count { top } => {
+                let half = budget.work / 2;
+                (half, Some(Sorter::new(top.unwrap_or(u64::MAX), table.unwrap_or(half), &temp)))
+            }
+        };
+        let printer = Printer::new(Outputs::to(output), settings.delimiter, budget.chunk);
+        let mut out = CountOutput::new(printer, sorter, self.min_count);
+        if let Some(header) = settings.header_of(&inputs) {
+            out.header(&header)?;
+        }
+        let memory = table.map_or(memory, |table| table.min(memory));
+        let counter =
+            Counter { settings, budget, temp: &temp, memory, hasher: LineHasher::random()? };
+        let lines = counter.count(&inputs, &mut out)?;
+        Ok(CountReport { lines, printed: out.finish(settings.progress)? })
+    }
+}
+
+/// A running job.
+struct Counter<'a> {
+    settings: &'a Settings<'a>,
+    budget: Budget,
+    temp: &'a TempDir,
+    /// Memory for tables and records.
+    memory: u64,
+    hasher: LineHasher,
+}
+
+impl Counter<'_> {
+    /// Counts and prints; returns the number of lines.
+    fn count(&self, inputs: &[Input], out: &mut CountOutput<'_>) -> Result<u64> {
+        let refs: Vec<_> = inputs.iter().collect();
+        let Settings { delimiter, progress, .. } = *self.settings;
+        let sample = Sample::of(&refs, &self.hasher, delimiter, &self.budget, 1, progress)?;
+        let capacity = FingerprintMap::<u64>::capacity(self.memory) / 10 * 9;
+        if sample.distinct <= capacity
+            && let Some(lines) = self.in_memory(&refs, sample.distinct, out)?
+        {
+            return Ok(lines);
+        }
+        self.by_partition(inputs, sample.distinct, out)
+    }
+
+    /// Counts in a table. `None`, with nothing printed, if the table does not fit.
+    fn in_memory(
+        &self,
+        inputs: &[&Input],
+        distinct: u64,
+        out: &mut CountOutput<'_>,
+    ) -> Result<Option<u64>> {
+        let pass = self.settings.pass(self.budget);
+        let mut table = FingerprintMap::<u64>::new(self.memory, distinct)?;
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.fingerprints.clear();
+            self.hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
+        };
+        let mut fits = true;
+        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+            for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
+                table.prefetch(fingerprints);
+                for &fingerprint in fingerprints {
+                    let Ok((_, count)) = table.entry(fingerprint, 0)? else {
+                        fits = false;
+                        return Ok(ControlFlow::Break(()));
+                    };
+                    *count += 1;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        let lines = pass.run("counting", inputs, map, fold)?.lines;
+        if !fits {
+            return Ok(None);
+        }
+        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            for (line, &fingerprint) in scratch.fingerprints.iter().enumerate() {
+                if line % PREFETCH_BATCH == 0 {
+                    let next = scratch.fingerprints.len().min(line + PREFETCH_BATCH);
+                    table.prefetch(&scratch.fingerprints[line..next]);
+                }
+                // Zero after the line has been printed.
+                let count = table.get_mut(fingerprint).map_or(0, std::mem::take);
+                if count > 0 {
+                    out.add(count, batch.line(line))?;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        pass.run("printing", inputs, map, fold)?;
+        Ok(Some(lines))
+    }
+
+    /// Counts records, partition by partition.
+    fn by_partition(
+        &self,
+        inputs: &[Input],
+        distinct: u64,
+        out: &mut CountOutput<'_>,
+    ) -> Result<u64> {
+        let refs: Vec<_> = inputs.iter().collect();
+        let spill_file = SpillFile::new(self.temp)?;
+        let half = self.memory / 2;
+        let workers = self.budget.workers as u64;
+        let capacity = FingerprintMap::<Counted>::capacity(half / 4 * 3 / workers);
+        let most = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
+        let scheme = PartitionScheme::new((2 * distinct / capacity.max(1) + 1).clamp(1, most));
+        let mut spill = SpillWriter::new(&spill_file, scheme.partitions(), half);
+        let starts = |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
+        let pass = self.settings.pass(self.budget);
+        let passes = JobPasses { pass, hasher: &self.hasher };
+        let read = passes.write_records(
+            "reading",
+            &refs,
+            Side::First,
+            LineSelector::All,
+            &scheme,
+            starts,
+            &mut spill,
+            None,
+        )?;
+        let length = inputs.iter().map(Input::known_length).sum::<Result<u64>>()?;
+        let spans = Spans::new(length, SpillWriter::max_streams(half / 4 / workers));
+        let counter = PartitionCounter {
+            spill_file: &spill_file,
+            spans,
+            memory: half,
+            workers: self.budget.workers,
+            min_count: out.min_count,
+            progress: self.settings.progress,
+        };
+        let counted = counter.count(spill.finish(), &scheme)?;
+        let positions = CountedPositions::new(spans, counted, &spill_file, half);
+        self.print(inputs, positions, out)?;
+        Ok(read.lines)
+    }
+
+    /// Prints the lines at positions.
+    fn print<'p, 'm, 'o>(
+        &self,
+        inputs: &[Input],
+        positions: CountedPositions<'p>,
+        out: &'m mut CountOutput<'o>,
+    ) -> Result<()> {
+        let starts = positions_of_inputs(inputs, 0)?;
+        let ends = inputs.iter().map(|input| RecordEnds::of(input, self.settings.delimiter));
+        let ends: Vec<_> = ends.collect();
+        let each = |text: LineChunk<'_>,
+                    (): &mut (),
+                    ticket: &mut Ticket<'_, Printing<'p, 'm, 'o>>| {
+            let Some((positions, out)) = ticket.wait() else { return Ok(None) };
+            let begin = starts[text.input] + text.offset;
+            while let Some((at, count)) = positions.next_below(begin + text.bytes.len() as u64)? {
+                // No line starts before its chunk.
+                let Some(line) = at.checked_sub(begin).and_then(|at| text.bytes.get(at as usize..))
+                else {
+                    continue;
+                };
+                let end = ends[text.input].first(line).unwrap_or(line.len());
+                out.add(count, &line[..end])?;
+            }
+            Ok(Some(ControlFlow::Continue(())))
+        };
+        let refs: Vec<_> = inputs.iter().collect();
+        let pass = self.settings.pass(self.budget);
+        pass.chunks().run("printing", &refs, |_, _| Ok(true), (positions, out), each)?;
+        Ok(())
+    }
+}
+
+/// What the chunks of the last pass share.
+type Printing<'p, 'm, 'o> = (CountedPositions<'p>, &'m mut CountOutput<'o>);
+
+/// Number of fingerprints to prefetch at a time.
+const PREFETCH_BATCH: usize = 32;
+
+const MAX_PARTITIONS: u64 = 1024;

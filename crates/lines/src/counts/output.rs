@@ -1,0 +1,57 @@
+//! Printing lines with their counts.
+
+use std::io::Write as _;
+
+use super::sorter::Sorter;
+use crate::error::Result;
+use crate::io::Printer;
+use crate::progress::Progress;
+
+/// Prints lines with their counts, or sorts them first.
+pub(super) struct CountOutput<'a> {
+    printer: Printer<'a>,
+    sorter: Option<Sorter>,
+    /// Leave out lines that occur less often.
+    pub(super) min_count: u64,
+    text: Vec<u8>,
+}
+
+impl<'a> CountOutput<'a> {
+    pub(super) fn new(printer: Printer<'a>, sorter: Option<Sorter>, min_count: u64) -> Self {
+        Self { printer, sorter, min_count, text: vec![] }
+    }
+
+    /// Prints the header of a CSV input, with a name for the counts.
+    pub(super) fn header(&mut self, header: &[u8]) -> Result<()> {
+        self.printer.header(&[b"count\t", header].concat())
+    }
+
+    /// Adds a line that occurs `count` times.
+    pub(super) fn add(&mut self, count: u64, line: &[u8]) -> Result<()> {
+        if count < self.min_count {
+            return Ok(());
+        }
+        match &mut self.sorter {
+            Some(sorter) => sorter.add(count, line),
+            None => print(&mut self.printer, &mut self.text, count, line),
+        }
+    }
+
+    /// Prints the sorted lines, if lines are sorted. Returns the number of lines printed.
+    pub(super) fn finish(mut self, progress: &dyn Progress) -> Result<u64> {
+        let Self { printer, sorter, text, .. } = &mut self;
+        if let Some(sorter) = sorter.take() {
+            sorter.finish(progress, |count, line| print(printer, text, count, line))?;
+        }
+        printer.flush()?;
+        Ok(printer.lines)
+    }
+}
+
+fn print(printer: &mut Printer<'_>, text: &mut Vec<u8>, count: u64, line: &[u8]) -> Result<()> {
+    text.clear();
+    // Writing to a vector does not fail.
+    let _ = write!(text, "{count}\t");
+    text.extend_from_slice(line);
+    printer.line(text)
+}
