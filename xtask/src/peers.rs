@@ -1,5 +1,7 @@
 //! `peers`: the foreign libraries (see `peers/README.md`), and the tests that need them.
 
+use std::path::Path;
+
 use crate::step::{Result, Step, root};
 
 /// The folder in which they are installed; git ignores it.
@@ -22,5 +24,15 @@ pub(crate) fn test() -> Result {
     let home = root().join(HOME);
     // The whole workspace is selected, because the features of dependencies are those of the tests before.
     let args = ["test", "--workspace", "--no-fail-fast", "--test", "foreign", "--", "--ignored"];
+    Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()?;
+    tables(&home)
+}
+
+/// Runs the tests of Parquet and Arrow inputs, which need a feature, and compares rows with DuckDB.
+fn tables(home: &Path) -> Result {
+    let packages = ["test", "--package", "petal-lines", "--package", "petal-cli"];
+    let features = ["--features", "petal-lines/parquet,petal-cli/parquet"];
+    let tests = ["--test", "tables", "--", "--include-ignored"];
+    let args = [&packages[..], &features, &tests].concat();
     Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()
 }

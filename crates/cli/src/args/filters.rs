@@ -10,7 +10,7 @@ use petal_interop::{Format, KeyType};
 use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
-use super::{EngineArgs, FieldArgs, Inputs, ReadArgs};
+use super::{EngineArgs, FieldArgs, Inputs, ReadArgs, RowArgs};
 use crate::text::{parse_count, parse_duration, parse_factor, parse_rate};
 
 /// The type of a filter, with the names of files and messages.
@@ -219,6 +219,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
+    pub(crate) rows: RowArgs,
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -265,6 +267,8 @@ pub(crate) struct SeenArgs {
     pub(crate) save_every: f64,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
+    #[command(flatten)]
+    pub(crate) rows: RowArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

@@ -15,7 +15,7 @@ use petal_lines::{
     FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
 };
 
-use super::{build, filter_failure, print, settings};
+use super::{build, filter_failure, is_terminal, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock::{self, beside};
@@ -43,7 +43,11 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
     let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
     // An earlier run has printed the header.
-    settings.header = appender.as_ref().is_none_or(|appender| !appender.appends());
+    let appends = appender.as_ref().is_some_and(LineAppender::appends);
+    settings.header = !appends;
+    settings.keys_only = args.rows.keys_only;
+    // Rows after those of an earlier run would be a file after a file.
+    settings.binary_output = !appends && !is_terminal(None);
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
     // Without a save at intervals, only a full log asks for one.

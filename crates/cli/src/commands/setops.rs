@@ -8,7 +8,7 @@ use petal_lines::atomic_file::canonical_path;
 use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget_work};
 use serde_json::{Map, Value, json};
 
-use super::{op_name, print, prints_lines, settings};
+use super::{is_terminal, op_name, print, prints_lines, settings};
 use crate::args::{CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::{Output, name_output};
@@ -81,6 +81,9 @@ impl Job<'_> {
         );
         let mut settings = settings(engine, fields, &progress);
         settings.work_dir.clone_from(&result.work_dir);
+        settings.keys_only = result.rows.keys_only;
+        settings.binary_output = !is_terminal(result.output.as_deref())
+            && !dupes.is_some_and(|path| is_terminal(Some(path)));
         if engine.temp_dir.is_some() {
             settings.check_temp_dir()?;
         }

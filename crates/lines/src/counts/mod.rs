@@ -114,7 +114,8 @@ impl CountJob {
             }
         };
         let printer = Printer::new(Outputs::to(output), settings.delimiter, budget.chunk);
-        let mut out = CountOutput::new(printer, sorter, self.min_count);
+        let rows = settings.rows_as_lines(&inputs)?;
+        let mut out = CountOutput::new(printer, sorter, self.min_count, rows);
         if let Some(header) = settings.header_of(&inputs) {
             out.header(&header)?;
         }

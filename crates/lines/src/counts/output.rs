@@ -1,10 +1,10 @@
 //! Printing lines with their counts.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use super::sorter::Sorter;
-use crate::error::Result;
-use crate::io::Printer;
+use crate::error::{Error, Result};
+use crate::io::{Printer, RowLines};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
@@ -14,11 +14,19 @@ pub(super) struct CountOutput<'a> {
     /// Leave out lines that occur less often.
     pub(super) min_count: u64,
     text: Vec<u8>,
+    /// How the keys of rows are printed; `None`: the records are lines.
+    rows: Option<RowLines>,
+    key: Vec<u8>,
 }
 
 impl<'a> CountOutput<'a> {
-    pub(super) fn new(printer: Printer<'a>, sorter: Option<Sorter>, min_count: u64) -> Self {
-        Self { printer, sorter, min_count, text: vec![] }
+    pub(super) fn new(
+        printer: Printer<'a>,
+        sorter: Option<Sorter>,
+        min_count: u64,
+        rows: Option<RowLines>,
+    ) -> Self {
+        Self { printer, sorter, min_count, text: vec![], rows, key: vec![] }
     }
 
     /// Prints the header of a CSV input, with a name for the counts.
@@ -31,6 +39,14 @@ impl<'a> CountOutput<'a> {
         if count < self.min_count {
             return Ok(());
         }
+        let line = match self.rows {
+            None => line,
+            Some(rows) => {
+                self.key.clear();
+                rows.append(line, &mut self.key).map_err(|e| Error::write(io::Error::other(e)))?;
+                &self.key
+            }
+        };
         match &mut self.sorter {
             Some(sorter) => sorter.add(count, line),
             None => print(&mut self.printer, &mut self.text, count, line),

@@ -5,6 +5,7 @@
 //! | file | a regular file, redirected standard input, a spooled stream | any | by position, from many threads |
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
 //! | CSV file | such a file whose keys are columns | any | in order |
+//! | table | a file in Parquet or Arrow IPC whose keys are columns | any | frames of its rows, in order |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
 //! | followed files | logs that grow | one, without an end | in order |
 //!
@@ -36,9 +37,10 @@ use super::open::{InputKind, InputOpener};
 use super::poll_read::PollRead;
 use super::source::Source;
 use super::stream::Chained;
+use super::tables::{Table, TableKind, TableSource};
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
-use crate::keys::{Columns, Fields, KeySpec};
+use crate::keys::{Columns, Fields, KeySpec, RowKeys};
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -57,6 +59,8 @@ pub(crate) struct Input {
     begin: u64,
     /// The header of a CSV input, without its LF.
     header: Option<Vec<u8>>,
+    /// The table whose rows are the records.
+    table: Option<Arc<Table>>,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
@@ -148,7 +152,8 @@ impl Input {
         let portion = ByteRange { start: 0, end: u64::MAX };
         let decompressed = AtomicU64::new(UNKNOWN);
         let (keys, begin, header) = (Arc::default(), 0, None);
-        Self { name, kind, portion, decompressed, checks, keys, begin, header, _usage: None }
+        let table = None;
+        Self { name, kind, portion, decompressed, checks, keys, begin, header, table, _usage: None }
     }
 
     /// A stream that returns these bytes in small pieces.
@@ -195,6 +200,10 @@ impl Input {
         memory: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        // Rows are found without reading what precedes them.
+        if self.is_table() {
+            return Ok(self.with_keys(keys));
+        }
         let columns = match &keys.fields {
             Fields::Line => return Ok(self.with_keys(keys)),
             Fields::Json(_) => {
@@ -202,6 +211,7 @@ impl Input {
                 return Ok(self.with_keys(keys));
             }
             Fields::Columns(columns) => columns,
+            Fields::Rows(_) => return Ok(self),
         };
         let separator = columns.separator_of(&self.name);
         let wanted = columns.has_header().then_some(separator);
@@ -218,6 +228,59 @@ impl Input {
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
         self.header = start.header;
         Ok(self.with_keys(&Arc::new(keys)))
+    }
+
+    /// Opens the table, if the input is one: number `number` of a job with this memory limit. What
+    /// describes its parts may take `memory` bytes.
+    pub(crate) fn with_table(
+        mut self,
+        number: u64,
+        longest: u64,
+        limit: u64,
+        memory: u64,
+    ) -> Result<Self> {
+        let Some(kind) = self.table_kind() else { return Ok(self) };
+        let Fields::Columns(columns) = &self.keys.fields else { return Ok(self) };
+        let (path, file) = match &self.kind {
+            InputKind::Named { path, file, .. } => (Some(path.clone()), file.clone()),
+            InputKind::OpenFile { file, .. } => (None, Some(Arc::clone(file))),
+            InputKind::Stream(_) => (None, None),
+        };
+        let source = TableSource {
+            name: self.name.clone(),
+            kind,
+            path,
+            file,
+            range: self.range().unwrap_or(ByteRange { start: 0, end: 0 }),
+            identity: self.identity().cloned(),
+            number,
+            delimiter: self.checks.delimiter(),
+            longest,
+            limit,
+        };
+        let table = Arc::new(Table::open(source, columns, memory)?);
+        let fields = Fields::Rows(RowKeys::new(table.key_columns()));
+        let transforms = self.keys.transforms.clone();
+        self.keys = Arc::new(KeySpec { fields, transforms });
+        self.table = Some(table);
+        Ok(self)
+    }
+
+    /// Returns the table whose rows are the records.
+    pub(crate) fn table(&self) -> Option<&Arc<Table>> {
+        self.table.as_ref()
+    }
+
+    /// Returns whether the records are rows of a table.
+    pub(crate) fn is_table(&self) -> bool {
+        self.table_kind().is_some()
+    }
+
+    fn table_kind(&self) -> Option<TableKind> {
+        match self.kind {
+            InputKind::Named { table, .. } | InputKind::OpenFile { table, .. } => table,
+            InputKind::Stream(_) => None,
+        }
     }
 
     /// Reads a byte order mark, and with `separator` a header. The input then begins after them.
@@ -255,7 +318,7 @@ impl Input {
     pub(crate) fn csv_separator(&self) -> Option<u8> {
         match &self.keys.fields {
             Fields::Columns(columns) => columns.separator,
-            Fields::Line | Fields::Json(_) => None,
+            Fields::Line | Fields::Json(_) | Fields::Rows(_) => None,
         }
     }
 
@@ -320,7 +383,7 @@ impl Input {
 
     /// Returns whether any range of its bytes can be read, although it may begin within a record.
     pub(crate) fn has_positions(&self) -> bool {
-        self.is_repeatable() && self.codec().is_none()
+        self.is_repeatable() && self.codec().is_none() && !self.is_table()
     }
 
     /// Returns whether the input can be read more than once.
@@ -338,7 +401,7 @@ impl Input {
     pub(crate) fn length(&self) -> Option<u64> {
         let whole = match &self.kind {
             InputKind::Stream(_) => None,
-            _ if self.codec().is_some() => {
+            _ if self.codec().is_some() || self.is_table() => {
                 Some(self.decompressed.load(Ordering::Relaxed)).filter(|length| *length != UNKNOWN)
             }
             InputKind::Named { length, .. } => Some(*length),
@@ -385,6 +448,9 @@ impl Input {
         memory: u64,
         mut show: impl FnMut(&[u8]),
     ) -> Result<Option<u64>> {
+        if let Some(table) = &self.table {
+            return self.table_sample(table, most, memory, show).map(Some);
+        }
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file(CheckTime::Before, &())?;
         let packed = RangeReader::new(file, range, None);
@@ -401,6 +467,30 @@ impl Input {
         }
         let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
         Ok(Some((went as f64 / share) as u64))
+    }
+
+    /// Calls `show` with the first frames of a table, about `most` bytes, and returns an estimate of
+    /// the length of all frames.
+    fn table_sample(
+        &self,
+        table: &Arc<Table>,
+        most: u64,
+        memory: u64,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<u64> {
+        let mut stream = table.keys(memory)?;
+        let (mut buffer, mut bytes) = (vec![0; 64 << 10], 0);
+        while bytes < most {
+            match stream.read(&mut buffer).map_err(|error| Error::read(&self.name, error))? {
+                0 => return Ok(bytes),
+                got => {
+                    show(&buffer[..got]);
+                    bytes += got as u64;
+                }
+            }
+        }
+        let share = table.rows() as f64 / stream.row().max(1) as f64;
+        Ok((bytes as f64 * share) as u64)
     }
 
     /// Returns the rest of the input from a position on.
@@ -424,9 +514,9 @@ impl Input {
         if range.start > range.end || range.end > length {
             return bad("the file is shorter; it has changed, or the range is of another one");
         }
-        if matches!(self.keys.fields, Fields::Columns(_)) {
+        if matches!(self.keys.fields, Fields::Columns(_) | Fields::Rows(_)) {
             return bad(
-                "records of CSV cannot be found from within a file; compare them on one machine",
+                "columns of records cannot be found from within a file; compare them on one machine",
             );
         }
         if self.codec().is_none() {
@@ -464,7 +554,7 @@ impl Input {
     fn file(&self, moment: CheckTime, progress: &dyn Progress) -> Result<(Arc<File>, ByteRange)> {
         let (file, range, identity) = self.whole_file()?;
         if let Some(identity) = identity {
-            if self.portion.end == u64::MAX {
+            if self.portion.end == u64::MAX && !self.is_table() {
                 let read = self.read_range(range);
                 identity.check(&self.name, &file, range.start, read, moment, progress)?;
             } else {
@@ -505,6 +595,10 @@ impl Input {
             let stream = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
             let gone = || reading(io::Error::other("it was read already"));
             return Ok(Open::Stream(stream.ok_or_else(gone)?));
+        }
+        if let Some(table) = &self.table {
+            let stream = table.keys(memory)?;
+            return Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })));
         }
         let (file, range) = self.file(CheckTime::Before, progress)?;
         if self.is_file() {
@@ -593,7 +687,8 @@ impl Input {
     pub(crate) fn of_spool(spool: Spool, name: String, checks: Arc<ContentChecks>) -> Self {
         let (file, length, usage) = spool.finish();
         let range = ByteRange { start: 0, end: length };
-        let body = InputKind::OpenFile { file: Arc::new(file), range, identity: None, codec: None };
+        let (file, identity) = (Arc::new(file), None);
+        let body = InputKind::OpenFile { file, range, identity, codec: None, table: None };
         Self { _usage: Some(usage), ..Self::with_kind(name, body, checks) }
     }
 }

@@ -17,6 +17,7 @@ mod signatures;
 mod source;
 mod spill;
 mod stream;
+mod tables;
 mod temp_dir;
 
 pub(crate) use byte_range::{ByteRange, read_at};
@@ -35,5 +36,6 @@ pub(crate) use section_file::{
 };
 pub use source::Source;
 pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+pub(crate) use tables::{RowFormat, RowLines, RowOutputs};
 pub use temp_dir::DiskUsage;
 pub(crate) use temp_dir::{FileUsage, Spool, TempDir};

@@ -12,6 +12,7 @@ use super::content_check::{Checked, ContentChecks};
 use super::identity::{FileIdentity, FileStat};
 use super::poll_read::PollRead;
 use super::stream::{LazyFile, MaybeCompressed};
+use super::tables::TableKind;
 
 /// How an input is read.
 pub(super) enum InputKind {
@@ -23,6 +24,7 @@ pub(super) enum InputKind {
         length: u64,
         identity: Arc<FileIdentity>,
         codec: Option<Codec>,
+        table: Option<TableKind>,
     },
     /// Redirected standard input or a spooled stream.
     OpenFile {
@@ -30,6 +32,7 @@ pub(super) enum InputKind {
         range: ByteRange,
         identity: Option<Arc<FileIdentity>>,
         codec: Option<Codec>,
+        table: Option<TableKind>,
     },
     /// Can be read once; `None` after that.
     Stream(Mutex<Option<Box<dyn PollRead + Send>>>),
@@ -51,10 +54,10 @@ impl InputOpener<'_> {
             // The metadata of the open file: the path may name another file by now.
             let data = file.metadata()?;
             if has_true_size(&file, &data)? {
-                let (codec, identity) = self.inspect(&file, 0, &data)?;
+                let (codec, table, identity) = self.inspect(&file, 0, &data)?;
                 let file = keep.then(|| Arc::new(file));
                 let (path, length) = (path.to_owned(), data.len());
-                return Ok(InputKind::Named { path, file, length, identity, codec });
+                return Ok(InputKind::Named { path, file, length, identity, codec, table });
             }
         }
         Ok(self.stream(LazyFile::new(path.to_owned())))
@@ -71,9 +74,9 @@ impl InputOpener<'_> {
         if data.is_file() && has_true_size(&file, &data)? {
             let start = file.stream_position()?.min(data.len());
             let range = ByteRange { start, end: data.len() };
-            let (codec, identity) = self.inspect(&file, start, &data)?;
+            let (codec, table, identity) = self.inspect(&file, start, &data)?;
             let (file, identity) = (Arc::new(file), Some(identity));
-            return Ok(InputKind::OpenFile { file, range, identity, codec });
+            return Ok(InputKind::OpenFile { file, range, identity, codec, table });
         }
         Ok(self.stream(file))
     }
@@ -87,25 +90,28 @@ impl InputOpener<'_> {
         )))))
     }
 
-    /// Detects the compression and the identity of a file. Checks the first bytes of a file that is
-    /// not compressed.
+    /// Detects the compression, the format of a table, and the identity of a file. Checks the first
+    /// bytes of a file that is neither compressed nor a table.
     fn inspect(
         &self,
         file: &File,
         start: u64,
         data: &Metadata,
-    ) -> io::Result<(Option<Codec>, Arc<FileIdentity>)> {
+    ) -> io::Result<(Option<Codec>, Option<TableKind>, Arc<FileIdentity>)> {
         let mut begin = vec![0; (data.len() - start).min(FILE_WINDOW) as usize];
         let got = file.read_at(&mut begin, start)?;
         begin.truncate(got);
-        let codec = match Magic::of(&begin) {
-            Magic::Is(codec) => Some(codec),
+        let (codec, table) = match Magic::of(&begin) {
+            Magic::Is(codec) => (Some(codec), None),
             Magic::No | Magic::Maybe => {
-                self.checks.check(self.name, &begin).map_err(io::Error::other)?;
-                None
+                let table = self.checks.table(&begin);
+                if table.is_none() {
+                    self.checks.check(self.name, &begin).map_err(io::Error::other)?;
+                }
+                (None, table)
             }
         };
-        Ok((codec, FileIdentity::new(FileStat::of(data), &begin)))
+        Ok((codec, table, FileIdentity::new(FileStat::of(data), &begin)))
     }
 }
 

@@ -11,6 +11,7 @@ mod buffer;
 mod csv;
 mod fields;
 mod json;
+pub(crate) mod rows;
 mod transform;
 
 use std::fmt;
@@ -20,6 +21,7 @@ pub(crate) use csv::EndScan;
 pub use csv::{Column, Columns};
 pub use fields::Fields;
 pub use json::{JsonPointer, JsonValues};
+pub use rows::RowKeys;
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 
 /// How the key of a record is made.
@@ -114,18 +116,20 @@ impl KeySpec {
     }
 }
 
+const TOO_LONG: &str = "has a field of more than 4 GiB";
+
 /// Bytes of a length in a key of several fields.
 const LENGTH: usize = size_of::<u32>();
 
 /// Appends one of several fields of a key: its length in four bytes, then what `append` appends.
-fn append_with_length(
+pub(crate) fn append_with_length(
     key: &mut Vec<u8>,
     append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
 ) -> Result<(), String> {
     let start = key.len() + LENGTH;
     key.resize(start, 0);
     append(key)?;
-    let length = u32::try_from(key.len() - start).map_err(|_| "has a field of more than 4 GiB")?;
+    let length = u32::try_from(key.len() - start).map_err(|_| TOO_LONG)?;
     key[start - LENGTH..start].copy_from_slice(&length.to_le_bytes());
     Ok(())
 }

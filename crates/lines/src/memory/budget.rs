@@ -7,6 +7,7 @@
 //! | lines | limit / 4 | one over-long line at a time, held by one worker |
 //! | work | the rest | filters, fingerprint tables, records before they are written to disk |
 //! | decoder | limit / 8 and a little, taken from the work share | the window of a zstd input, if an input may be compressed |
+//! | rows | a quarter of the work share, if an input is a table | reading and writing the rows of a result |
 //! | buffers | 4 MiB, or limit / 32 up to 64 MiB | chunks, hashes and output of all workers |
 //!
 //! The first 4 MiB of buffers are part of the overhead, as are the program, its libraries and its
@@ -48,6 +49,8 @@ pub(crate) struct Budget {
     pub(crate) chunk: usize,
     /// Memory for the decoder of a compressed input; taken from the work share if there is one.
     pub(crate) decoder: u64,
+    /// Memory for reading and writing rows; 0 unless an input is a table.
+    pub(crate) rows: u64,
 }
 
 impl Budget {
@@ -67,12 +70,18 @@ impl Budget {
             workers: workers as usize,
             chunk: chunk as usize,
             decoder: decoder_memory(limit),
+            rows: 0,
         })
     }
 
     /// Takes the memory of a decoder from the work share.
     pub(crate) fn with_decoder(self) -> Self {
         Self { work: self.work - self.decoder.min(self.work / 2), ..self }
+    }
+
+    /// Takes the memory for rows from the work share.
+    pub(crate) fn with_rows(self) -> Self {
+        Self { rows: self.work / 4, work: self.work - self.work / 4, ..self }
     }
 
     /// Takes the memory of the workers' keys from the work share: a key is at most `growth` times as

@@ -55,7 +55,7 @@ fn joined(files: &[&[u8]], delimiter: u8) -> Vec<u8> {
 }
 
 fn budget(work: u64, workers: usize, chunk: usize) -> Budget {
-    Budget { limit: 4 * work, work, longest_line: 6000, workers, chunk, decoder: 1 << 20 }
+    Budget { limit: 4 * work, work, longest_line: 6000, workers, chunk, decoder: 1 << 20, rows: 0 }
 }
 
 /// Returns inputs: files, or streams where `streams` has a bit set.
