@@ -74,7 +74,7 @@ pub use filters::{
 pub use fingerprint::fingerprints;
 pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
 pub use keys::{
-    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, RowKeys, Transform,
+    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, RowKeys, Transform, csv_records,
     parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
