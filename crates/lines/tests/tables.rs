@@ -4,8 +4,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray as _;
@@ -22,7 +24,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use petal_lines::{
     CheckOptions, Columns, CountJob, CountOrder, ErrorKind, Fields, FilterSpec, KeySpec, Mode,
-    Outputs, SetJob, SetOp, Settings, Source, Strategy, check, parse_transforms,
+    Outputs, Progress, SetJob, SetOp, Settings, Source, Strategy, check, parse_transforms,
 };
 use petal_testkit::rng::Rng;
 
@@ -101,7 +103,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
     let valid = rows.iter().map(|row| row.host.is_some() || row.id % 2 == 0);
     let page = StructArray::new(
         page_fields(),
-        vec![Arc::new(hosts), Arc::new(numbers)],
+        vec![Arc::new(hosts) as ArrayRef, Arc::new(numbers)],
         Some(valid.collect::<Vec<_>>().into()),
     );
     let mut tags = ListBuilder::new(StringBuilder::new());
@@ -244,7 +246,6 @@ fn model(
             SetOp::Dedup => true,
             SetOp::Duplicates => counts[&key(row)] > 1,
             SetOp::Unique => counts[&key(row)] == 1,
-            _ => unreachable!(),
         };
         if kept && printed.insert(key(row)) {
             answer.push(row.id);
@@ -295,7 +296,7 @@ fn rows_of_set_operations_are_those_of_the_model() {
                 path
             })
             .to_vec();
-        let takes_others = op.takes_others();
+        let takes_others = !matches!(op, SetOp::Dedup | SetOp::Duplicates | SetOp::Unique);
         let (first, others) = match op {
             SetOp::SymDiff => (&files[..1], &files[1..2]),
             _ if takes_others => (&files[..1], &files[1..]),
@@ -387,7 +388,7 @@ fn keys_are_the_texts_of_values() {
     let instant = times(vec![Some(0), Some(-1), Some(1_500_000)]).with_timezone("Europe/Berlin");
     let words = StringArray::from(vec!["b", "a"]);
     let keys = UInt8Array::from(vec![Some(1), None, Some(0)]);
-    let columns: Vec<(&str, ArrayRef, [&[u8]; 3])> = vec![
+    let columns: [(&str, ArrayRef, [&[u8]; 3]); 14] = [
         (
             "i8",
             Arc::new(Int8Array::from(vec![Some(-128), Some(0), None])),
@@ -432,7 +433,7 @@ fn keys_are_the_texts_of_values() {
         ),
         (
             "bytes",
-            Arc::new(BinaryArray::from_vec(vec![b"\0", b"", b"\xfe"])),
+            Arc::new(BinaryArray::from_vec(vec![&b"\0"[..], b"", b"\xfe"])),
             [b"\0", b"", b"\xfe"],
         ),
         (
@@ -594,7 +595,14 @@ fn outputs_of_other_rows_are_errors() {
 fn damaged_files_are_errors_without_a_panic() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut rng) = (dir.path().join("t"), Rng::new(11));
-    std::panic::set_hook(Box::new(|_| {}));
+    // Panics of the libraries become errors; those of the tests are printed.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map_or("", |location| location.file());
+        if place.contains("petal") || place.contains("tests") {
+            print(panic);
+        }
+    }));
     for format in formats() {
         write_rows(&path, format, &rows(&mut Rng::new(13), 0, 160));
         let whole = std::fs::read(&path).unwrap();
@@ -683,5 +691,103 @@ fn large_pages_and_batches_are_errors_of_memory() {
             },
         };
         assert_eq!(run(limit).unwrap(), 150_000, "{format:?}");
+    }
+}
+
+/// Cancels a job when it begins a phase.
+struct CancelAt {
+    left: AtomicI64,
+}
+
+impl Progress for CancelAt {
+    fn phase(&self, _: &str, _: Option<u64>) {
+        self.left.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.left.load(Ordering::Relaxed) < 0
+    }
+}
+
+#[test]
+fn ended_jobs_are_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut rng, work) = (Rng::new(17), dir.path().join("work"));
+    let files = ["a", "b", "c"].map(|name| dir.path().join(name));
+    for format in [formats()[0], Format::File(None)] {
+        for (number, file) in (0..).zip(&files) {
+            write_rows(file, format, &rows(&mut rng, 1000 * number, 300));
+        }
+        for (op, strategy) in [
+            (SetOp::Common, Strategy::Narrow),
+            (SetOp::Dedup, Strategy::Narrow),
+            (SetOp::Diff, Strategy::Partition),
+        ] {
+            let first = if op == SetOp::Dedup { &files[..] } else { &files[..1] };
+            let others = if op == SetOp::Dedup { &files[..0] } else { &files[1..] };
+            let mode = Mode::Exact { strategy: Some(strategy) };
+            let job = SetJob { op, first: sources(first), others: sources(others), mode };
+            let run = |settings: &Settings<'_>| {
+                let out = dir.path().join("out");
+                let mut file = File::create(&out).unwrap();
+                job.run(settings, Outputs::to(&mut file)).map(|_| read_rows(&out, format))
+            };
+            let expected = run(&settings("url")).unwrap();
+            for at in 1.. {
+                let cancel = CancelAt { left: AtomicI64::new(at) };
+                let work_dir = Some(work.clone());
+                let begun = Settings { work_dir: work_dir.clone(), ..settings("url") };
+                let cancelled = Settings { progress: &cancel, ..begun.clone() };
+                let ended = run(&cancelled);
+                let done = ended.is_ok();
+                if let Err(error) = ended {
+                    assert!(error.is_cancelled(), "{error}");
+                    let resumed = run(&Settings { resume: true, ..begun }).unwrap();
+                    assert_eq!(resumed, expected, "{op:?} {at}");
+                }
+                petal_lines::forget_work(&work);
+                if done {
+                    assert!(at > 3, "{at}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Takes some bytes, then is full.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn full_disks_are_errors_of_the_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t");
+    for format in formats() {
+        write_rows(&path, format, &rows(&mut Rng::new(19), 0, 400));
+        for columns in ["url", "id"] {
+            for room in [0, 3, 100, 1000, 3000] {
+                let job = SetJob {
+                    op: SetOp::Dedup,
+                    first: sources(std::slice::from_ref(&path)),
+                    others: vec![],
+                    mode: Mode::Exact { strategy: None },
+                };
+                let mut sink = Full(room);
+                let error = job.run(&settings(columns), Outputs::to(&mut sink)).unwrap_err();
+                assert!(error.is_disk_full(), "{format:?} {columns} {room}: {error}");
+                assert!(error.write_error().is_some(), "{error}");
+            }
+        }
     }
 }

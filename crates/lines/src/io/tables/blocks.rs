@@ -96,6 +96,7 @@ impl Blocks {
             let [.., a, b, c, d] = prefix;
             let size = u32::from_le_bytes([a, b, c, d]);
             if size == 0 {
+                at = source.length();
                 break;
             }
             if prefix[..4] != [0xff; 4] {
@@ -121,7 +122,8 @@ impl Blocks {
             let next = u64::try_from(body).ok().and_then(|body| at.checked_add(length + body));
             at = next.ok_or_else(|| source.unreadable("a message has a negative length"))?;
         }
-        if at > source.length() {
+        // A stream may end without a mark, but not within a message.
+        if at != source.length() {
             return Err(source.unreadable("it ends within a batch, so it is incomplete"));
         }
         found.ok_or_else(|| source.unreadable("it has no schema"))
