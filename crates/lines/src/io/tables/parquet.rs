@@ -271,7 +271,11 @@ impl<'a> ParquetRows<'a> {
             .with_parquet_schema(descriptor.clone());
         let schema = SchemaRef::clone(parquet.metadata.schema());
         let writer = || ArrowWriter::try_new_with_options(tracked, schema, options);
-        let writer = source.guarded(|| writer().map_err(|error| source.unreadable(error)))?;
+        let failed = |error| match failure.take() {
+            Some(error) => Error::write(error),
+            None => source.unreadable(error),
+        };
+        let writer = source.guarded(|| writer().map_err(failed))?;
         let (group, ranges) = ((u64::MAX, 0), Vec::new());
         let writer = Some(writer);
         Ok(Self { tables, writer, tracked: failure, file: None, group, ranges, memory })
