@@ -39,8 +39,8 @@ struct Pages {
 /// The pages of a column chunk in memory.
 struct ColumnPages {
     bytes: Range<u64>,
-    /// The page whose header was read last: whether it is a dictionary, and its length.
-    header: Option<(bool, u64)>,
+    /// The page whose header was read last.
+    header: Option<PageHeader>,
     dictionary: u64,
     /// Bytes of the last page, and of all pages since the last batch.
     last: u64,
@@ -98,6 +98,11 @@ impl PageFile {
         if is_page {
             self.read_at(begin, start)?;
             let header = page_header(begin);
+            // The library allocates memory for each value.
+            if header.is_some_and(|header| header.values > header.length) {
+                let problem = "a dictionary has fewer bytes than values";
+                return Err(self.fail(self.0.source.unreadable(problem)));
+            }
             if let Some(column) = self.pages().column(start) {
                 column.header = header;
             }
@@ -116,13 +121,13 @@ impl Pages {
     /// Adds a page of `compressed` bytes at a position, and returns the memory that pages then take.
     fn add(&mut self, start: u64, compressed: u64) -> u64 {
         if let Some(column) = self.column(start)
-            && let Some((dictionary, length)) = column.header.take()
+            && let Some(header) = column.header.take()
         {
-            if dictionary {
-                column.dictionary = length;
+            if header.dictionary {
+                column.dictionary = header.length;
             } else {
-                column.last = length;
-                column.data += length;
+                column.last = header.length;
+                column.data += header.length;
             }
         }
         let held = self.columns.iter().map(|column| column.dictionary + column.data);
@@ -130,32 +135,54 @@ impl Pages {
     }
 }
 
-/// Bytes of a page header up to the sizes: three numbers with their types.
-const HEADER: usize = 18;
+/// Bytes of a page header that are looked at.
+const HEADER: usize = 31;
 
-/// Returns whether a page is a dictionary, and its decompressed length. Source: Thrift's compact
-/// protocol; a header begins with the type and the two lengths of the page, as fields 1 to 3.
-fn page_header(mut bytes: &[u8]) -> Option<(bool, u64)> {
-    let mut field = || {
-        // The next field is an i32.
-        bytes = bytes.strip_prefix(&[0x15])?;
-        let (mut number, mut shift) = (0u64, 0);
-        loop {
-            let (byte, rest) = bytes.split_first()?;
-            bytes = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                // Zigzag; a negative number is an error of the library.
-                return Some(number >> 1);
-            }
-            if shift > 28 {
-                return None;
-            }
-        }
-    };
+/// What the header of a page says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PageHeader {
+    dictionary: bool,
+    /// Decompressed length.
+    length: u64,
+    /// Number of values of a dictionary, if it can be read.
+    values: u64,
+}
+
+/// Reads the start of a page header. Source: Thrift's compact protocol; a header begins with the type
+/// and the two lengths of the page, as fields 1 to 3. A checksum may follow as field 4, and field 7
+/// is the header of a dictionary, which begins with the number of its values.
+fn page_header(mut bytes: &[u8]) -> Option<PageHeader> {
     const DICTIONARY: u64 = 2;
-    Some((field()? == DICTIONARY, field()?))
+    let [kind, length, _] = [(); 3].map(|()| next_i32(&mut bytes));
+    let (dictionary, length, mut values) = (kind? == DICTIONARY, length?, 0);
+    if dictionary {
+        let delta = if next_i32(&mut bytes).is_some() { 0x3c } else { 0x4c };
+        if let Some(rest) = bytes.strip_prefix(&[delta]) {
+            bytes = rest;
+            values = next_i32(&mut bytes).unwrap_or(0);
+        }
+    }
+    Some(PageHeader { dictionary, length, values })
+}
+
+/// Removes the next field if it has the next number and is an i32.
+fn next_i32(bytes: &mut &[u8]) -> Option<u64> {
+    let mut rest = bytes.strip_prefix(&[0x15])?;
+    let (mut number, mut shift) = (0u64, 0);
+    loop {
+        let (byte, more) = rest.split_first()?;
+        rest = more;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            *bytes = rest;
+            // Zigzag; a negative number is an error of the library.
+            return Some(number >> 1);
+        }
+        if shift > 28 {
+            return None;
+        }
+    }
 }
 
 impl Length for PageFile {
@@ -204,15 +231,23 @@ impl Read for At {
 
 #[cfg(test)]
 mod tests {
-    use super::page_header;
+    use super::{PageHeader, page_header};
 
     #[test]
     fn sizes_are_read_from_page_headers() {
-        // A data page of 300 bytes; a dictionary of 2^31 - 1.
-        assert_eq!(page_header(&[0x15, 0, 0x15, 0xd8, 4, 0x15, 6]), Some((false, 300)));
-        let longest = [0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f];
-        assert_eq!(page_header(&longest), Some((true, u64::from(u32::MAX >> 1))));
-        for cut in 0..longest.len() {
+        let header = |dictionary, length, values| Some(PageHeader { dictionary, length, values });
+        // A data page of 300 bytes; a dictionary of 2^31 - 1, with 5 values, with and without a checksum.
+        assert_eq!(page_header(&[0x15, 0, 0x15, 0xd8, 4, 0x15, 6]), header(false, 300, 0));
+        let longest = [0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 2];
+        let length = u64::from(u32::MAX >> 1);
+        assert_eq!(page_header(&longest), header(true, length, 0));
+        assert_eq!(
+            page_header(&[&longest[..], &[0x4c, 0x15, 10]].concat()),
+            header(true, length, 5)
+        );
+        let summed = [&longest[..], &[0x15, 0x80, 1, 0x3c, 0x15, 10]].concat();
+        assert_eq!(page_header(&summed), header(true, length, 5));
+        for cut in 0..8 {
             assert_eq!(page_header(&longest[..cut]), None);
         }
         assert_eq!(page_header(&[0x15, 0, 0x15, 0x80, 0x80, 0x80, 0x80, 0x80, 1]), None);
