@@ -6,6 +6,8 @@
 //!
 //! Invariant: frames of one table have ascending row numbers.
 
+#![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
+
 use std::fmt;
 
 /// Bytes of the length before a frame.
@@ -119,7 +121,7 @@ pub(crate) enum Part<'a> {
 impl FrameScan {
     /// Removes the next part from the start of `bytes`. `None` if `bytes` is empty.
     pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Part<'a>> {
-        while self.filled < HEAD {
+        if self.filled < HEAD {
             let take = (HEAD - self.filled).min(bytes.len());
             let (head, rest) = bytes.split_at(take);
             self.head[self.filled..self.filled + take].copy_from_slice(head);

@@ -1,5 +1,7 @@
 //! The formats of tables.
 
+#![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
+
 /// A format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableKind {

@@ -1,5 +1,7 @@
 //! The file of a table.
 
+#![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
+
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,7 +33,6 @@ pub(crate) struct TableSource {
     pub(crate) limit: u64,
 }
 
-#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "tables are refused"))]
 impl TableSource {
     /// Returns the file after checking that it has not changed.
     pub(crate) fn file(&self) -> Result<Arc<File>> {
