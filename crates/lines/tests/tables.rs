@@ -225,12 +225,7 @@ fn settings(columns: &str) -> Settings<'static> {
 }
 
 /// Returns the indices of the rows in the answer, and of the other rows of the printed inputs.
-fn model(
-    op: SetOp,
-    first: &[Row],
-    others: &[Vec<Row>],
-    key: &dyn Fn(&Row) -> Vec<Option<String>>,
-) -> Vec<i64> {
+fn model(op: SetOp, first: &[Row], others: &[Vec<Row>], key: &KeyOf) -> Vec<i64> {
     let sets: Vec<BTreeSet<_>> = others.iter().map(|rows| rows.iter().map(key).collect()).collect();
     let mut counts: HashMap<_, u64> = HashMap::new();
     first.iter().for_each(|row| *counts.entry(key(row)).or_default() += 1);
@@ -258,6 +253,9 @@ fn model(
     answer
 }
 
+/// Returns the values of the key columns of a row.
+type KeyOf = dyn Fn(&Row) -> Vec<Option<String>>;
+
 fn sources(paths: &[PathBuf]) -> Vec<Source> {
     paths.iter().map(Source::from_arg).collect()
 }
@@ -266,7 +264,7 @@ fn sources(paths: &[PathBuf]) -> Vec<Source> {
 fn rows_of_set_operations_are_those_of_the_model() {
     let mut rng = Rng::new(1);
     let dir = tempfile::tempdir().unwrap();
-    let keys: [(&str, &dyn Fn(&Row) -> Vec<Option<String>>); 3] = [
+    let keys: [(&str, &KeyOf); 3] = [
         ("url", &|row| vec![row.url.clone()]),
         ("page.host", &|row| vec![row.host.clone()]),
         ("url,page.host,2", &|row| vec![row.url.clone(), row.host.clone()]),
@@ -304,7 +302,7 @@ fn rows_of_set_operations_are_those_of_the_model() {
         };
         let all: Vec<_> = [a.clone(), b.clone(), c.clone()].concat();
         let expected = match op {
-            SetOp::SymDiff => model(op, &a, &[b.clone()], key),
+            SetOp::SymDiff => model(op, &a, std::slice::from_ref(&b), key),
             _ if takes_others => model(op, &a, &[b.clone(), c.clone()], key),
             _ => model(op, &all, &[], key),
         };
