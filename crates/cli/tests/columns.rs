@@ -371,7 +371,10 @@ fn unusable_columns_and_records_are_errors() {
             "dedup a.csv --column url --separator ;",
             r#"but 1 column: "id,url,lang"; change --column, or change --separator"#,
         ),
-        ("dedup twice.csv --column url", "two columns \"url\", 1 and 2; take one by its number"),
+        (
+            "dedup twice.csv --column url",
+            "twice.csv: has two columns \"url\", 1 and 2; name the column by its number\n",
+        ),
         (
             "dedup short.csv --column x",
             "short.csv: the record at byte 10: has 1 field, but the key is in field 2;",
@@ -388,6 +391,8 @@ fn unusable_columns_and_records_are_errors() {
         ("dedup a.csv --column url, ", "expected names or numbers of columns"),
         ("dedup a.csv --column url -z", "cannot be used with"),
         ("dedup a.csv --header", "--column"),
+        ("dedup a.csv --json-key /a --header", "cannot be used with"),
+        ("dedup a.csv --json-key /a --separator ;", "cannot be used with"),
         ("dedup a.csv --column 1 --separator ab", "expected one byte"),
         ("dedup a.csv --column 1 --separator \"", "cannot separate columns"),
     ];

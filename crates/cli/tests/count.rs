@@ -61,6 +61,9 @@ fn options_select_lines() {
     assert_eq!(dir.read("out"), b"2\tb\n1\ta\n1\t\n1\tc\n");
     assert_eq!(dir.run_with("count -z", b"x\0y\0x\0").text(), "2\tx\0\x31\ty\0");
     assert_eq!(dir.run_with("count", b"").text(), "");
+    assert_eq!(dir.run("count --top 1 --sort count a").text(), "2\tb\n");
+    let error = dir.run("count --top 1 --sort appearance a").failure();
+    assert!(error.contains("--top: prints the most frequent lines first; leave out"), "{error}");
 }
 
 #[test]

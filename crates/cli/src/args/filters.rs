@@ -247,7 +247,7 @@ pub(crate) struct SeenArgs {
     pub(crate) last: Option<u64>,
     #[command(flatten)]
     pub(crate) clock: Clock,
-    /// Drop no new line: keep fingerprints in FILTER.exact, 16 bytes per line
+    /// Print every new line: keep fingerprints in FILTER.exact, 16 bytes per line
     /// [default: as in the first run]
     #[arg(long, conflicts_with_all = ["window", "last"])]
     pub(crate) exact: bool,
@@ -255,7 +255,7 @@ pub(crate) struct SeenArgs {
     /// replaced (a rotated log) is opened again; Ctrl-C ends and saves
     #[arg(short, long, conflicts_with_all = ["count", "column"])]
     pub(crate) follow: bool,
-    /// Print the new lines, but do not create or change FILTER
+    /// Print the new lines, but do not create or change FILTER; needs no lock
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print only the number of new lines

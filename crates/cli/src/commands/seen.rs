@@ -30,8 +30,14 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut settings = settings(&args.engine, &args.fields, &progress);
     settings.follow = args.follow;
     let inputs = args.inputs.sources();
+    if args.follow && inputs.contains(&Source::Stdin) {
+        let text = "standard input cannot be followed; name a file, or leave out --follow";
+        return Err(Failure::Message(text.to_owned()));
+    }
     let path = resolve_links(&args.filter);
-    let _lock = lock::take(&path)?;
+    // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
+    // With a log newer or older than the filter, a line of the other run may still count as new.
+    let _lock = (!args.dry_run).then(|| lock::take(&path)).transpose()?;
     let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings)?;
     let fresh = files.fresh;
     // The filter file is checked before any line is read.

@@ -1,4 +1,4 @@
-//! `common`, `diff` and `dedup`.
+//! `common`, `diff`, `symdiff` and `dedup`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,9 @@ use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget
 use serde_json::{Map, Value, json};
 
 use super::{op_name, print, prints_lines, settings};
-use crate::args::{CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs};
+use crate::args::{
+    ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs,
+};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::{Output, name_output};
 use crate::html::JobReport;
@@ -37,6 +39,7 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
         first,
         others,
         dupes: None,
+        approx: &args.approx,
         result: &args.result,
         fields: &args.fields,
         engine: &args.engine,
@@ -47,7 +50,8 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
 pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
-    Job { op: SetOp::SymDiff, first, others, dupes: None, result, fields, engine }.run()
+    let approx = &ApproxArgs::default();
+    Job { op: SetOp::SymDiff, first, others, dupes: None, approx, result, fields, engine }.run()
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
@@ -58,7 +62,8 @@ pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         () if args.only_unique => SetOp::Unique,
         () => SetOp::Dedup,
     };
-    Job { op, first, others: Vec::new(), dupes, result, fields, engine }.run()
+    let approx = &args.approx;
+    Job { op, first, others: Vec::new(), dupes, approx, result, fields, engine }.run()
 }
 
 struct Job<'a> {
@@ -67,6 +72,7 @@ struct Job<'a> {
     others: Vec<Source>,
     /// The output for the lines of the first input that are not in the result.
     dupes: Option<&'a Path>,
+    approx: &'a ApproxArgs,
     result: &'a ResultArgs,
     fields: &'a FieldArgs,
     engine: &'a EngineArgs,
@@ -74,7 +80,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(self) -> Result<Outcome> {
-        let Self { op, first, others, dupes, result, fields, engine } = self;
+        let Self { op, first, others, dupes, approx, result, fields, engine } = self;
         let progress = ProgressReporter::new(
             &engine.verbosity,
             prints_lines(result.count, result.output.as_deref()),
@@ -85,8 +91,8 @@ impl Job<'_> {
             settings.check_temp_dir()?;
         }
         settings.resume = result.resume;
-        let mode = if result.approx {
-            Mode::Approx { capacity: result.capacity, fpr: result.fpr }
+        let mode = if approx.approx {
+            Mode::Approx { capacity: approx.capacity, fpr: approx.fpr }
         } else {
             Mode::Exact { strategy: result.strategy.map(Into::into) }
         };
@@ -134,7 +140,7 @@ impl Job<'_> {
         let outputs = [kept, rest, report_output].into_iter().flatten();
         outputs.into_iter().try_for_each(|output| output.finish_synced(synced))?;
         result.work_dir.as_deref().into_iter().for_each(forget_work);
-        if result.approx {
+        if approx.approx {
             print_wrong_lines(op, &report, &progress);
         }
         Ok(Outcome::Done)

@@ -38,7 +38,7 @@ use super::source::Source;
 use super::stream::Chained;
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
-use crate::keys::{Columns, Fields, KeySpec};
+use crate::keys::{Columns, Fields, HeaderProblem, KeySpec};
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -110,7 +110,7 @@ impl Input {
         let paths = sources.iter().map(|source| match source {
             Source::Path(path) => Ok(path.clone()),
             Source::Stdin => {
-                let problem = "it is no file that can be opened again; it is read until it ends";
+                let problem = "standard input cannot be followed; name a file";
                 Err(Error::read("-", io::Error::other(problem)))
             }
         });
@@ -213,7 +213,9 @@ impl Input {
             Err(_) if wanted.is_some() && names.is_none() => {
                 Columns { separator: Some(separator), ..columns.clone() }
             }
-            Err(problem) => return Err(Error::bad_header(&self.name, problem)),
+            Err(HeaderProblem { text, repeated }) => {
+                return Err(Error::bad_header(&self.name, text, repeated));
+            }
         };
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
         self.header = start.header;

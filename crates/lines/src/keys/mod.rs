@@ -16,8 +16,8 @@ mod transform;
 use std::fmt;
 
 pub(crate) use buffer::{Keys, Spare};
-pub(crate) use csv::EndScan;
 pub use csv::{Column, Columns};
+pub(crate) use csv::{EndScan, HeaderProblem};
 pub use fields::Fields;
 pub use json::{JsonPointer, JsonValues};
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};

@@ -18,5 +18,6 @@ mod columns;
 mod ends;
 mod record;
 
+pub(crate) use columns::HeaderProblem;
 pub use columns::{Column, Columns};
 pub(crate) use ends::EndScan;
