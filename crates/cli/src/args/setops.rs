@@ -12,19 +12,19 @@ use crate::text::{parse_count, parse_rate};
 #[derive(Args, Debug, Default)]
 pub(crate) struct ApproxArgs {
     /// Read each input once and let filters decide; stderr shows the expected errors
-    #[arg(long, conflicts_with_all = ["exact", "strategy", "work_dir"])]
+    #[arg(long, conflicts_with_all = ["exact", "work_dir"])]
     pub(crate) approx: bool,
     /// With --approx: distinct lines to plan for [default: estimated from the
     /// files; for a pipe, the filter uses all memory]
     #[arg(
         short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count,
-        requires = "approx", conflicts_with_all = ["exact", "strategy", "work_dir"],
+        requires = "approx", conflicts_with_all = ["exact", "work_dir"],
     )]
     pub(crate) capacity: Option<u64>,
     /// With --approx: target false-positive rate [default: the lowest that fits -m]
     #[arg(
         short = 'p', long, value_name = "RATE", value_parser = parse_rate,
-        requires = "approx", conflicts_with_all = ["exact", "strategy", "work_dir"],
+        requires = "approx", conflicts_with_all = ["exact", "work_dir"],
     )]
     pub(crate) fpr: Option<f64>,
 }

@@ -11,7 +11,7 @@ use super::{saturation, settings};
 use crate::args::RemoveArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, key_transforms, lock};
+use crate::files::{filter_file, key_fields, key_transforms, lock};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -29,6 +29,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
+    key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
     let sink = missing.as_mut().map(|missing| missing.file() as &mut (dyn Write + Send));
     let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);

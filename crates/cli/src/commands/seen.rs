@@ -20,7 +20,7 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock::{self, beside};
 use crate::files::output::{LineAppender, Output, readable};
-use crate::files::{filter_file, key_transforms, line_ends};
+use crate::files::{filter_file, key_fields, key_transforms, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -39,6 +39,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     // With a log newer or older than the filter, a line of the other run may still count as new.
     let _lock = (!args.dry_run).then(|| lock::take(&path)).transpose()?;
     let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings)?;
+    key_fields::note_if_different(&args.filter, &files.metadata, &settings.keys, &progress);
+    files.metadata = key_fields::added(&files.metadata, &settings.keys);
     let fresh = files.fresh;
     // The filter file is checked before any line is read.
     if !args.dry_run {
@@ -49,7 +51,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
     let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
     // An earlier run has printed the header.
-    settings.header = appender.as_ref().is_none_or(|appender| !appender.appends());
+    let first_bytes = appender.as_ref().map(LineAppender::first_bytes).transpose();
+    settings.appended_to = first_bytes.map_err(Failure::of_stdout)?.flatten();
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
     // Without a save at intervals, only a full log asks for one.

@@ -102,6 +102,9 @@ impl Output {
     }
 }
 
+/// Bytes at the start of a file in which a header is expected.
+const FIRST_BYTES: usize = 64 << 10;
+
 const STDOUT: &str = "standard output";
 
 /// Adds the name of the output to an error of writing it.
@@ -147,9 +150,13 @@ impl<'a> LineAppender<'a> {
         Self { file, before, delimiter }
     }
 
-    /// Returns whether the file has bytes already.
-    pub(crate) fn appends(&self) -> bool {
-        self.before.is_some()
+    /// Returns the first bytes of the file that lines are appended to; `None` if it is empty.
+    pub(crate) fn first_bytes(&self) -> io::Result<Option<Vec<u8>>> {
+        let Some(before) = &self.before else { return Ok(None) };
+        let mut bytes = vec![0; FIRST_BYTES];
+        let got = before.read_at(&mut bytes, 0)?;
+        bytes.truncate(got);
+        Ok(Some(bytes))
     }
 
     fn terminate_last_line(&mut self, before: &File) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use super::sorter::Sorter;
 use crate::error::Result;
-use crate::io::Printer;
+use crate::io::{OutputStart, Printer};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
@@ -13,17 +13,26 @@ pub(super) struct CountOutput<'a> {
     sorter: Option<Sorter>,
     /// Leave out lines that occur less often.
     pub(super) min_count: u64,
+    /// The byte between a count and its line.
+    separator: u8,
     text: Vec<u8>,
 }
 
 impl<'a> CountOutput<'a> {
-    pub(super) fn new(printer: Printer<'a>, sorter: Option<Sorter>, min_count: u64) -> Self {
-        Self { printer, sorter, min_count, text: vec![] }
-    }
-
-    /// Prints the header of a CSV input, with a name for the counts.
-    pub(super) fn header(&mut self, header: &[u8]) -> Result<()> {
-        self.printer.header(&[b"count\t", header].concat())
+    /// Begins the output. A count is separated from a record of CSV as its fields are, and by a tab
+    /// from a line. A header gets a name for the counts.
+    pub(super) fn begin(
+        mut printer: Printer<'a>,
+        sorter: Option<Sorter>,
+        min_count: u64,
+        mut start: OutputStart,
+    ) -> Result<Self> {
+        let separator = start.separator.unwrap_or(b'\t');
+        if let Some(header) = &mut start.header {
+            header.splice(..0, b"count".iter().copied().chain([separator]));
+        }
+        printer.begin(&start)?;
+        Ok(Self { printer, sorter, min_count, separator, text: vec![] })
     }
 
     /// Adds a line that occurs `count` times.
@@ -33,25 +42,32 @@ impl<'a> CountOutput<'a> {
         }
         match &mut self.sorter {
             Some(sorter) => sorter.add(count, line),
-            None => print(&mut self.printer, &mut self.text, count, line),
+            None => print(&mut self.printer, &mut self.text, self.separator, count, line),
         }
     }
 
     /// Prints the sorted lines, if lines are sorted. Returns the number of lines printed.
     pub(super) fn finish(mut self, progress: &dyn Progress) -> Result<u64> {
-        let Self { printer, sorter, text, .. } = &mut self;
+        let Self { printer, sorter, separator, text, .. } = &mut self;
         if let Some(sorter) = sorter.take() {
-            sorter.finish(progress, |count, line| print(printer, text, count, line))?;
+            sorter.finish(progress, |count, line| print(printer, text, *separator, count, line))?;
         }
         printer.flush()?;
         Ok(printer.lines)
     }
 }
 
-fn print(printer: &mut Printer<'_>, text: &mut Vec<u8>, count: u64, line: &[u8]) -> Result<()> {
+fn print(
+    printer: &mut Printer<'_>,
+    text: &mut Vec<u8>,
+    separator: u8,
+    count: u64,
+    line: &[u8],
+) -> Result<()> {
     text.clear();
     // Writing to a vector does not fail.
-    let _ = write!(text, "{count}\t");
+    let _ = write!(text, "{count}");
+    text.push(separator);
     text.extend_from_slice(line);
     printer.line(text)
 }

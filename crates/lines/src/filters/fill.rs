@@ -134,7 +134,7 @@ pub fn remove(
     let pass = settings.pass(budget);
     let outputs = Outputs { kept: missing, rest: None };
     let mut printer = Printer::new(outputs, settings.delimiter, pass.budget.chunk);
-    settings.print_header(&mut printer, &inputs)?;
+    settings.print_start(&mut printer, &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -58,7 +58,7 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     let pass = settings.pass(budget).with_words(hash.words());
     let mut printer =
         Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
-    settings.print_header(&mut printer, inputs)?;
+    settings.print_start(&mut printer, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = hashing(hash);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -38,7 +38,7 @@ use super::source::Source;
 use super::stream::Chained;
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
-use crate::keys::{Columns, Fields, HeaderProblem, KeySpec};
+use crate::keys::{Columns, Fields, FoundValues, HeaderProblem, KeySpec};
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -57,6 +57,10 @@ pub(crate) struct Input {
     begin: u64,
     /// The header of a CSV input, without its LF.
     header: Option<Vec<u8>>,
+    /// Whether a CSV input begins with a byte order mark.
+    mark: bool,
+    /// The values that its JSON records had.
+    found: FoundValues,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
@@ -147,8 +151,19 @@ impl Input {
     fn with_kind(name: String, kind: InputKind, checks: Arc<ContentChecks>) -> Self {
         let portion = ByteRange { start: 0, end: u64::MAX };
         let decompressed = AtomicU64::new(UNKNOWN);
-        let (keys, begin, header) = (Arc::default(), 0, None);
-        Self { name, kind, portion, decompressed, checks, keys, begin, header, _usage: None }
+        Self {
+            name,
+            kind,
+            portion,
+            decompressed,
+            checks,
+            keys: Arc::default(),
+            begin: 0,
+            header: None,
+            mark: false,
+            found: FoundValues::default(),
+            _usage: None,
+        }
     }
 
     /// A stream that returns these bytes in small pieces.
@@ -206,11 +221,11 @@ impl Input {
         let separator = columns.separator_of(&self.name);
         let wanted = columns.has_header().then_some(separator);
         let start = self.read_start(wanted, longest, memory, progress)?;
-        let names = start.header.as_ref().map(|header| &header[start.mark..]);
-        let columns = match columns.resolved(&self.name, names) {
+        let header = start.header.as_deref();
+        let columns = match columns.resolved(&self.name, header) {
             Ok(columns) => columns,
             // An empty input has no header and no records.
-            Err(_) if wanted.is_some() && names.is_none() => {
+            Err(_) if wanted.is_some() && header.is_none() => {
                 Columns { separator: Some(separator), ..columns.clone() }
             }
             Err(HeaderProblem { text, repeated }) => {
@@ -218,7 +233,7 @@ impl Input {
             }
         };
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
-        self.header = start.header;
+        (self.header, self.mark) = (start.header, start.mark);
         Ok(self.with_keys(&Arc::new(keys)))
     }
 
@@ -251,6 +266,16 @@ impl Input {
     /// Returns the header of a CSV input, without its LF.
     pub(crate) fn header(&self) -> Option<&[u8]> {
         self.header.as_deref()
+    }
+
+    /// Returns whether a CSV input begins with a byte order mark.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.mark
+    }
+
+    /// Returns the values that its JSON records had in the passes so far.
+    pub(crate) fn found(&self) -> &FoundValues {
+        &self.found
     }
 
     /// Returns the separator of the fields if the records are CSV.

@@ -10,6 +10,7 @@
 mod buffer;
 mod csv;
 mod fields;
+mod found_values;
 mod json;
 mod transform;
 
@@ -17,8 +18,9 @@ use std::fmt;
 
 pub(crate) use buffer::{Keys, Spare};
 pub use csv::{Column, Columns};
-pub(crate) use csv::{EndScan, HeaderProblem};
+pub(crate) use csv::{EndScan, HeaderProblem, field_values};
 pub use fields::Fields;
+pub(crate) use found_values::{FoundValues, note_missing_values};
 pub use json::{JsonPointer, JsonValues};
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 

@@ -27,8 +27,9 @@ use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
 use crate::io::{BlockSum, ByteRange, Input, Open, PollRead};
+use crate::keys::note_missing_values;
 use crate::memory::Budget;
-use crate::progress::Progress;
+use crate::progress::{Note, Progress};
 
 /// Consecutive whole lines of one input.
 #[derive(Clone, Copy)]
@@ -93,9 +94,16 @@ impl Chunks<'_> {
                 }
             });
         }
+        let over = reading.turns.is_over() || self.progress.stopped();
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
         inputs.iter().take(1).for_each(|input| input.content_checks().note(self.progress));
+        if let (false, Some(first)) = (over, inputs.first()) {
+            let found = inputs.iter().map(|input| (input.name(), input.found()));
+            note_missing_values(first.keys(), found, |pointer, input, more| {
+                self.progress.note(Note::MissingValue { input, more, pointer });
+            });
+        }
         for (input, sum) in inputs.iter().zip(&reading.sums) {
             sum.iter().for_each(|sum| input.keep_block_sum(sum));
         }

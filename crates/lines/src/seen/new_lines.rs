@@ -103,7 +103,7 @@ pub fn seen(
     };
     let mut printer =
         Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
-    settings.print_header(&mut printer, &inputs)?;
+    settings.print_start(&mut printer, &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let mut run = Run { seen, printer, save, every, saved: Instant::now(), unsaved: false };
     let (mut lines, mut last_tally) = (0, Instant::now());

@@ -58,7 +58,7 @@ impl SetJob {
         let mut printer = Printer::new(outputs, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
         let printed = if op.prints_others() { inputs.len() } else { self.first.len() };
-        settings.print_header(&mut printer, &inputs[..printed])?;
+        settings.print_start(&mut printer, &inputs[..printed])?;
         match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {

@@ -98,8 +98,8 @@ impl Columns {
         header: Option<&[u8]>,
     ) -> Result<Self, HeaderProblem> {
         let separator = self.separator_of(name);
-        let names: Vec<_> = match header {
-            Some(header) => Fields::new(header, separator).map(Field::value).collect(),
+        let names = match header {
+            Some(header) => field_values(header, separator),
             None => Vec::new(),
         };
         let missing = |text| Err(HeaderProblem { text, repeated: false });
@@ -160,6 +160,11 @@ impl Columns {
         }
         Ok(())
     }
+}
+
+/// Returns the values of the fields of a record without its LF.
+pub(crate) fn field_values(record: &[u8], separator: u8) -> Vec<Vec<u8>> {
+    Fields::new(record, separator).map(Field::value).collect()
 }
 
 /// Returns the error of a record without a field, unless it is an empty line.

@@ -18,6 +18,6 @@ mod columns;
 mod ends;
 mod record;
 
-pub(crate) use columns::HeaderProblem;
 pub use columns::{Column, Columns};
+pub(crate) use columns::{HeaderProblem, field_values};
 pub(crate) use ends::EndScan;

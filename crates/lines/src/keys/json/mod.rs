@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 pub use pointer::JsonPointer;
 
 /// The key of `null` and of a missing value.
-const NULL: u8 = 0xff;
+pub(super) const NULL: u8 = 0xff;
 /// The first byte of the key of an array or object.
 const NESTED: u8 = 0xfe;
 
