@@ -401,7 +401,7 @@ fn keys_of_other_fields_than_those_of_the_filter_are_noted() {
         ("check -c url.petal a.csv --column url --header", String::new()),
         ("check -c url.petal b.csv", format!("note: {url}whole lines")),
         ("check -c url.petal a.csv --column lang", format!("note: {url}column \"lang\"")),
-        ("seen -c url.petal a.csv --column lang", format!("note: {url}column \"lang\"")),
+        ("seen --dry-run -c url.petal a.csv --column lang", format!("note: {url}column \"lang\"")),
         ("check -c two.petal a.csv --column url,lang", String::new()),
         (
             "check -c two.petal a.csv --column lang,url",
