@@ -17,7 +17,7 @@ mod transform;
 use std::fmt;
 
 pub(crate) use buffer::{Keys, Spare};
-pub use csv::{Column, Columns};
+pub use csv::{Column, Columns, csv_records};
 pub(crate) use csv::{EndScan, HeaderProblem, field_values};
 pub use fields::Fields;
 pub(crate) use found_values::{FoundValues, note_missing_values};
