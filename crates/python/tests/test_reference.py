@@ -122,5 +122,5 @@ def test_page_has_the_public_names_of_spark_dask_and_scrapy():
         name = ast.unparse(node.targets[0])
         assert name == "P" or f"`{name}`" in section("dask"), f"petal.dask.{name}"
     functions = definitions("spark/_frames.py") | definitions("spark/_sketch.py")
-    for name in ("contains", "to_spark_bloom", "from_spark_bloom", "xxhash64", "sql_extension"):
+    for name in ("contains", "register", "transform_key", "to_spark_bloom", "from_spark_bloom", "xxhash64", "sql_extension"):
         assert f"`{name}{signature(functions[name])}`" in section("spark")
