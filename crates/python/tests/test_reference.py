@@ -90,7 +90,8 @@ def test_page_has_the_arguments_of_every_operation(name):
         assert f"`{name}{signature(JOBS[name], first='spark')}`" in section("spark")
         functions.append(JOBS[name])
     for function in functions:
-        arguments = function.args.args[name in JOBS and function is JOBS[name] :] + function.args.kwonlyargs
+        engine = function is not FILES[name]
+        arguments = function.args.args[engine:] + function.args.kwonlyargs
         for argument in (argument.arg for argument in arguments):
             assert re.search(rf"[|,] `\*?{argument}`|`{argument}`", described), f"{name}: {argument}"
 

@@ -54,8 +54,8 @@ def test_disjoint_is_an_estimate(kind: type) -> None:
     assert one.isdisjoint(kind(10_000, 0.001))
     assert not one.isdisjoint(filled(kind, range(2000, 5000))) and not one.isdisjoint(one)
     # Without common keys, about one pair in 700 seems to have some.
-    wrong = sum(not one.isdisjoint(filled(kind, range(start, start + 3000))) for start in range(10_000, 310_000, 3000))
-    assert wrong <= 4
+    others = (filled(kind, range(start, start + 3000)) for start in range(10_000, 310_000, 3000))
+    assert sum(not one.isdisjoint(other) for other in others) <= 4
     value, error = one.compare(filled(kind, range(2999, 6000)))["intersection"]
     assert one.isdisjoint(filled(kind, range(2999, 6000))) == (value <= 3 * error)
 
