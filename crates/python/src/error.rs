@@ -61,9 +61,10 @@ impl Exception {
             Self::Format => {
                 ("FormatError", "Bytes are not a filter, are damaged, or of a newer version.")
             }
-            Self::Incompatible => {
-                ("IncompatibleError", "Two filters differ in type, layout, hash or changes to their keys.")
-            }
+            Self::Incompatible => (
+                "IncompatibleError",
+                "Two filters differ in type, layout, hash or changes to their keys.",
+            ),
             Self::Full => ("FullError", "The filter takes no more keys."),
             Self::Unsupported => {
                 ("UnsupportedError", "The type of filter does not support the operation.")

@@ -80,11 +80,11 @@ fn with_uncommon_key<R>(
     if class.module()?.to_str()? == "numpy" && class.name()?.to_str()?.starts_with("bool") {
         return use_key(Key::Int(u64::from(key.is_truthy()?)));
     }
-    if let Some(bytes) = objects::encode(key)? {
-        return use_key(Key::Bytes(&bytes));
-    }
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
         return use_key(Key::Bytes(&buffer.to_vec(key.py())?));
+    }
+    if let Some(bytes) = objects::encode(key)? {
+        return use_key(Key::Bytes(&bytes));
     }
     let name = key.get_type().name()?;
     Err(PyTypeError::new_err(format!(
