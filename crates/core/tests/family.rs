@@ -4,7 +4,8 @@
 use petal::{
     AnyFilter, BatchResults, BloomFilter, Borrowed, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterCascade, FilterType, HashSpec, Persist as _, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, WideBloomFilter, WindowedBloomFilter, verify_bytes,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
+    verify_bytes,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::rng::Rng;
@@ -27,6 +28,7 @@ fn family() -> Vec<AnyFilter> {
         StaticFilter::build(&keys, RATE).unwrap().into(),
         FilterCascade::build(&keys, &others, RATE).unwrap().into(),
         WideBloomFilter::with_fpr(KEYS, RATE).unwrap().into(),
+        VectorQuotientFilter::with_fpr(KEYS, RATE).unwrap().into(),
     ];
     let types: Vec<_> = family.iter().map(|filter| filter.as_dyn().filter_type()).collect();
     assert_eq!(types, FilterType::ALL, "a filter type is missing in this list");
@@ -165,7 +167,10 @@ fn only_deletable_types_remove() {
         let mut results = BatchResults::new();
         let deletes = matches!(
             kind,
-            FilterType::Counting | FilterType::CountingClassic | FilterType::Quotient
+            FilterType::Counting
+                | FilterType::CountingClassic
+                | FilterType::Quotient
+                | FilterType::VectorQuotient
         );
         match dynamic.remove_mixed_hashes(&gone, &mut results) {
             Ok(()) => {

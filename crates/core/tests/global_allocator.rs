@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use petal::embed::{Relocator, StreamDecoder, use_global_allocator};
 use petal::{
     AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade,
-    Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter,
+    Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter,
     WindowedBloomFilter,
 };
 
@@ -85,6 +85,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         StaticFilter::build(&members, 0.01).unwrap().into(),
         FilterCascade::build(&members, &others, 0.01).unwrap().into(),
         WideBloomFilter::with_fpr(keys, 0.01).unwrap().into(),
+        VectorQuotientFilter::with_fpr(keys, 0.01).unwrap().into(),
     ]
 }
 

@@ -3,7 +3,7 @@
 
 use petal::{
     BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Membership, QuotientFilter, ScalableBloomFilter, Sizing, WideBloomFilter, WindowedBloomFilter,
+    Membership, QuotientFilter, ScalableBloomFilter, Sizing, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
     math,
 };
 
@@ -39,6 +39,7 @@ fn sizing_equals_the_built_filter() {
                 WideBloomFilter::builder().capacity(keys).memory(ByteSize::bytes(100_000)),
                 QuotientFilter::builder().capacity(keys).fpr(rate),
                 QuotientFilter::builder().capacity(keys).fpr(rate).max_capacity(100_000),
+                VectorQuotientFilter::builder().capacity(keys).fpr(rate),
                 ScalableBloomFilter::builder().capacity(keys).fpr(rate),
                 WindowedBloomFilter::builder().capacity(keys).fpr(rate),
                 WindowedBloomFilter::builder().capacity(keys).fpr(rate).time(600).generations(6)
