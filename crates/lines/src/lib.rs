@@ -74,8 +74,8 @@ pub use filters::{
 pub use fingerprint::fingerprints;
 pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
 pub use keys::{
-    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform, parse_transforms,
-    transform_key, transforms_text,
+    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform, csv_records,
+    parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};

@@ -305,6 +305,8 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Resume => "resume=True",
         Setting::NullDelimiter => r#"delimiter=b"\0""#,
         Setting::Text => "text=True",
+        Setting::Separator => "separator=",
+        Setting::Columns => "column=",
         _ => "an argument",
     }
 }

@@ -19,7 +19,8 @@ def definitions(file):
     return {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
-STUBS, FILES = definitions("_petal.pyi"), definitions("_set_operations.py")
+STUBS = definitions("_petal.pyi")
+FILES = definitions("_set_operations.py") | definitions("_report.py")
 JOBS = definitions("_distributed/jobs.py")
 CLASSES = [name for name in petal.__all__ if name.endswith(("Filter", "Cascade"))]
 
@@ -80,13 +81,16 @@ def test_page_has_the_arguments_of_every_constructor(name):
     assert f"`{name}{signature(new)}`" in section(name)
 
 
-@pytest.mark.parametrize("name", ["common", "diff", "dedup", "build", "check"])
+@pytest.mark.parametrize("name", ["common", "diff", "symdiff", "dedup", "count", "build", "check"])
 def test_page_has_the_arguments_of_every_operation(name):
     assert f"`petal.{name}{signature(FILES[name])}`" in section(name)
-    assert f"`{name}{signature(JOBS[name], first='spark')}`" in section("spark")
     described = section("common") + section(name) + section("spark")
-    for function in (FILES[name], JOBS[name]):
-        arguments = function.args.args[function is JOBS[name] :] + function.args.kwonlyargs
+    functions = [FILES[name]]
+    if name in JOBS:
+        assert f"`{name}{signature(JOBS[name], first='spark')}`" in section("spark")
+        functions.append(JOBS[name])
+    for function in functions:
+        arguments = function.args.args[name in JOBS and function is JOBS[name] :] + function.args.kwonlyargs
         for argument in (argument.arg for argument in arguments):
             assert re.search(rf"[|,] `\*?{argument}`|`{argument}`", described), f"{name}: {argument}"
 
@@ -96,13 +100,15 @@ def test_page_has_the_arguments_of_every_function_that_opens(name):
     assert f"`petal.{name}{signature(STUBS[name])}`" in section("Opening filters")
 
 
-@pytest.mark.parametrize("name", ["Report", "Phase"])
+@pytest.mark.parametrize("name", ["Report", "CountReport", "Phase"])
 def test_page_has_every_field(name):
     fields = {node.target.id for node in FILES[name].body if isinstance(node, ast.AnnAssign)}
     shown = set(re.findall(r"\| `(\w+)` \|", section(name)))
     assert shown == {field for field in fields if not field.startswith("_")}
-    for method in public_methods(FILES[name]):
-        assert f"`{method.name}{signature(method)}`" in section(name)
+    shared = public_methods(FILES["_Results"]) if name != "Phase" else []
+    for method in public_methods(FILES[name]) + shared:
+        arguments = "" if method.decorator_list else signature(method)
+        assert f"`{method.name}{arguments}`" in section(name)
 
 
 def test_page_has_the_public_names_of_spark_dask_and_scrapy():

@@ -12,6 +12,10 @@ one |= petal.BloomFilter(1000)
 found: bool = 5 in one and b"a" in one
 both: petal.BloomFilter = one | one.copy()
 frozen: petal.BloomFilter = petal.CountingBloomFilter(10).freeze()
+report: petal.Report = petal.common("a", "b", column=["url", 2], separator=";", at_least=1)
+first: bytes = next(iter(report))
+line, number = next(iter(petal.count("a", json_key="/url", top=3)))
+top: tuple[bytes, int] = line, number
 any_type: petal.Filter = petal.load("one.petal", format="guava", key_type="int64")
 """
 

@@ -17,7 +17,7 @@ use std::fmt;
 
 pub(crate) use buffer::{Keys, Spare};
 pub(crate) use csv::EndScan;
-pub use csv::{Column, Columns};
+pub use csv::{Column, Columns, csv_records};
 pub use fields::Fields;
 pub use json::{JsonPointer, JsonValues};
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};

@@ -37,9 +37,15 @@ pub(crate) struct PassStats {
     pub(crate) seconds: f64,
 }
 
+/// What a pass does with a batch on any thread.
+type Map<'a> = dyn Fn(&Batch<'_>, &mut Scratch) + Sync + 'a;
+
+/// What a pass does with a batch in input order.
+type Fold<'a> = dyn FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send + 'a;
+
 /// State shared by all batches.
-struct Folding<F> {
-    fold: F,
+struct Folding<'a> {
+    fold: &'a mut Fold<'a>,
     lines: u64,
 }
 
@@ -68,15 +74,27 @@ impl Pass<'_> {
         what: &'static str,
         inputs: &[&Input],
         map: M,
-        fold: F,
+        mut fold: F,
     ) -> Result<PassStats>
     where
         M: Fn(&Batch<'_>, &mut Scratch) + Sync,
         F: FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send,
     {
+        self.run_dyn(what, inputs, &map, &mut fold)
+    }
+
+    /// [`run`](Self::run), compiled once: a call through a pointer per batch costs nothing, and
+    /// a copy of the reader for each pass would take a third of the time to compile this crate.
+    fn run_dyn<'a>(
+        &self,
+        what: &'static str,
+        inputs: &[&Input],
+        map: &Map<'_>,
+        fold: &'a mut Fold<'a>,
+    ) -> Result<PassStats> {
         let begun = Instant::now();
-        let each = |text: LineChunk<'_>, own: &mut Own, ticket: &mut Ticket<'_, Folding<F>>| {
-            self.lines(inputs, text, own, ticket, &map)
+        let each = |text: LineChunk<'_>, own: &mut Own, ticket: &mut Ticket<'_, Folding<'a>>| {
+            self.lines(inputs, text, own, ticket, map)
         };
         let folding = Folding { fold, lines: 0 };
         let (folding, bytes) = self.chunks().run(what, inputs, |_, _| Ok(true), folding, each)?;
@@ -84,17 +102,14 @@ impl Pass<'_> {
     }
 
     /// Maps and folds the lines of a chunk. `None` if the pass ended before the turn of this chunk.
-    fn lines<F>(
+    fn lines(
         &self,
         inputs: &[&Input],
         text: LineChunk<'_>,
         own: &mut Own,
-        ticket: &mut Ticket<'_, Folding<F>>,
-        map: &(impl Fn(&Batch<'_>, &mut Scratch) + Sync),
-    ) -> Result<Option<ControlFlow<()>>>
-    where
-        F: FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send,
-    {
+        ticket: &mut Ticket<'_, Folding<'_>>,
+        map: &Map<'_>,
+    ) -> Result<Option<ControlFlow<()>>> {
         let most = (self.budget.batch_lines() / self.words.max(1)).max(1);
         let longest = self.budget.longest_line as usize;
         let Own { ends, keys, scratch } = own;

@@ -12,13 +12,16 @@ from pathlib import Path as _Path
 
 from petal import _other_package
 from petal._set_operations import (
+    CountReport,
     Phase,
     Report,
     build,
     check,
     common,
+    count,
     dedup,
     diff,
+    symdiff,
     transform_key,
 )
 from petal._petal import (
@@ -54,6 +57,7 @@ __all__ = [
     "BloomFilter",
     "ClassicBloomFilter",
     "ClassicCountingBloomFilter",
+    "CountReport",
     "CountingBloomFilter",
     "Filter",
     "FilterCascade",
@@ -79,11 +83,13 @@ __all__ = [
     "build",
     "check",
     "common",
+    "count",
     "dedup",
     "diff",
     "from_bytes",
     "load",
     "open",
+    "symdiff",
     "transform_key",
 ]
 

@@ -13,11 +13,12 @@ use petal_lines::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 use super::job::{Phase, ProgressReporter, run};
+use super::keys::csv_output;
 use super::output::{Target, count_with_output};
-use super::{JobOptions, JobResult, Memory, sources};
+use super::{JobOptions, JobResult, Memory, add_phases, sources};
 use crate::classes::Filter;
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::KeyHasher;
@@ -146,13 +147,16 @@ pub(super) fn check_job(
         None if check_options.count => Target::Discard,
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
+    let csv = match target {
+        Target::Unnamed(_) => csv_output(&settings.keys, &inputs)?,
+        _ => None,
+    };
     let started = Instant::now();
     let (checked, lines) = run(py, options.progress, files, |reporter: &ProgressReporter| {
         let settings = Settings { progress: reporter, ..settings };
         let all: Vec<_> = inputs.iter().chain(&allow).chain(&filter_paths).cloned().collect();
         let mut output = target.open(&all, reporter)?;
-        let allow = (!allow.is_empty()).then(|| AllowList::read(&settings, &allow));
-        let allow = allow.transpose().map_err(IntoPyErr::into_py_err)?;
+        let allow = (!allow.is_empty()).then(|| read_allow_list(&settings, &allow)).transpose()?;
         let query = CheckOptions { invert: check_options.invert, allow: allow.as_ref() };
         let filter = filter.get();
         let hash = {
@@ -166,7 +170,15 @@ pub(super) fn check_job(
         Ok(((counts, reporter.phases()), output.finish()?))
     })?;
     let fields = report_fields(py, "check", checked, started)?;
+    fields.bind(py).set_item("csv", csv)?;
     Ok((fields, lines.map(OwnedFd::into_raw_fd)))
+}
+
+/// Reads an allow list: keys, one per line.
+fn read_allow_list(settings: &Settings<'_>, allow: &[Source]) -> PyResult<AllowList> {
+    let keys = Arc::new(settings.keys.of_listed_keys());
+    let settings = Settings { keys, ..settings.clone() };
+    AllowList::read(&settings, allow).map_err(IntoPyErr::into_py_err)
 }
 
 /// Makes a job change keys as those of the filter were, from its metadata.
@@ -286,11 +298,6 @@ fn report_fields(
     fields.set_item("passes", counts.passes)?;
     fields.set_item("bytes_read", phases.iter().map(|phase| phase.bytes).sum::<u64>())?;
     fields.set_item("seconds", started.elapsed().as_secs_f64())?;
-    let list = PyList::empty(py);
-    for phase in &phases {
-        let seconds = (phase.ended - phase.started).as_secs_f64();
-        list.append((phase.what, seconds, phase.bytes, py.None()))?;
-    }
-    fields.set_item("phases", list)?;
+    add_phases(&fields, &phases)?;
     Ok(fields.unbind())
 }

@@ -6,8 +6,10 @@
 //! Results are the same bytes as those of the program `petal`. A path is a path, even `-`; standard
 //! input is `/dev/stdin`.
 
+mod counts;
 mod filters;
 pub(crate) mod job;
+mod keys;
 mod output;
 mod set_operations;
 
@@ -16,11 +18,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use petal_lines::{
-    KeySpec, MIN_MEMORY, MemoryLimit, Settings, Source, Transform, parse_transforms, transform_key,
+    MIN_MEMORY, MemoryLimit, Settings, Source, Transform, parse_transforms, transform_key,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use job::Phase;
+use keys::KeyArgs;
 
 /// The arguments of every job.
 #[derive(FromPyObject)]
@@ -33,8 +38,7 @@ struct JobOptions {
     resume: bool,
     delimiter: Vec<u8>,
     text: bool,
-    /// Names of transforms, separated by commas.
-    key_transform: String,
+    keys: KeyArgs,
     progress: Option<Py<PyAny>>,
 }
 
@@ -80,8 +84,7 @@ impl JobOptions {
         };
         settings.delimiter = delimiter;
         settings.text = self.text;
-        let transforms = transforms(&self.key_transform)?;
-        settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::default() });
+        settings.keys = Arc::new(self.keys.spec()?);
         Ok(settings)
     }
 
@@ -112,11 +115,23 @@ fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
 
 /// The result of a job: the fields of its report, and the unnamed temporary file of its lines,
 /// which Python closes.
-type JobResult = (Py<pyo3::types::PyDict>, Option<RawFd>);
+type JobResult = (Py<PyDict>, Option<RawFd>);
+
+/// Adds the phases of a job to the fields of its report.
+fn add_phases(fields: &Bound<'_, PyDict>, phases: &[Phase]) -> PyResult<()> {
+    let list = PyList::empty(fields.py());
+    for phase in phases {
+        let seconds = (phase.ended - phase.started).as_secs_f64();
+        list.append((phase.what, seconds, phase.bytes, fields.py().None()))?;
+    }
+    fields.set_item("phases", list)
+}
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_operations::set_operation_job, module)?)?;
     module.add_function(wrap_pyfunction!(transform_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::csv_records_of, module)?)?;
+    module.add_function(wrap_pyfunction!(counts::count_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::build_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::check_job, module)?)
 }

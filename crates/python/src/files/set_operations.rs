@@ -1,4 +1,4 @@
-//! The set operations `common`, `diff` and `dedup`.
+//! The set operations `common`, `diff`, `symdiff` and `dedup`.
 
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::job::{ProgressReporter, run};
+use super::keys::csv_output;
 use super::output::{Target, check_distinct, count_with_output};
 use super::{JobOptions, JobResult, sources};
 use crate::error::IntoPyErr;
@@ -22,6 +23,7 @@ pub(super) struct OutputArgs<'py> {
     approx: bool,
     capacity: Option<u64>,
     fpr: Option<f64>,
+    at_least: Option<u8>,
 }
 
 /// Runs a set operation, by name, on files.
@@ -35,9 +37,13 @@ pub(super) fn set_operation_job(
     outputs: OutputArgs<'_>,
     options: JobOptions,
 ) -> PyResult<JobResult> {
-    let op = match operation {
-        "common" => SetOp::Common,
-        "diff" => SetOp::Diff,
+    let op = match (operation, outputs.at_least) {
+        ("common", None) => SetOp::Common,
+        ("common", Some(number)) => SetOp::AtLeast(number),
+        ("diff", _) => SetOp::Diff,
+        ("symdiff", _) => SetOp::SymDiff,
+        ("duplicates", _) => SetOp::Duplicates,
+        ("unique", _) => SetOp::Unique,
         _ => SetOp::Dedup,
     };
     let mode = match outputs.approx {
@@ -57,13 +63,20 @@ pub(super) fn set_operation_job(
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
     check_distinct(&kept, &rest)?;
+    let others = if op == SetOp::SymDiff { &job.others[..] } else { &[] };
+    let csv = match kept {
+        Target::Unnamed(_) => csv_output(&settings.keys, &[&job.first, others].concat())?,
+        _ => None,
+    };
     let work_dir = settings.work_dir.clone();
     let (report, lines) = run(py, options.progress, files, |reporter| {
         run_job(&job, kept, rest, &Settings { progress: reporter, ..settings }, reporter)
     })?;
     // Only now, when the output is complete.
     work_dir.as_deref().into_iter().for_each(forget_work);
-    Ok((report_fields(py, &report)?, lines.map(OwnedFd::into_raw_fd)))
+    let fields = report_fields(py, &report)?;
+    fields.bind(py).set_item("csv", csv)?;
+    Ok((fields, lines.map(OwnedFd::into_raw_fd)))
 }
 
 /// Runs the job in the current thread.

@@ -72,7 +72,8 @@ impl Columns {
     }
 
     /// Returns the separator of an input with this name.
-    pub(crate) fn separator_of(&self, name: &str) -> u8 {
+    #[must_use]
+    pub fn separator_of(&self, name: &str) -> u8 {
         let lower = name.to_ascii_lowercase();
         let plain = COMPRESSED.iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
         let tabs = plain.ends_with(".tsv") || plain.ends_with(".tab");

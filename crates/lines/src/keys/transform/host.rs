@@ -12,10 +12,14 @@ pub(super) fn standard_url(key: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the host of a URL, or of a key that is a host name; `None` for other keys.
 pub(super) fn host(key: &[u8]) -> Option<Vec<u8>> {
-    match parse(key) {
-        Some(url) => url.host_str().filter(|host| !host.is_empty()).map(Into::into),
-        None => host_name(key).map(String::into_bytes),
-    }
+    let host = match parse(key) {
+        Some(url) => match url.host()? {
+            Host::Domain(domain) => domain_name(&url, domain),
+            address => address.to_string(),
+        },
+        None => host_name(key)?,
+    };
+    Some(host.into_bytes()).filter(|host| !host.is_empty())
 }
 
 /// Returns the registered domain of a URL or host name; the host if it is an address, a public
@@ -23,8 +27,7 @@ pub(super) fn host(key: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn registered_domain(key: &[u8]) -> Option<Vec<u8>> {
     let domain = match parse(key) {
         Some(url) => match url.host()? {
-            // Of schemes that the standard does not know, the host stays as it is written.
-            Host::Domain(domain) => domain.to_ascii_lowercase(),
+            Host::Domain(domain) => domain_name(&url, domain),
             address => return Some(address.to_string().into_bytes()),
         },
         None => host_name(key)?,
@@ -35,6 +38,13 @@ pub(super) fn registered_domain(key: &[u8]) -> Option<Vec<u8>> {
 
 fn parse(key: &[u8]) -> Option<Url> {
     Url::parse(std::str::from_utf8(key).ok()?).ok()
+}
+
+/// Returns the host of a URL. The standard leaves hosts of schemes that it does not know as they are
+/// written, with escapes; here they are names like all others if they can be.
+fn domain_name(url: &Url, domain: &str) -> String {
+    let name = if url.is_special() { None } else { host_name(domain.as_bytes()) };
+    name.unwrap_or_else(|| domain.to_ascii_lowercase())
 }
 
 /// Returns a key that is a host name of two labels or more, as the standard writes it.

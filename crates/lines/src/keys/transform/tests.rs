@@ -47,6 +47,7 @@ fn url_transforms_are_as_documented() {
         ("word", "host", "word"),
         ("1.2", "host", "1.2"),
         ("mailto:a@b.com", "host", "mailto:a@b.com"),
+        ("foo://B\u{fc}cher.Example./", "host", "xn--bcher-kva.example."),
         ("https://a.b.example.co.uk/x", "registered-domain", "example.co.uk"),
         ("https://alice.github.io/", "registered-domain", "alice.github.io"),
         ("news.example.com", "registered-domain", "example.com"),

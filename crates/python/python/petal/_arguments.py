@@ -1,0 +1,245 @@
+"""Reads the arguments of the functions on files: checks their types, and names them in errors."""
+
+import io
+import numbers
+import operator
+import os
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Paths = Path | Iterable[Path]
+Progress = Callable[[str, int, int | None], object]
+Columns = str | int | Iterable[str | int]
+
+
+class Writer(Protocol):
+    """An object that lines are written to, such as a file opened in binary mode."""
+
+    def write(self, data: bytes, /) -> object:
+        """Writes bytes, which may begin or end within a line, at most 64 KiB at a time."""
+
+
+Out = Path | Writer
+
+
+def read_paths(paths: Paths) -> list[str]:
+    """Reads one path or several."""
+    if isinstance(paths, (str, bytes, os.PathLike)) or hasattr(paths, "read"):
+        return [read_path(paths)]
+    if not isinstance(paths, Iterable):
+        raise TypeError(f"expected a path or several, found {_name(paths)}")
+    names = read_path_list(paths)
+    if not names:
+        raise ValueError("expected at least one path, found an empty list")
+    return names
+
+
+def read_path_list(paths: Iterable[Path]) -> list[str]:
+    return [read_path(path) for path in paths]
+
+
+def read_path(path: object, prefix: str = "", expected: str = "a path") -> str:
+    """Returns an absolute path, which stays valid if the process changes its directory."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        hint = "; pass the path of the file" if hasattr(path, "read") else ""
+        raise TypeError(f"{prefix}expected {expected}, found {_name(path)}{hint}")
+    name = os.fsdecode(path)
+    if not name:
+        raise ValueError(f"{prefix}expected {expected}, found an empty one")
+    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
+
+
+def _name(value: object) -> str:
+    return value.__class__.__name__
+
+
+def read_out(name: str, out: Out | None) -> str | Writer | None:
+    """Reads the destination of lines."""
+    if out is None:
+        return None
+    if isinstance(out, io.TextIOBase):
+        raise TypeError(f"{name}=: the file is opened in text mode; open it with 'wb'")
+    if not isinstance(out, (str, bytes, os.PathLike)) and hasattr(out, "write"):
+        return out
+    return read_path(out, f"{name}=: ", "a path or a file open for writing bytes")
+
+
+def read_number(name: str, number: float | None) -> float | None:
+    if number is None:
+        return None
+    if isinstance(number, numbers.Real) and not isinstance(number, bool):
+        return float(number)
+    raise TypeError(f"{name}=: expected a number, found {number!r}")
+
+
+def read_integer(
+    name: str, number: int | None, minimum: int, maximum: int = 2**64 - 1
+) -> int | None:
+    if number is None:
+        return None
+    if hasattr(number, "__index__") and not isinstance(number, bool):
+        value = operator.index(number)
+        if minimum <= value <= maximum:
+            return value
+    raise ValueError(f"{name}=: expected an integer from {minimum} to {maximum}, found {number!r}")
+
+
+def read_flag(name: str, flag: object) -> bool:
+    if isinstance(flag, bool) or type(flag).__name__ in ("bool", "bool_"):
+        return bool(flag)
+    raise TypeError(f"{name}=: expected True or False, found {flag!r}")
+
+
+def read_memory(memory_limit: int | str | None) -> int | str | None:
+    if isinstance(memory_limit, str):
+        return memory_limit
+    return read_integer("memory_limit", memory_limit, 0)
+
+
+def read_outputs(
+    out: Out | None,
+    rest: Out | None,
+    count: bool,
+    approx: bool = False,
+    capacity: int | None = None,
+    fpr: float | None = None,
+    at_least: int | None = None,
+) -> dict[str, object]:
+    """Reads the destinations of lines, and how the result is computed."""
+    if not approx and (capacity is not None or fpr is not None):
+        raise ValueError("capacity=, fpr=: only for approximate jobs; add approx=True")
+    if out is not None and out is rest and not isinstance(out, (str, bytes, os.PathLike)):
+        raise ValueError("out=, rest=: the same file for two outputs; use another one for rest=")
+    return {
+        "out": read_out("out", out),
+        "rest": read_out("rest", rest),
+        "count": read_flag("count", count),
+        "approx": read_flag("approx", approx),
+        "capacity": read_integer("capacity", capacity, 1),
+        "fpr": read_number("fpr", fpr),
+        "at_least": at_least,
+    }
+
+
+def read_keys(
+    column: Columns | None,
+    separator: str | bytes | None,
+    header: bool,
+    json_key: str | Iterable[str] | None,
+    key_transform: Iterable[str] | None,
+    delimiter: bytes,
+) -> dict[str, object]:
+    """Reads what the keys of records are."""
+    if column is not None and json_key is not None:
+        raise ValueError("column=, json_key=: inputs are CSV or JSON; leave out one of them")
+    if column is None and (separator is not None or read_flag("header", header)):
+        raise ValueError("separator=, header=: only for CSV; add column=")
+    if (column is not None or json_key is not None) and delimiter != b"\n":
+        name = "column=" if json_key is None else "json_key="
+        raise ValueError(f"{name}: records of CSV and of JSON end with LF; leave out delimiter=")
+    return {
+        "column": _columns(column),
+        "separator": None if separator is None else _separator(separator),
+        "header": read_flag("header", header),
+        "json_key": _pointers(json_key),
+        "key_transform": read_transforms(key_transform),
+    }
+
+
+def read_options(
+    memory_limit: int | str | None,
+    jobs: int | None,
+    temp_dir: Path | None,
+    delimiter: bytes,
+    text: bool,
+    keys: dict[str, object],
+    progress: Progress | None,
+    work_dir: Path | None = None,
+    resume: bool = False,
+) -> dict[str, object]:
+    """Reads the arguments that all jobs have."""
+    if resume and work_dir is None:
+        raise ValueError("resume=True: set work_dir= to the folder of the job to resume")
+    if not isinstance(delimiter, (bytes, bytearray)):
+        raise TypeError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
+    return {
+        "memory_limit": read_memory(memory_limit),
+        "jobs": read_integer("jobs", jobs, 1),
+        "temp_dir": None if temp_dir is None else read_path(temp_dir, "temp_dir=: "),
+        "work_dir": None if work_dir is None else read_path(work_dir, "work_dir=: "),
+        "resume": read_flag("resume", resume),
+        "delimiter": bytes(delimiter),
+        "text": bool(text),
+        "keys": keys,
+        "progress": progress,
+    }
+
+
+def _columns(column: Columns | None) -> list[str | int]:
+    """Reads names and numbers of columns."""
+    if column is None:
+        return []
+    expected = "expected names or numbers of columns"
+    if isinstance(column, (bytes, bool)):
+        raise TypeError(f"column=: {expected}, found {column!r}")
+    if isinstance(column, str) or not isinstance(column, Iterable):
+        column = [column]
+    columns: list[str | int] = []
+    for one in column:
+        if isinstance(one, str):
+            if not one:
+                raise ValueError("column=: expected a name, found an empty one; give its number")
+            columns.append(one)
+        elif hasattr(one, "__index__") and not isinstance(one, bool):
+            if not 1 <= operator.index(one) < 2**31:
+                raise ValueError(f"column=: columns are counted from 1, found {one!r}")
+            columns.append(operator.index(one))
+        else:
+            raise TypeError(f"column=: {expected}, found {one!r}")
+    if not columns:
+        raise ValueError("column=: expected at least one column, found an empty list")
+    return columns
+
+
+def _separator(separator: str | bytes) -> int:
+    """Reads the byte between columns."""
+    if not isinstance(separator, (str, bytes)):
+        raise TypeError(f"separator=: expected one byte, such as ';', found {separator!r}")
+    byte = separator.encode(errors="replace") if isinstance(separator, str) else separator
+    if len(byte) != 1 or byte in b'"\n\r':
+        raise ValueError(
+            f"separator=: expected one byte that is no quote and no line end, found {separator!r}"
+        )
+    return byte[0]
+
+
+def _pointers(json_key: str | Iterable[str] | None) -> list[str]:
+    """Reads JSON pointers; the extension module checks them."""
+    if json_key is None:
+        return []
+    pointers = [json_key] if isinstance(json_key, str) else json_key
+    if isinstance(pointers, bytes) or not isinstance(pointers, Iterable):
+        raise TypeError(f"json_key=: expected JSON pointers, such as '/url', found {json_key!r}")
+    listed = list(pointers)
+    for pointer in listed:
+        if not isinstance(pointer, str):
+            raise TypeError(f"json_key=: expected JSON pointers, found {pointer!r} in it")
+    if not listed:
+        raise ValueError("json_key=: expected at least one JSON pointer, found an empty list")
+    return listed
+
+
+def read_transforms(names: Iterable[str] | None) -> str:
+    """Reads the names of transforms; the extension module checks them."""
+    if names is None:
+        return ""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise TypeError(f"key_transform=: expected a list of names, found {names!r}")
+    listed = list(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise TypeError(f"key_transform=: expected a list of names, found {name!r} in it")
+        if not name or "," in name:
+            raise ValueError(f"key_transform=: expected one name, found {name!r}")
+    return ",".join(listed)
