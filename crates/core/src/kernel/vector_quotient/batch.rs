@@ -44,7 +44,7 @@ pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
     let second = |open: &[usize], found: &mut [u64]| {
         for &at in open {
             let place = params.place(hashes[at]);
-            let other = params.other_block(place.block, place.fingerprint);
+            let other = params.second_block(hashes[at], place);
             let slots = BlockOps::<TAG_BITS, BYTES>::find_at(
                 select, blocks, other, place.fingerprint,
             );
@@ -69,7 +69,7 @@ pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
             );
             bits |= u64::from(slots != 0) << (at % 64);
             if slots == 0 {
-                prefetch(blocks, params.other_block(place.block, place.fingerprint) as usize);
+                prefetch(blocks, params.second_block(hash, place) as usize);
             }
             next_open[next_len % GROUP] = at;
             next_len += usize::from(slots == 0);
@@ -132,8 +132,7 @@ pub(super) fn remove<const TAG_BITS: usize, const BYTES: usize>(
                 select, blocks, place.block, place.fingerprint,
             );
             if found == 0 {
-                let other = params.other_block(place.block, place.fingerprint);
-                prefetch(blocks, other as usize);
+                prefetch(blocks, params.second_block(later, place) as usize);
             }
         }
         let found = BlockOps::<TAG_BITS, BYTES>::remove(select, params, blocks, hash);

@@ -61,6 +61,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PairParams {
     pub(crate) shape: BlockShape,
+    pub(super) blocks: u64,
     /// Blocks of a region.
     pub(super) region: u64,
     pub(super) regions: u64,
@@ -73,7 +74,7 @@ impl PairParams {
     pub(crate) fn new(shape: BlockShape, blocks: u64) -> Option<Self> {
         let regions = Self::regions_of(blocks);
         let whole = blocks > 0 && blocks.is_multiple_of(regions);
-        whole.then(|| Self { shape, region: blocks / regions, regions })
+        whole.then(|| Self { shape, blocks, region: blocks / regions, regions })
     }
 
     /// Returns the number of regions of a table with this many blocks.
@@ -84,7 +85,7 @@ impl PairParams {
     /// Returns the number of blocks.
     #[inline(always)]
     pub(crate) fn blocks(&self) -> u64 {
-        self.region * self.regions
+        self.blocks
     }
 
     /// Returns the number of blocks of a region.
@@ -120,11 +121,25 @@ impl PairParams {
     /// fingerprint determines.
     #[inline(always)]
     pub(crate) fn other_block(&self, block: u64, fingerprint: Fingerprint) -> u64 {
+        let within = if self.regions == 1 { block } else { block % self.region };
+        self.other_in_region(block - within, block, fingerprint)
+    }
+
+    /// Returns the second block of the place of a hash, without a division.
+    #[inline(always)]
+    pub(crate) fn second_block(&self, hash: u64, place: Place) -> u64 {
+        // The same region as by division: ⌊⌊h · N / 2⁶⁴⌋ / L⌋ = ⌊h · (N / L) / 2⁶⁴⌋.
+        let first_of_region = scale(hash, self.regions) * self.region;
+        self.other_in_region(first_of_region, place.block, place.fingerprint)
+    }
+
+    /// Returns the other block in the region that begins with block `first`.
+    #[inline(always)]
+    fn other_in_region(&self, first: u64, block: u64, fingerprint: Fingerprint) -> u64 {
         let Fingerprint { bucket, tag } = fingerprint;
         let number = u64::from(bucket) << self.shape.tag_bits | u64::from(tag);
         let sum = scale(number.wrapping_mul(SPREAD), self.region);
-        let within = if self.regions == 1 { block } else { block % self.region };
-        let first = block - within;
+        let within = block - first;
         let other = if sum >= within { sum - within } else { sum + self.region - within };
         first + other
     }

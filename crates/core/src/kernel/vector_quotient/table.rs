@@ -77,7 +77,7 @@ impl PairTable {
     pub(crate) fn prefetch(&self, blocks: &[CacheLine], hash: u64) {
         let place = self.params.place(hash);
         prefetch(blocks, place.block as usize);
-        prefetch(blocks, self.second_block(place) as usize);
+        prefetch(blocks, self.params.second_block(hash, place) as usize);
     }
 
     /// Returns whether the table contains the fingerprint of a hash.
@@ -294,7 +294,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     fn contains(select: impl Select, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool {
         let params = Self::constant(params);
         let place = params.place(hash);
-        let other = params.other_block(place.block, place.fingerprint);
+        let other = params.second_block(hash, place);
         prefetch(blocks, other as usize);
         Self::find_at(select, blocks, place.block, place.fingerprint) != 0
             || Self::find_at(select, blocks, other, place.fingerprint) != 0
@@ -304,7 +304,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     fn count(select: impl Select, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64 {
         let params = Self::constant(params);
         let place = params.place(hash);
-        let other = params.other_block(place.block, place.fingerprint);
+        let other = params.second_block(hash, place);
         let first = Self::find_at(select, blocks, place.block, place.fingerprint);
         let second = Self::find_at(select, blocks, other, place.fingerprint);
         let second = if other == place.block { 0 } else { second };

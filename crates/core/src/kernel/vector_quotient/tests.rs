@@ -231,10 +231,12 @@ fn both_blocks_are_in_one_region() {
     let params = PairParams::new(shape, 3 * (REGION - 5)).unwrap();
     let mut rng = Rng::new(5);
     for _ in 0..10_000 {
-        let place = params.place(rng.next_u64());
+        let hash = rng.next_u64();
+        let place = params.place(hash);
         let other = params.other_block(place.block, place.fingerprint);
         assert_eq!(place.block / (REGION - 5), other / (REGION - 5));
         assert_eq!(params.other_block(other, place.fingerprint), place.block);
+        assert_eq!(params.second_block(hash, place), other);
     }
 }
 
