@@ -74,7 +74,7 @@ impl Settings<'_> {
     }
 
     /// Divides the memory limit, without a decoder.
-    fn budget(&self) -> Result<Budget> {
+    pub(crate) fn budget(&self) -> Result<Budget> {
         let budget = Budget::new(self.memory_limit, self.jobs)?;
         let line = self.keys.is_line();
         Ok(if line { budget } else { budget.with_keys(self.keys.max_growth()) })

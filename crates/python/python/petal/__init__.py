@@ -11,6 +11,7 @@
 from pathlib import Path as _Path
 
 from petal import _other_package
+from petal._decorators import seen_before
 from petal._set_operations import (
     CountReport,
     Phase,
@@ -89,6 +90,7 @@ __all__ = [
     "from_bytes",
     "load",
     "open",
+    "seen_before",
     "symdiff",
     "transform_key",
 ]

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::transforms;
+use super::transforms::transforms;
 
 /// The arguments for the keys of records.
 #[derive(FromPyObject)]
