@@ -100,6 +100,8 @@ fn batches_equal_single_operations() {
         let (Ok(single), Ok(batched)) = (single.as_dyn_mut(), batched.as_dyn_mut()) else {
             continue;
         };
+        // A key has few copies in a vector quotient filter, and keys with many fill their blocks.
+        let distinct = if kind == FilterType::VectorQuotient { 1 << 40 } else { distinct };
         let mut rng = Rng::new(which as u64);
         let (mut results, mut one) = (BatchResults::new(), BatchResults::new());
         // A quotient filter stores every copy, up to its number of slots.

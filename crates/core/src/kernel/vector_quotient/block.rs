@@ -122,6 +122,10 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     #[inline(always)]
     pub(super) fn find(select: impl Select, block: &[u8; BLOCK], of: Fingerprint) -> u64 {
         let equal = Self::equal_tags(block, of.tag);
+        // So for five of six absent keys, with tags of 8 bits.
+        if equal == 0 {
+            return 0;
+        }
         equal & Self::bucket_slots(select, Self::header(block), of.bucket)
     }
 
