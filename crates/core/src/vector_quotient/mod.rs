@@ -58,7 +58,7 @@ use crate::store::{CacheLine, Owned, Store};
 ///
 /// The filter does not grow. Adding to a full one is an error; no key is lost. A key can have few
 /// copies: all of them must fit into two blocks, 48 to 128 slots, which are shared with other keys. The
-/// capacity holds for keys with one copy each; if most have several, plan for a tenth more copies.
+/// capacity holds for keys with one copy each; if most have several, plan for more.
 /// For many copies of a key, and for growth, use a [`QuotientFilter`](crate::QuotientFilter).
 #[derive(Clone, Debug)]
 pub struct VectorQuotientFilter<S = Owned> {

@@ -92,13 +92,13 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Returns the position of bit 0 number `n` of a header, counted from 0.
     #[inline(always)]
     fn nth_zero(select: impl Select, header: u128, n: u32) -> u32 {
-        let (words, n_high) = {
-            let [low, high] = [!(header as u64), !((header >> 64) as u64)];
-            ([low, high], n.wrapping_sub(low.count_ones()))
-        };
-        let in_high = (n_high as i32) >= 0;
-        let (word, n) = if in_high { (words[1], n_high) } else { (words[0], n) };
-        select.nth_one(word, n) + 64 * u32::from(in_high)
+        let (low, high) = (!(header as u64), !((header >> 64) as u64));
+        let n_high = n.wrapping_sub(low.count_ones());
+        // All ones if the bit is in the low word. Masks, because a branch on it cannot be predicted.
+        let in_low = (n_high.cast_signed() >> 31).cast_unsigned();
+        let in_low_word = i64::from(in_low.cast_signed()).cast_unsigned();
+        let word = low & in_low_word | high & !in_low_word;
+        select.nth_one(word, n & in_low | n_high & !in_low) + (64 & !in_low)
     }
 
     /// Returns the position of bit 1 number `n` of a header.
