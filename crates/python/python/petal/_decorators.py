@@ -55,7 +55,7 @@ def seen_before(
     function at the same time; only one of them gets through with the same arguments. A windowed
     filter forgets; a filter that takes no keys raises `UnsupportedError`.
 
-    Cost: one look-up, under a microsecond. Raises `TypeError` if the arguments are not a key.
+    Cost: the key, and one look-up. Raises `TypeError` if the arguments are not a key.
     """
     if not isinstance(filter, Filter):
         filter = BloomFilter(filter, fpr)

@@ -1,7 +1,7 @@
 """Keys of requests whose URLs are changed before they are compared.
 
 The key is a hash of the method, the changed URL and the body. Headers do not count, as in Scrapy's own
-fingerprint. Cost: some 5 microseconds per request.
+fingerprint. Cost: about a tenth of Scrapy's own fingerprint, for `url-surt` and a `strip-query`.
 """
 
 import hashlib
