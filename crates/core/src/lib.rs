@@ -149,9 +149,7 @@ pub use static_filter::{StaticBuilder, StaticFilter};
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};
-pub use vector_quotient::{
-    VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout,
-};
+pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout};
 pub use wide::{WideBloomFilter, WideBuilder};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 

@@ -3,8 +3,8 @@
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, HashSpec,
-    QuotientFilter, Result, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    QuotientFilter, Result, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
+    WideBloomFilter, WindowedBloomFilter,
 };
 
 /// Keys of the smaller and of the larger filters: about 100 KiB and 1 MiB at 1 %.

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, Filter, FilterCascade, Layout, Membership as _, Persist as _,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
+    QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter,
+    WindowedBloomFilter,
 };
 
 // ---- Counting -----------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 
 use petal::{
     BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Membership, QuotientFilter, ScalableBloomFilter, Sizing, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
-    math,
+    Membership, QuotientFilter, ScalableBloomFilter, Sizing, VectorQuotientFilter, WideBloomFilter,
+    WindowedBloomFilter, math,
 };
 
 fn same(sizing: Sizing, filter: &dyn Membership) {

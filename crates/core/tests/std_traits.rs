@@ -2,8 +2,8 @@
 
 use petal::{
     AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, Persist,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter,
+    WideBloomFilter, WindowedBloomFilter,
 };
 
 #[test]

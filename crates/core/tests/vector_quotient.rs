@@ -107,8 +107,7 @@ fn turnover_at_capacity_fails_no_insert() {
     let mut rng = Rng::new(7);
     for bits in TAG_BITS {
         let mut filter = VectorQuotientFilter::with_blocks(300, bits).unwrap();
-        let mut keys: Vec<u64> =
-            (0..filter.layout().capacity()).map(|_| rng.next_u64()).collect();
+        let mut keys: Vec<u64> = (0..filter.layout().capacity()).map(|_| rng.next_u64()).collect();
         filter.add_mixed_hashes(&keys).unwrap();
         for step in 0..20 * keys.len() {
             // The oldest key, or any.
@@ -152,7 +151,10 @@ fn measured_rates_equal_predictions() {
             }
             let tries = TRIES / filters * filters;
             let (low, high) = binomial_range(tries, predicted, 1.0 - 0.001 / comparisons);
-            assert!((low..=high).contains(&found), "{planned} {rate} {part}: {found} {low}..={high}");
+            assert!(
+                (low..=high).contains(&found),
+                "{planned} {rate} {part}: {found} {low}..={high}"
+            );
         }
     }
 }
@@ -363,9 +365,8 @@ fn second_blocks_are_those_of_the_document() {
         let region = blocks / blocks.div_ceil(32_768);
         for _ in 0..1000 {
             let hash = rng.next_u64();
-            let part = |word: u64, range: u64| {
-                ((u128::from(word) * u128::from(range)) >> 64) as u64
-            };
+            let part =
+                |word: u64, range: u64| ((u128::from(word) * u128::from(range)) >> 64) as u64;
             let numbers = filter.explain_mixed_hash(&[hash]).parts.remove(0).numbers;
             let [first, second, bucket, tag] = [0, 1, 2, 3].map(|at| numbers[at].1);
             assert_eq!(first, part(hash, blocks));

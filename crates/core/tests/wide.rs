@@ -12,7 +12,8 @@ use naive::{HeaderFields, update_checksums};
 use petal::{
     BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter,
     CountingBloomFilter, FilterCascade, FilterType, HashSpec, Mapped, Membership, MembershipMut,
-    Persist as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter,
+    Persist as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
+    WideBloomFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};

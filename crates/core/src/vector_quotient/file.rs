@@ -53,8 +53,7 @@ impl<S: Store> Load for VectorQuotientFilter<S> {
 
     fn check(&self, data_at: u64, state: CheckState) -> Result<()> {
         let rest = self.store.lines().get(state.done..).unwrap_or_default();
-        let found =
-            self.table.check(rest).map_err(|fault| unsound(fault, state.done, data_at))?;
+        let found = self.table.check(rest).map_err(|fault| unsound(fault, state.done, data_at))?;
         self.check_total(state.seen[TOTAL].saturating_add(found), data_at)
     }
 

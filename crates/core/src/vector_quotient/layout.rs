@@ -54,11 +54,13 @@ impl VectorQuotientLayout {
         let by_size = |one: &Self, other: &Self| {
             let sizes = one.blocks().cmp(&other.blocks());
             // Among equal sizes, the lowest rate wins.
-            sizes.then_with(|| one.fpr(keys).partial_cmp(&other.fpr(keys)).unwrap_or(Ordering::Equal))
+            sizes.then_with(|| {
+                one.fpr(keys).partial_cmp(&other.fpr(keys)).unwrap_or(Ordering::Equal)
+            })
         };
-        sized.min_by(by_size).ok_or_else(|| {
-            Error::invalid("keys", "as many as 2^40 blocks hold at the rate", keys)
-        })
+        sized
+            .min_by(by_size)
+            .ok_or_else(|| Error::invalid("keys", "as many as 2^40 blocks hold at the rate", keys))
     }
 
     /// Returns the smallest layout with blocks of a shape.

@@ -7,7 +7,8 @@ use petal::{
     AnyFilter, BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter,
     ClassicCountingBloomFilter, ClassicLayout, CountingBloomFilter, CountingBuilder, FilterType,
     QuotientBuilder, QuotientFilter, ScalableBloomFilter, ScalableBuilder, Sizing,
-    VectorQuotientBuilder, VectorQuotientFilter, WideBloomFilter, WideBuilder, WindowedBloomFilter, WindowedBuilder,
+    VectorQuotientBuilder, VectorQuotientFilter, WideBloomFilter, WideBuilder, WindowedBloomFilter,
+    WindowedBuilder,
 };
 
 use super::size::SizeBy;

@@ -1,7 +1,12 @@
 //! The size of a filter from its specification.
 
-use petal::FilterType::{Bloom, Classic, Counting, CountingClassic, Quotient, VectorQuotient, Wide};
-use petal::{AnyFilter, BlockedLayout, ByteSize, ClassicLayout, FilterType, QuotientLayout, VectorQuotientLayout};
+use petal::FilterType::{
+    Bloom, Classic, Counting, CountingClassic, Quotient, VectorQuotient, Wide,
+};
+use petal::{
+    AnyFilter, BlockedLayout, ByteSize, ClassicLayout, FilterType, QuotientLayout,
+    VectorQuotientLayout,
+};
 
 use super::spec::FilterSpec;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};

@@ -5,9 +5,9 @@ use petal_testkit::rng::Rng;
 use super::check::CheckProgress;
 use super::fingerprints::Fingerprints;
 use super::params::{SLOTS, TableParams};
+use super::update::InsertOutcome;
 use crate::kernel::select::Portable;
 use crate::kernel::select::Select;
-use super::update::InsertOutcome;
 
 fn selections(test: impl Fn(&dyn Fn(u64, u32) -> u32)) {
     test(&|word, n| Portable.nth_one(word, n));

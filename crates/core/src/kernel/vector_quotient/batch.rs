@@ -45,9 +45,8 @@ pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
         for &at in open {
             let place = params.place(hashes[at]);
             let other = params.second_block(hashes[at], place);
-            let slots = BlockOps::<TAG_BITS, BYTES>::find_at(
-                select, blocks, other, place.fingerprint,
-            );
+            let slots =
+                BlockOps::<TAG_BITS, BYTES>::find_at(select, blocks, other, place.fingerprint);
             if let Some(word) = found.get_mut(at / 64) {
                 *word |= u64::from(slots != 0) << (at % 64);
             }
@@ -65,7 +64,10 @@ pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
             prefetch_first(params, blocks, hashes.get(at + GROUP));
             let place = params.place(hash);
             let slots = BlockOps::<TAG_BITS, BYTES>::find_at(
-                select, blocks, place.block, place.fingerprint,
+                select,
+                blocks,
+                place.block,
+                place.fingerprint,
             );
             bits |= u64::from(slots != 0) << (at % 64);
             if slots == 0 {
@@ -129,7 +131,10 @@ pub(super) fn remove<const TAG_BITS: usize, const BYTES: usize>(
         if far && let Some(&later) = hashes.get(at + SECOND_AHEAD) {
             let place = params.place(later);
             let found = BlockOps::<TAG_BITS, BYTES>::find_at(
-                select, blocks, place.block, place.fingerprint,
+                select,
+                blocks,
+                place.block,
+                place.fingerprint,
             );
             if found == 0 {
                 prefetch(blocks, params.second_block(later, place) as usize);

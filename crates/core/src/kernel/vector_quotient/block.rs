@@ -69,8 +69,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     fn change_planes(block: &mut [u8; BLOCK], change: impl Fn(usize, u64) -> u64) {
         // All are read before the first is written: a plane is written with the zeros after it, which
         // the next planes replace.
-        let planes: [u64; TAG_BITS] =
-            core::array::from_fn(|at| change(at, Self::plane(block, at)));
+        let planes: [u64; TAG_BITS] = core::array::from_fn(|at| change(at, Self::plane(block, at)));
         for (at, plane) in planes.iter().enumerate() {
             let begin = at * BYTES;
             let len = (Self::PLANES - begin).min(8);

@@ -26,12 +26,30 @@ pub(crate) struct PairTable {
 macro_rules! with_shape {
     ($params:expr, $ops:ident => $call:expr) => {
         match $params.shape.tag_bits {
-            6 => { type $ops = BlockOps<6, 8>; $call }
-            7 => { type $ops = BlockOps<7, 7>; $call }
-            8 => { type $ops = BlockOps<8, 6>; $call }
-            10 => { type $ops = BlockOps<10, 5>; $call }
-            13 => { type $ops = BlockOps<13, 4>; $call }
-            _ => { type $ops = BlockOps<18, 3>; $call }
+            6 => {
+                type $ops = BlockOps<6, 8>;
+                $call
+            }
+            7 => {
+                type $ops = BlockOps<7, 7>;
+                $call
+            }
+            8 => {
+                type $ops = BlockOps<8, 6>;
+                $call
+            }
+            10 => {
+                type $ops = BlockOps<10, 5>;
+                $call
+            }
+            13 => {
+                type $ops = BlockOps<13, 4>;
+                $call
+            }
+            _ => {
+                type $ops = BlockOps<18, 3>;
+                $call
+            }
         }
     };
 }
@@ -136,9 +154,8 @@ impl PairTable {
     pub(crate) fn fingerprints(&self, line: &CacheLine) -> impl Iterator<Item = Fingerprint> {
         let (block, params) = (*line_as_bytes(line), self.params);
         let len = with_shape!(params, Ops => Ops::len(&block));
-        (0..len).map(move |slot| {
-            with_shape!(params, Ops => Ops::fingerprint(Portable, &block, slot))
-        })
+        (0..len)
+            .map(move |slot| with_shape!(params, Ops => Ops::fingerprint(Portable, &block, slot)))
     }
 
     /// Adds a fingerprint to a block or to the other block of it; false if there is no slot.

@@ -115,9 +115,11 @@ fn compare(
     for (block, line) in blocks.iter().enumerate() {
         let fingerprints: Vec<_> = table.fingerprints(line).collect();
         assert_eq!(&written(params.shape, &fingerprints), line_as_bytes(line));
-        found.extend(fingerprints.into_iter().map(|fingerprint| {
-            key(Place { block: block as u64, fingerprint })
-        }));
+        found.extend(
+            fingerprints
+                .into_iter()
+                .map(|fingerprint| key(Place { block: block as u64, fingerprint })),
+        );
     }
     assert_eq!(table.check(blocks), Ok(found.len() as u64));
     let sorted = |mut places: Vec<Place>| {
@@ -262,7 +264,9 @@ fn measure_loads() {
             let mean = loads.iter().sum::<f64>() / loads.len() as f64;
             println!(
                 "{:2} slots {blocks:6} blocks: {rounds:6} rounds min {:.4} 1% {:.4} mean {mean:.4}",
-                shape.slots, loads[0], loads[loads.len() / 100]
+                shape.slots,
+                loads[0],
+                loads[loads.len() / 100]
             );
         }
     }
