@@ -72,7 +72,9 @@ pub use filters::{
     explain_full, fill, filter_metadata, hashes, recorded_transforms, remove,
 };
 pub use fingerprint::fingerprints;
-pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
+pub use io::{
+    DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file, upload_memory,
+};
 pub use keys::{
     Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform, csv_records,
     parse_transforms, transform_key, transforms_text,

@@ -90,7 +90,9 @@ impl Settings<'_> {
         let keyed = |input: Input| input.keyed(&self.keys, longest, memory, self.progress);
         let inputs = inputs.into_iter().map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
-        Ok((if compressed { budget.with_decoder() } else { budget }, inputs))
+        let objects = inputs.iter().any(Input::is_object);
+        let budget = if compressed { budget.with_decoder() } else { budget };
+        Ok((if objects { budget.with_objects()? } else { budget }, inputs))
     }
 
     /// Prints the header of inputs whose records are printed. Reports inputs with another one.

@@ -61,7 +61,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         line_ends::warn_if_different(&metadata, &args.filter, &progress);
         metadata
     };
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -38,7 +38,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
     let allow = allow_list.map(|list| read_allow_list(&settings, &list)).transpose()?;
     let options = CheckOptions { invert: args.invert, allow: allow.as_ref() };
-    let sink = output.as_mut().map(|output| output.file() as &mut (dyn std::io::Write + Send));
+    let sink = output.as_mut().map(Output::writer);
     if let Some(members) = &members {
         filter.assert_members(&settings, &args.filter, members)?;
     }

@@ -5,13 +5,13 @@ use petal_lines::{CountJob, CountOrder};
 use super::{prints_lines, settings};
 use crate::args::{CountArgs, CountSort};
 use crate::error::{Outcome, Result};
-use crate::files::output::{Output, name_output};
+use crate::files::output::{Output, memory_beside_uploads, name_output};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     let prints = prints_lines(false, args.output.as_deref());
     let progress = ProgressReporter::new(&args.engine.verbosity, prints);
-    let settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &progress);
     if args.engine.temp_dir.is_some() {
         settings.check_temp_dir()?;
     }
@@ -20,9 +20,11 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
         _ => CountOrder::Count { top: args.top },
     };
     let inputs = args.inputs.sources();
-    let mut output = Output::open(args.output.as_deref(), &inputs)?;
+    let (output, memory_limit) = (args.output.as_deref(), settings.memory_limit);
+    settings.memory_limit = memory_beside_uploads(&[output], memory_limit)?;
+    let mut output = Output::open_within(output, &inputs, memory_limit)?;
     let job = CountJob { inputs, order, min_count: args.min_count };
-    let counted = job.run(&settings, output.file());
+    let counted = job.run(&settings, output.writer());
     progress.finish();
     counted.map_err(|error| name_output(error, Some(output.name()), None))?;
     output.finish()?;

@@ -61,7 +61,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         ));
     }
     super::build::warn_if_overfull(filter.as_dyn(), &progress);
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

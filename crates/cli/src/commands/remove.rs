@@ -1,6 +1,5 @@
 //! `remove`: removes lines from a filter file.
 
-use std::io::Write;
 use std::path::Path;
 
 use petal::{AnyFilter, BatchResults};
@@ -30,7 +29,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
-    let sink = missing.as_mut().map(|missing| missing.file() as &mut (dyn Write + Send));
+    let sink = missing.as_mut().map(Output::writer);
     let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);
     progress.finish();
     // The message states that nothing was removed.
@@ -43,7 +42,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
         )),
         _ => error.into(),
     })?;
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.filter))?;
     // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;
     output.finish()?;

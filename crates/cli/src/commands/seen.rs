@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
-use petal_lines::atomic_file::resolve_links;
+use petal_lines::atomic_file::{AtomicFile, resolve_links};
 use petal_lines::{
     FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
 };
@@ -81,7 +81,7 @@ fn appender<'a>(
     delimiter: u8,
     progress: &ProgressReporter,
 ) -> LineAppender<'a> {
-    let before = readable(output.file()).unwrap_or_else(|error| {
+    let before = output.file().map_or(Ok(None), |file| readable(file)).unwrap_or_else(|error| {
         progress.print(&format!(
             "warning: standard output: cannot read the end of the file: {}; if its last line is not \
              terminated, the first new line is joined to it",
@@ -89,7 +89,7 @@ fn appender<'a>(
         ));
         None
     });
-    LineAppender::new(output.file(), before, delimiter)
+    LineAppender::new(output, before, delimiter)
 }
 
 /// The filter file and its fingerprint log.
@@ -252,7 +252,7 @@ impl SeenFiles {
             replace(&self.exact, |file| io::Write::write_all(file, &log.empty_file()))?;
         }
         let mut output = Output::open(Some(&self.path), &[])?;
-        let written = memory.filter.write_to(output.file(), &self.metadata);
+        let written = memory.filter.write_to(&mut output, &self.metadata);
         written.map_err(Failure::of_output(&self.path))?;
         output.finish()?;
         self.fresh = false;
@@ -314,12 +314,14 @@ fn note_if_overfull(filter: &dyn Membership, held: u64, progress: &ProgressRepor
 
 /// Replaces a file atomically.
 fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> Result<T> {
-    let mut output = Output::open(Some(path), &[])?;
-    let written = write(output.file());
-    let done = written
-        .map_err(|error| Failure::Message(cannot_write(&path.display().to_string(), &error)))?;
-    output.finish()?;
-    Ok(done)
+    let write_and_finish = || {
+        let mut file = AtomicFile::create(path)?;
+        let done = write(file.file())?;
+        file.finish()?;
+        Ok(done)
+    };
+    write_and_finish()
+        .map_err(|error| Failure::Message(cannot_write(&path.display().to_string(), &error)))
 }
 
 /// Syncs standard output if it is a file, so that no line that the filter contains is lost.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{op_name, print, prints_lines, settings};
 use crate::args::{CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs};
 use crate::error::{Failure, Outcome, Result, cannot_write};
-use crate::files::output::{Output, name_output};
+use crate::files::output::{Output, memory_beside_uploads, name_output};
 use crate::html::JobReport;
 use crate::process::memory;
 use crate::process::sampler::{Sample, Sampler};
@@ -95,15 +95,18 @@ impl Job<'_> {
         let result_path = result.output.as_deref().filter(|_| !result.count).and_then(file);
         let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
         refuse_same_output(&[result_path].into_iter().chain(other_paths).collect::<Vec<_>>())?;
-        let open = |path| Output::open(path, &all);
+        let memory_limit = settings.memory_limit;
+        let paths = [result.output.as_deref().filter(|_| !result.count), dupes];
+        settings.memory_limit = memory_beside_uploads(&paths, memory_limit)?;
+        let open = |path| Output::open_within(path, &all, memory_limit);
         let mut kept = (!result.count).then(|| open(result.output.as_deref())).transpose()?;
         let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
         let mut report_output =
             result.report.as_deref().map(|path| open(Some(path))).transpose()?;
 
         let sinks = Outputs {
-            kept: kept.as_mut().map(|output| output.file() as _),
-            rest: rest.as_mut().map(|output| output.file() as _),
+            kept: kept.as_mut().map(|output| output.writer()),
+            rest: rest.as_mut().map(|output| output.writer()),
         };
         let sampler = result.report.is_some().then(|| Sampler::start(&settings.disk_usage));
         let report = SetJob { op, first, others, mode }.run(&settings, sinks);
@@ -126,7 +129,7 @@ impl Job<'_> {
         if let Some(output) = &mut report_output {
             let name = result.report.as_deref().unwrap_or(Path::new("-")).display();
             let run = Run { op, inputs: &all, report: &report, settings: &settings, ended };
-            let written = output.file().write_all(run.json(&samples).as_bytes());
+            let written = output.write_all(run.json(&samples).as_bytes());
             written.map_err(|error| Failure::Message(cannot_write(&name.to_string(), &error)))?;
         }
         // The work directory is removed next, so the outputs must be on disk.
@@ -149,7 +152,7 @@ fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
     let mut seen = Vec::new();
     for output in outputs {
         let (name, file) = match output {
-            Some(path) => (path.display().to_string(), Some(canonical_path(path))),
+            Some(path) => (Source::from_arg(path).to_string(), Some(canonical_path(path))),
             None => ("standard output".to_owned(), stdout_file()),
         };
         // Two outputs may share a device like /dev/null, but not a pipe.

@@ -5,6 +5,7 @@
 //! | file | a regular file, redirected standard input, a spooled stream | any | by position, from many threads |
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
 //! | CSV file | such a file whose keys are columns | any | in order |
+//! | object | `s3://bucket/key`, if it can be read by position; compressed or not | any | as a file |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
 //! | followed files | logs that grow | one, without an end | in order |
 //!
@@ -22,16 +23,17 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::byte_range::{ByteRange, Skipping};
 use super::compression::{self, Codec};
 use super::content_check::{Checked, ContentChecks};
+use super::file_stat::FileStat;
 use super::follow::FollowedFiles;
 use super::header::Start;
-use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, FileStat, StreamSum};
+use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, StreamSum};
+use super::input_file::InputFile;
 use super::open::{InputKind, InputOpener};
 use super::poll_read::PollRead;
 use super::source::Source;
@@ -62,7 +64,7 @@ pub(crate) struct Input {
 }
 
 /// A file, the range of the input in it, and its identity.
-type WholeFile<'a> = (Arc<File>, ByteRange, Option<&'a Arc<FileIdentity>>);
+type WholeFile<'a> = (InputFile, ByteRange, Option<&'a Arc<FileIdentity>>);
 
 /// Length and modification time of a file: equal on every machine that has access to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +80,7 @@ pub(crate) enum Open {
     /// `range`: the bytes in which lines start; `whole`: the bytes that may be read to complete
     /// them.
     File {
-        file: Arc<File>,
+        file: InputFile,
         range: ByteRange,
         whole: ByteRange,
     },
@@ -113,6 +115,10 @@ impl Input {
                 let problem = "it is no file that can be opened again; it is read until it ends";
                 Err(Error::read("-", io::Error::other(problem)))
             }
+            Source::Object(url) => {
+                let problem = "an object does not grow; only files can be followed";
+                Err(Error::read(&url.to_string(), io::Error::other(problem)))
+            }
         });
         let files = FollowedFiles::open(&paths.collect::<Result<Vec<_>>>()?, checks.delimiter())?;
         let stream = Box::new(Checked::new(files, &name, checks));
@@ -140,6 +146,7 @@ impl Input {
                 opener.path(path, &data, keep).map_err(|e| Error::read(&name, e))?
             }
             Source::Stdin => opener.stdin().map_err(|e| Error::read(&name, e))?,
+            Source::Object(url) => opener.object(url).map_err(|e| Error::read(&name, e))?,
         };
         Ok(Self::with_kind(name, body, Arc::clone(checks)))
     }
@@ -304,13 +311,18 @@ impl Input {
         if old.start != range.start || old.start > old.end || old.end > range.end {
             return Ok(false);
         }
-        let same = identity.resume(&file, old, then, checksum, progress)?;
+        let same = identity.resume(&file.sequential(), old, then, checksum, progress)?;
         match &mut self.kind {
             InputKind::Named { length, .. } if same => *length = old.end,
             InputKind::OpenFile { range, .. } if same => *range = old,
             _ => {}
         }
         Ok(same)
+    }
+
+    /// Returns whether blocks of the input are requested from a store, which takes memory.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(&self.kind, InputKind::OpenFile { file, .. } if file.as_file().is_none())
     }
 
     /// Returns whether the input can be read by position.
@@ -387,7 +399,7 @@ impl Input {
     ) -> Result<Option<u64>> {
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file(CheckTime::Before, &())?;
-        let packed = RangeReader::new(file, range, None);
+        let packed = RangeReader::new(file.sequential(), range, None);
         let mut checked = None;
         let show = |block: &[u8]| {
             checked.get_or_insert_with(|| self.checks.check(&self.name, block));
@@ -448,20 +460,20 @@ impl Input {
         match &self.kind {
             InputKind::Named { path, file, length, identity, .. } => {
                 let file = match file {
-                    Some(file) => Arc::clone(file),
-                    None => Arc::new(File::open(path).map_err(reading)?),
+                    Some(file) => InputFile::File(Arc::clone(file)),
+                    None => File::open(path).map_err(reading)?.into(),
                 };
                 Ok((file, ByteRange { start: 0, end: *length }, Some(identity)))
             }
             InputKind::OpenFile { file, range, identity, .. } => {
-                Ok((Arc::clone(file), *range, identity.as_ref()))
+                Ok((file.clone(), *range, identity.as_ref()))
             }
             InputKind::Stream(_) => Err(reading(io::Error::other("it is no file"))),
         }
     }
 
     /// Returns the file and the range after checking that the bytes are unchanged.
-    fn file(&self, moment: CheckTime, progress: &dyn Progress) -> Result<(Arc<File>, ByteRange)> {
+    fn file(&self, moment: CheckTime, progress: &dyn Progress) -> Result<(InputFile, ByteRange)> {
         let (file, range, identity) = self.whole_file()?;
         if let Some(identity) = identity {
             if self.portion.end == u64::MAX {
@@ -515,10 +527,10 @@ impl Input {
             // Without a checksum the bytes before need not be read.
             let left = if sum.is_some() { self.portion.start } else { 0 };
             let start = (range.start + self.portion.start - left).min(range.end);
-            let stream = RangeReader::new(file, ByteRange { start, ..range }, sum);
+            let stream = RangeReader::new(file.sequential(), ByteRange { start, ..range }, sum);
             return Ok(Open::Stream(Box::new(Skipping { stream, left })));
         };
-        let packed = RangeReader::new(file, range, sum);
+        let packed = RangeReader::new(file.sequential(), range, sum);
         let stream = compression::decode(codec, packed, memory).map_err(reading)?;
         let stream = Checked::new(stream, &self.name, &self.checks);
         Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
@@ -530,7 +542,7 @@ impl Input {
         Ok(self.by_position(file, range))
     }
 
-    fn by_position(&self, file: Arc<File>, whole: ByteRange) -> Open {
+    fn by_position(&self, file: InputFile, whole: ByteRange) -> Open {
         let at = |byte: u64| whole.start.saturating_add(byte).min(whole.end);
         let range = ByteRange { start: at(self.portion.start), end: at(self.portion.end) };
         Open::File { file, range, whole: ByteRange { start: at(self.begin), ..whole } }
@@ -546,7 +558,7 @@ impl Input {
     }
 
     /// Reports that a file has grown since it was opened.
-    fn note_growth(&self, file: &File, range: ByteRange, progress: &dyn Progress) {
+    fn note_growth(&self, file: &InputFile, range: ByteRange, progress: &dyn Progress) {
         let Some(length) = self.identity().and_then(|identity| identity.take_growth()) else {
             return;
         };
@@ -593,7 +605,7 @@ impl Input {
     pub(crate) fn of_spool(spool: Spool, name: String, checks: Arc<ContentChecks>) -> Self {
         let (file, length, usage) = spool.finish();
         let range = ByteRange { start: 0, end: length };
-        let body = InputKind::OpenFile { file: Arc::new(file), range, identity: None, codec: None };
+        let body = InputKind::OpenFile { file: file.into(), range, identity: None, codec: None };
         Self { _usage: Some(usage), ..Self::with_kind(name, body, checks) }
     }
 }
@@ -604,7 +616,7 @@ const MAX_OPEN: usize = 64;
 
 /// Reads a range of a file in order, independent of the file's offset.
 struct RangeReader {
-    file: Arc<File>,
+    file: InputFile,
     at: u64,
     end: u64,
     /// The checksum of the bytes, if needed.
@@ -612,7 +624,7 @@ struct RangeReader {
 }
 
 impl RangeReader {
-    fn new(file: Arc<File>, range: ByteRange, sum: Option<StreamSum>) -> Self {
+    fn new(file: InputFile, range: ByteRange, sum: Option<StreamSum>) -> Self {
         Self { file, at: range.start, end: range.end, sum }
     }
 }

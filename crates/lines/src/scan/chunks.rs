@@ -14,19 +14,16 @@
 //!
 //! Cost: one read of the input; memory as in [`Budget`]; one lock per chunk, none per line.
 
-use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-
-use rustix::fs::Advice;
 
 use super::buffer::Buffer;
 use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
-use crate::io::{BlockSum, ByteRange, Input, Open, PollRead};
+use crate::io::{BlockSum, ByteRange, Input, InputFile, Open, PollRead};
 use crate::memory::Budget;
 use crate::progress::Progress;
 
@@ -127,7 +124,7 @@ struct Cursor {
 
 enum At {
     File {
-        file: Arc<File>,
+        file: InputFile,
         range: ByteRange,
         whole: ByteRange,
         next: u64,
@@ -153,7 +150,7 @@ struct Chunk {
     /// Bytes of progress when the chunk is done.
     advance: u64,
     /// The file, its readable range, and the range of the chunk, until the chunk is read.
-    span: Option<(Arc<File>, ByteRange, ByteRange)>,
+    span: Option<(InputFile, ByteRange, ByteRange)>,
 }
 
 impl<S, N> Reading<'_, S, N>
@@ -252,8 +249,7 @@ where
                 Some(at) => at,
                 none => none.insert(match input.open(budget.decoder, self.chunks.progress)? {
                     Open::File { file, range, whole } => {
-                        // Doubles the read-ahead; errors do not matter.
-                        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                        let file = file.sequential();
                         At::File { file, range, whole, next: range.start }
                     }
                     Open::Stream(stream) => At::Stream { stream, carry: vec![], offset: 0 },
@@ -270,7 +266,7 @@ where
                         some = (self.wanted)(cursor.input, ByteRange { start, end })?;
                         if some {
                             chunk.base = range.start;
-                            chunk.span = Some((Arc::clone(file), *whole, span));
+                            chunk.span = Some((file.clone(), *whole, span));
                         } else {
                             self.chunks.progress.advance(end - start);
                         }
