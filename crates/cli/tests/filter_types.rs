@@ -7,12 +7,13 @@ mod common;
 use common::{TestDir, write_lines};
 
 /// Each type, the options that select it, and whether it supports `add`, `remove` and `merge`.
-const TYPES: [(&str, &str, [bool; 3]); 10] = [
+const TYPES: [(&str, &str, [bool; 3]); 11] = [
     ("bloom", "--type bloom", [true, false, true]),
     ("classic", "--type classic", [true, false, true]),
     ("counting", "--type counting", [true, true, true]),
     ("counting-classic", "--type counting-classic", [true, true, true]),
     ("quotient", "--type quotient", [true, true, true]),
+    ("vector-quotient", "--type vqf", [true, true, true]),
     ("scalable", "--growing", [true, false, false]),
     ("windowed", "--window 5000w --now 1000000", [true, false, false]),
     ("static", "--type static", [false, false, false]),

@@ -10,7 +10,7 @@ use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, Persist as _, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, WideBloomFilter, WindowedBloomFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 
@@ -30,6 +30,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         StaticFilter::build(&members, rate).unwrap().into(),
         FilterCascade::build(&members, &others, rate).unwrap().into(),
         WideBloomFilter::with_fpr(keys, rate).unwrap().into(),
+        VectorQuotientFilter::with_fpr(keys, rate).unwrap().into(),
         // Empty filters.
         StaticFilter::build::<u64>(&[], rate).unwrap().into(),
         ScalableBloomFilter::with_fpr(1, rate).unwrap().into(),

@@ -327,6 +327,7 @@ SMALL = {
     "classic": lambda: petal.ClassicBloomFilter(20),
     "counting": lambda: petal.CountingBloomFilter(20),
     "quotient": lambda: petal.QuotientFilter(40),
+    "vector-quotient": lambda: petal.VectorQuotientFilter(40),
     "scalable": lambda: petal.ScalableBloomFilter(10),
     "windowed": lambda: petal.WindowedBloomFilter(20, window=60),
     "wide": lambda: petal.WideBloomFilter(20),

@@ -26,6 +26,9 @@ pub(crate) enum FilterTypeArg {
     CountingClassic,
     /// Quotient filter: supports removal and growth
     Quotient,
+    /// Quotient filter of cache lines: supports removal, the fastest to remove
+    #[value(alias = "vqf")]
+    VectorQuotient,
     /// Layers that keep the rate for any number of lines
     Scalable,
     /// Sliding window: forgets lines after --window or --last
@@ -46,6 +49,7 @@ impl FilterTypeArg {
             Self::Counting => FilterType::Counting,
             Self::CountingClassic => FilterType::CountingClassic,
             Self::Quotient => FilterType::Quotient,
+            Self::VectorQuotient => FilterType::VectorQuotient,
             Self::Scalable => FilterType::Scalable,
             Self::Windowed => FilterType::Windowed,
             Self::Static => FilterType::Static,

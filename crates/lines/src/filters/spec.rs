@@ -4,7 +4,8 @@
 //! Conflicting settings are an error before any input is read.
 
 use petal::FilterType::{
-    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, Wide, Windowed,
+    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Wide,
+    Windowed,
 };
 use petal::{AnyFilter, FilterType, HashSpec};
 
@@ -217,8 +218,8 @@ impl FilterSpec {
         if filter_type.is_fixed() && self.fpr.is_some_and(too_low) {
             return Err(ErrorKind::FprTooLow { filter_type, minimum }.into());
         }
-        let sized_by_rate =
-            filter_type.is_fixed() || matches!(filter_type, Scalable | Quotient | Windowed);
+        let sized_by_rate = filter_type.is_fixed()
+            || matches!(filter_type, Scalable | Quotient | VectorQuotient | Windowed);
         if sized_by_rate && self.is_sized_by_memory() {
             return Err(ErrorKind::MissingFpr { filter_type }.into());
         }

@@ -149,6 +149,9 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
             AnyFilter::Quotient(filter) => {
                 filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?;
             }
+            AnyFilter::VectorQuotient(filter) => {
+                filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?;
+            }
             AnyFilter::Windowed(filter) => {
                 filter.advance_to((self.seen.clock)());
                 // A repeated line is printed again after the window.

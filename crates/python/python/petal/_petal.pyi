@@ -35,6 +35,7 @@ __all__ = [
     "ScalableBloomFilter",
     "StaticFilter",
     "UnsupportedError",
+    "VectorQuotientFilter",
     "WideBloomFilter",
     "WindowedBloomFilter",
     "__version__",
@@ -315,6 +316,21 @@ class QuotientFilter(Filter):
         fpr: float = 0.01,
         *,
         max_capacity: int | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    def __ior__(self, other: Self, /) -> Self: ...
+    def count(self, key: _Key) -> int: ...
+    def discard(self, key: _Key) -> bool: ...
+    def remove(self, key: _Key) -> None: ...
+
+@final
+class VectorQuotientFilter(Filter):
+    def __new__(
+        cls,
+        capacity: int,
+        fpr: float = 0.01,
+        *,
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...

@@ -402,6 +402,9 @@ pub(crate) fn object(py: Python<'_>, state: FilterState) -> PyResult<Py<PyAny>> 
         FilterType::Quotient => {
             Py::new(py, with_state(state, counting::QuotientFilter))?.into_any()
         }
+        FilterType::VectorQuotient => {
+            Py::new(py, with_state(state, counting::VectorQuotientFilter))?.into_any()
+        }
         FilterType::Scalable => {
             Py::new(py, with_state(state, scalable::ScalableBloomFilter))?.into_any()
         }
@@ -429,6 +432,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<counting::ClassicCountingBloomFilter>()?;
     module.add_class::<counting::CountingBloomFilter>()?;
     module.add_class::<counting::QuotientFilter>()?;
+    module.add_class::<counting::VectorQuotientFilter>()?;
     module.add_class::<cascade::FilterCascade>()?;
     module.add_class::<static_filter::StaticFilter>()?;
     module.add_class::<foreign::ForeignFilter>()?;
