@@ -25,6 +25,7 @@ def objects() -> dict[str, object]:
         "ClassicCountingBloomFilter": petal.ClassicCountingBloomFilter(20),
         "WideBloomFilter": petal.WideBloomFilter(20, 1e-12),
         "QuotientFilter": petal.QuotientFilter(20),
+        "VectorQuotientFilter": petal.VectorQuotientFilter(20),
         "ScalableBloomFilter": petal.ScalableBloomFilter(20),
         "WindowedBloomFilter": petal.WindowedBloomFilter(20),
         "ForeignFilter": petal.ForeignFilter("spark-v2", 20),
