@@ -26,7 +26,7 @@ pub(crate) enum FilterTypeArg {
     CountingClassic,
     /// Quotient filter: supports removal and growth
     Quotient,
-    /// Quotient filter of cache lines: supports removal, the fastest to remove
+    /// Quotient filter of cache lines: supports removal in constant time
     #[value(alias = "vqf")]
     VectorQuotient,
     /// Layers that keep the rate for any number of lines

@@ -242,7 +242,7 @@ fn both_blocks_are_in_one_region() {
     }
 }
 
-/// Random keys fill tables of all sizes to the capacity that the layout promises.
+/// Prints the load at which a table of random keys first fails to take one; it checks nothing.
 #[test]
 #[ignore = "prints the load at the first failure; used to choose the capacity"]
 fn measure_loads() {
