@@ -5,6 +5,8 @@ Usage: duckdb_lines.py MEMORY_LIMIT THREADS TEMP_DIR OUT A [B]     (or: --versio
 With B: the lines of A that are in B. The lines of A are distinct by construction, so a semi join is enough
 and DISTINCT is not needed. Without B: the distinct lines of A, in any order. Each file is read as one column without
 quoting; the delimiter is a byte that does not occur.
+
+Files named .csv have a header and are compared by their column url.
 """
 
 import sys
@@ -25,12 +27,19 @@ db.execute("SET enable_progress_bar = false")
 
 
 def lines(path):
+    if path.endswith(".csv"):
+        columns = "{'lang': 'VARCHAR', 'title': 'VARCHAR', 'url': 'VARCHAR'}"
+        return f"read_csv('{path}', header = true, columns = {columns}, auto_detect = false)"
     return (
         f"read_csv('{path}', delim = '\x01', quote = '', escape = '', header = false, "
         "columns = {'line': 'VARCHAR'}, auto_detect = false)"
     )
 
 
+if files[0].endswith(".csv"):
+    a, b = map(lines, files)
+    db.execute(f"COPY (SELECT a.* FROM {a} a SEMI JOIN {b} b ON a.url = b.url) TO '{out}' (FORMAT csv, HEADER true)")
+    sys.exit(0)
 if len(files) == 2:
     a, b = map(lines, files)
     query = f"SELECT a.line FROM {a} a SEMI JOIN {b} b ON a.line = b.line"

@@ -1,7 +1,5 @@
 //! `peers`: the foreign libraries (see `peers/README.md`), and the tests that need them.
 
-use std::path::Path;
-
 use crate::step::{Result, Step, root};
 
 /// The folder in which they are installed; git ignores it.
@@ -18,21 +16,16 @@ pub(crate) fn golden() -> Result {
     Step::script("peers/golden.sh", &[HOME]).run()
 }
 
-/// Installs the peers, and runs the tests in which they read and write filters.
+/// Installs the peers, and runs the tests in which they read and write filters, and those of object storage
+/// and of tables, which need features: one build has both.
 pub(crate) fn test() -> Result {
     install()?;
     let home = root().join(HOME);
     // The whole workspace is selected, because the features of dependencies are those of the tests before.
     let args = ["test", "--workspace", "--no-fail-fast", "--test", "foreign", "--", "--ignored"];
     Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()?;
-    tables(&home)
-}
-
-/// Runs the tests of Parquet and Arrow inputs, which need a feature, and compares rows with DuckDB.
-fn tables(home: &Path) -> Result {
-    let packages = ["test", "--package", "petal-lines", "--package", "petal-cli"];
-    let features = ["--features", "petal-lines/parquet,petal-cli/parquet"];
-    let tests = ["--test", "tables", "--", "--include-ignored"];
-    let args = [&packages[..], &features, &tests].concat();
+    let features = ["--features", "petal-cli/object-store,petal-cli/parquet"];
+    let tests = ["--test", "objects", "--test", "tables", "--", "--include-ignored"];
+    let args = [&["test", "--workspace", "--no-fail-fast"][..], &features, &tests].concat();
     Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()
 }

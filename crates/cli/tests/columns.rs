@@ -286,7 +286,7 @@ fn filters_take_the_values_of_columns() {
     let info = dir.run("info f.petal").text();
     assert!(info.contains(r#""keys":"column \"url\" of CSV with a header""#), "{info}");
     dir.run("add -q f.petal a.csv --column url").ok();
-    assert_eq!(dir.run("check -c f.petal lines").text(), "2\n");
+    assert_eq!(dir.run("check -q -c f.petal lines").text(), "2\n");
     dir.write("gone.csv", "url\nhttp://b\nnever there\n");
     dir.run("remove -q f.petal gone.csv --column url --missing missing").ok();
     assert_eq!(dir.read("missing"), b"url\nnever there\n");
@@ -324,7 +324,12 @@ fn byte_order_mark_is_no_part_of_a_name_or_key() {
     assert_eq!(dir.run("common m.csv a.csv --column url").text(), "\u{feff}\"url\"\nhttp://b\n");
     dir.write("n.csv", "\u{feff}\"http://a,b\"\nhttp://b\n");
     let args = "common n.csv - --column 1";
-    assert_eq!(dir.run_with(args, b"\"http://a,b\"").text(), "\"http://a,b\"\n");
+    // The output keeps the mark of the first input, before its first record.
+    assert_eq!(dir.run_with(args, b"\"http://a,b\"").text(), "\u{feff}\"http://a,b\"\n");
+    assert_eq!(dir.run_with(args, b"x").text(), "");
+    dir.run("dedup m.csv n.csv --column 1 -o kept --dupes-output dupes").ok();
+    assert_eq!(dir.read("kept"), "\u{feff}\"url\"\nhttp://b\n\"http://a,b\"\n".as_bytes());
+    assert_eq!(dir.read("dupes"), "\u{feff}http://b\n".as_bytes());
     dir.write("n.csv.gz", gz("\u{feff}\"http://a,b\"\nhttp://b\n".as_bytes()));
     assert_eq!(dir.run("dedup -c n.csv.gz --column 1").text(), "2\n");
 }
@@ -342,6 +347,97 @@ fn inputs_with_other_headers_are_reported() {
     assert_eq!(dir.run("dedup a.csv c.csv --column url").err, "");
     // Only records of the first input are printed.
     assert_eq!(dir.run("common a.csv b.csv --column url").err, "");
+    // Nothing is printed.
+    assert_eq!(dir.run("dedup -c a.csv b.csv --column url").err, "");
+}
+
+#[test]
+fn inputs_with_other_separators_are_reported() {
+    let dir = dir();
+    dir.write("a.tsv", "id\turl\tlang\n9\thttp://c\ten\n");
+    let text = "a.tsv is separated by tabs, a.csv by ',': the output has records of both; convert \
+                one first, or correct --separator\n";
+    let warning = format!("petal: warning: {text}");
+    assert_eq!(dir.run("dedup a.csv a.tsv --column url").err, warning);
+    assert_eq!(dir.run("dedup -o /dev/null a.csv a.tsv --column 2").err, warning);
+    assert_eq!(dir.run("count a.csv a.tsv --column 2").err, warning);
+    assert_eq!(dir.run("common a.csv a.tsv --column url").err, "");
+    dir.write("b.tsv", "url\tid\n");
+    let both = dir.run("dedup a.csv b.tsv --column url").err;
+    assert!(both.contains("separated by tabs") && both.contains("another header"), "{both}");
+}
+
+#[test]
+fn appending_to_a_file_with_another_header_is_reported() {
+    let dir = dir();
+    let seen = "\"$petal\" seen -n 100 s.petal --column url";
+    for (before, warns) in [
+        ("id,url,lang\\n", false),
+        ("\\357\\273\\277\"id\",url,lang\\r\\n7,x,y\\n", false),
+        ("id,url,lang", false),
+        ("", false),
+        ("url,id,lang\\n7,x,y\\n", true),
+        ("7,x,y\\n", true),
+    ] {
+        let script = format!("rm -f s.petal; printf '{before}' > out; {seen} a.csv >> out");
+        let run = dir.sh(&script);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let text = "petal: warning: standard output begins with another header than a.csv: ";
+        assert_eq!(run.err.starts_with(text), warns, "{before}: {}", run.err);
+        assert_eq!(run.err.is_empty(), !warns, "{before}: {}", run.err);
+    }
+}
+
+#[test]
+fn keys_of_other_fields_than_those_of_the_filter_are_noted() {
+    let dir = dir();
+    dir.run("build -q -n 100 -o url.petal b.csv --column url").ok();
+    dir.run("build -q -n 100 -o two.petal b.csv --column url,lang").ok();
+    let url = "the keys of url.petal are column \"url\", those of this job are ";
+    let two = "the keys of two.petal are columns \"url\", \"lang\", those of this job are ";
+    let never = "; a key of several fields never equals a key of one";
+    for (args, note) in [
+        ("check -c url.petal a.csv --column url", String::new()),
+        ("check -c url.petal a.csv --column url --header", String::new()),
+        ("check -c url.petal b.csv", format!("note: {url}whole lines")),
+        ("check -c url.petal a.csv --column lang", format!("note: {url}column \"lang\"")),
+        ("seen --dry-run -c url.petal a.csv --column lang", format!("note: {url}column \"lang\"")),
+        ("check -c two.petal a.csv --column url,lang", String::new()),
+        (
+            "check -c two.petal a.csv --column lang,url",
+            format!("note: {two}columns \"lang\", \"url\""),
+        ),
+        ("check -c two.petal a.csv --column url", format!("warning: {two}column \"url\"{never}")),
+    ] {
+        let found = dir.run(args);
+        let expected = if note.is_empty() { note } else { format!("petal: {note}\n") };
+        assert_eq!(found.err, expected, "{args}");
+        assert_eq!(dir.run(&format!("{args} -q")).err, "", "{args}");
+    }
+    // The metadata lists the fields of all keys.
+    dir.run("build -q -n 100 -o lang.petal b.csv --column lang").ok();
+    let merged = dir.run("merge -o both.petal url.petal lang.petal");
+    let text =
+        "note: the keys of url.petal are column \"url\", those of lang.petal are column \"lang\"";
+    assert_eq!(merged.err, format!("petal: {text}\n"));
+    let url = r#""column \"url\" of CSV with a header""#;
+    let lang = r#""column \"lang\" of CSV with a header""#;
+    let keys = |file: &str| dir.run(&format!("info {file}")).text();
+    assert!(keys("both.petal").contains(&format!("\"keys\":[{url},{lang}]")));
+    for args in ["check -c both.petal a.csv --column lang", "add both.petal a.csv --column url"] {
+        assert_eq!(dir.run(args).err, "", "{args}");
+    }
+    let added = dir.run("add url.petal a.csv --column lang").err;
+    assert!(
+        added.starts_with("petal: note: the keys of url.petal are column \"url\", "),
+        "{added}"
+    );
+    assert!(keys("url.petal").contains(&format!("\"keys\":[{url},{lang}]")));
+    // The first keys of an empty filter decide.
+    dir.write("empty", "");
+    dir.run("build -q -n 100 -o new.petal empty").ok();
+    assert_eq!(dir.run("add new.petal a.csv --column lang").err, "");
+    assert!(keys("new.petal").contains(&format!("\"keys\":{lang}")));
 }
 
 #[test]
@@ -371,7 +467,10 @@ fn unusable_columns_and_records_are_errors() {
             "dedup a.csv --column url --separator ;",
             r#"but 1 column: "id,url,lang"; change --column, or change --separator"#,
         ),
-        ("dedup twice.csv --column url", "two columns \"url\", 1 and 2; take one by its number"),
+        (
+            "dedup twice.csv --column url",
+            "twice.csv: has two columns \"url\", 1 and 2; name the column by its number\n",
+        ),
         (
             "dedup short.csv --column x",
             "short.csv: the record at byte 10: has 1 field, but the key is in field 2;",
@@ -388,6 +487,8 @@ fn unusable_columns_and_records_are_errors() {
         ("dedup a.csv --column url, ", "expected names or numbers of columns"),
         ("dedup a.csv --column url -z", "cannot be used with"),
         ("dedup a.csv --header", "--column"),
+        ("dedup a.csv --json-key /a --header", "cannot be used with"),
+        ("dedup a.csv --json-key /a --separator ;", "cannot be used with"),
         ("dedup a.csv --column 1 --separator ab", "expected one byte"),
         ("dedup a.csv --column 1 --separator \"", "cannot separate columns"),
     ];

@@ -61,6 +61,9 @@ fn options_select_lines() {
     assert_eq!(dir.read("out"), b"2\tb\n1\ta\n1\t\n1\tc\n");
     assert_eq!(dir.run_with("count -z", b"x\0y\0x\0").text(), "2\tx\0\x31\ty\0");
     assert_eq!(dir.run_with("count", b"").text(), "");
+    assert_eq!(dir.run("count --top 1 --sort count a").text(), "2\tb\n");
+    let error = dir.run("count --top 1 --sort appearance a").failure();
+    assert!(error.contains("--top: prints the most frequent lines first; leave out"), "{error}");
 }
 
 #[test]
@@ -71,7 +74,18 @@ fn records_with_one_key_are_counted_together() {
         "id,url\n1,http://A.example/\n2,\"x\ny\"\n3,http://a.example/\n4,\"x\ny\"\n",
     );
     let found = dir.run("count --column url --key-transform lowercase a.csv").text();
-    assert_eq!(found, "count\tid,url\n2\t1,http://A.example/\n2\t2,\"x\ny\"\n");
+    assert_eq!(found, "count,id,url\n2,1,http://A.example/\n2,2,\"x\ny\"\n");
+    // Also from a pipe, sorted, with another separator and with a byte order mark.
+    let text = dir.read("a.csv");
+    let piped = dir.run_with("count -q --top 1 --column url --key-transform lowercase -", &text);
+    assert_eq!(piped.text(), "count,id,url\n2,1,http://A.example/\n");
+    dir.write("m.tsv", "\u{feff}u\tv\r\na\tb\r\na\tc\r\n");
+    let found = dir.run("count --column u m.tsv").text();
+    assert_eq!(found, "\u{feff}count\tu\tv\r\n2\ta\tb\r\n");
+    let found = dir.run("count --column 2 m.tsv").text();
+    assert_eq!(found, "\u{feff}1\tu\tv\r\n1\ta\tb\r\n1\ta\tc\r\n");
+    let found = dir.run_with("count -q --column 1 --separator ; -", b"a;b\na;c\n");
+    assert_eq!(found.text(), "2;a;b\n");
     dir.write("a.jsonl", "{\"u\":1}\n{\"u\": 1, \"v\":2}\n{}\n");
     let found = dir.run("count --json-key /u a.jsonl").text();
     assert_eq!(found, "2\t{\"u\":1}\n1\t{}\n");

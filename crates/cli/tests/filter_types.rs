@@ -7,12 +7,13 @@ mod common;
 use common::{TestDir, write_lines};
 
 /// Each type, the options that select it, and whether it supports `add`, `remove` and `merge`.
-const TYPES: [(&str, &str, [bool; 3]); 10] = [
+const TYPES: [(&str, &str, [bool; 3]); 11] = [
     ("bloom", "--type bloom", [true, false, true]),
     ("classic", "--type classic", [true, false, true]),
     ("counting", "--type counting", [true, true, true]),
     ("counting-classic", "--type counting-classic", [true, true, true]),
     ("quotient", "--type quotient", [true, true, true]),
+    ("vector-quotient", "--type vqf", [true, true, true]),
     ("scalable", "--growing", [true, false, false]),
     ("windowed", "--window 5000w --now 1000000", [true, false, false]),
     ("static", "--type static", [false, false, false]),
@@ -180,7 +181,7 @@ fn a_cascade_is_never_wrong_about_its_lists() {
     dir.write("both", [dir.read("b"), b"x\n".to_vec(), dir.read("a")[..20].to_vec()].concat());
     dir.run("build -q --not-in both -o g b").failure();
     let line = dir.run_with("build --not-in b -o g -", &dir.read("b")).failure();
-    assert!(line.contains("b: 2,000 of its lines are in the other inputs too"), "{line}");
+    assert!(line.contains("b: 2,000 lines are in the other inputs too"), "{line}");
     let line = dir.run_with("build --not-in - -o g -", b"x\n").failure();
     assert!(line.contains("standard input is named twice"), "{line}");
     assert!(dir.run("build --not-in missing -o g a").failure().contains("missing: cannot read"));

@@ -102,6 +102,7 @@ fn page_of_a_plan_has_the_numbers_of_the_plan() {
         ("-n 5e9 -m 4G", 2),
         ("-n 1 -p 50%", 2),
         ("--type quotient -n 1e6 -p 0.1%", 1),
+        ("--type vector-quotient -n 1e6 -p 0.1%", 1),
         ("--type counting -n 1e6 -p 0.1%", 1),
         ("--type wide -n 1e6 -p 1e-15", 1),
         ("--type scalable -n 1e6 -p 1%", 1),
@@ -138,7 +139,7 @@ fn page_of_a_plan_has_the_numbers_of_the_plan() {
 }
 
 /// Options of types without blocks.
-const NO_BLOCKS: [&str; 4] = ["classic", "quotient", "static", "--not-in"];
+const NO_BLOCKS: [&str; 5] = ["classic", "quotient", "vector-quotient", "static", "--not-in"];
 
 #[test]
 fn page_of_a_filter_has_the_numbers_of_info() {

@@ -176,6 +176,43 @@ fn filters_take_strings_as_plain_lines() {
 }
 
 #[test]
+fn pointers_that_find_no_value_are_reported() {
+    let dir = TestDir::new();
+    dir.write("a", "{\"u\":1,\"v\":null}\n{\"u\":2}\n{}\n");
+    dir.write("b", "{\"v\":1}\n");
+    dir.write("empty", "");
+    let warning = |what: &str, hint: &str| {
+        format!("petal: warning: no record of {what}, so all of them are equal there; {hint}\n")
+    };
+    let check = "check --json-key";
+    let comma = "a comma is part of the name, so repeat --json-key for several values";
+    let cases = [
+        ("dedup a empty --json-key /u", String::new()),
+        ("dedup a --json-key /url", warning("a has a value at /url", check)),
+        ("dedup a --json-key /u,/v", warning("a has a value at /u,/v", comma)),
+        ("count a b --json-key /n", warning("a and another input have a value at /n", check)),
+        ("dedup a b --json-key /u", warning("b has a value at /u", check)),
+        ("common a b --json-key /u", warning("b has a value at /u", check)),
+        ("diff a b --approx -q --json-key /u", String::new()),
+        ("build -n 9 -o f a --json-key /u --json-key /v", warning("a has a value at /v", check)),
+        ("seen -n 9 s a --json-key /n", warning("a has a value at /n", check)),
+    ];
+    for (args, expected) in cases {
+        for strategy in ["", " -j 3 -m 8M"] {
+            let found = dir.run(&format!("{args}{strategy}"));
+            assert_eq!(found.code, Some(0), "{args}: {}", found.err);
+            assert_eq!(found.err, expected, "{args}{strategy}");
+        }
+    }
+    let piped = dir.run_with("check -c f --json-key /x --json-key /u -", b"{\"u\":1}\n").err;
+    assert!(piped.contains("no record of standard input has a value at /x, "), "{piped}");
+    for strategy in STRATEGIES {
+        let found = dir.run(&format!("dedup a {strategy} --json-key /n"));
+        assert_eq!(found.err, warning("a has a value at /n", check), "{strategy}");
+    }
+}
+
+#[test]
 fn lines_that_are_no_json_are_errors() {
     let dir = TestDir::new();
     dir.write("a", "{\"a\":1}\n{\"a\":1,}\n");

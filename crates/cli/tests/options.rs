@@ -79,6 +79,12 @@ fn option_of_another_mode_or_command_is_explained() {
         ("dedup --row-groups a", ["'--row-groups' is an option of petal probe", "tip:"]),
         ("dedup --expected=5 --width=5 a", ["'--width' is an option of petal build", "tip:"]),
         ("dedup -v a", ["'-v' is an option of petal check, petal probe", "tip:"]),
+        ("symdiff --approx a a", ["'--approx' is an option of petal common, petal diff", "tip:"]),
+        ("symdiff -n 5 a a", ["'-n' is an option of petal common, petal diff", "tip:"]),
+        ("dedup -d -n 5 a", ["--only-duplicates", "cannot be used with"]),
+        ("dedup -u -p 1% a", ["--only-unique", "cannot be used with"]),
+        ("common --at-least 1 -n 5 a a", ["--at-least <K>", "cannot be used with"]),
+        ("dedup --work-dir w -n 5 a", ["--work-dir <DIR>", "cannot be used with"]),
         ("dedup --nothing a", ["unexpected argument '--nothing' found", "Usage: petal dedup"]),
         ("dedup --cuont a", ["a similar argument exists: '--count'", "Usage: petal dedup"]),
     ] {

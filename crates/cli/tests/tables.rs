@@ -66,6 +66,8 @@ fn plain_build_refuses_tables_by_name() {
 
 #[cfg(feature = "parquet")]
 mod with_feature {
+    use petal_testkit::pages::{Block, read, root};
+
     use super::*;
 
     /// The URLs of `a.parquet` in order, each once.
@@ -121,6 +123,38 @@ mod with_feature {
         );
         let count = dir.run("count --column url --keys-only --top 1 a.parquet").text();
         assert_eq!(count, "2\thttp://a.example/\n");
+        let count = dir.run("count --column url,day --keys-only b.parquet").text();
+        let days = "2,\"http://b.example/?q=x,y\",2026-11-23\n1,http://a.example/,2026-11-23\n\
+                    1,new,2026-11-24\n";
+        assert_eq!(count, days);
+    }
+
+    #[test]
+    fn commands_of_the_book_run() {
+        let dir = dir();
+        for (from, to) in [
+            ("a.parquet", "pages.parquet"),
+            ("b.parquet", "today.parquet"),
+            ("a.arrow", "pages.arrow"),
+        ] {
+            dir.write(to, std::fs::read(golden("tables").join(from)).unwrap());
+        }
+        dir.write("seen.csv", "url\nhttp://a.example/\n");
+        let page = read(&root().join("docs/guides/columns.md"));
+        let needs = |block: &&Block| block.not_run.as_deref() == Some("needs the feature parquet");
+        let commands = page.blocks.iter().filter(needs);
+        for command in commands.flat_map(|block| block.commands("$ ").unwrap()) {
+            let run = dir.sh(&command.text.replacen("petal ", "\"$petal\" ", 1));
+            assert_eq!(run.text(), command.shown, "{}", command.text);
+        }
+        for (file, expected) in [
+            ("distinct.parquet", format!("{URLS}~\nnew\n")),
+            ("new.parquet", "http://b.example/?q=x,y\nhttp://a.example/\nnew\n".to_owned()),
+            ("again.arrow", "http://a.example/\n".to_owned()),
+        ] {
+            assert_eq!(keys(&dir, file), expected, "{file}");
+        }
+        dir.read("known.parquet");
     }
 
     #[test]

@@ -34,6 +34,7 @@
 //! | [`AtomicBloomFilter`] | the default filter, shared by threads |
 //! | [`CountingBloomFilter`], [`ClassicCountingBloomFilter`] | deletion, with a counter for each bit |
 //! | [`QuotientFilter`] | deletion, counting, growth, union of different sizes |
+//! | [`VectorQuotientFilter`] | fast deletion: one or two cache lines per operation |
 //! | [`ScalableBloomFilter`] | an unknown number of keys |
 //! | [`WindowedBloomFilter`] | the most recent keys only |
 //! | [`StaticFilter`] | built once from all keys, near the minimum space |
@@ -44,8 +45,8 @@
 //! * [`Membership`] has the methods that all filters share: size, capacity, rates, writing to a file.
 //!   [`Persist`] opens files. [`AnyFilter`] holds a filter whose type is known only at run time.
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
-//! * [`Sizing`], [`BlockedLayout`], [`ClassicLayout`] and [`QuotientLayout`] compute sizes without
-//!   building a filter; [`math`] has the formulas.
+//! * [`Sizing`], [`BlockedLayout`], [`ClassicLayout`], [`QuotientLayout`] and
+//!   [`VectorQuotientLayout`] compute sizes without building a filter; [`math`] has the formulas.
 //! * [`BatchResults`] holds the results of a batch. Batches overlap cache misses.
 //! * [`embed`] is for servers that contain filters.
 //!
@@ -111,6 +112,7 @@ mod store;
 #[cfg(feature = "std")]
 mod sync;
 mod threads;
+mod vector_quotient;
 mod wide;
 mod windowed;
 
@@ -147,6 +149,7 @@ pub use static_filter::{StaticBuilder, StaticFilter};
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};
+pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout};
 pub use wide::{WideBloomFilter, WideBuilder};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 

@@ -22,6 +22,7 @@ use crate::quotient::QuotientFilter;
 use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};
+use crate::vector_quotient::VectorQuotientFilter;
 use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
@@ -115,4 +116,5 @@ filters! {
     [] StaticFilter;
     [] FilterCascade;
     [] WideBloomFilter;
+    [] VectorQuotientFilter;
 }

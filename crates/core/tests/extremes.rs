@@ -10,7 +10,7 @@ use naive::update_checksums;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterType, Persist as _, QuotientFilter, ScalableBloomFilter,
-    WideBloomFilter, WindowedBloomFilter, verify_bytes,
+    VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, verify_bytes,
 };
 
 /// The header fields with numbers of keys, rates and parameters.
@@ -33,6 +33,7 @@ fn family() -> Vec<AnyFilter> {
         CountingBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
         ClassicCountingBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
         QuotientFilter::with_fpr(4 * KEYS, rate).unwrap().into(),
+        VectorQuotientFilter::with_fpr(4 * KEYS, rate).unwrap().into(),
         ScalableBloomFilter::with_fpr(10, rate).unwrap().into(),
         ScalableBloomFilter::with_fpr(10 * KEYS, rate).unwrap().into(),
         WindowedBloomFilter::with_fpr(KEYS / 3, rate).unwrap().into(),
@@ -148,7 +149,13 @@ fn maximum_number_of_keys_in_a_file() {
     let max = u64::MAX >> 1;
     for filter in family() {
         let kind = filter.as_dyn().filter_type();
-        if matches!(kind, FilterType::Quotient | FilterType::Scalable | FilterType::Windowed) {
+        if matches!(
+            kind,
+            FilterType::Quotient
+                | FilterType::VectorQuotient
+                | FilterType::Scalable
+                | FilterType::Windowed
+        ) {
             continue;
         }
         for less in 0..3 {

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use petal::embed::{Relocator, StreamDecoder, use_global_allocator};
 use petal::{
     AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade,
-    Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
+    WideBloomFilter, WindowedBloomFilter,
 };
 
 /// The system allocator, with a counter of allocated bytes; fails for huge allocations.
@@ -85,6 +85,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         StaticFilter::build(&members, 0.01).unwrap().into(),
         FilterCascade::build(&members, &others, 0.01).unwrap().into(),
         WideBloomFilter::with_fpr(keys, 0.01).unwrap().into(),
+        VectorQuotientFilter::with_fpr(keys, 0.01).unwrap().into(),
     ]
 }
 

@@ -4,7 +4,7 @@
 use petal::{
     AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterCascade, QuotientFilter, ScalableBloomFilter, StaticFilter,
-    TypedBloomFilter, WideBloomFilter, WindowedBloomFilter,
+    TypedBloomFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
 };
 use petal_testkit::bounds::binomial_range;
 
@@ -55,6 +55,7 @@ fn integers_as_keys_keep_the_rate() {
         }
         filled!(BloomFilter ClassicBloomFilter CountingBloomFilter ClassicCountingBloomFilter);
         filled!(QuotientFilter ScalableBloomFilter WindowedBloomFilter WideBloomFilter);
+        filled!(VectorQuotientFilter);
         let shared = AtomicBloomFilter::with_fpr(KEYS, RATE).unwrap();
         shared.insert_batch(&keys, &mut new);
         judge("AtomicBloomFilter", &|key| shared.contains(key));

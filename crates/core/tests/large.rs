@@ -3,8 +3,8 @@
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, HashSpec,
-    QuotientFilter, Result, ScalableBloomFilter, StaticFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    QuotientFilter, Result, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
+    WideBloomFilter, WindowedBloomFilter,
 };
 
 /// Keys of the smaller and of the larger filters: about 100 KiB and 1 MiB at 1 %.
@@ -17,6 +17,7 @@ fn filters(keys: u64) -> Result<Vec<AnyFilter>> {
         AnyFilter::Classic(ClassicBloomFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Counting(CountingBloomFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Quotient(QuotientFilter::with_fpr(keys, 0.01)?),
+        AnyFilter::VectorQuotient(VectorQuotientFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Scalable(ScalableBloomFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Windowed(WindowedBloomFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Wide(WideBloomFilter::with_fpr(keys, 0.01)?),

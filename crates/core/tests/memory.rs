@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, Filter, FilterCascade, Layout, Membership as _, Persist as _,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter, WindowedBloomFilter,
+    QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter,
+    WindowedBloomFilter,
 };
 
 // ---- Counting -----------------------------------------------------------------------------------
@@ -146,11 +147,12 @@ fn family() {
         }
         filter
     };
-    let types: [&dyn Fn() -> AnyFilter; 8] = [
+    let types: [&dyn Fn() -> AnyFilter; 9] = [
         &|| CountingBloomFilter::with_fpr(n / 2, 0.01).unwrap().into(),
         &|| ClassicCountingBloomFilter::with_fpr(n / 2, 0.01).unwrap().into(),
         &|| QuotientFilter::with_fpr(2 * n, 0.01).unwrap().into(),
         &|| QuotientFilter::with_growth(n / 8, 0.01, 2 * n).unwrap().into(),
+        &|| VectorQuotientFilter::with_fpr(2 * n, 0.01).unwrap().into(),
         &|| ScalableBloomFilter::with_fpr(n / 8, 0.01).unwrap().into(),
         &|| WindowedBloomFilter::with_fpr(n, 0.01).unwrap().into(),
         &|| StaticFilter::build(&keys, 0.01).unwrap().into(),

@@ -3,8 +3,8 @@
 
 use petal::{
     BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Membership, QuotientFilter, ScalableBloomFilter, Sizing, WideBloomFilter, WindowedBloomFilter,
-    math,
+    Membership, QuotientFilter, ScalableBloomFilter, Sizing, VectorQuotientFilter, WideBloomFilter,
+    WindowedBloomFilter, math,
 };
 
 fn same(sizing: Sizing, filter: &dyn Membership) {
@@ -39,6 +39,7 @@ fn sizing_equals_the_built_filter() {
                 WideBloomFilter::builder().capacity(keys).memory(ByteSize::bytes(100_000)),
                 QuotientFilter::builder().capacity(keys).fpr(rate),
                 QuotientFilter::builder().capacity(keys).fpr(rate).max_capacity(100_000),
+                VectorQuotientFilter::builder().capacity(keys).fpr(rate),
                 ScalableBloomFilter::builder().capacity(keys).fpr(rate),
                 WindowedBloomFilter::builder().capacity(keys).fpr(rate),
                 WindowedBloomFilter::builder().capacity(keys).fpr(rate).time(600).generations(6)

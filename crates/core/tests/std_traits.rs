@@ -2,8 +2,8 @@
 
 use petal::{
     AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, Persist,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter,
+    WideBloomFilter, WindowedBloomFilter,
 };
 
 #[test]
@@ -18,9 +18,10 @@ fn clones_are_equal_and_independent() {
     let mut scalable = ScalableBloomFilter::with_fpr(10, 0.01).unwrap();
     (0..1000u32).for_each(|key| _ = scalable.insert(&key).unwrap());
     assert!(scalable.clone() == scalable);
-    let filters: [AnyFilter; 6] = [
+    let filters: [AnyFilter; 7] = [
         CountingBloomFilter::with_fpr(10, 0.01).unwrap().into(),
         QuotientFilter::with_fpr(10, 0.01).unwrap().into(),
+        VectorQuotientFilter::with_fpr(10, 0.01).unwrap().into(),
         WindowedBloomFilter::with_fpr(10, 0.01).unwrap().into(),
         WideBloomFilter::with_fpr(10, 0.01).unwrap().into(),
         StaticFilter::build(&["one"], 0.01).unwrap().into(),

@@ -10,7 +10,7 @@ use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, Persist as _, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, WideBloomFilter, WindowedBloomFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 
@@ -30,6 +30,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         StaticFilter::build(&members, rate).unwrap().into(),
         FilterCascade::build(&members, &others, rate).unwrap().into(),
         WideBloomFilter::with_fpr(keys, rate).unwrap().into(),
+        VectorQuotientFilter::with_fpr(keys, rate).unwrap().into(),
         // Empty filters.
         StaticFilter::build::<u64>(&[], rate).unwrap().into(),
         ScalableBloomFilter::with_fpr(1, rate).unwrap().into(),
@@ -44,7 +45,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         }
     }
     let types: Vec<_> = family.iter().map(|filter| filter.as_dyn().filter_type()).collect();
-    assert_eq!(types[..10], FilterType::ALL, "a type is missing here");
+    assert_eq!(types[..FilterType::ALL.len()], FilterType::ALL, "a type is missing here");
     family
 }
 

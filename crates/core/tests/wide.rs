@@ -12,7 +12,8 @@ use naive::{HeaderFields, update_checksums};
 use petal::{
     BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter,
     CountingBloomFilter, FilterCascade, FilterType, HashSpec, Mapped, Membership, MembershipMut,
-    Persist as _, QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter,
+    Persist as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
+    WideBloomFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -130,6 +131,8 @@ fn wrong_hash_width_is_an_error() {
         assert!(counting.unwrap_err().is_invalid());
         let quotient = QuotientFilter::builder().capacity(9).fpr(0.1).hash(wide).build();
         assert!(quotient.unwrap_err().is_invalid());
+        let vector = VectorQuotientFilter::builder().capacity(9).fpr(0.1).hash(wide).build();
+        assert!(vector.unwrap_err().is_invalid());
         let scalable = ScalableBloomFilter::builder().capacity(9).fpr(0.1).hash(wide).build();
         assert!(scalable.unwrap_err().is_invalid());
         let ribbon = StaticFilter::builder().fpr(0.1).hash(wide).build(&["one"]);

@@ -70,7 +70,9 @@ fn window_of_keys_keeps_its_target_fpr() {
             }
         }
         let predicted = filter.expected_fpr(40_000);
-        assert!(predicted <= rate && highest < rate * 1.04 && highest > rate * 0.85, "{highest}");
+        // Pairs of lines may keep a lower rate than asked for.
+        let least = predicted.max(rate / 2.0) * 0.85;
+        assert!(predicted <= rate && highest < rate * 1.04 && highest > least, "{highest}");
         assert!(!filter.is_overfull());
     }
 }
@@ -416,10 +418,10 @@ fn file_checksums_are_unchanged() {
     assert_eq!(
         sums,
         [
-            0x281a_4442_50cd_3477,
-            0x020e_d897_bd7d_c182,
-            0x10e0_af42_4fce_9893,
-            0x6346_71d6_94b7_4090,
+            0x75f5_b2f2_bd65_de4c,
+            0x6c8b_84b6_de72_93b3,
+            0x1892_6006_b2ac_93b4,
+            0x5120_8ac3_b239_a4b2,
             0x5790_58c5_1d0b_9fee,
             0x2c40_f1ab_b72e_f567,
             0x0958_cb82_4050_b94b,

@@ -69,10 +69,13 @@ pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
     LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, crlf_metadata,
-    explain_full, fill, filter_metadata, hashes, recorded_transforms, remove,
+    explain_full, fill, filter_metadata, hashes, recorded_keys, recorded_transforms, remove,
+    with_keys_of,
 };
 pub use fingerprint::fingerprints;
-pub use io::{DiskUsage, Lock, Outputs, Source, atomic_file};
+pub use io::{
+    DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file, upload_memory,
+};
 pub use keys::{
     Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, RowKeys, Transform, csv_records,
     parse_transforms, transform_key, transforms_text,

@@ -1,5 +1,7 @@
 //! Progress of a running job, reported to the caller as values.
 
+use crate::keys::JsonPointer;
+
 /// Receives the progress of a job. Methods do nothing unless implemented.
 pub trait Progress: Sync {
     /// Called when a pass over inputs begins; `bytes` is its size, if known.
@@ -50,6 +52,35 @@ pub enum Note<'a> {
         input: &'a str,
         /// Number of other inputs with a mark.
         more: u64,
+    },
+    /// No record of a JSON input has a value at a pointer of the key, so all records are equal there.
+    MissingValue {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs without such a value.
+        more: u64,
+        /// The pointer.
+        pointer: &'a JsonPointer,
+    },
+    /// The fields of a CSV input are separated by another byte than those of the input before it in the
+    /// output.
+    OtherSeparator {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs with another separator than `first`.
+        more: u64,
+        /// The separator of `input`.
+        separator: u8,
+        /// The first input of the output.
+        first: &'a str,
+        /// Its separator.
+        first_separator: u8,
+    },
+    /// The header of a CSV input differs from the first record of the file that the output is appended
+    /// to.
+    OtherOutputHeader {
+        /// The input.
+        input: &'a str,
     },
     /// The header of a CSV input differs from that of the input before it in the output, so its
     /// records may have their fields in another order than the header that is printed.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result};
 use crate::io::{
-    ContentChecks, DiskUsage, Input, Outputs, Printer, RowFormat, RowLines, RowOutputs, Source,
-    TempDir,
+    ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat, RowLines,
+    RowOutputs, Source, TempDir,
 };
 use crate::keys::{Fields, KeySpec, Transform};
 use crate::memory::Budget;
-use crate::progress::{Note, Progress};
+use crate::progress::Progress;
 use crate::scan::Pass;
 
 /// The settings of a job.
@@ -33,8 +33,10 @@ pub struct Settings<'a> {
     /// How the keys of records are made, by which they are compared. Default: the key of a line is
     /// the line.
     pub keys: Arc<KeySpec>,
-    /// Print the header of the first CSV input that has one before the records. Default: true.
-    pub header: bool,
+    /// The first bytes of the file that the output is appended to. The header of the inputs is then
+    /// not printed, but compared with the first record there. Default: `None`, and the output begins
+    /// with the header of the first CSV input that has one.
+    pub appended_to: Option<Vec<u8>>,
     /// Print the keys of rows of Parquet and Arrow files as lines, instead of the rows in the format of
     /// the files. Inputs whose records are printed must then be such files. Default: false.
     pub keys_only: bool,
@@ -65,7 +67,7 @@ impl Settings<'_> {
             resume: false,
             delimiter: b'\n',
             keys: Arc::default(),
-            header: true,
+            appended_to: None,
             keys_only: false,
             binary_output: true,
             text: false,
@@ -84,7 +86,7 @@ impl Settings<'_> {
     }
 
     /// Divides the memory limit, without a decoder.
-    fn budget(&self) -> Result<Budget> {
+    pub(crate) fn budget(&self) -> Result<Budget> {
         let budget = Budget::new(self.memory_limit, self.jobs)?;
         let line = self.keys.is_line();
         Ok(if line { budget } else { budget.with_keys(self.keys.max_growth()) })
@@ -104,6 +106,8 @@ impl Settings<'_> {
         let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
         let budget = if compressed { budget.with_decoder() } else { budget };
+        let objects = inputs.iter().any(Input::is_object);
+        let budget = if objects { budget.with_objects()? } else { budget };
         let tables = inputs.iter().any(Input::is_table);
         Ok((if tables { budget.with_rows() } else { budget }, inputs))
     }
@@ -151,30 +155,19 @@ impl Settings<'_> {
         RowOutputs::new(outputs, &names, &tables, format)
     }
 
-    /// Prints the header of inputs whose records are printed. Reports inputs with another one.
-    pub(crate) fn print_header(&self, printer: &mut Printer<'_>, inputs: &[Input]) -> Result<()> {
-        if printer.counts_only() {
-            return Ok(());
+    /// Prints what precedes the records of these inputs, unless lines are only counted.
+    pub(crate) fn print_start(&self, printer: &mut Printer<'_>, inputs: &[Input]) -> Result<()> {
+        match printer.counts_only() {
+            true => Ok(()),
+            false => printer.begin(&self.output_start(inputs)),
         }
-        self.header_of(inputs).map_or(Ok(()), |header| printer.header(&header))
     }
 
-    /// Returns the header of inputs whose records are printed, unless it is left out. Reports inputs
-    /// with another one.
-    pub(crate) fn header_of(&self, inputs: &[Input]) -> Option<Vec<u8>> {
-        let header = |input: &Input| input.header().map(<[u8]>::to_vec);
-        let mut headers = inputs.iter().filter_map(|input| Some((input.name(), header(input)?)));
-        let (first, text) = headers.next()?;
-        let plain = |text: &[u8]| {
-            let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-            text.strip_suffix(b"\r").unwrap_or(text).to_vec()
-        };
-        let mut others = headers.filter(|(_, other)| plain(other) != plain(&text));
-        if let Some((input, _)) = others.next() {
-            let more = others.count() as u64;
-            self.progress.note(Note::OtherHeader { input, more, first });
-        }
-        self.header.then_some(text)
+    /// Returns what precedes the records of these inputs in the output; nothing if that is left out.
+    /// Reports inputs whose records have other fields.
+    pub(crate) fn output_start(&self, inputs: &[Input]) -> OutputStart {
+        let start = OutputStart::of(inputs, self.appended_to.as_deref(), self.progress);
+        if self.appended_to.is_none() { start } else { OutputStart::default() }
     }
 
     /// Opens the inputs of [`seen`](crate::seen), which may be followed.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `PetalError` | | base class of the others |
 //! | `FormatError` | `ValueError` | bytes are not a filter, are damaged, or of a newer version |
-//! | `IncompatibleError` | `ValueError` | two filters differ in type, layout or hash |
+//! | `IncompatibleError` | `ValueError` | two filters differ in type, layout, hash or changes to their keys |
 //! | `FullError` | | a filter takes no more keys |
 //! | `UnsupportedError` | `TypeError` | the type of filter does not support the operation |
 //! | `MemoryLimitError` | `MemoryError` | the memory limit or the memory of the system is too small |
@@ -61,9 +61,10 @@ impl Exception {
             Self::Format => {
                 ("FormatError", "Bytes are not a filter, are damaged, or of a newer version.")
             }
-            Self::Incompatible => {
-                ("IncompatibleError", "Two filters differ in type, layout or hash.")
-            }
+            Self::Incompatible => (
+                "IncompatibleError",
+                "Two filters differ in type, layout, hash or changes to their keys.",
+            ),
             Self::Full => ("FullError", "The filter takes no more keys."),
             Self::Unsupported => {
                 ("UnsupportedError", "The type of filter does not support the operation.")

@@ -106,6 +106,15 @@ def test_header_is_no_record(named: Path) -> None:
     counted = petal.count(named / "a.csv", column=["url"], sort="count")
     assert counted.header == b"id,url,lang"
     assert list(counted) == [(b"1,http://a/,en", 2), (b'2,"http://b/?q=x,y",de', 1)]
+    # A byte order mark belongs to the header, or to nothing.
+    (named / "m.csv").write_bytes(b"\xef\xbb\xbf" + NAMED)
+    assert petal.dedup(named / "m.csv", column="url").header == b"\xef\xbb\xbfid,url,lang"
+    marked = petal.count(named / "m.csv", column="url")
+    assert (marked.header, list(marked)[0]) == (b"\xef\xbb\xbfid,url,lang", (b"1,http://a/,en", 2))
+    assert list(petal.dedup(named / "m.csv", column=2))[0] == b"id,url,lang"
+    assert list(petal.count(named / "m.csv", column=2))[0] == (b"id,url,lang", 1)
+    tabs = petal.count(named / "a.tsv", column="url")
+    assert (tabs.header, list(tabs)[0]) == (b"id\turl\tlang", (b"1\thttp://a/\ten", 2))
     # By number, the first record is a header only on request.
     assert petal.dedup(named / "a.csv", column=2).header is None
     assert petal.dedup(named / "a.csv", column=2, count=True).kept == 3

@@ -99,7 +99,8 @@ def test_conflicting_arguments_are_refused(tmp_path: Path) -> None:
             petal.common(a, a, at_least=number)
     with pytest.raises(ValueError, match="at_least=: only for exact jobs"):
         petal.common(a, a, at_least=1, approx=True)
-    for arguments, text in [({"sort": "line"}, "sort=: expected"), ({"top": 0}, "top="), ({"min_count": 0}, "min_count=")]:
+    wrong = [({"sort": "line"}, "sort=: expected"), ({"top": 0}, "top="), ({"min_count": 0}, "min_count=")]
+    for arguments, text in wrong:
         with pytest.raises(ValueError, match=text):
             petal.count(a, **arguments)
     with pytest.raises(TypeError, match="count: expected at least one file"):

@@ -114,3 +114,15 @@ def test_cluster_without_workers_needs_slots(inputs, tmp_path):
         petal.dask.common(client, a, b, tmp_path / "out", **options)
     petal.common(a, b, out=tmp_path / "one")
     assert read_output(tmp_path / "out") == (tmp_path / "one").read_bytes()
+
+
+def test_lines_are_compared_after_changes(client, tmp_path):
+    (tmp_path / "a").write_text("http://www.Example.com/\nhttp://other.org/\n")
+    (tmp_path / "b").write_text("https://example.com/#top\n")
+    options = {"memory_limit": MEMORY, "key_transform": ["url-surt"]}
+    petal.dask.common(client, tmp_path / "a", tmp_path / "b", tmp_path / "out", **options)
+    assert read_output(tmp_path / "out") == b"http://www.Example.com/\n"
+    petal.dask.build(client, tmp_path / "a", tmp_path / "f", **options)
+    assert petal.load(tmp_path / "f").key_transform == ["url-surt"]
+    done = petal.dask.check(client, tmp_path / "b", tmp_path / "f", None, work=tmp_path, memory_limit=MEMORY)
+    assert done.kept == 1

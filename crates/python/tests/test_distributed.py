@@ -525,7 +525,7 @@ def test_check_uses_a_filter_built_by_a_job(files, tmp_path):
 
 
 def test_errors_are_petal_errors(tmp_path):
-    settings = (MEMORY, 1, None, 10)
+    settings = (MEMORY, 1, None, 10, "")
     with pytest.raises(petal.InputError, match="missing"):
         ranges.split([str(tmp_path / "missing")], 100)
     with pytest.raises(ValueError, match="24 bytes"):
@@ -541,7 +541,7 @@ def test_signal_ends_a_task_and_leaves_no_file(tmp_path):
     def interrupt(*_):
         raise Interrupted
 
-    settings, out = (MEMORY, 1, None, 10), tmp_path / "partial"
+    settings, out = (MEMORY, 1, None, 10, ""), tmp_path / "partial"
     (tmp_path / "lines").write_bytes(b"%098d\n" % 1 * 10_000)
     # More than can be read before the signal.
     cut = ranges.split([str(tmp_path / "lines")], 1 << 20) * 5000
@@ -560,7 +560,7 @@ def test_signal_ends_a_task_and_leaves_no_file(tmp_path):
 
 
 def test_filter_counts_against_the_memory_limit_and_is_verified_after_a_change(tmp_path):
-    settings, keys = (MEMORY, 1, None, 10), ranges.public_keys()
+    settings, keys = (MEMORY, 1, None, 10, ""), ranges.public_keys()
     (tmp_path / "lines").write_bytes(b"a\nb\n")
     (one,) = ranges.split([str(tmp_path / "lines")], 100)
     path = tmp_path / "filter"
@@ -586,7 +586,7 @@ def test_input_that_changes_between_tasks_is_an_error(tmp_path):
     cut = ranges.split([str(path)], 100)
     path.write_bytes(b"a\nb\nc\n")
     with pytest.raises(petal.InputError, match="changed"):
-        ranges.count((MEMORY, 1, None, 10), bytes(24), cut)
+        ranges.count((MEMORY, 1, None, 10, ""), bytes(24), cut)
 
 
 def test_errors_can_be_pickled():
@@ -768,3 +768,34 @@ def test_copies_are_made_once_and_removed_after_their_job(tmp_path):
     assert os.path.exists(tasks.local_copy(str(work[1] / "g"), str(near)))
     assert [os.path.exists(copy) for copy in copies] == [False, True]
     assert len(list(near.glob(".petal-work-*"))) == 2
+
+
+def test_operations_on_changed_lines_equal_those_of_one_machine(tmp_path):
+    rng = random.Random(3)
+    for name in "a", "b":
+        starts = ["http://", "https://", "https://www."]
+        hosts = [f"{rng.choice(starts)}Ex{rng.randrange(300)}.com/" for _ in range(900)]
+        (tmp_path / name).write_text("".join(host + rng.choice(["\n", "\r\n"]) for host in hosts))
+    inputs, changes = [tmp_path / "a", tmp_path / "b"], ["trim", "url-surt"]
+    for shards in None, 2:
+        for operation in "common", "diff", "dedup":
+            files = inputs[:1] if operation == "dedup" else inputs
+            options = {"memory_limit": MEMORY, "range_bytes": 999, "shards": shards, "key_transform": changes}
+            out = tmp_path / f"{operation}-{shards}"
+            done = getattr(jobs, operation)(LocalEngine(), *files, out, **options)
+            expected = getattr(petal, operation)(*files, out=tmp_path / "one", key_transform=changes, text=True)
+            assert read_output(out) == (tmp_path / "one").read_bytes(), operation
+            assert done.kept == expected.kept and (tmp_path / "one").stat().st_size
+    jobs.build(LocalEngine(), inputs[0], tmp_path / "f", memory_limit=MEMORY, key_transform=changes)
+    petal.build(inputs[0], tmp_path / "one.petal", key_transform=changes, text=True)
+    assert petal.load(tmp_path / "f") == petal.load(tmp_path / "one.petal")
+    assert petal.load(tmp_path / "f").key_transform == changes
+    # A check uses the list that the filter records, and refuses another.
+    jobs.check(LocalEngine(), inputs[1], tmp_path / "f", tmp_path / "checked", memory_limit=MEMORY, range_bytes=999)
+    petal.check(tmp_path / "f", inputs[1], out=tmp_path / "one", text=True)
+    assert read_output(tmp_path / "checked") == (tmp_path / "one").read_bytes()
+    with pytest.raises(petal.IncompatibleError, match="changed by 'trim,url-surt', not by 'trim'"):
+        jobs.check(LocalEngine(), inputs[1], tmp_path / "f", None, work=tmp_path, key_transform=["trim"])
+    with pytest.raises(ValueError, match="key_transform=: 'urls': unknown transform"):
+        jobs.dedup(LocalEngine(), inputs[0], tmp_path / "none", key_transform=["urls"])
+    assert not (tmp_path / "none").exists() and not leftovers(tmp_path)

@@ -17,6 +17,7 @@ BLOCK = re.compile(r"(?<! -->\n)^( *)```python\n(.*?)^\1```$", re.M | re.S)
 ELSEWHERE = {
     "docs/guides/python-files.md": "test_engine.py",
     "docs/guides/spark.md": "spark/test_pages.py",
+    "docs/guides/python-migration.md": "test_migration.py",
 }
 
 

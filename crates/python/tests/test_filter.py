@@ -51,7 +51,7 @@ def test_equal_keys_of_different_types():
 
 
 @pytest.mark.parametrize("key,kind", [
-    (None, TypeError), (1.5, TypeError), (["a"], TypeError), (("a",), TypeError),
+    (None, TypeError), (1.5, TypeError), (["a"], TypeError), (("a", None), TypeError),
     (-1, OverflowError), (2**64, OverflowError), ("\ud800", UnicodeEncodeError),
 ], ids=repr)
 def test_invalid_keys_are_refused(key, kind):
@@ -327,6 +327,7 @@ SMALL = {
     "classic": lambda: petal.ClassicBloomFilter(20),
     "counting": lambda: petal.CountingBloomFilter(20),
     "quotient": lambda: petal.QuotientFilter(40),
+    "vector-quotient": lambda: petal.VectorQuotientFilter(40),
     "scalable": lambda: petal.ScalableBloomFilter(10),
     "windowed": lambda: petal.WindowedBloomFilter(20, window=60),
     "wide": lambda: petal.WideBloomFilter(20),

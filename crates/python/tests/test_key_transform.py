@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import petal
+from petal import _petal
 import pytest
 import surt
 from hypothesis import given
@@ -98,3 +99,13 @@ def test_urls_equal_those_of_the_installed_surt(url: str) -> None:
     except (AttributeError, ValueError):
         expected = url.encode()
     assert petal.transform_key(url.encode(), ["url-surt"]) == expected
+
+
+def test_transform_keys_of_a_list_equal_single_keys() -> None:
+    keys = [" A ", b" \xff", None, ""]
+    assert _petal._transform_keys(keys, "trim,lowercase") == [b"a", b"\xff", None, b""]
+    assert _petal._transform_keys(["a"], "") == [b"a"]
+    with pytest.raises(TypeError):
+        _petal._transform_keys([1], "trim")
+    with pytest.raises(ValueError, match="unknown transform"):
+        _petal._transform_keys([], "urls")

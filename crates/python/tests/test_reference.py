@@ -90,7 +90,8 @@ def test_page_has_the_arguments_of_every_operation(name):
         assert f"`{name}{signature(JOBS[name], first='spark')}`" in section("spark")
         functions.append(JOBS[name])
     for function in functions:
-        arguments = function.args.args[name in JOBS and function is JOBS[name] :] + function.args.kwonlyargs
+        engine = function is not FILES[name]
+        arguments = function.args.args[engine:] + function.args.kwonlyargs
         for argument in (argument.arg for argument in arguments):
             assert re.search(rf"[|,] `\*?{argument}`|`{argument}`", described), f"{name}: {argument}"
 
@@ -122,5 +123,5 @@ def test_page_has_the_public_names_of_spark_dask_and_scrapy():
         name = ast.unparse(node.targets[0])
         assert name == "P" or f"`{name}`" in section("dask"), f"petal.dask.{name}"
     functions = definitions("spark/_frames.py") | definitions("spark/_sketch.py")
-    for name in ("contains", "to_spark_bloom", "from_spark_bloom", "xxhash64", "sql_extension"):
+    for name in ("contains", "register", "transform_key", "to_spark_bloom", "from_spark_bloom", "xxhash64", "sql_extension"):
         assert f"`{name}{signature(functions[name])}`" in section("spark")

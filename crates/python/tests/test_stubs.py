@@ -4,7 +4,14 @@ import subprocess
 import sys
 
 USE = """
+import datetime
+import decimal
+import uuid
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 import petal
+import polars as pl
 
 one = petal.BloomFilter(1000, memory_limit="1M")
 new: bool = one.add("a")
@@ -16,6 +23,20 @@ report: petal.Report = petal.common("a", "b", column=["url", 2], separator=";", 
 first: bytes = next(iter(report))
 line, number = next(iter(petal.count("a", json_key="/url", top=3)))
 top: tuple[bytes, int] = line, number
+answers: list[bool] = one.contains_batch(["a", 5, b"c"]) + one.contains_batch(key for key in "abc")
+answers += one.contains_batch({"a"}) + one.contains_batch(("a", "b"))
+array: np.ndarray = one.contains_batch(np.array(["a"]))
+pandas_answers: pd.Series = one.contains_batch(pd.Series(["a"]))
+polars_answers: pl.Series = one.contains_batch(pl.Series(["a"]))
+subset: bool = one <= both and one.issubset(both) and one.isdisjoint(both)
+one.update([("a", 1), uuid.uuid4(), datetime.date.today(), decimal.Decimal(1)])
+
+@petal.seen_before(1000)
+def visit(url: str, depth: int = 0) -> int:
+    return depth
+
+visited = visit("a", depth=2)
+seen: petal.Filter = visit.filter
 any_type: petal.Filter = petal.load("one.petal", format="guava", key_type="int64")
 """
 
@@ -33,3 +54,28 @@ def test_stubs_match_the_extension(tmp_path):
 def test_code_using_the_package_passes_strict_mypy(tmp_path):
     (tmp_path / "use.py").write_text(USE)
     run_module(tmp_path, "mypy", "--strict", "use.py")
+
+
+WRONG = """
+import petal
+
+one = petal.BloomFilter(10)
+numbers: list[int] = one.contains_batch(["a"])
+text: str = one.issubset(one)
+one.add(1.5)
+petal.dedup("a", column=1.5)
+
+@petal.seen_before(10)
+def visit(url: str) -> int:
+    return 1
+
+visit(5)
+"""
+
+
+def test_wrong_types_are_found(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    run = [sys.executable, "-m", "mypy", "--strict", "wrong.py"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
+    assert lines == {"5", "6", "7", "8", "14"}, done.stdout

@@ -73,6 +73,7 @@ fn class(filter_type: FilterType) -> &'static str {
         FilterType::Static => "StaticFilter",
         FilterType::Cascade => "FilterCascade",
         FilterType::Wide => "WideBloomFilter",
+        FilterType::VectorQuotient => "VectorQuotientFilter",
         _ => "BloomFilter",
     }
 }

@@ -91,7 +91,7 @@ fn newest(folder: &Path) -> Option<PathBuf> {
 /// ns, in three digits.
 fn time(ns: f64) -> String {
     match ns {
-        1_000.0.. => format!("{},{:03}", ns as u64 / 1000, ns as u64 % 1000),
+        1_000.0.. => grouped(ns as u64),
         100.0.. => format!("{ns:.0}"),
         _ => format!("{ns:.1}"),
     }
@@ -99,14 +99,41 @@ fn time(ns: f64) -> String {
 
 /// A part of all, in percent with three digits.
 fn percent(part: f64) -> String {
+    percent_in(3, part)
+}
+
+/// A part of all, in percent with this number of digits.
+fn percent_in(digits: i32, part: f64) -> String {
     if part == 0.0 {
         return "0".into();
     }
     if part < 1e-8 {
         return "< 0.000001 %".into();
     }
-    let places = (2.0 - (part * 100.0).log10().floor()).clamp(0.0, 6.0) as usize;
+    let last = f64::from(digits - 1) - (part * 100.0).log10().floor();
+    let places = last.clamp(0.0, 6.0) as usize;
     format!("{:.places$} %", part * 100.0)
+}
+
+/// A measured part of `queried` URLs, in percent with the digits that its number of events supports: the
+/// standard error of `n` events is their square root. Fewer than ten events are counted.
+fn measured_percent(part: f64, queried: f64) -> String {
+    let events = (part * queried).round();
+    match events {
+        0.0 => "0".into(),
+        ..10.0 => format!("{events} of {}", grouped(queried as u64)),
+        ..100.0 => percent_in(1, part),
+        ..10_000.0 => percent_in(2, part),
+        _ => percent(part),
+    }
+}
+
+/// A number with a comma before each group of three digits.
+fn grouped(number: u64) -> String {
+    match number {
+        ..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+    }
 }
 
 /// Bytes per URL: in memory, or on disk.
@@ -128,7 +155,7 @@ fn bytes(bytes: f64) -> String {
 fn wrong(figures: &Figures, way: Way, size: u64) -> Option<String> {
     let wrong = figures.get(way.name, size, "false positives")?;
     let new = figures.get(way.name, size, "new URLs")?;
-    Some(if wrong == 0.0 { "0".into() } else { percent(wrong / new) })
+    Some(measured_percent(wrong / new, new))
 }
 
 /// The main table, at the first size.
@@ -203,6 +230,7 @@ struct Claim {
 /// Returns the claims; `None` if a figure is missing.
 fn claims_of(figures: &Figures, keys: u64) -> Option<[Claim; 5]> {
     let rate = |bits: f64, k: u32| figures.get(&case(bits, k), keys, "rate");
+    let percent = |part| measured_percent(part, (claims::ABSENT * keys) as f64);
     let per_url = |way: &str| figures.get(way, SIZES[0].0, "memory");
     let [less, bitmap] = [rate(90.0, 1)?, rate(100.0, 1)?];
     let [table, petal] =
@@ -292,8 +320,8 @@ fn sample(figures: &Figures) -> String {
                     keys / CLAIMS,
                     cap.ilog2(),
                     percent(figures.get(&random, keys, "rate by the formula")?),
-                    percent(figures.get(&random, keys, "rate")?),
-                    percent(figures.get(&sequential, keys, "rate")?)
+                    measured_percent(figures.get(&random, keys, "rate")?, keys as f64),
+                    measured_percent(figures.get(&sequential, keys, "rate")?, keys as f64)
                 ))
             };
             text += &line().unwrap_or_default();
@@ -349,4 +377,25 @@ pub fn plain_claims(keys: u64, rows: &[Row]) -> String {
         text += &format!("{size:>8} URLs, {case:<48} {figure:<20} {}\n", percent(*value));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_the_digits_that_their_events_support() {
+        for (events, of, text) in [
+            (0.0, 500_000.0, "0"),
+            (2.0, 500_000.0, "2 of 500,000"),
+            (9.0, 1e6, "9 of 1,000,000"),
+            (47.0, 1e6, "0.005 %"),
+            (182.0, 1e6, "0.018 %"),
+            (5052.0, 500_000.0, "1.0 %"),
+            (39_712.0, 4e6, "0.993 %"),
+            (1e6, 1e6, "100 %"),
+        ] {
+            assert_eq!(measured_percent(events / of, of), text, "{events}");
+        }
+    }
 }

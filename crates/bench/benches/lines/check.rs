@@ -17,6 +17,8 @@ pub(crate) enum Answer {
     Lines(u64, u64),
     /// The lines common to both files.
     Common,
+    /// The records of the CSV file of A, after a header, whose URLs are common to both files.
+    CommonRecords,
     /// Every distinct line of A.
     Distinct,
 }
@@ -45,6 +47,10 @@ pub(crate) fn check(corpus: &Corpus, answer: &Answer, file: &Path) -> Result<Che
             read().and_then(count).map(|lines| number(lines, (low..=high).contains(&lines)))
         }
         Answer::Common => lines(AnswerCheck::of_common(corpus)),
+        Answer::CommonRecords => read().and_then(|mut answer| {
+            answer.skip_until(b'\n')?;
+            check_lines(AnswerCheck::of_common(corpus), answer)
+        }),
         Answer::Distinct => lines(AnswerCheck::of_all(corpus)),
     };
     checked.map_err(|e| format!("cannot read the answer: {e}"))
@@ -53,7 +59,9 @@ pub(crate) fn check(corpus: &Corpus, answer: &Answer, file: &Path) -> Result<Che
 fn check_lines(mut check: AnswerCheck, mut answer: impl BufRead) -> io::Result<Checked> {
     let mut line = Vec::new();
     while answer.read_until(b'\n', &mut line)? > 0 {
-        check.add(line.strip_suffix(b"\n").unwrap_or(&line));
+        let record = line.strip_suffix(b"\n").unwrap_or(&line);
+        // The URL is the last field of a record, and has no comma.
+        check.add(record.rsplit(|&byte| byte == b',').next().unwrap_or_default());
         line.clear();
     }
     let CheckResult { lines, exact, in_order, .. } = check.result();

@@ -8,6 +8,7 @@ use petal_testkit::bounds::binomial_range;
 
 use crate::Common;
 use crate::check::Answer;
+use crate::columns;
 use crate::runs::Comparison;
 use crate::tools::Tools;
 
@@ -17,7 +18,7 @@ const SEED: u64 = 1;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Works to measure
-    #[arg(long, value_delimiter = ',', default_values = ["build", "check", "common", "dedup", "jobs"])]
+    #[arg(long, value_delimiter = ',', default_values = ["build", "check", "common", "columns", "dedup", "jobs"])]
     only: Vec<Work>,
     /// Lines of each file; 20 million are 2.7 GB, and as much again for answers
     #[arg(long, default_value = "20_000_000", value_parser = number)]
@@ -61,6 +62,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
     let mut comparison = Comparison::new(&corpus, &folder, &tools);
     for &work in &args.only {
+        if work == Work::Columns {
+            columns::make_files(&folder)?;
+        }
         if matches!(work, Work::Check | Work::Jobs) {
             let builds = entries.of(Work::Build);
             comparison.make_missing(&builds, [("petal", "a.petal"), ("bloom", "a.bloom")])?;
@@ -76,6 +80,7 @@ pub(crate) enum Work {
     Build,
     Check,
     Common,
+    Columns,
     Dedup,
     Jobs,
 }
@@ -86,6 +91,7 @@ impl Work {
             Self::Build => "build",
             Self::Check => "check",
             Self::Common => "common",
+            Self::Columns => "columns",
             Self::Dedup => "dedup",
             Self::Jobs => "jobs",
         }
@@ -171,6 +177,7 @@ impl Entries {
                     Answer::Common,
                 ),
             ],
+            Work::Columns => columns::entries(mib),
             Work::Dedup => vec![
                 wc("a.txt"),
                 dedup(1024),
@@ -220,7 +227,13 @@ impl Entries {
     }
 }
 
-fn entry(work: Work, tool: &'static str, config: &str, command: &str, answer: Answer) -> Entry {
+pub(crate) fn entry(
+    work: Work,
+    tool: &'static str,
+    config: &str,
+    command: &str,
+    answer: Answer,
+) -> Entry {
     Entry {
         work,
         tool,
@@ -233,13 +246,13 @@ fn entry(work: Work, tool: &'static str, config: &str, command: &str, answer: An
 }
 
 /// A command of petal with a memory limit.
-fn limited(work: Work, mib: u64, verb: &str, files: &str, answer: Answer) -> Entry {
+pub(crate) fn limited(work: Work, mib: u64, verb: &str, files: &str, answer: Answer) -> Entry {
     let command = format!("petal {verb} -m {mib}M -T tmp {files}");
     let entry = entry(work, "petal", &format!("-m {mib}M"), &command, answer);
     Entry { memory_mib: Some(mib), ..entry }
 }
 
-fn duckdb(work: Work, limit: &str, files: &str, answer: Answer) -> Entry {
+pub(crate) fn duckdb(work: Work, limit: &str, files: &str, answer: Answer) -> Entry {
     entry(work, "duckdb", limit, &format!("duckdb {limit} 2 tmp out.txt {files}"), answer)
 }
 

@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
 mod check;
+mod columns;
 mod files;
 mod full;
 mod headline;

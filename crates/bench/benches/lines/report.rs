@@ -43,9 +43,9 @@ enum Bound {
 }
 
 use Bound::{AtLeast, AtMost};
-use Work::{Build, Check, Common, Dedup, Jobs};
+use Work::{Build, Check, Columns, Common, Dedup, Jobs};
 
-const TARGETS: [(&str, Selector, Selector, Bound); 14] = [
+const TARGETS: [(&str, Selector, Selector, Bound); 18] = [
     ("petal build / wc -l", (Build, "petal", "-n"), (Build, "wc", ""), AtMost(2.5)),
     ("bloom create / petal build", (Build, "bloom", ""), (Build, "petal", "-n"), AtLeast(15.0)),
     ("petal check -c / wc -l", (Check, "petal", "-c"), (Check, "wc", ""), AtMost(2.5)),
@@ -63,6 +63,30 @@ const TARGETS: [(&str, Selector, Selector, Bound); 14] = [
         (Common, "duckdb", DUCKDB_SMALL),
         (Common, "petal", "-m 128M"),
         AtLeast(6.0),
+    ),
+    (
+        "common --column / lines, -m 128M",
+        (Columns, "petal", "column -m 128M"),
+        (Columns, "petal", "lines -m 128M"),
+        AtMost(2.0),
+    ),
+    (
+        "common --column / lines, -m 1G",
+        (Columns, "petal", "column -m 1024M"),
+        (Columns, "petal", "lines -m 1024M"),
+        AtMost(2.0),
+    ),
+    (
+        "duckdb at its best / common --column -m 1G",
+        (Columns, "duckdb", ""),
+        (Columns, "petal", "column -m 1024M"),
+        AtLeast(1.0),
+    ),
+    (
+        "duckdb in 256 MB / common --column -m 128M",
+        (Columns, "duckdb", DUCKDB_SMALL),
+        (Columns, "petal", "column -m 128M"),
+        AtLeast(1.0),
     ),
     (
         "duckdb at its best / petal dedup -m 1G",

@@ -90,7 +90,8 @@ impl<'a> Comparison<'a> {
     ) -> Result<(), String> {
         println!("\n{}", work.name());
         // Reads both files into the page cache.
-        for name in ["a.txt", "b.txt"] {
+        let csv = work == Work::Columns;
+        for name in if csv { ["a.csv", "b.csv"] } else { ["a.txt", "b.txt"] } {
             File::open(self.folder.join(name))
                 .and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()))
                 .map_err(|e| format!("{name}: {e}"))?;

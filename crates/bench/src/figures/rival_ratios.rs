@@ -22,7 +22,7 @@ const fn pair(rival: &'static str, petal: &'static str) -> Pair {
 }
 
 /// All pairs; those without rows are left out.
-const PAIRS: [Pair; 15] = [
+const PAIRS: [Pair; 19] = [
     pair("fastbloom foldhash", "petal bloom"),
     pair("fastbloom foldhash", "petal classic"),
     pair("growable-bloom-filter", "petal scalable"),
@@ -33,6 +33,10 @@ const PAIRS: [Pair; 15] = [
     Pair { rates: &[0.031], ..pair("cuckoofilter full", "petal quotient 3 %") },
     pair("scalable_cuckoo_filter", "petal quotient copies"),
     pair("scalable_cuckoo_filter grown", "petal quotient grown"),
+    pair("qfilter", "petal vector quotient"),
+    pair("cuckoofilter", "petal vector quotient"),
+    Pair { rates: &[0.031], ..pair("cuckoofilter full", "petal vector quotient 3 %") },
+    pair("scalable_cuckoo_filter", "petal vector quotient"),
     pair("qfilter", "petal counting"),
     pair("cuckoofilter", "petal counting"),
     pair("scalable_cuckoo_filter", "petal counting"),

@@ -5,8 +5,8 @@
 
 use petal::{
     BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Kernel, Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    Kernel, Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter,
+    VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
 };
 
 use super::adapters::{BATCH, Batched, BenchFilter, FilterOps, PerKey, StaticBuild};
@@ -28,6 +28,7 @@ pub fn all(keys: u64, fpr: f64) -> Result<Vec<Case>, String> {
         cases::<QuotientFilter>("petal quotient", keys, fpr)?,
         cases::<QuotientMultiset>("petal quotient copies", keys, fpr)?,
         cases::<Grown<QuotientFilter>>("petal quotient grown", keys, fpr)?,
+        cases::<VectorQuotientFilter>("petal vector quotient", keys, fpr)?,
         cases::<ScalableBloomFilter>("petal scalable", keys, fpr)?,
         cases::<Grown<ScalableBloomFilter>>("petal scalable grown", keys, fpr)?,
         cases::<WindowedBloomFilter>("petal windowed", keys, fpr)?,
@@ -36,6 +37,8 @@ pub fn all(keys: u64, fpr: f64) -> Result<Vec<Case>, String> {
     ];
     if fpr == CUCKOO_COMPARED_AT {
         cases.push(self::cases::<QuotientMultiset>("petal quotient 3 %", keys, CUCKOO_FPR)?);
+        let name = "petal vector quotient 3 %";
+        cases.push(self::cases::<VectorQuotientFilter>(name, keys, CUCKOO_FPR)?);
     }
     Ok(cases.into_iter().flatten().collect())
 }

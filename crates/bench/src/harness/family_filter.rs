@@ -5,7 +5,7 @@
 
 use petal::{
     BatchResults, CountingFilter, Filter, Layout, Membership as _, QuotientFilter,
-    ScalableBloomFilter, WideBloomFilter, WindowedBloomFilter,
+    ScalableBloomFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
 };
 
 use super::Operation;
@@ -119,6 +119,47 @@ impl FamilyFilter for QuotientMultiset {
     }
 
     methods!(self => self.0, insert add add_batch or false, remove remove remove_batch);
+}
+
+/// As a multiset: each key has its own slot, so keys can be removed.
+impl FamilyFilter for VectorQuotientFilter {
+    const OPERATIONS: &[Operation] = Operation::WITH_REMOVE;
+
+    fn make(capacity: u64, fpr: f64) -> petal::Result<Self> {
+        Self::with_fpr(capacity, fpr)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn insert(&mut self, key: &u64) -> bool {
+        self.add(key).is_ok()
+    }
+
+    fn contains(&self, key: &u64) -> bool {
+        self.contains(key)
+    }
+
+    fn insert_batch(&mut self, keys: &[u64], _new: &mut BatchResults) {
+        let _ = self.add_batch(keys);
+    }
+
+    fn contains_batch(&self, keys: &[u64], found: &mut BatchResults) {
+        self.contains_batch(keys, found);
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.memory_usage()
+    }
+
+    fn remove(&mut self, key: &u64) -> bool {
+        self.remove(key)
+    }
+
+    fn remove_batch(&mut self, keys: &[u64], removed: &mut BatchResults) {
+        self.remove_batch(keys, removed);
+    }
 }
 
 impl FamilyFilter for ScalableBloomFilter {

@@ -11,10 +11,10 @@ use crate::text::parse_count;
 pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Order of the lines
-    #[arg(long, value_name = "ORDER", default_value = "appearance")]
-    pub(crate) sort: CountSort,
-    /// Print the N most frequent lines; implies --sort count
+    /// Order of the lines [default: appearance; with --top: count]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) sort: Option<CountSort>,
+    /// Print the N most frequent lines
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) top: Option<u64>,
     /// Print only the lines that occur at least N times

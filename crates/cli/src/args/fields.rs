@@ -17,7 +17,10 @@ pub(crate) struct FieldArgs {
     #[arg(long, requires = "column")]
     header: bool,
     /// Compare lines of JSON by the value at this place, e.g. /url; repeat for several
-    #[arg(long, value_name = "POINTER", conflicts_with_all = ["column", "null"])]
+    #[arg(
+        long, value_name = "POINTER",
+        conflicts_with_all = ["column", "separator", "header", "null"],
+    )]
     json_key: Vec<JsonPointer>,
 }
 

@@ -26,6 +26,9 @@ pub(crate) enum FilterTypeArg {
     CountingClassic,
     /// Quotient filter: supports removal and growth
     Quotient,
+    /// Quotient filter of cache lines: supports removal in constant time
+    #[value(alias = "vqf")]
+    VectorQuotient,
     /// Layers that keep the rate for any number of lines
     Scalable,
     /// Sliding window: forgets lines after --window or --last
@@ -46,6 +49,7 @@ impl FilterTypeArg {
             Self::Counting => FilterType::Counting,
             Self::CountingClassic => FilterType::CountingClassic,
             Self::Quotient => FilterType::Quotient,
+            Self::VectorQuotient => FilterType::VectorQuotient,
             Self::Scalable => FilterType::Scalable,
             Self::Windowed => FilterType::Windowed,
             Self::Static => FilterType::Static,
@@ -249,7 +253,7 @@ pub(crate) struct SeenArgs {
     pub(crate) last: Option<u64>,
     #[command(flatten)]
     pub(crate) clock: Clock,
-    /// Drop no new line: keep fingerprints in FILTER.exact, 16 bytes per line
+    /// Print every new line: keep fingerprints in FILTER.exact, 16 bytes per line
     /// [default: as in the first run]
     #[arg(long, conflicts_with_all = ["window", "last"])]
     pub(crate) exact: bool,
@@ -257,7 +261,7 @@ pub(crate) struct SeenArgs {
     /// replaced (a rotated log) is opened again; Ctrl-C ends and saves
     #[arg(short, long, conflicts_with_all = ["count", "column"])]
     pub(crate) follow: bool,
-    /// Print the new lines, but do not create or change FILTER
+    /// Print the new lines, but do not create or change FILTER; needs no lock
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print only the number of new lines

@@ -36,7 +36,7 @@ use keys::KeyArgs;
 pub(crate) use manual::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
-pub(crate) use setops::{CommonArgs, DedupArgs, ResultArgs, SetArgs, SymDiffArgs};
+pub(crate) use setops::{ApproxArgs, CommonArgs, DedupArgs, ResultArgs, SetArgs, SymDiffArgs};
 
 /// Parses the arguments of the process. Prints help and usage errors; returns the exit code, which
 /// is 2 for usage errors.

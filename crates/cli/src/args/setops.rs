@@ -1,4 +1,4 @@
-//! Arguments of `common`, `diff` and `dedup`.
+//! Arguments of `common`, `diff`, `symdiff` and `dedup`.
 
 use std::path::PathBuf;
 
@@ -8,26 +8,34 @@ use petal_lines::{SetOp, Source, Strategy};
 use super::{EngineArgs, FieldArgs, Inputs, RowArgs, sources};
 use crate::text::{parse_count, parse_rate};
 
-/// How the result is computed and where it is written.
-#[derive(Args, Debug)]
-pub(crate) struct ResultArgs {
-    /// Compute the exact result [default]
-    #[arg(long, conflicts_with = "approx")]
-    exact: bool,
+/// Options of jobs that have an approximate mode.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ApproxArgs {
     /// Read each input once and let filters decide; stderr shows the expected errors
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["exact", "work_dir"])]
     pub(crate) approx: bool,
     /// With --approx: distinct lines to plan for [default: estimated from the
     /// files; for a pipe, the filter uses all memory]
     #[arg(
         short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count,
-        requires = "approx",
+        requires = "approx", conflicts_with_all = ["exact", "work_dir"],
     )]
     pub(crate) capacity: Option<u64>,
     /// With --approx: target false-positive rate [default: the lowest that fits -m]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate, requires = "approx")]
+    #[arg(
+        short = 'p', long, value_name = "RATE", value_parser = parse_rate,
+        requires = "approx", conflicts_with_all = ["exact", "work_dir"],
+    )]
     pub(crate) fpr: Option<f64>,
-    #[arg(long, hide = true, value_name = "NAME", conflicts_with = "approx")]
+}
+
+/// How the result is computed and where it is written.
+#[derive(Args, Debug)]
+pub(crate) struct ResultArgs {
+    /// Compute the exact result [default]
+    #[arg(long)]
+    exact: bool,
+    #[arg(long, hide = true, value_name = "NAME")]
     pub(crate) strategy: Option<StrategyArg>,
     /// Print only the number of lines, one total for all inputs
     #[arg(short, long, conflicts_with = "output")]
@@ -42,7 +50,7 @@ pub(crate) struct ResultArgs {
     pub(crate) report: Option<PathBuf>,
     /// Keep finished phases in DIR until the job is done, so that --resume works;
     /// temporary files go there instead of -T
-    #[arg(long, value_name = "DIR", conflicts_with = "approx")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) work_dir: Option<PathBuf>,
     /// Continue after the last finished phase in --work-dir, if there is one
     #[arg(long, requires = "work_dir")]
@@ -76,6 +84,8 @@ pub(crate) struct SetArgs {
     #[arg(value_name = "B", required = true)]
     others: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) approx: ApproxArgs,
+    #[command(flatten)]
     pub(crate) result: ResultArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
@@ -93,9 +103,9 @@ impl SetArgs {
 #[derive(Args, Debug)]
 pub(crate) struct CommonArgs {
     /// Print the lines of A that occur in at least K of the other inputs, at most
-    /// 126 [default: all of them]
+    /// 126; always exact [default: all of them]
     #[arg(
-        long, value_name = "K", conflicts_with = "approx",
+        long, value_name = "K", conflicts_with_all = ["approx", "capacity", "fpr"],
         value_parser = clap::value_parser!(u8).range(1..=i64::from(SetOp::MAX_AT_LEAST)),
     )]
     pub(crate) at_least: Option<u8>,
@@ -108,7 +118,7 @@ pub(crate) struct SymDiffArgs {
     /// Input whose lines are printed first, in its order
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// Input whose lines are printed then, in its order
+    /// Input whose lines are printed after those of A, in its order
     #[arg(value_name = "B")]
     second: PathBuf,
     #[command(flatten)]
@@ -131,16 +141,23 @@ impl SymDiffArgs {
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// Print each line that occurs at least twice in all inputs, once
-    #[arg(short = 'd', long, conflicts_with_all = ["approx", "dupes_output"])]
+    /// Print each line that occurs at least twice in all inputs, once; always exact
+    #[arg(
+        short = 'd', long, conflicts_with_all = ["approx", "capacity", "fpr", "dupes_output"],
+    )]
     pub(crate) only_duplicates: bool,
-    /// Print the lines that occur exactly once in all inputs
-    #[arg(short = 'u', long, conflicts_with_all = ["approx", "dupes_output", "only_duplicates"])]
+    /// Print the lines that occur exactly once in all inputs; always exact
+    #[arg(
+        short = 'u', long,
+        conflicts_with_all = ["approx", "capacity", "fpr", "dupes_output", "only_duplicates"],
+    )]
     pub(crate) only_unique: bool,
     /// Write the repeated lines to FILE, in input order; - for standard output,
     /// with -o
     #[arg(long, value_name = "FILE")]
     pub(crate) dupes_output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) approx: ApproxArgs,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use super::{
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, foreign_file, key_transforms, line_ends, lock};
+use crate::files::{filter_file, foreign_file, key_fields, key_transforms, line_ends, lock};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
@@ -37,6 +37,13 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
+    let empty = filter.as_dyn().inserted() == 0;
+    let metadata = if empty {
+        key_fields::first(&metadata, &settings.keys)
+    } else {
+        key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
+        key_fields::added(&metadata, &settings.keys)
+    };
     if seen::log_id(&metadata).is_some() {
         return Err(Failure::Message(format!(
             "{}: has a fingerprint log, which add cannot update; use petal seen -c",
@@ -47,7 +54,6 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     if let Some(members) = &members {
         assert_members::in_native(&settings, filter.as_dyn(), &args.filter, members)?;
     }
-    let empty = filter.as_dyn().inserted() == 0;
     let dyn_filter = filter.as_dyn_mut().map_err(Failure::of_file(&args.filter))?;
     let filled = fill(&settings, dyn_filter, &inputs, args.engine.memory.bytes());
     progress.finish();
@@ -61,7 +67,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         line_ends::warn_if_different(&metadata, &args.filter, &progress);
         metadata
     };
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.filter))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

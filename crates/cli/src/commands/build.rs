@@ -36,7 +36,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
     let metadata = line_ends::recorded(&filter_metadata(&settings.keys), &progress);
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {
         progress.print("note: the inputs have no lines; the filter is empty");

@@ -14,7 +14,7 @@ use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
 use crate::files::output::{Output, name_output};
-use crate::files::{filter_file, key_transforms, line_ends};
+use crate::files::{filter_file, key_fields, key_transforms, line_ends};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
@@ -29,6 +29,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let left = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let filter = QueriedFilter::open(args, settings.memory_limit)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
+    if let Some(metadata) = filter.metadata() {
+        key_fields::note_if_different(&args.filter, metadata, &settings.keys, &progress);
+    }
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let inputs = args.inputs.sources();
     let allow_list = args.allow.as_ref().map(Source::from_arg);
@@ -43,7 +46,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
     let allow = allow_list.map(|list| read_allow_list(&settings, &list)).transpose()?;
     let options = CheckOptions { invert: args.invert, allow: allow.as_ref() };
-    let sink = output.as_mut().map(|output| output.file() as &mut (dyn std::io::Write + Send));
+    let sink = output.as_mut().map(Output::writer);
     if let Some(members) = &members {
         filter.assert_members(&settings, &args.filter, members)?;
     }
@@ -88,10 +91,15 @@ impl QueriedFilter {
 
     /// Makes a job change keys as those of the filter were; filters of other programs do not record it.
     fn adopt_transforms(&self, path: &Path, settings: &mut Settings<'_>) -> Result<()> {
+        self.metadata().map_or(Ok(()), |metadata| key_transforms::adopt(path, metadata, settings))
+    }
+
+    /// Returns the metadata; `None` for filters of other programs.
+    fn metadata(&self) -> Option<&str> {
         match self {
-            Self::Mapped(filter) => key_transforms::adopt(path, filter.metadata(), settings),
-            Self::Read(_, metadata) => key_transforms::adopt(path, metadata, settings),
-            Self::Foreign(_) => Ok(()),
+            Self::Mapped(filter) => Some(filter.metadata()),
+            Self::Read(_, metadata) => Some(metadata),
+            Self::Foreign(_) => None,
         }
     }
 

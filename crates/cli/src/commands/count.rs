@@ -4,8 +4,8 @@ use petal_lines::{CountJob, CountOrder};
 
 use super::{prints_lines, settings};
 use crate::args::{CountArgs, CountSort};
-use crate::error::{Outcome, Result};
-use crate::files::output::{Output, name_output};
+use crate::error::{Failure, Outcome, Result};
+use crate::files::output::{Output, memory_beside_uploads, name_output};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
@@ -16,14 +16,20 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     if args.engine.temp_dir.is_some() {
         settings.check_temp_dir()?;
     }
-    let order = match args.sort {
-        CountSort::Appearance if args.top.is_none() => CountOrder::Appearance,
-        _ => CountOrder::Count { top: args.top },
+    let order = match (args.sort, args.top) {
+        (Some(CountSort::Appearance), Some(_)) => {
+            let text = "--top: prints the most frequent lines first; leave out --sort appearance";
+            return Err(Failure::Message(text.to_owned()));
+        }
+        (None | Some(CountSort::Appearance), None) => CountOrder::Appearance,
+        (_, top) => CountOrder::Count { top },
     };
     let inputs = args.inputs.sources();
-    let mut output = Output::open(args.output.as_deref(), &inputs)?;
+    let (output, memory_limit) = (args.output.as_deref(), settings.memory_limit);
+    settings.memory_limit = memory_beside_uploads(&[output], memory_limit)?;
+    let mut output = Output::open_within(output, &inputs, memory_limit)?;
     let job = CountJob { inputs, order, min_count: args.min_count };
-    let counted = job.run(&settings, output.file());
+    let counted = job.run(&settings, output.writer());
     progress.finish();
     counted.map_err(|error| name_output(error, Some(output.name()), None))?;
     output.finish()?;

@@ -128,7 +128,7 @@ pub(super) fn write(
     mut output: Output,
     path: &Path,
 ) -> Result<()> {
-    let written = filter.0.write_to(output.file(), gzip);
+    let written = filter.0.write_to(&mut output, gzip);
     written.map_err(Failure::of_foreign_output(path))?;
     output.finish()
 }

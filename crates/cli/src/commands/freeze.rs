@@ -15,7 +15,7 @@ pub(super) fn run(args: &FreezeArgs) -> Result<Outcome> {
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let filter = filter_file::open(&args.filter)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
-    let (out, metadata) = (output.file(), filter.metadata());
+    let (out, metadata) = (&mut output, filter.metadata());
     // The bits are written from the mapped file, without a copy in memory.
     let written = match &filter {
         AnyFilter::Counting(filter) => filter.as_filter().write_to(out, metadata),

@@ -9,7 +9,7 @@ use super::foreign;
 use crate::args::MergeArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, key_transforms};
+use crate::files::{filter_file, key_fields, key_transforms};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -24,7 +24,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
     // One filter is in memory, and the pages of another are mapped.
     let memory_limit = args.memory.bytes();
     filter_file::memory_beside(first, memory_limit / 2)?;
-    let (mut filter, metadata) = filter_file::read(first)?;
+    let (mut filter, mut metadata) = filter_file::read(first)?;
     let size = filter.as_dyn().size_bytes();
     for path in rest {
         let size_now = filter.as_dyn().size_bytes();
@@ -35,6 +35,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         filter_file::memory_beside(path, available)?;
         other.verify().map_err(Failure::of_file(path))?;
         key_transforms::check_equal((first, &metadata), (path, other.metadata()))?;
+        metadata = key_fields::merged(first, &metadata, (path, other.metadata()), &progress);
         match folded(&filter, &other) {
             Some(folded) if differ => {
                 let folded = folded.map_err(Failure::of_file(path))?;
@@ -61,7 +62,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         ));
     }
     super::build::warn_if_overfull(filter.as_dyn(), &progress);
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.output))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -1,6 +1,5 @@
 //! `remove`: removes lines from a filter file.
 
-use std::io::Write;
 use std::path::Path;
 
 use petal::{AnyFilter, BatchResults};
@@ -11,7 +10,7 @@ use super::{is_terminal, saturation, settings};
 use crate::args::RemoveArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, key_transforms, lock};
+use crate::files::{filter_file, key_fields, key_transforms, lock};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -30,8 +29,9 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
+    key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
-    let sink = missing.as_mut().map(|missing| missing.file() as &mut (dyn Write + Send));
+    let sink = missing.as_mut().map(Output::writer);
     let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);
     progress.finish();
     // The message states that nothing was removed.
@@ -44,7 +44,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
         )),
         _ => error.into(),
     })?;
-    filter.write_to(output.file(), &metadata).map_err(Failure::of_output(&args.filter))?;
+    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.filter))?;
     // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;
     output.finish()?;

@@ -20,6 +20,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Outcome> {
             let file = file.map_err(|error| format!("cannot read: {}", io_text(&error)));
             file.and_then(JobReport::read)
         }
+        Source::Object(_) => Err("cannot read: is no file; copy the report to a file".to_owned()),
     };
     let page = job::page(&report.map_err(failed)?)?;
     write_page(&args.html, &[source], &page)?;

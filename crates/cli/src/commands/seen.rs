@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
-use petal_lines::atomic_file::resolve_links;
+use petal_lines::atomic_file::{AtomicFile, resolve_links};
 use petal_lines::{
     FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
 };
@@ -20,7 +20,7 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock::{self, beside};
 use crate::files::output::{LineAppender, Output, readable};
-use crate::files::{filter_file, key_transforms, line_ends};
+use crate::files::{filter_file, key_fields, key_transforms, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -30,9 +30,17 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut settings = settings(&args.engine, &args.fields, &progress);
     settings.follow = args.follow;
     let inputs = args.inputs.sources();
+    if args.follow && inputs.contains(&Source::Stdin) {
+        let text = "standard input cannot be followed; name a file, or leave out --follow";
+        return Err(Failure::Message(text.to_owned()));
+    }
     let path = resolve_links(&args.filter);
-    let _lock = lock::take(&path)?;
+    // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
+    // With a log newer or older than the filter, a line of the other run may still count as new.
+    let _lock = (!args.dry_run).then(|| lock::take(&path)).transpose()?;
     let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings)?;
+    key_fields::note_if_different(&args.filter, &files.metadata, &settings.keys, &progress);
+    files.metadata = key_fields::added(&files.metadata, &settings.keys);
     let fresh = files.fresh;
     // The filter file is checked before any line is read.
     if !args.dry_run {
@@ -43,11 +51,11 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
     let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
     // An earlier run has printed the header.
-    let appends = appender.as_ref().is_some_and(LineAppender::appends);
-    settings.header = !appends;
+    let first_bytes = appender.as_ref().map(LineAppender::first_bytes).transpose();
+    settings.appended_to = first_bytes.map_err(Failure::of_stdout)?.flatten();
     settings.keys_only = args.rows.keys_only;
     // Rows after those of an earlier run would be a file after a file.
-    settings.binary_output = !appends && !is_terminal(None);
+    settings.binary_output = settings.appended_to.is_none() && !is_terminal(None);
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
     // Without a save at intervals, only a full log asks for one.
@@ -85,7 +93,7 @@ fn appender<'a>(
     delimiter: u8,
     progress: &ProgressReporter,
 ) -> LineAppender<'a> {
-    let before = readable(output.file()).unwrap_or_else(|error| {
+    let before = output.file().map_or(Ok(None), |file| readable(file)).unwrap_or_else(|error| {
         progress.print(&format!(
             "warning: standard output: cannot read the end of the file: {}; if its last line is not \
              terminated, the first new line is joined to it",
@@ -93,7 +101,7 @@ fn appender<'a>(
         ));
         None
     });
-    LineAppender::new(output.file(), before, delimiter)
+    LineAppender::new(output, before, delimiter)
 }
 
 /// The filter file and its fingerprint log.
@@ -256,7 +264,7 @@ impl SeenFiles {
             replace(&self.exact, |file| io::Write::write_all(file, &log.empty_file()))?;
         }
         let mut output = Output::open(Some(&self.path), &[])?;
-        let written = memory.filter.write_to(output.file(), &self.metadata);
+        let written = memory.filter.write_to(&mut output, &self.metadata);
         written.map_err(Failure::of_output(&self.path))?;
         output.finish()?;
         self.fresh = false;
@@ -318,12 +326,14 @@ fn note_if_overfull(filter: &dyn Membership, held: u64, progress: &ProgressRepor
 
 /// Replaces a file atomically.
 fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> Result<T> {
-    let mut output = Output::open(Some(path), &[])?;
-    let written = write(output.file());
-    let done = written
-        .map_err(|error| Failure::Message(cannot_write(&path.display().to_string(), &error)))?;
-    output.finish()?;
-    Ok(done)
+    let write_and_finish = || {
+        let mut file = AtomicFile::create(path)?;
+        let done = write(file.file())?;
+        file.finish()?;
+        Ok(done)
+    };
+    write_and_finish()
+        .map_err(|error| Failure::Message(cannot_write(&path.display().to_string(), &error)))
 }
 
 /// Syncs standard output if it is a file, so that no line that the filter contains is lost.

@@ -1,4 +1,4 @@
-//! `common`, `diff` and `dedup`.
+//! `common`, `diff`, `symdiff` and `dedup`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,11 @@ use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget
 use serde_json::{Map, Value, json};
 
 use super::{is_terminal, op_name, print, prints_lines, settings};
-use crate::args::{CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs};
+use crate::args::{
+    ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs,
+};
 use crate::error::{Failure, Outcome, Result, cannot_write};
-use crate::files::output::{Output, name_output};
+use crate::files::output::{Output, memory_beside_uploads, name_output};
 use crate::html::JobReport;
 use crate::process::memory;
 use crate::process::sampler::{Sample, Sampler};
@@ -37,6 +39,7 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
         first,
         others,
         dupes: None,
+        approx: &args.approx,
         result: &args.result,
         fields: &args.fields,
         engine: &args.engine,
@@ -47,7 +50,8 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
 pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
-    Job { op: SetOp::SymDiff, first, others, dupes: None, result, fields, engine }.run()
+    let approx = &ApproxArgs::default();
+    Job { op: SetOp::SymDiff, first, others, dupes: None, approx, result, fields, engine }.run()
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
@@ -58,7 +62,8 @@ pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         () if args.only_unique => SetOp::Unique,
         () => SetOp::Dedup,
     };
-    Job { op, first, others: Vec::new(), dupes, result, fields, engine }.run()
+    let approx = &args.approx;
+    Job { op, first, others: Vec::new(), dupes, approx, result, fields, engine }.run()
 }
 
 struct Job<'a> {
@@ -67,6 +72,7 @@ struct Job<'a> {
     others: Vec<Source>,
     /// The output for the lines of the first input that are not in the result.
     dupes: Option<&'a Path>,
+    approx: &'a ApproxArgs,
     result: &'a ResultArgs,
     fields: &'a FieldArgs,
     engine: &'a EngineArgs,
@@ -74,7 +80,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(self) -> Result<Outcome> {
-        let Self { op, first, others, dupes, result, fields, engine } = self;
+        let Self { op, first, others, dupes, approx, result, fields, engine } = self;
         let progress = ProgressReporter::new(
             &engine.verbosity,
             prints_lines(result.count, result.output.as_deref()),
@@ -88,8 +94,8 @@ impl Job<'_> {
             settings.check_temp_dir()?;
         }
         settings.resume = result.resume;
-        let mode = if result.approx {
-            Mode::Approx { capacity: result.capacity, fpr: result.fpr }
+        let mode = if approx.approx {
+            Mode::Approx { capacity: approx.capacity, fpr: approx.fpr }
         } else {
             Mode::Exact { strategy: result.strategy.map(Into::into) }
         };
@@ -98,15 +104,18 @@ impl Job<'_> {
         let result_path = result.output.as_deref().filter(|_| !result.count).and_then(file);
         let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
         refuse_same_output(&[result_path].into_iter().chain(other_paths).collect::<Vec<_>>())?;
-        let open = |path| Output::open(path, &all);
+        let memory_limit = settings.memory_limit;
+        let paths = [result.output.as_deref().filter(|_| !result.count), dupes];
+        settings.memory_limit = memory_beside_uploads(&paths, memory_limit)?;
+        let open = |path| Output::open_within(path, &all, memory_limit);
         let mut kept = (!result.count).then(|| open(result.output.as_deref())).transpose()?;
         let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
         let mut report_output =
             result.report.as_deref().map(|path| open(Some(path))).transpose()?;
 
         let sinks = Outputs {
-            kept: kept.as_mut().map(|output| output.file() as _),
-            rest: rest.as_mut().map(|output| output.file() as _),
+            kept: kept.as_mut().map(|output| output.writer()),
+            rest: rest.as_mut().map(|output| output.writer()),
         };
         let sampler = result.report.is_some().then(|| Sampler::start(&settings.disk_usage));
         let report = SetJob { op, first, others, mode }.run(&settings, sinks);
@@ -129,7 +138,7 @@ impl Job<'_> {
         if let Some(output) = &mut report_output {
             let name = result.report.as_deref().unwrap_or(Path::new("-")).display();
             let run = Run { op, inputs: &all, report: &report, settings: &settings, ended };
-            let written = output.file().write_all(run.json(&samples).as_bytes());
+            let written = output.write_all(run.json(&samples).as_bytes());
             written.map_err(|error| Failure::Message(cannot_write(&name.to_string(), &error)))?;
         }
         // The work directory is removed next, so the outputs must be on disk.
@@ -137,7 +146,7 @@ impl Job<'_> {
         let outputs = [kept, rest, report_output].into_iter().flatten();
         outputs.into_iter().try_for_each(|output| output.finish_synced(synced))?;
         result.work_dir.as_deref().into_iter().for_each(forget_work);
-        if result.approx {
+        if approx.approx {
             print_wrong_lines(op, &report, &progress);
         }
         Ok(Outcome::Done)
@@ -152,7 +161,7 @@ fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
     let mut seen = Vec::new();
     for output in outputs {
         let (name, file) = match output {
-            Some(path) => (path.display().to_string(), Some(canonical_path(path))),
+            Some(path) => (Source::from_arg(path).to_string(), Some(canonical_path(path))),
             None => ("standard output".to_owned(), stdout_file()),
         };
         // Two outputs may share a device like /dev/null, but not a pipe.

@@ -62,7 +62,7 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::rate(smaller.as_dyn().target_fpr()),
         ));
     }
-    smaller.write_to(output.file(), filter.metadata()).map_err(Failure::of_output(&args.output))?;
+    smaller.write_to(&mut output, filter.metadata()).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -1,4 +1,4 @@
-//! Outputs: standard output, or a file that is replaced atomically.
+//! Outputs: standard output, a file that is replaced atomically, or an object of a store.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,11 +8,12 @@ use std::path::Path;
 
 use rustix::fs::{OFlags, fcntl_getfl};
 
-use petal_lines::Source;
 use petal_lines::atomic_file::AtomicFile;
+use petal_lines::{MIN_MEMORY, ObjectUrl, Source, Upload, upload_memory};
 
 use crate::error::{Failure, Result, cannot_write};
 use crate::process::stdout;
+use crate::text;
 
 /// An output.
 pub(crate) enum Output {
@@ -20,11 +21,26 @@ pub(crate) enum Output {
     Direct(File, String),
     /// A regular file that is replaced on success; and its name.
     AtomicFile(AtomicFile, String),
+    /// An object that appears on success; and its masked address.
+    Upload(Upload, String),
 }
 
 impl Output {
     /// Opens the path, or standard output. Fails if the output is also an input.
     pub(crate) fn open(path: Option<&Path>, inputs: &[Source]) -> Result<Self> {
+        Self::open_within(path, inputs, 0)
+    }
+
+    /// Opens the output of a job with a memory limit, of which an upload takes a part
+    /// ([`memory_beside_uploads`]).
+    pub(crate) fn open_within(
+        path: Option<&Path>,
+        inputs: &[Source],
+        memory_limit: u64,
+    ) -> Result<Self> {
+        if let Some(url) = path.and_then(ObjectUrl::of_path) {
+            return Self::upload(&url, inputs, memory_limit);
+        }
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             if stdout::is_closed() {
                 return Err(Failure::closed_stdout());
@@ -59,11 +75,34 @@ impl Output {
         Ok(Self::AtomicFile(file, shown))
     }
 
-    /// Returns the file to write to.
-    pub(crate) fn file(&mut self) -> &mut File {
+    fn upload(url: &ObjectUrl, inputs: &[Source], memory_limit: u64) -> Result<Self> {
+        let name = url.to_string();
+        if inputs.iter().any(|input| matches!(input, Source::Object(input) if input == url)) {
+            return Err(Failure::Message(format!(
+                "{name}: is the same object as an input; write to another object"
+            )));
+        }
+        match Upload::create(url, memory_limit) {
+            Ok(upload) => Ok(Self::Upload(upload, name)),
+            Err(error) => Err(Failure::Message(cannot_write(&name, &error))),
+        }
+    }
+
+    /// Returns the file to write to; `None` for an upload.
+    pub(crate) fn file(&mut self) -> Option<&mut File> {
+        match self {
+            Self::Direct(file, _) => Some(file),
+            Self::AtomicFile(file, _) => Some(file.file()),
+            Self::Upload(..) => None,
+        }
+    }
+
+    /// Returns the writer of bytes.
+    pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
         match self {
             Self::Direct(file, _) => file,
             Self::AtomicFile(file, _) => file.file(),
+            Self::Upload(upload, _) => upload,
         }
     }
 
@@ -78,11 +117,11 @@ impl Output {
     /// Returns the name for messages.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Direct(_, name) | Self::AtomicFile(_, name) => name,
+            Self::Direct(_, name) | Self::AtomicFile(_, name) | Self::Upload(_, name) => name,
         }
     }
 
-    /// Syncs a new file and renames it to its final name.
+    /// Syncs a new file and renames it to its final name, or completes the upload.
     pub(crate) fn finish(self) -> Result<()> {
         self.finish_synced(false)
     }
@@ -98,11 +137,34 @@ impl Output {
             Self::AtomicFile(file, name) => {
                 file.finish().map_err(|error| Failure::Message(cannot_write(&name, &error)))
             }
+            Self::Upload(upload, name) => {
+                upload.finish().map_err(|error| Failure::Message(cannot_write(&name, &error)))
+            }
         }
     }
 }
 
+/// Bytes at the start of a file in which a header is expected.
+const FIRST_BYTES: usize = 64 << 10;
+
 const STDOUT: &str = "standard output";
+
+/// Returns the memory limit that remains beside the buffers of outputs that are uploads.
+pub(crate) fn memory_beside_uploads(paths: &[Option<&Path>], memory_limit: u64) -> Result<u64> {
+    let is_upload =
+        |path: &&Option<&Path>| path.is_some_and(|path| ObjectUrl::of_path(path).is_some());
+    let uploads = paths.iter().filter(is_upload).count() as u64;
+    let taken = uploads * upload_memory(memory_limit);
+    let needed = MIN_MEMORY + uploads * upload_memory(0);
+    if uploads > 0 && memory_limit < needed {
+        return Err(Failure::Message(format!(
+            "-m: {} is too little, at least {} is needed to write to a store; raise -m",
+            text::size(memory_limit),
+            text::size(needed),
+        )));
+    }
+    Ok(memory_limit - taken)
+}
 
 /// Adds the name of the output to an error of writing it.
 pub(crate) fn name_output(
@@ -122,11 +184,11 @@ pub(crate) fn name_output(
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file().write(bytes)
+        self.writer().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file().flush()
+        self.writer().flush()
     }
 }
 
@@ -135,7 +197,7 @@ impl Write for Output {
 ///
 /// Writes nothing before the first line.
 pub(crate) struct LineAppender<'a> {
-    file: &'a mut File,
+    output: &'a mut Output,
     /// The same file opened for reading, until the first write.
     before: Option<File>,
     delimiter: u8,
@@ -143,25 +205,30 @@ pub(crate) struct LineAppender<'a> {
 
 impl<'a> LineAppender<'a> {
     /// Creates an appender of lines that end in `delimiter`; `before` is the result of [`readable`].
-    pub(crate) fn new(file: &'a mut File, before: Option<File>, delimiter: u8) -> Self {
-        Self { file, before, delimiter }
+    pub(crate) fn new(output: &'a mut Output, before: Option<File>, delimiter: u8) -> Self {
+        Self { output, before, delimiter }
     }
 
-    /// Returns whether the file has bytes already.
-    pub(crate) fn appends(&self) -> bool {
-        self.before.is_some()
+    /// Returns the first bytes of the file that lines are appended to; `None` if it is empty.
+    pub(crate) fn first_bytes(&self) -> io::Result<Option<Vec<u8>>> {
+        let Some(before) = &self.before else { return Ok(None) };
+        let mut bytes = vec![0; FIRST_BYTES];
+        let got = before.read_at(&mut bytes, 0)?;
+        bytes.truncate(got);
+        Ok(Some(bytes))
     }
 
     fn terminate_last_line(&mut self, before: &File) -> io::Result<()> {
+        let Some(file) = self.output.file() else { return Ok(()) };
         let length = before.metadata()?.len();
         // At another position the user overwrites the file on purpose.
-        let appends = fcntl_getfl(&*self.file)?.contains(OFlags::APPEND);
-        if length == 0 || !(appends || io::Seek::stream_position(self.file)? == length) {
+        let appends = fcntl_getfl(&*file)?.contains(OFlags::APPEND);
+        if length == 0 || !(appends || io::Seek::stream_position(file)? == length) {
             return Ok(());
         }
         let mut last = [0];
         before.read_exact_at(&mut last, length - 1)?;
-        if last[0] == self.delimiter { Ok(()) } else { self.file.write_all(&[self.delimiter]) }
+        if last[0] == self.delimiter { Ok(()) } else { file.write_all(&[self.delimiter]) }
     }
 }
 
@@ -172,11 +239,11 @@ impl Write for LineAppender<'_> {
         {
             self.terminate_last_line(&before)?;
         }
-        self.file.write(bytes)
+        self.output.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.output.flush()
     }
 }
 
@@ -206,8 +273,8 @@ pub(crate) fn readable(file: &File) -> io::Result<Option<File>> {
 fn refuse_input(output: &str, data: &fs::Metadata, inputs: &[Source]) -> Result<()> {
     let Some(input) = inputs.iter().find(|input| input.is(data)) else { return Ok(()) };
     let input = match input {
-        Source::Path(path) => path.display().to_string(),
         Source::Stdin => "standard input".to_owned(),
+        other => other.to_string(),
     };
     Err(Failure::Message(format!(
         "{output}: is the same file as the input {input}; write to another file"

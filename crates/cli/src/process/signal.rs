@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use petal_lines::atomic_file;
+use petal_lines::{abort_uploads, atomic_file};
 
 /// Whether the first signal only requests a stop.
 static STOP_FIRST: AtomicBool = AtomicBool::new(false);
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler of Ctrl-C, SIGTERM and SIGHUP: it removes unfinished files and exits with
+/// Installs the handler of Ctrl-C, SIGTERM and SIGHUP: it removes unfinished files, aborts uploads and exits with
 /// 130.
 pub(crate) fn handle() {
     #[expect(clippy::exit, reason = "a signal ends the process, from the handler's own thread")]
@@ -17,6 +17,7 @@ pub(crate) fn handle() {
             return;
         }
         atomic_file::remove_half_written();
+        abort_uploads();
         std::process::exit(130);
     };
     atomic_file::expect_signals();

@@ -289,6 +289,36 @@ impl Progress for ProgressReporter {
                 text::count(phases),
                 if phases == 1 { "phase is" } else { "phases are" },
             )),
+            Note::MissingValue { input, more, pointer } => {
+                let (text, pointer) = (subject(input, more, "has", "have"), pointer.to_string());
+                let hint = match pointer.contains(",/") {
+                    true => "a comma is part of the name, so repeat --json-key for several values",
+                    false => "check --json-key",
+                };
+                self.warn(format!(
+                    "no record of {} a value at {pointer}, so all of them are equal there; {hint}",
+                    text,
+                ));
+            }
+            Note::OtherSeparator { input, more, separator, first, first_separator } => {
+                let by = |separator| match separator {
+                    b'\t' => "tabs".to_owned(),
+                    byte => format!("'{}'", byte.escape_ascii()),
+                };
+                self.warn(format!(
+                    "{} separated by {}, {} by {}: the output has records of both; convert one first, \
+                     or correct --separator",
+                    subject(input, more, "is", "are"),
+                    by(separator),
+                    name(first),
+                    by(first_separator),
+                ));
+            }
+            Note::OtherOutputHeader { input } => self.warn(format!(
+                "standard output begins with another header than {}: its records are appended as they \
+                 are, so if the columns are in another order, the file mixes them",
+                name(input),
+            )),
             Note::OtherHeader { input, more, first } => self.warn(format!(
                 "{} another header than {}, which is printed first; if the columns are in another \
                  order, the output mixes them",

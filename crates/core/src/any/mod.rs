@@ -26,6 +26,7 @@ use crate::quotient::QuotientFilter;
 use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::store::{CacheLine, Owned, Store};
+use crate::vector_quotient::VectorQuotientFilter;
 use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
@@ -58,6 +59,8 @@ pub enum AnyFilter<S = Owned> {
     Cascade(FilterCascade<S>),
     /// A wide filter.
     Wide(WideBloomFilter<S>),
+    /// A vector quotient filter.
+    VectorQuotient(VectorQuotientFilter<S>),
 }
 
 /// Evaluates an expression with the filter of any type.
@@ -74,6 +77,7 @@ macro_rules! dispatch {
             AnyFilter::Static($filter) => $call,
             AnyFilter::Cascade($filter) => $call,
             AnyFilter::Wide($filter) => $call,
+            AnyFilter::VectorQuotient($filter) => $call,
         }
     };
 }
@@ -100,6 +104,7 @@ from! {
     Static(StaticFilter),
     Cascade(FilterCascade),
     Wide(WideBloomFilter),
+    VectorQuotient(VectorQuotientFilter),
 }
 
 impl<S: Store> Save for AnyFilter<S> {
@@ -127,6 +132,7 @@ impl<S: Store> Load for AnyFilter<S> {
             FilterType::Static => Self::Static(Load::load(header, data)?),
             FilterType::Cascade => Self::Cascade(Load::load(header, data)?),
             FilterType::Wide => Self::Wide(Load::load(header, data)?),
+            FilterType::VectorQuotient => Self::VectorQuotient(Load::load(header, data)?),
         })
     }
 
@@ -183,6 +189,9 @@ impl<S: Store> AnyFilter<S> {
             }
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.check_compatible(theirs),
             (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.check_compatible(theirs),
+            (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => {
+                ours.check_compatible(theirs)
+            }
             (ours, theirs) => {
                 let (ours, theirs) = (ours.as_dyn().filter_type(), theirs.as_dyn().filter_type());
                 if ours == theirs {
@@ -227,10 +236,11 @@ impl<S: Store> AnyFilter<S> {
     /// Copies the filter into memory of its own. Unlike `clone`, it returns an error if memory
     /// allocation fails, and the copy of a mapped or borrowed filter is owned.
     ///
-    /// Cost: one pass; the bytes of a [`QuotientFilter`] are checked, too.
+    /// Cost: one pass; the bytes of a [`QuotientFilter`] or a [`VectorQuotientFilter`] are checked,
+    /// too.
     ///
     /// # Errors
-    /// If memory allocation fails, or a quotient filter is in a file that is damaged.
+    /// If memory allocation fails, or a filter of these types is in a file that is damaged.
     pub fn try_clone(&self) -> Result<AnyFilter> {
         dispatch!(self, filter => filter.try_clone().map(AnyFilter::from))
     }
@@ -260,6 +270,7 @@ impl AnyFilter {
             Self::Scalable(filter) => Ok(filter),
             Self::Windowed(filter) => Ok(filter),
             Self::Wide(filter) => Ok(filter),
+            Self::VectorQuotient(filter) => Ok(filter),
             Self::Static(_) | Self::Cascade(_) => {
                 let name = self.as_dyn().filter_type().name();
                 Err(Error::unsupported(name, "is built once from all its keys and never changes"))
@@ -283,6 +294,10 @@ impl AnyFilter {
             Self::Scalable(filter) => filter.insert(key),
             Self::Windowed(filter) => Ok(filter.insert(key)),
             Self::Wide(filter) => Ok(filter.insert(key)),
+            Self::VectorQuotient(filter) => {
+                let new = !filter.contains(key);
+                filter.add(key).map(|()| new)
+            }
             Self::Static(_) | Self::Cascade(_) => self.as_dyn_mut().map(|_| false),
         }
     }
@@ -301,6 +316,7 @@ impl AnyFilter {
             Self::Scalable(filter) => filter.clear(),
             Self::Windowed(filter) => filter.clear(),
             Self::Wide(filter) => filter.clear(),
+            Self::VectorQuotient(filter) => filter.clear(),
             Self::Static(_) | Self::Cascade(_) => return self.as_dyn_mut().map(drop),
         }
         Ok(())
@@ -318,6 +334,7 @@ impl AnyFilter {
             (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => ours.union(theirs),
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.union(theirs),
             (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.union(theirs),
+            (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => ours.union(theirs),
             (ours, theirs) => ours.check_compatible(theirs),
         }
     }
@@ -337,6 +354,7 @@ impl<S: Store, T: Store> PartialEq<AnyFilter<T>> for AnyFilter<S> {
             (Self::Static(ours), AnyFilter::Static(theirs)) => ours == theirs,
             (Self::Cascade(ours), AnyFilter::Cascade(theirs)) => ours == theirs,
             (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours == theirs,
+            (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => ours == theirs,
             _ => false,
         }
     }

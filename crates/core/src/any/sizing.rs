@@ -18,6 +18,7 @@ use crate::math;
 use crate::quotient::QuotientBuilder;
 use crate::scalable::ScalableBuilder;
 use crate::store::CacheLine;
+use crate::vector_quotient::VectorQuotientBuilder;
 use crate::wide::WideBuilder;
 use crate::windowed::WindowedBuilder;
 
@@ -174,6 +175,24 @@ impl QuotientBuilder {
         let (layout, info) = self.plan()?;
         Ok(Sizing {
             filter_type: FilterType::Quotient,
+            info,
+            size_bytes: layout.size_bytes(),
+            describe: layout.describe(),
+            probes: None,
+            rate: Arc::new(move |keys| layout.fpr(keys)),
+        })
+    }
+}
+
+impl VectorQuotientBuilder {
+    /// Returns the size and rates of the filter, without allocating its memory.
+    ///
+    /// # Errors
+    /// As `build`, except for memory allocation.
+    pub fn sizing(&self) -> Result<Sizing> {
+        let (layout, info) = self.plan()?;
+        Ok(Sizing {
+            filter_type: FilterType::VectorQuotient,
             info,
             size_bytes: layout.size_bytes(),
             describe: layout.describe(),

@@ -224,6 +224,11 @@ impl Header {
         }
     }
 
+    /// The error for more keys than the `most` that the layout has slots for.
+    pub(crate) fn bad_inserted(&self, most: u64) -> Error {
+        Error::corrupt("keys inserted", AT_INSERTED, format!("up to {most}"), self.info.inserted)
+    }
+
     /// The error for parameter `at`.
     pub(crate) fn bad_parameter(&self, at: usize, expected: impl fmt::Display) -> Error {
         Error::corrupt("parameter", AT_PARAMETERS + 8 * at, expected, self.parameters[at])

@@ -29,11 +29,13 @@ pub enum FilterType {
     Cascade = 9,
     /// [`WideBloomFilter`](crate::WideBloomFilter).
     Wide = 10,
+    /// [`VectorQuotientFilter`](crate::VectorQuotientFilter).
+    VectorQuotient = 11,
 }
 
 impl FilterType {
     /// All types, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Bloom,
         Self::Classic,
         Self::Counting,
@@ -44,6 +46,7 @@ impl FilterType {
         Self::Static,
         Self::Cascade,
         Self::Wide,
+        Self::VectorQuotient,
     ];
 
     /// Returns the name of the type: `"bloom"`, `"counting-classic"`.
@@ -60,6 +63,7 @@ impl FilterType {
             Self::Static => "static",
             Self::Cascade => "cascade",
             Self::Wide => "wide",
+            Self::VectorQuotient => "vector-quotient",
         }
     }
 

@@ -49,10 +49,12 @@ mod neon;
 mod primitives;
 pub(crate) mod quotient;
 pub(crate) mod ribbon;
+mod select;
 #[cfg(feature = "std")]
 pub(crate) mod shared;
 #[cfg(test)]
 mod tests;
+pub(crate) mod vector_quotient;
 
 pub(crate) use batch::{HashSource, UnhashedKeys};
 pub use cpu::Kernel;

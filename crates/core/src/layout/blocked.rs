@@ -25,74 +25,46 @@ pub struct BlockedLayout {
 /// and take one and a half times the time (docs/design/filters.md, "Layouts").
 pub(super) const PAIRS_BELOW: f64 = 2e-4;
 
+/// The rate below which a pair that keeps [`PAIRS_BELOW`] is smaller than single lines for the rate
+/// itself. It is used instead, so that no filter is larger than one for a lower rate.
+pub(super) const PAIRS_SMALLER_BELOW: f64 = 3.5e-4;
+
 /// The factor of space that fewer probes than lanes must save to be used: they need masks in vector
 /// kernels.
+#[cfg(test)]
 pub(super) const MASK_COST: f64 = 1.02;
 
+/// The probes that need the least space for large filters of single lines, each with the lowest
+/// rate for which it does; all lanes below. `probes_of_a_rate_need_the_least_space` calculates them.
+pub(super) const PROBES_OF_LINES: [(f64, u32); 6] =
+    [(0.37986, 1), (0.1833, 2), (0.090568, 3), (0.044693, 4), (0.020463, 5), (0.010966, 6)];
+
+/// The same for pairs of lines.
+pub(super) const PROBES_OF_PAIRS: [(f64, u32); 2] = [(9.3548e-5, 12), (7.953e-5, 13)];
+
 impl BlockedLayout {
-    /// Returns the smallest layout with a rate of at most `fpr` at `capacity` keys, or one that is
-    /// up to 2 % larger but sets a bit in every lane, which is faster. From 12,000 blocks on it is
-    /// up to 0.1 % larger, so that the number of blocks has many divisors for folding.
+    /// Returns the smallest layout with a rate of at most `fpr` at `capacity` keys whose lanes and
+    /// probes are the best for that rate at large capacities. They follow from the rate alone, so that
+    /// filters of one rate can be compared and folded. Fewer probes than lanes must save 2 % of the
+    /// space, because they are slower. From 12,000 blocks on the layout is up to 0.1 % larger, so
+    /// that the number of blocks has many divisors for folding.
     ///
     /// # Errors
     /// If `fpr` is not between 0 and 1, or is not attainable with 64-bit hashes at this capacity.
     pub fn for_fpr(capacity: u64, fpr: f64) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
-        let lanes = if fpr < PAIRS_BELOW { 16 } else { 8 };
-        let cost =
-            |probes, blocks: u64| blocks as f64 * if probes == lanes { 1.0 } else { MASK_COST };
-        let mut best: Option<Self> = None;
-        // At equal cost fewer probes are better.
-        let mut improve = |probes: u32| {
-            let max = match best {
-                None => MAX_LINES,
-                Some(best) => {
-                    let (max_cost, tie) = (cost(best.probes, best.blocks), probes < best.probes);
-                    let wins = |blocks| {
-                        cost(probes, blocks) < max_cost || tie && cost(probes, blocks) == max_cost
-                    };
-                    let near = (max_cost / cost(probes, 1)) as u64 + 1;
-                    (near.saturating_sub(2)..=near).rev().find(|&blocks| wins(blocks)).unwrap_or(0)
-                }
-            };
-            let found =
-                Self::smallest_with_probes(capacity, fpr, lanes, probes, max, best.is_some());
-            best = found.or(best);
-            found.is_some()
-        };
-        improve(lanes);
-        // The size has one minimum over the number of probes, so a search outwards from its
-        // neighbourhood can stop after two numbers without improvement.
-        let ideal = (-fpr.log2()).round().clamp(1.0, f64::from(lanes)) as u32;
-        let masked = probes_for(lanes, fpr).filter(|probes| *probes < lanes);
-        let (fewer, more): (Vec<u32>, Vec<u32>) = masked.partition(|probes| *probes <= ideal);
-        for probes in [fewer.into_iter().rev().collect(), more] {
-            let mut failures = 0;
-            for probes in probes {
-                failures = if improve(probes) { 0 } else { failures + 1 };
-                if failures == 2 {
-                    break;
-                }
-            }
-        }
-        Self::rounded(best, capacity, fpr)
+        let (lanes, probes, fpr) = best_for(fpr);
+        Self::rounded(Self::smallest_with_probes(capacity, fpr, lanes, probes), capacity, fpr)
     }
 
-    /// Returns the smallest layout with these lanes and probes and at most `max` blocks that keeps
-    /// `fpr` at `capacity` keys. With `unlikely` the search starts at `max`.
-    fn smallest_with_probes(
-        capacity: u64,
-        fpr: f64,
-        lanes: u32,
-        probes: u32,
-        max: u64,
-        unlikely: bool,
-    ) -> Option<Self> {
+    /// Returns the smallest layout with these lanes and probes that keeps `fpr` at `capacity` keys.
+    fn smallest_with_probes(capacity: u64, fpr: f64, lanes: u32, probes: u32) -> Option<Self> {
         let layout = |blocks| Self { blocks, lanes, probes };
-        let guess = math::classic_bits(capacity, fpr) / f64::from(lanes * 64);
-        let guess = if unlikely { max } else { guess as u64 + 1 };
+        // Blocked filters at useful rates take a tenth more than the bound for classic filters.
+        let guess = 1.1 * math::classic_bits(capacity, fpr) / f64::from(lanes * 64);
         let slope = f64::from(probes) * core::f64::consts::LN_2;
-        smallest_for_fpr(max, guess, slope, fpr, |blocks| layout(blocks).fpr(capacity)).map(layout)
+        let fpr_of = |blocks| layout(blocks).fpr(capacity);
+        smallest_for_fpr(MAX_LINES, guess as u64 + 1, slope, fpr, fpr_of).map(layout)
     }
 
     /// Rounds the number of blocks up; an error if there is no layout.
@@ -114,7 +86,7 @@ impl BlockedLayout {
         if !probes_for(lanes, fpr).contains(&probes) {
             return Err(Error::invalid("probes", "8 or 16 at this low fpr", probes));
         }
-        let best = Self::smallest_with_probes(capacity, fpr, lanes, probes, MAX_LINES, false);
+        let best = Self::smallest_with_probes(capacity, fpr, lanes, probes);
         Self::rounded(best, capacity, fpr)
     }
 
@@ -280,7 +252,18 @@ impl BlockedLayout {
     }
 }
 
-/// Returns the numbers of probes to try for a rate: all lanes only, if the rate of fewer probes
+/// Returns lanes, probes and the rate to keep for a rate.
+fn best_for(fpr: f64) -> (u32, u32, f64) {
+    let (lanes, table, kept) = if fpr < PAIRS_SMALLER_BELOW {
+        (16, &PROBES_OF_PAIRS[..], fpr.min(PAIRS_BELOW))
+    } else {
+        (8, &PROBES_OF_LINES[..], fpr)
+    };
+    let probes = table.iter().find(|(lowest, _)| kept >= *lowest).map_or(lanes, |entry| entry.1);
+    (lanes, probes, kept)
+}
+
+/// Returns the numbers of probes that a rate allows: all lanes only, if the rate of fewer probes
 /// cannot be calculated accurately.
 pub(super) fn probes_for(lanes: u32, fpr: f64) -> RangeInclusive<u32> {
     if fpr > 2.0 * math::ALTERNATING_FLOOR { 1..=lanes } else { lanes..=lanes }

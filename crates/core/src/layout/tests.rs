@@ -1,6 +1,8 @@
 //! Tests of blocked and classic layouts.
 
-use super::blocked::{BlockedLayout, MASK_COST, PAIRS_BELOW, probes_for};
+use super::blocked::{
+    BlockedLayout, MASK_COST, PAIRS_BELOW, PAIRS_SMALLER_BELOW, PROBES_OF_LINES, PROBES_OF_PAIRS,
+};
 use super::classic::{ClassicLayout, MAX_PROBES};
 use super::search::{MAX_BITS, MAX_LINES, ROUND_UNITS, round_up, smallest_fitting};
 use crate::byte_size::ByteSize;
@@ -29,23 +31,61 @@ fn layout_for_fpr_is_the_smallest() {
     }
 }
 
-/// Compares with a search over all probes and sizes.
+/// Blocks that keep a rate, by a search without a guess.
+fn smallest_blocks(keys: u64, rate: f64, lanes: u32, probes: u32) -> Option<u64> {
+    smallest_fitting(MAX_LINES, |blocks| BlockedLayout { blocks, lanes, probes }.fpr(keys) <= rate)
+}
+
+/// The reason for `PROBES_OF_LINES` and `PROBES_OF_PAIRS`.
+#[test]
+fn probes_of_a_rate_need_the_least_space() {
+    let best = |lanes: u32, rate: f64| {
+        let cost = |probes| {
+            let blocks = smallest_blocks(1 << 30, rate, lanes, probes).unwrap() as f64;
+            if probes == lanes { blocks } else { blocks * MASK_COST }
+        };
+        (1..=lanes).min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap()
+    };
+    for (lanes, table) in [(8, &PROBES_OF_LINES[..]), (16, &PROBES_OF_PAIRS[..])] {
+        for (at, (lowest, probes)) in table.iter().enumerate() {
+            let below = table.get(at + 1).map_or(lanes, |entry| entry.1);
+            let found = (best(lanes, lowest * 1.0005), best(lanes, lowest * 0.9995));
+            assert_eq!(found, (*probes, below), "{lanes} {lowest}");
+        }
+    }
+}
+
+#[test]
+fn probes_follow_from_the_rate_alone() {
+    for rate in [0.9, 0.3, 0.1, 0.03, 0.01, 1e-3, 3e-4, 1e-4, 1e-6, 1e-9] {
+        let layout = |keys| BlockedLayout::for_fpr(keys, rate).unwrap();
+        let all = [1, 10, 60, 1000, 1_000_000, 100_000_000].map(layout);
+        let same = |of: fn(&BlockedLayout) -> u32| all.iter().all(|l| of(l) == of(&all[0]));
+        assert!(same(BlockedLayout::probes) && same(BlockedLayout::lanes), "{all:?}");
+    }
+}
+
+#[test]
+fn a_lower_rate_needs_no_less_space() {
+    for keys in [60, 1000, 30_000, 1_000_000] {
+        let rates = (0..4000).map(|step| 0.5 * 0.995_f64.powi(step));
+        let sizes: Vec<_> = rates.map(|rate| BlockedLayout::for_fpr(keys, rate)).collect();
+        let sizes = sizes.iter().map(|layout| layout.as_ref().unwrap().size_bytes());
+        let sizes: Vec<_> = sizes.collect();
+        // Lines and pairs, probes and the rounding differ by up to 2 %, or a pair.
+        let limit = |size: u64| size as f64 * 1.02 + 128.0;
+        assert!(sizes.windows(2).all(|pair| pair[0] as f64 <= limit(pair[1])), "{keys}");
+    }
+}
+
+/// Compares with a search over all sizes, and of classic filters over all probes.
 #[test]
 fn short_search_equals_exhaustive_search() {
     for keys in [1, 2, 3, 5, 7, 10, 25, 60, 100, 250, 1000, 5000, 30_000] {
         for rate in [0.9, 0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 2e-4, 1e-4, 1e-5, 3e-7, 1e-9] {
-            let lanes = if rate < PAIRS_BELOW { 16 } else { 8 };
-            let sized = |probes| {
-                let fits = |blocks| BlockedLayout { blocks, lanes, probes }.fpr(keys) <= rate;
-                let blocks = smallest_fitting(MAX_LINES, fits)?;
-                let masked = if probes == lanes { 1.0 } else { MASK_COST };
-                Some((BlockedLayout { blocks, lanes, probes }, blocks as f64 * masked))
-            };
-            let full = probes_for(lanes, rate).filter_map(sized);
-            let full = full.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(layout, _)| layout);
-            let full =
-                full.map(|best| BlockedLayout { blocks: round_up(best.blocks, MAX_LINES), ..best });
-            assert_eq!(BlockedLayout::for_fpr(keys, rate).ok(), full, "{keys} {rate}");
+            let found = BlockedLayout::for_fpr(keys, rate).unwrap();
+            let full = smallest_blocks(keys, rate, found.lanes, found.probes).unwrap();
+            assert_eq!(found.blocks, round_up(full, MAX_LINES), "{keys} {rate}");
 
             let ideal = (-rate.log2()).round().max(1.0) as u32;
             let sized = |probes: u32| {
@@ -73,7 +113,7 @@ fn for_fpr_needs_few_evaluations() {
     for keys in [1, 2, 10, 60, 100, 1000, 30_000, 1_000_000, 10_000_000_000] {
         for rate in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-7, 1e-9] {
             let blocked = count(&|| drop(BlockedLayout::for_fpr(keys, rate)));
-            assert!(blocked <= 32, "{keys} {rate}: {blocked}");
+            assert!(blocked <= 12, "{keys} {rate}: {blocked}");
             let classic = count(&|| drop(ClassicLayout::for_fpr(keys, rate)));
             assert!(classic <= 12, "{keys} {rate}: {classic}");
         }
@@ -204,8 +244,11 @@ fn pairs_save_a_tenth_at_the_threshold() {
         let part = 1.0 - smallest(16, rate) as f64 / smallest(8, rate) as f64;
         assert!((part - saved).abs() < 0.001, "{rate}: {part}");
     }
-    assert_eq!(BlockedLayout::for_fpr(1000, PAIRS_BELOW).unwrap().lanes(), 8);
-    assert_eq!(BlockedLayout::for_fpr(1000, PAIRS_BELOW * 0.99).unwrap().lanes(), 16);
+    // Single lines for the rate are as large as pairs for a lower one.
+    let single = smallest(8, PAIRS_SMALLER_BELOW) as f64;
+    assert!((single / smallest(16, PAIRS_BELOW) as f64 - 1.0).abs() < 0.005);
+    let lanes = |rate| BlockedLayout::for_fpr(1000, rate).unwrap().lanes();
+    assert_eq!((lanes(PAIRS_SMALLER_BELOW), lanes(PAIRS_SMALLER_BELOW * 0.99)), (8, 16));
     // With slightly more memory the rate falls below the threshold.
     let bytes = smallest(8, PAIRS_BELOW) * 8;
     assert_eq!(

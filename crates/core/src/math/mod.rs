@@ -21,6 +21,7 @@ mod classic;
 mod estimates;
 #[cfg(test)]
 mod evaluations;
+mod fingerprint_pairs;
 mod fingerprints;
 mod layers;
 mod overlap;
@@ -35,6 +36,7 @@ pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes, t
 pub use estimates::{cardinality, is_overfull};
 #[cfg(test)]
 pub(crate) use evaluations::EVALUATIONS;
+pub use fingerprint_pairs::fingerprint_pair_fpr;
 pub use fingerprints::{collision_probability, distinct_keys, fingerprint_fpr};
 pub use layers::{expected_insertions, generation_fpr, growth_layer_share, layer_share};
 pub use overlap::{Estimate, Overlap, blocked_standard_error, classic_standard_error, overlap};

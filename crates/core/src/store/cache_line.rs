@@ -49,6 +49,20 @@ pub(crate) fn lines_as_bytes_mut(lines: &mut [CacheLine]) -> &mut [u8] {
     unsafe { core::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
 }
 
+/// Returns a cache line as bytes.
+#[inline(always)]
+pub(crate) fn line_as_bytes(line: &CacheLine) -> &[u8; CacheLine::BYTES] {
+    // SAFETY: a `CacheLine` is 64 initialised bytes without padding; borrowed as above.
+    unsafe { &*core::ptr::from_ref(line).cast() }
+}
+
+/// Returns a cache line as mutable bytes.
+#[inline(always)]
+pub(crate) fn line_as_bytes_mut(line: &mut CacheLine) -> &mut [u8; CacheLine::BYTES] {
+    // SAFETY: as in `line_as_bytes`; any bytes are a valid `CacheLine`; the borrow is exclusive.
+    unsafe { &mut *core::ptr::from_mut(line).cast() }
+}
+
 /// Returns cache lines as words.
 pub(crate) fn lines_as_words(lines: &[CacheLine]) -> &[u64] {
     // SAFETY: a `CacheLine` is eight words without padding, and at least as aligned as a word; the

@@ -20,8 +20,8 @@ mod traits;
 
 pub use borrowed::Borrowed;
 pub(crate) use cache_line::{
-    CacheLine, lines_as_bytes, lines_as_bytes_mut, lines_as_half_words, lines_as_half_words_mut,
-    lines_as_words, lines_as_words_mut,
+    CacheLine, line_as_bytes, line_as_bytes_mut, lines_as_bytes, lines_as_bytes_mut,
+    lines_as_half_words, lines_as_half_words_mut, lines_as_words, lines_as_words_mut,
 };
 #[cfg(feature = "mmap")]
 pub use mapped::Mapped;

@@ -75,7 +75,8 @@ pub struct CountReport {
 }
 
 impl CountJob {
-    /// Prints the number of appearances of each distinct line, a tab, and the line.
+    /// Prints the number of appearances of each distinct line, a tab, and the line. The number of a CSV
+    /// record is its first field, named `count` in the header.
     ///
     /// Exact: two lines count as equal if their 128-bit fingerprints under a random key are. Inputs
     /// that can be read only once are copied to the temporary directory.
@@ -103,6 +104,7 @@ impl CountJob {
         table: Option<u64>,
     ) -> Result<CountReport> {
         let (budget, inputs) = settings.open(&self.inputs)?;
+        let start = settings.output_start(&inputs);
         let temp = TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage);
         let spool = |input: Input| input.spool(&temp, settings.progress);
         let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
@@ -115,10 +117,7 @@ impl CountJob {
         };
         let printer = Printer::new(Outputs::to(output), settings.delimiter, budget.chunk);
         let rows = settings.rows_as_lines(&inputs)?;
-        let mut out = CountOutput::new(printer, sorter, self.min_count, rows);
-        if let Some(header) = settings.header_of(&inputs) {
-            out.header(&header)?;
-        }
+        let mut out = CountOutput::begin(printer, sorter, self.min_count, start, rows)?;
         let memory = table.map_or(memory, |table| table.min(memory));
         let counter =
             Counter { settings, budget, temp: &temp, memory, hasher: LineHasher::random()? };

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use super::sorter::Sorter;
 use crate::error::{Error, Result};
-use crate::io::{Printer, RowLines};
+use crate::io::{OutputStart, Printer, RowLines};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
@@ -13,6 +13,8 @@ pub(super) struct CountOutput<'a> {
     sorter: Option<Sorter>,
     /// Leave out lines that occur less often.
     pub(super) min_count: u64,
+    /// The byte between a count and its line.
+    separator: u8,
     text: Vec<u8>,
     /// How the keys of rows are printed; `None`: the records are lines.
     rows: Option<RowLines>,
@@ -20,18 +22,22 @@ pub(super) struct CountOutput<'a> {
 }
 
 impl<'a> CountOutput<'a> {
-    pub(super) fn new(
-        printer: Printer<'a>,
+    /// Begins the output. A count is separated from a record of CSV as its fields are, and by a tab
+    /// from a line. A header gets a name for the counts. `rows`: how the keys of rows are printed.
+    pub(super) fn begin(
+        mut printer: Printer<'a>,
         sorter: Option<Sorter>,
         min_count: u64,
+        mut start: OutputStart,
         rows: Option<RowLines>,
-    ) -> Self {
-        Self { printer, sorter, min_count, text: vec![], rows, key: vec![] }
-    }
-
-    /// Prints the header of a CSV input, with a name for the counts.
-    pub(super) fn header(&mut self, header: &[u8]) -> Result<()> {
-        self.printer.header(&[b"count\t", header].concat())
+    ) -> Result<Self> {
+        let of_keys = rows.and_then(|rows| rows.separator);
+        let separator = start.separator.or(of_keys).unwrap_or(b'\t');
+        if let Some(header) = &mut start.header {
+            header.splice(..0, b"count".iter().copied().chain([separator]));
+        }
+        printer.begin(&start)?;
+        Ok(Self { printer, sorter, min_count, separator, text: vec![], rows, key: vec![] })
     }
 
     /// Adds a line that occurs `count` times.
@@ -49,25 +55,32 @@ impl<'a> CountOutput<'a> {
         };
         match &mut self.sorter {
             Some(sorter) => sorter.add(count, line),
-            None => print(&mut self.printer, &mut self.text, count, line),
+            None => print(&mut self.printer, &mut self.text, self.separator, count, line),
         }
     }
 
     /// Prints the sorted lines, if lines are sorted. Returns the number of lines printed.
     pub(super) fn finish(mut self, progress: &dyn Progress) -> Result<u64> {
-        let Self { printer, sorter, text, .. } = &mut self;
+        let Self { printer, sorter, separator, text, .. } = &mut self;
         if let Some(sorter) = sorter.take() {
-            sorter.finish(progress, |count, line| print(printer, text, count, line))?;
+            sorter.finish(progress, |count, line| print(printer, text, *separator, count, line))?;
         }
         printer.flush()?;
         Ok(printer.lines)
     }
 }
 
-fn print(printer: &mut Printer<'_>, text: &mut Vec<u8>, count: u64, line: &[u8]) -> Result<()> {
+fn print(
+    printer: &mut Printer<'_>,
+    text: &mut Vec<u8>,
+    separator: u8,
+    count: u64,
+    line: &[u8],
+) -> Result<()> {
     text.clear();
     // Writing to a vector does not fail.
-    let _ = write!(text, "{count}\t");
+    let _ = write!(text, "{count}");
+    text.push(separator);
     text.extend_from_slice(line);
     printer.line(text)
 }

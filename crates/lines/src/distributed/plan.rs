@@ -7,7 +7,7 @@ use super::range::{FileRange, check_cancelled, open};
 use crate::error::Result;
 use crate::fingerprint::{LineHasher, Table};
 use crate::io::Input;
-use crate::memory::{Budget, least_records};
+use crate::memory::least_records;
 use crate::setops::{Sample, filter_bytes};
 use crate::settings::Settings;
 
@@ -37,7 +37,7 @@ pub struct RangePlan {
 /// # Errors
 /// If a file cannot be read, the memory is too small, or the job is cancelled.
 pub fn plan(settings: &Settings<'_>, ranges: &[FileRange]) -> Result<RangePlan> {
-    let budget = Budget::new(settings.memory_limit, settings.jobs)?;
+    let budget = settings.budget()?;
     // Whole files are sampled: adjacent ranges would each need a read.
     let mut paths: Vec<_> = ranges.iter().map(|range| &range.path).collect();
     paths.dedup();

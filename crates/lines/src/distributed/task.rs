@@ -94,7 +94,7 @@ impl<'a> Task<'a> {
 
     /// Opens the ranges as inputs, and divides the memory for them.
     pub(super) fn open(&self, ranges: &[FileRange]) -> Result<(Budget, Vec<Input>)> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.settings.budget()?;
         let checks = self.settings.content_checks();
         let portion = |range: &FileRange| {
             let FileRange { start, end, .. } = *range;

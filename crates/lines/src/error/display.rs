@@ -110,7 +110,7 @@ impl fmt::Display for Problem<'_> {
                  quarter of the memory limit",
                 format_size(*limit)
             ),
-            ErrorKind::InvalidHeader { input, problem } => write!(f, "{input}: {problem}"),
+            ErrorKind::InvalidHeader { input, problem, .. } => write!(f, "{input}: {problem}"),
             ErrorKind::ByteRange { input, start, end, problem } => {
                 write!(f, "{input}: bytes {start} to {end}: {problem}")
             }
@@ -249,8 +249,9 @@ impl fmt::Display for Problem<'_> {
             ),
             ErrorKind::Contradiction { inputs, lines } => write!(
                 f,
-                "{inputs}: {} of its lines are in the other inputs too",
-                format_count(*lines)
+                "{inputs}: {} {} in the other inputs too",
+                format_count(*lines),
+                if *lines == 1 { "line is" } else { "lines are" },
             ),
             ErrorKind::FilterFull => f.write_str("the filter is full"),
             ErrorKind::FullAt { inserted, capacity, crowded, .. } => write!(
@@ -355,6 +356,9 @@ impl Error {
             ErrorKind::OpenQuotes { .. } => {
                 vec![other("close the quote"), Raise(Setting::MemoryLimit)]
             }
+            ErrorKind::InvalidHeader { repeated: true, .. } => {
+                vec![other("name the column by its number")]
+            }
             ErrorKind::InvalidHeader { .. } => {
                 vec![Change(Setting::Columns), Change(Setting::Separator)]
             }
@@ -419,7 +423,7 @@ impl Error {
                 vec![Raise(Setting::Fpr), UseType(&[FilterType::Wide])]
             }
             ErrorKind::Contradiction { .. } => {
-                vec![other("remove them from one of both"), Advice::FindCommonLines]
+                vec![other("remove them from one side"), Advice::FindCommonLines]
             }
             ErrorKind::FilterFull => vec![other("build a larger one")],
             ErrorKind::FullAt { advice, .. } => advice.clone(),

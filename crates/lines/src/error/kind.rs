@@ -169,6 +169,8 @@ pub enum ErrorKind {
         input: String,
         /// The reason, as a predicate.
         problem: String,
+        /// Whether it has the name of a column twice.
+        repeated: bool,
     },
     /// A byte range of an input cannot be read.
     ByteRange {

@@ -114,8 +114,9 @@ impl Error {
         Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, limit: Some(limit) })
     }
 
-    pub(crate) fn bad_header(input: &str, problem: String) -> Self {
-        Self::new(ErrorKind::InvalidHeader { input: input.into(), problem })
+    /// A header without a column of the key; `repeated`: it has the name twice.
+    pub(crate) fn bad_header(input: &str, problem: String, repeated: bool) -> Self {
+        Self::new(ErrorKind::InvalidHeader { input: input.into(), problem, repeated })
     }
 
     pub(crate) fn memory_too_small(memory_limit: u64, minimum: u64) -> Self {

@@ -247,7 +247,7 @@ mod tests {
                 (
                     None,
                     vec![
-                        Advice::Other("remove them from one of both".to_owned()),
+                        Advice::Other("remove them from one side".to_owned()),
                         Advice::FindCommonLines,
                     ],
                 ),

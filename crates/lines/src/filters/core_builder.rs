@@ -1,13 +1,14 @@
 //! The core builder of a specified filter.
 
 use petal::FilterType::{
-    Bloom, Classic, Counting, CountingClassic, Quotient, Scalable, Wide, Windowed,
+    Bloom, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Wide, Windowed,
 };
 use petal::{
     AnyFilter, BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter,
     ClassicCountingBloomFilter, ClassicLayout, CountingBloomFilter, CountingBuilder, FilterType,
-    QuotientBuilder, QuotientFilter, ScalableBloomFilter, ScalableBuilder, Sizing, WideBloomFilter,
-    WideBuilder, WindowedBloomFilter, WindowedBuilder,
+    QuotientBuilder, QuotientFilter, ScalableBloomFilter, ScalableBuilder, Sizing,
+    VectorQuotientBuilder, VectorQuotientFilter, WideBloomFilter, WideBuilder, WindowedBloomFilter,
+    WindowedBuilder,
 };
 
 use super::size::SizeBy;
@@ -26,6 +27,7 @@ enum Builder {
     CountingClassic(CountingBuilder<ClassicLayout>),
     Wide(WideBuilder),
     Quotient(QuotientBuilder),
+    VectorQuotient(VectorQuotientBuilder),
     Scalable(ScalableBuilder),
     Windowed(WindowedBuilder),
 }
@@ -40,6 +42,7 @@ macro_rules! with {
             Builder::CountingClassic($builder) => $call,
             Builder::Wide($builder) => $call,
             Builder::Quotient($builder) => $call,
+            Builder::VectorQuotient($builder) => $call,
             Builder::Scalable($builder) => $call,
             Builder::Windowed($builder) => $call,
         }
@@ -149,6 +152,10 @@ impl FilterSpec {
                 let growth = self.growing.then(|| keys.saturating_mul(GROWTH));
                 let most = self.max_capacity.or(growth);
                 Builder::Quotient(most.map_or(builder, |most| builder.max_capacity(most)))
+            }
+            VectorQuotient => {
+                let builder = VectorQuotientFilter::builder().hash(hash);
+                Builder::VectorQuotient(builder.capacity(keys).fpr(rate))
             }
             Scalable => {
                 let builder = ScalableBloomFilter::builder().hash(hash).fpr(rate);

@@ -135,7 +135,7 @@ pub fn remove(
     let outputs = Outputs { kept: missing, rest: None };
     let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
     let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_header(&mut printer, &inputs)?;
+    settings.print_start(&mut printer, &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {

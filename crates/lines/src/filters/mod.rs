@@ -19,5 +19,6 @@ pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
 pub use spec::{
-    BuiltFilter, FilterSpec, METADATA, crlf_metadata, filter_metadata, recorded_transforms,
+    BuiltFilter, FilterSpec, METADATA, crlf_metadata, filter_metadata, recorded_keys,
+    recorded_transforms, with_keys_of,
 };

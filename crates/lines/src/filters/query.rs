@@ -59,7 +59,7 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     let outputs = Outputs { kept: output, rest: None };
     let mut rows = settings.row_outputs(outputs, inputs, &budget)?;
     let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_header(&mut printer, inputs)?;
+    settings.print_start(&mut printer, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = hashing(hash);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -1,7 +1,12 @@
 //! The size of a filter from its specification.
 
-use petal::FilterType::{Bloom, Classic, Counting, CountingClassic, Quotient, Wide};
-use petal::{AnyFilter, BlockedLayout, ByteSize, ClassicLayout, FilterType, QuotientLayout};
+use petal::FilterType::{
+    Bloom, Classic, Counting, CountingClassic, Quotient, VectorQuotient, Wide,
+};
+use petal::{
+    AnyFilter, BlockedLayout, ByteSize, ClassicLayout, FilterType, QuotientLayout,
+    VectorQuotientLayout,
+};
 
 use super::spec::FilterSpec;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
@@ -55,12 +60,14 @@ impl FilterSpec {
         }
         let Some(model) = SizeModel::of(kind, self.width) else {
             // The size of a quotient filter is known before its memory is allocated.
-            if kind == Quotient {
-                let needed = QuotientLayout::for_fpr(keys, rate)?.size_bytes();
-                if needed > cap {
-                    let or = Advice::Lower(Setting::Capacity);
-                    return Err(self.too_large(keys, needed, or));
-                }
+            let needed = match kind {
+                Quotient => QuotientLayout::for_fpr(keys, rate)?.size_bytes(),
+                VectorQuotient => VectorQuotientLayout::for_fpr(keys, rate)?.size_bytes(),
+                _ => 0,
+            };
+            if needed > cap {
+                let or = Advice::Lower(Setting::Capacity);
+                return Err(self.too_large(keys, needed, or));
             }
             return Ok(if self.is_sized_by_memory() {
                 SizeBy::Memory(cap)

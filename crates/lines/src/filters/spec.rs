@@ -4,7 +4,8 @@
 //! Conflicting settings are an error before any input is read.
 
 use petal::FilterType::{
-    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, Wide, Windowed,
+    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Wide,
+    Windowed,
 };
 use petal::{AnyFilter, FilterType, HashSpec};
 
@@ -20,6 +21,9 @@ pub const METADATA: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     r#"","keys":"lines as bytes, without their delimiter"}"#
 );
+
+/// What [`METADATA`] says of the keys.
+const LINES: &str = "lines as bytes, without their delimiter";
 
 /// The field of the metadata that says what the keys are.
 const KEYS: &str = "keys";
@@ -40,6 +44,37 @@ pub fn filter_metadata(keys: &KeySpec) -> String {
     }
 }
 
+/// Returns what the keys of a filter are, from its metadata: usually one text, several if keys of
+/// different fields were added. Empty if the metadata does not say it.
+#[must_use]
+pub fn recorded_keys(metadata: &str) -> Vec<String> {
+    let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
+    match &fields[KEYS] {
+        serde_json::Value::String(one) => vec![one.clone()],
+        serde_json::Value::Array(several) => {
+            several.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the metadata of a filter to which keys of another filter, or of a job, were added, given
+/// the metadata of both.
+#[must_use]
+pub fn with_keys_of(metadata: &str, other: &str) -> String {
+    let mut keys = recorded_keys(metadata);
+    let known = keys.len();
+    for text in recorded_keys(other) {
+        if !keys.contains(&text) {
+            keys.push(text);
+        }
+    }
+    match keys.len() == known || known == 0 {
+        true => metadata.to_owned(),
+        false => with_field(metadata, KEYS, keys),
+    }
+}
+
 /// Returns the transforms of a filter's keys, from its metadata; `None` if it is not the metadata of
 /// a filter of lines. Filters of earlier versions have none.
 ///
@@ -47,13 +82,14 @@ pub fn filter_metadata(keys: &KeySpec) -> String {
 /// The list, if this version of petal does not know a transform.
 pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Transform>>, String> {
     let fields = |text| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
-    let (recorded, lines) = (fields(metadata), fields(METADATA));
+    let recorded = fields(metadata);
     match &recorded[KEY_TRANSFORM] {
         serde_json::Value::Null => {
-            let fields = |keys: &str| keys.contains(" of CSV") || keys.ends_with(" of JSON");
-            let known =
-                recorded[KEYS] == lines[KEYS] || recorded[KEYS].as_str().is_some_and(fields);
-            Ok(known.then(Vec::new))
+            let known = |keys: &String| {
+                keys == LINES || keys.contains(" of CSV") || keys.ends_with(" of JSON")
+            };
+            let keys = recorded_keys(metadata);
+            Ok((!keys.is_empty() && keys.iter().all(known)).then(Vec::new))
         }
         serde_json::Value::String(list) => {
             parse_transforms(list).map(Some).map_err(|_| list.clone())
@@ -70,7 +106,7 @@ pub fn crlf_metadata(metadata: &str) -> String {
 }
 
 /// Returns the metadata with another field; as it is if it is not an object of JSON.
-fn with_field(metadata: &str, name: &str, value: String) -> String {
+fn with_field(metadata: &str, name: &str, value: impl Into<serde_json::Value>) -> String {
     match serde_json::from_str(metadata) {
         Ok(serde_json::Value::Object(mut fields)) => {
             fields.insert(name.to_owned(), value.into());
@@ -182,8 +218,8 @@ impl FilterSpec {
         if filter_type.is_fixed() && self.fpr.is_some_and(too_low) {
             return Err(ErrorKind::FprTooLow { filter_type, minimum }.into());
         }
-        let sized_by_rate =
-            filter_type.is_fixed() || matches!(filter_type, Scalable | Quotient | Windowed);
+        let sized_by_rate = filter_type.is_fixed()
+            || matches!(filter_type, Scalable | Quotient | VectorQuotient | Windowed);
         if sized_by_rate && self.is_sized_by_memory() {
             return Err(ErrorKind::MissingFpr { filter_type }.into());
         }
@@ -259,6 +295,30 @@ impl FilterSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::JsonValues;
+
+    #[test]
+    fn metadata_lists_the_fields_of_all_keys() {
+        let of = |pointer: &str| {
+            let fields = Fields::Json(JsonValues(vec![pointer.parse().unwrap()]));
+            filter_metadata(&KeySpec { fields, ..KeySpec::default() })
+        };
+        let (a, b) = (of("/a"), of("/b"));
+        assert_eq!(with_keys_of(&a, &a), a);
+        let both = with_keys_of(&a, &b);
+        let texts = [r#"value "/a" of JSON"#, r#"value "/b" of JSON"#];
+        assert_eq!(recorded_keys(&both), texts);
+        assert_eq!(recorded_transforms(&both), Ok(Some(vec![])));
+        assert_eq!(with_keys_of(&both, &b), both);
+        let all = with_keys_of(&both, METADATA);
+        assert_eq!(recorded_keys(&all), [texts[0], texts[1], LINES]);
+        assert_eq!(recorded_transforms(&all), Ok(Some(vec![])));
+        // Nothing is known of the keys of other programs.
+        for other in ["", "{}", "text"] {
+            assert_eq!(with_keys_of(other, &a), other);
+            assert_eq!(with_keys_of(&a, other), a);
+        }
+    }
 
     #[test]
     fn transforms_are_read_back_from_metadata() {
@@ -274,6 +334,7 @@ mod tests {
         for other in ["", "{}", "text", r#"{"keys":"records"}"#, "[1]"] {
             assert_eq!(recorded_transforms(other), Ok(None), "{other}");
         }
+        assert_eq!(recorded_keys(METADATA), [LINES]);
         let newer = r#"{"key_transform":"trim,newer"}"#;
         assert_eq!(recorded_transforms(newer), Err("trim,newer".to_owned()));
         assert!(recorded_transforms(r#"{"key_transform":["trim"]}"#).is_err());

@@ -1,13 +1,10 @@
-//! Ranges of bytes in files, and reading them.
+//! Ranges of bytes in files.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt as _;
 
 use serde::{Deserialize, Serialize};
 
 use super::poll_read::PollRead;
-use crate::error::{Error, Result};
 
 /// A range of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +36,4 @@ impl<S: PollRead> PollRead for Skipping<S> {
     fn ready(&mut self) -> bool {
         self.stream.ready()
     }
-}
-
-/// Fills the buffer from a position. Returns an error if the file has become shorter.
-pub(crate) fn read_at(file: &File, name: &str, buffer: &mut [u8], at: u64) -> Result<()> {
-    file.read_exact_at(buffer, at).map_err(|e| match e.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            Error::changed(name, "it is shorter than it was when it was opened")
-        }
-        _ => Error::read(name, e),
-    })
 }

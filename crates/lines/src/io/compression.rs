@@ -143,6 +143,11 @@ pub(crate) fn memory(limit: u64) -> u64 {
     OVERHEAD + limit / 8
 }
 
+/// Returns the memory limit of a job whose decoder gets these bytes.
+pub(super) fn memory_limit(decoder: u64) -> u64 {
+    decoder.saturating_sub(OVERHEAD) * 8
+}
+
 /// Returns the base-2 logarithm of the largest zstd window for a decoder of `memory` bytes: at least
 /// the minimum that every decoder must accept, at most the maximum of the format.
 fn max_window_log(memory: u64) -> u32 {

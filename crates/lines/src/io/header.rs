@@ -8,17 +8,17 @@ use crate::keys::EndScan;
 use crate::progress::Progress;
 
 /// The UTF-8 byte order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes read at a time.
 const STEP: usize = 16 << 10;
 
 /// What precedes the records of an input.
 pub(super) struct Start {
-    /// The header with the byte order mark, without its LF; `None` if the input has no bytes.
+    /// The header without its LF; `None` if the input has no bytes.
     pub(super) header: Option<Vec<u8>>,
-    /// Length of the byte order mark.
-    pub(super) mark: usize,
+    /// Whether there is a byte order mark.
+    pub(super) mark: bool,
     /// Length of everything before the first record.
     pub(super) length: usize,
     /// Bytes that were read from the first record on.
@@ -39,18 +39,19 @@ impl Start {
         while !ended && bytes.len() < MARK.len() && MARK.starts_with(&bytes) {
             ended = !read_more(stream, name, &mut bytes, progress)?;
         }
-        let mark = if bytes.starts_with(MARK) { MARK.len() } else { 0 };
+        let mark = bytes.starts_with(MARK);
+        let begin = if mark { MARK.len() } else { 0 };
         let Some(separator) = separator else {
-            let rest = bytes.split_off(mark);
-            return Ok(Self { header: None, mark, length: mark, rest });
+            let rest = bytes.split_off(begin);
+            return Ok(Self { header: None, mark, length: begin, rest });
         };
-        let (mut scan, mut at) = (EndScan::new(separator), mark);
+        let (mut scan, mut at) = (EndScan::new(separator), begin);
         loop {
             // The search ends with the first record; until then it can be continued.
             if let Some(end) = scan.first(&bytes[at..]).map(|end| at + end) {
                 let rest = bytes.split_off(end + 1);
-                bytes.truncate(end);
-                return Ok(Self { header: Some(bytes), mark, length: end + 1, rest });
+                let header = Some(bytes[begin..end].to_vec());
+                return Ok(Self { header, mark, length: end + 1, rest });
             }
             at = bytes.len();
             if at as u64 > longest {
@@ -67,7 +68,7 @@ impl Start {
             return Err(Error::open_quotes(name, 0));
         }
         let length = bytes.len();
-        let header = (length > mark).then_some(bytes);
+        let header = (length > begin).then(|| bytes.split_off(begin));
         Ok(Self { header, mark, length, rest: Vec::new() })
     }
 }

@@ -14,11 +14,11 @@
 //!   between opening and the first pass are read as they are then.
 //! * A pass that ends early has no checksum; its bytes were read only once.
 //!
+//! An object of a store cannot change unnoticed: every request demands the version that was opened.
+//!
 //! Cost: one hash of each byte in one pass; if the metadata has changed, one more read per pass.
 
-use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,29 +27,10 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::byte_range::ByteRange;
+use super::file_stat::FileStat;
+use super::input_file::InputFile;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-
-/// Identity, length and times of a file at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileStat {
-    device: u64,
-    inode: u64,
-    pub(super) length: u64,
-    /// Modification time and change time, in seconds and nanoseconds.
-    pub(super) changed: [(i64, i64); 2],
-}
-
-impl FileStat {
-    pub(super) fn of(data: &Metadata) -> Self {
-        Self {
-            device: data.dev(),
-            inode: data.ino(),
-            length: data.len(),
-            changed: [(data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec())],
-        }
-    }
-}
 
 /// The checksum of the bytes of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +49,7 @@ const STEP: usize = 256 << 10;
 
 impl Checksum {
     /// Returns whether the bytes of a range have this checksum; false if they cannot be read.
-    fn matches(self, file: &File, range: ByteRange, progress: &dyn Progress) -> Result<bool> {
+    fn matches(self, file: &InputFile, range: ByteRange, progress: &dyn Progress) -> Result<bool> {
         let step = match self {
             Self::Blocks { size, .. } if size == 0 || size > MAX_BLOCK => return Ok(false),
             Self::Blocks { size, .. } => size as usize,
@@ -190,13 +171,13 @@ impl FileIdentity {
     pub(super) fn check(
         &self,
         name: &str,
-        file: &File,
+        file: &InputFile,
         start: u64,
         range: ByteRange,
         moment: CheckTime,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let now = FileStat::of(&file.metadata().map_err(|e| Error::read(name, e))?);
+        let now = file.stat().map_err(|e| Error::read(name, e))?;
         let Known { mark, checksum } = *self.known();
         if now == mark {
             return Ok(());
@@ -229,8 +210,8 @@ impl FileIdentity {
 
     /// Checks that size and modification time are unchanged, for tasks that read only a part of the
     /// file.
-    pub(super) fn check_strictly(&self, name: &str, file: &File) -> Result<()> {
-        let now = FileStat::of(&file.metadata().map_err(|e| Error::read(name, e))?);
+    pub(super) fn check_strictly(&self, name: &str, file: &InputFile) -> Result<()> {
+        let now = file.stat().map_err(|e| Error::read(name, e))?;
         let visible = |mark: FileStat| (mark.device, mark.inode, mark.length, mark.changed[0]);
         if visible(now) == visible(self.opened) {
             return Ok(());
@@ -238,7 +219,7 @@ impl FileIdentity {
         Err(Error::changed(name, "its size, time or identity is not what it was"))
     }
 
-    fn begins_alike(&self, file: &File, start: u64) -> io::Result<bool> {
+    fn begins_alike(&self, file: &InputFile, start: u64) -> io::Result<bool> {
         let (length, hash) = self.begin;
         let mut begin = vec![0; length as usize];
         match file.read_exact_at(&mut begin, start) {
@@ -251,7 +232,7 @@ impl FileIdentity {
     /// whether the bytes are unchanged. The range must lie within the file.
     pub(super) fn resume(
         &self,
-        file: &File,
+        file: &InputFile,
         range: ByteRange,
         then: FileStat,
         checksum: Option<Checksum>,

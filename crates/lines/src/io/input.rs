@@ -6,6 +6,7 @@
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
 //! | CSV file | such a file whose keys are columns | any | in order |
 //! | table | a file in Parquet or Arrow IPC whose keys are columns | any | frames of its rows, in order |
+//! | object | `s3://bucket/key`, if it can be read by position; compressed or not | any | as a file |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
 //! | followed files | logs that grow | one, without an end | in order |
 //!
@@ -23,16 +24,17 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::byte_range::{ByteRange, Skipping};
 use super::compression::{self, Codec};
 use super::content_check::{Checked, ContentChecks};
+use super::file_stat::FileStat;
 use super::follow::FollowedFiles;
 use super::header::Start;
-use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, FileStat, StreamSum};
+use super::identity::{BlockSum, CheckTime, Checksum, FileIdentity, StreamSum};
+use super::input_file::InputFile;
 use super::open::{InputKind, InputOpener};
 use super::poll_read::PollRead;
 use super::source::Source;
@@ -40,7 +42,7 @@ use super::stream::Chained;
 use super::tables::{Table, TableKind, TableSource};
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
-use crate::keys::{Columns, Fields, KeySpec, RowKeys};
+use crate::keys::{Columns, Fields, FoundValues, HeaderProblem, KeySpec, RowKeys};
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -61,12 +63,16 @@ pub(crate) struct Input {
     header: Option<Vec<u8>>,
     /// The table whose rows are the records.
     table: Option<Arc<Table>>,
+    /// Whether a CSV input begins with a byte order mark.
+    mark: bool,
+    /// The values that its JSON records had.
+    found: FoundValues,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
 
 /// A file, the range of the input in it, and its identity.
-type WholeFile<'a> = (Arc<File>, ByteRange, Option<&'a Arc<FileIdentity>>);
+type WholeFile<'a> = (InputFile, ByteRange, Option<&'a Arc<FileIdentity>>);
 
 /// Length and modification time of a file: equal on every machine that has access to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +88,7 @@ pub(crate) enum Open {
     /// `range`: the bytes in which lines start; `whole`: the bytes that may be read to complete
     /// them.
     File {
-        file: Arc<File>,
+        file: InputFile,
         range: ByteRange,
         whole: ByteRange,
     },
@@ -114,8 +120,12 @@ impl Input {
         let paths = sources.iter().map(|source| match source {
             Source::Path(path) => Ok(path.clone()),
             Source::Stdin => {
-                let problem = "it is no file that can be opened again; it is read until it ends";
+                let problem = "standard input cannot be followed; name a file";
                 Err(Error::read("-", io::Error::other(problem)))
+            }
+            Source::Object(url) => {
+                let problem = "an object does not grow; only files can be followed";
+                Err(Error::read(&url.to_string(), io::Error::other(problem)))
             }
         });
         let files = FollowedFiles::open(&paths.collect::<Result<Vec<_>>>()?, checks.delimiter())?;
@@ -144,6 +154,7 @@ impl Input {
                 opener.path(path, &data, keep).map_err(|e| Error::read(&name, e))?
             }
             Source::Stdin => opener.stdin().map_err(|e| Error::read(&name, e))?,
+            Source::Object(url) => opener.object(url).map_err(|e| Error::read(&name, e))?,
         };
         Ok(Self::with_kind(name, body, Arc::clone(checks)))
     }
@@ -151,9 +162,20 @@ impl Input {
     fn with_kind(name: String, kind: InputKind, checks: Arc<ContentChecks>) -> Self {
         let portion = ByteRange { start: 0, end: u64::MAX };
         let decompressed = AtomicU64::new(UNKNOWN);
-        let (keys, begin, header) = (Arc::default(), 0, None);
-        let table = None;
-        Self { name, kind, portion, decompressed, checks, keys, begin, header, table, _usage: None }
+        Self {
+            name,
+            kind,
+            portion,
+            decompressed,
+            checks,
+            keys: Arc::default(),
+            begin: 0,
+            header: None,
+            table: None,
+            mark: false,
+            found: FoundValues::default(),
+            _usage: None,
+        }
     }
 
     /// A stream that returns these bytes in small pieces.
@@ -216,17 +238,19 @@ impl Input {
         let separator = columns.separator_of(&self.name);
         let wanted = columns.has_header().then_some(separator);
         let start = self.read_start(wanted, longest, memory, progress)?;
-        let names = start.header.as_ref().map(|header| &header[start.mark..]);
-        let columns = match columns.resolved(&self.name, names) {
+        let header = start.header.as_deref();
+        let columns = match columns.resolved(&self.name, header) {
             Ok(columns) => columns,
             // An empty input has no header and no records.
-            Err(_) if wanted.is_some() && names.is_none() => {
+            Err(_) if wanted.is_some() && header.is_none() => {
                 Columns { separator: Some(separator), ..columns.clone() }
             }
-            Err(problem) => return Err(Error::bad_header(&self.name, problem)),
+            Err(HeaderProblem { text, repeated }) => {
+                return Err(Error::bad_header(&self.name, text, repeated));
+            }
         };
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
-        self.header = start.header;
+        (self.header, self.mark) = (start.header, start.mark);
         Ok(self.with_keys(&Arc::new(keys)))
     }
 
@@ -242,8 +266,10 @@ impl Input {
         let Some(kind) = self.table_kind() else { return Ok(self) };
         let Fields::Columns(columns) = &self.keys.fields else { return Ok(self) };
         let (path, file) = match &self.kind {
-            InputKind::Named { path, file, .. } => (Some(path.clone()), file.clone()),
-            InputKind::OpenFile { file, .. } => (None, Some(Arc::clone(file))),
+            InputKind::Named { path, file, .. } => {
+                (Some(path.clone()), file.clone().map(InputFile::File))
+            }
+            InputKind::OpenFile { file, .. } => (None, Some(file.clone())),
             InputKind::Stream(_) => (None, None),
         };
         let source = TableSource {
@@ -314,6 +340,16 @@ impl Input {
         self.header.as_deref()
     }
 
+    /// Returns whether a CSV input begins with a byte order mark.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.mark
+    }
+
+    /// Returns the values that its JSON records had in the passes so far.
+    pub(crate) fn found(&self) -> &FoundValues {
+        &self.found
+    }
+
     /// Returns the separator of the fields if the records are CSV.
     pub(crate) fn csv_separator(&self) -> Option<u8> {
         match &self.keys.fields {
@@ -367,13 +403,18 @@ impl Input {
         if old.start != range.start || old.start > old.end || old.end > range.end {
             return Ok(false);
         }
-        let same = identity.resume(&file, old, then, checksum, progress)?;
+        let same = identity.resume(&file.sequential(), old, then, checksum, progress)?;
         match &mut self.kind {
             InputKind::Named { length, .. } if same => *length = old.end,
             InputKind::OpenFile { range, .. } if same => *range = old,
             _ => {}
         }
         Ok(same)
+    }
+
+    /// Returns whether blocks of the input are requested from a store, which takes memory.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(&self.kind, InputKind::OpenFile { file, .. } if file.as_file().is_none())
     }
 
     /// Returns whether the input can be read by position.
@@ -453,7 +494,7 @@ impl Input {
         }
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file(CheckTime::Before, &())?;
-        let packed = RangeReader::new(file, range, None);
+        let packed = RangeReader::new(file.sequential(), range, None);
         let mut checked = None;
         let show = |block: &[u8]| {
             checked.get_or_insert_with(|| self.checks.check(&self.name, block));
@@ -538,20 +579,20 @@ impl Input {
         match &self.kind {
             InputKind::Named { path, file, length, identity, .. } => {
                 let file = match file {
-                    Some(file) => Arc::clone(file),
-                    None => Arc::new(File::open(path).map_err(reading)?),
+                    Some(file) => InputFile::File(Arc::clone(file)),
+                    None => File::open(path).map_err(reading)?.into(),
                 };
                 Ok((file, ByteRange { start: 0, end: *length }, Some(identity)))
             }
             InputKind::OpenFile { file, range, identity, .. } => {
-                Ok((Arc::clone(file), *range, identity.as_ref()))
+                Ok((file.clone(), *range, identity.as_ref()))
             }
             InputKind::Stream(_) => Err(reading(io::Error::other("it is no file"))),
         }
     }
 
     /// Returns the file and the range after checking that the bytes are unchanged.
-    fn file(&self, moment: CheckTime, progress: &dyn Progress) -> Result<(Arc<File>, ByteRange)> {
+    fn file(&self, moment: CheckTime, progress: &dyn Progress) -> Result<(InputFile, ByteRange)> {
         let (file, range, identity) = self.whole_file()?;
         if let Some(identity) = identity {
             if self.portion.end == u64::MAX && !self.is_table() {
@@ -609,10 +650,10 @@ impl Input {
             // Without a checksum the bytes before need not be read.
             let left = if sum.is_some() { self.portion.start } else { 0 };
             let start = (range.start + self.portion.start - left).min(range.end);
-            let stream = RangeReader::new(file, ByteRange { start, ..range }, sum);
+            let stream = RangeReader::new(file.sequential(), ByteRange { start, ..range }, sum);
             return Ok(Open::Stream(Box::new(Skipping { stream, left })));
         };
-        let packed = RangeReader::new(file, range, sum);
+        let packed = RangeReader::new(file.sequential(), range, sum);
         let stream = compression::decode(codec, packed, memory).map_err(reading)?;
         let stream = Checked::new(stream, &self.name, &self.checks);
         Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
@@ -624,7 +665,7 @@ impl Input {
         Ok(self.by_position(file, range))
     }
 
-    fn by_position(&self, file: Arc<File>, whole: ByteRange) -> Open {
+    fn by_position(&self, file: InputFile, whole: ByteRange) -> Open {
         let at = |byte: u64| whole.start.saturating_add(byte).min(whole.end);
         let range = ByteRange { start: at(self.portion.start), end: at(self.portion.end) };
         Open::File { file, range, whole: ByteRange { start: at(self.begin), ..whole } }
@@ -640,7 +681,7 @@ impl Input {
     }
 
     /// Reports that a file has grown since it was opened.
-    fn note_growth(&self, file: &File, range: ByteRange, progress: &dyn Progress) {
+    fn note_growth(&self, file: &InputFile, range: ByteRange, progress: &dyn Progress) {
         let Some(length) = self.identity().and_then(|identity| identity.take_growth()) else {
             return;
         };
@@ -687,7 +728,7 @@ impl Input {
     pub(crate) fn of_spool(spool: Spool, name: String, checks: Arc<ContentChecks>) -> Self {
         let (file, length, usage) = spool.finish();
         let range = ByteRange { start: 0, end: length };
-        let (file, identity) = (Arc::new(file), None);
+        let (file, identity) = (file.into(), None);
         let body = InputKind::OpenFile { file, range, identity, codec: None, table: None };
         Self { _usage: Some(usage), ..Self::with_kind(name, body, checks) }
     }
@@ -699,7 +740,7 @@ const MAX_OPEN: usize = 64;
 
 /// Reads a range of a file in order, independent of the file's offset.
 struct RangeReader {
-    file: Arc<File>,
+    file: InputFile,
     at: u64,
     end: u64,
     /// The checksum of the bytes, if needed.
@@ -707,7 +748,7 @@ struct RangeReader {
 }
 
 impl RangeReader {
-    fn new(file: Arc<File>, range: ByteRange, sum: Option<StreamSum>) -> Self {
+    fn new(file: InputFile, range: ByteRange, sum: Option<StreamSum>) -> Self {
         Self { file, at: range.start, end: range.end, sum }
     }
 }

@@ -4,14 +4,18 @@ pub mod atomic_file;
 mod byte_range;
 mod compression;
 mod content_check;
+mod file_stat;
 mod follow;
 mod header;
 mod identity;
 mod input;
+mod input_file;
 mod lock;
 mod open;
+mod output_start;
 mod poll_read;
 mod printer;
+mod remote;
 mod section_file;
 mod signatures;
 mod source;
@@ -20,16 +24,21 @@ mod stream;
 mod tables;
 mod temp_dir;
 
-pub(crate) use byte_range::{ByteRange, read_at};
+pub(crate) use byte_range::ByteRange;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
-pub(crate) use identity::{BlockSum, Checksum, FileIdentity, FileStat};
+pub(crate) use file_stat::FileStat;
+pub(crate) use identity::{BlockSum, Checksum, FileIdentity};
 pub use input::FileStamp;
 pub(crate) use input::{Input, Open};
+pub(crate) use input_file::{InputFile, read_at};
 pub use lock::Lock;
+pub(crate) use output_start::OutputStart;
 pub(crate) use poll_read::PollRead;
 pub use printer::Outputs;
 pub(crate) use printer::{Printer, Span};
+pub(crate) use remote::{MIN_MEMORY_OF_OBJECTS, objects_memory};
+pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};
 pub(crate) use section_file::{
     FileSummary, MAX_RANGES, NO_RANGES, Section, SectionFile, SectionKind, SectionReader,
     SectionWriter, TaskFile,

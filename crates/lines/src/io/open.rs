@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::byte_range::ByteRange;
-use super::compression::{Codec, Magic};
+use super::compression::{Codec, Magic, memory_limit};
 use super::content_check::{Checked, ContentChecks};
-use super::identity::{FileIdentity, FileStat};
+use super::file_stat::FileStat;
+use super::identity::FileIdentity;
+use super::input_file::InputFile;
 use super::poll_read::PollRead;
+use super::remote::{self, Blocking, ObjectUrl, Opened};
 use super::stream::{LazyFile, MaybeCompressed};
 use super::tables::TableKind;
 
@@ -26,9 +29,9 @@ pub(super) enum InputKind {
         codec: Option<Codec>,
         table: Option<TableKind>,
     },
-    /// Redirected standard input or a spooled stream.
+    /// Redirected standard input, a spooled stream or an object.
     OpenFile {
-        file: Arc<File>,
+        file: InputFile,
         range: ByteRange,
         identity: Option<Arc<FileIdentity>>,
         codec: Option<Codec>,
@@ -75,10 +78,25 @@ impl InputOpener<'_> {
             let start = file.stream_position()?.min(data.len());
             let range = ByteRange { start, end: data.len() };
             let (codec, table, identity) = self.inspect(&file, start, &data)?;
-            let (file, identity) = (Arc::new(file), Some(identity));
+            let (file, identity) = (file.into(), Some(identity));
             return Ok(InputKind::OpenFile { file, range, identity, codec, table });
         }
         Ok(self.stream(file))
+    }
+
+    /// Opens an object: by position if the server knows ranges and versions, otherwise as a stream.
+    pub(super) fn object(&self, url: &ObjectUrl) -> io::Result<InputKind> {
+        match remote::open(url, remote::window(memory_limit(self.memory)))? {
+            Opened::Object { object, begin } => {
+                // Tables are read from files only.
+                let codec = self.codec(&begin)?;
+                let identity = Some(FileIdentity::new(object.stat(), &begin));
+                let range = ByteRange { start: 0, end: object.length() };
+                let file = InputFile::Object(Arc::new(object));
+                Ok(InputKind::OpenFile { file, range, identity, codec, table: None })
+            }
+            Opened::Stream(stream) => Ok(self.stream(Blocking(stream))),
+        }
     }
 
     pub(super) fn stream(&self, stream: impl PollRead + Send + 'static) -> InputKind {
@@ -90,8 +108,7 @@ impl InputOpener<'_> {
         )))))
     }
 
-    /// Detects the compression, the format of a table, and the identity of a file. Checks the first
-    /// bytes of a file that is neither compressed nor a table.
+    /// Detects the compression, the format of a table, and the identity of a file.
     fn inspect(
         &self,
         file: &File,
@@ -101,17 +118,20 @@ impl InputOpener<'_> {
         let mut begin = vec![0; (data.len() - start).min(FILE_WINDOW) as usize];
         let got = file.read_at(&mut begin, start)?;
         begin.truncate(got);
-        let (codec, table) = match Magic::of(&begin) {
-            Magic::Is(codec) => (Some(codec), None),
-            Magic::No | Magic::Maybe => {
-                let table = self.checks.table(&begin);
-                if table.is_none() {
-                    self.checks.check(self.name, &begin).map_err(io::Error::other)?;
-                }
-                (None, table)
-            }
-        };
+        let table = self.checks.table(&begin);
+        let codec = if table.is_some() { None } else { self.codec(&begin)? };
         Ok((codec, table, FileIdentity::new(FileStat::of(data), &begin)))
+    }
+
+    /// Detects the compression. Checks the first bytes of an input that is not compressed.
+    fn codec(&self, begin: &[u8]) -> io::Result<Option<Codec>> {
+        match Magic::of(begin) {
+            Magic::Is(codec) => Ok(Some(codec)),
+            Magic::No | Magic::Maybe => {
+                self.checks.check(self.name, begin).map_err(io::Error::other)?;
+                Ok(None)
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
+use super::output_start::OutputStart;
 use crate::error::{Error, Result};
 
 /// A range of bytes in a text.
@@ -45,12 +46,17 @@ struct Out<'a> {
     failed: fn(std::io::Error) -> Error,
     block: usize,
     buffer: Vec<u8>,
+    /// Bytes to write before the first line.
+    start: Vec<u8>,
 }
 
 impl Out<'_> {
     /// Writes bytes.
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.start.is_empty() {
+            self.buffer.append(&mut self.start);
+        }
         if self.buffer.len() + bytes.len() > self.block {
             self.write()?;
             if bytes.len() > self.block {
@@ -87,7 +93,7 @@ impl<'a> Printer<'a> {
     pub(crate) fn new(sinks: Outputs<'a>, delimiter: u8, most: usize) -> Self {
         let block = most.min(BLOCK);
         let out = |sink: Option<_>, failed| {
-            sink.map(|sink| Out { sink, failed, block, buffer: Vec::new() })
+            sink.map(|sink| Out { sink, failed, block, buffer: Vec::new(), start: Vec::new() })
         };
         let kept = out(sinks.kept, Error::write as fn(_) -> _);
         Self { kept, rest: out(sinks.rest, Error::write_rest), delimiter, lines: 0 }
@@ -103,10 +109,17 @@ impl<'a> Printer<'a> {
         self.rest.is_some()
     }
 
-    /// Prints a header in each output; it is no line of the answer.
-    pub(crate) fn header(&mut self, header: &[u8]) -> Result<()> {
+    /// Begins each output: prints the header, which is no line of the answer. Without a header, a byte
+    /// order mark is printed before the first line, so that an output without lines is empty.
+    pub(crate) fn begin(&mut self, start: &OutputStart) -> Result<()> {
         let delimiter = self.delimiter;
-        self.kept.iter_mut().chain(&mut self.rest).try_for_each(|out| out.line(header, delimiter))
+        for out in self.kept.iter_mut().chain(&mut self.rest) {
+            match start.header {
+                Some(_) => out.line(&start.bytes(), delimiter)?,
+                None => out.start = start.bytes(),
+            }
+        }
+        Ok(())
     }
 
     /// Prints a line of the answer.

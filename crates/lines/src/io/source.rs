@@ -7,20 +7,31 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The source of an input: a path or standard input.
+use super::remote::ObjectUrl;
+
+/// The source of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A file, FIFO or device.
     Path(PathBuf),
     /// Standard input.
     Stdin,
+    /// An object of a store, or of the web.
+    Object(ObjectUrl),
 }
 
 impl Source {
-    /// Returns standard input for `-`, otherwise the path.
+    /// Returns standard input for `-`, an object for an address like `s3://bucket/key` unless a file
+    /// has this name, otherwise the path.
     pub fn from_arg(arg: impl Into<PathBuf>) -> Self {
         let path = arg.into();
-        if path == Path::new("-") { Self::Stdin } else { Self::Path(path) }
+        if path == Path::new("-") {
+            return Self::Stdin;
+        }
+        match ObjectUrl::of_path(&path) {
+            Some(url) if !path.exists() => Self::Object(url),
+            _ => Self::Path(path),
+        }
     }
 
     /// Returns whether the source is this file, under any name. Use it to refuse an output that is
@@ -33,6 +44,7 @@ impl Source {
                 let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
                 stdin.and_then(|stdin| stdin.metadata())
             }
+            Self::Object(_) => return false,
         };
         own.is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
     }
@@ -43,6 +55,7 @@ impl fmt::Display for Source {
         match self {
             Self::Path(path) => path.display().fmt(f),
             Self::Stdin => f.write_str("-"),
+            Self::Object(url) => url.fmt(f),
         }
     }
 }

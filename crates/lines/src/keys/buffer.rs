@@ -48,6 +48,11 @@ impl Keys {
         &self.bytes[start..self.ends[number]]
     }
 
+    /// Returns all keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|number| self.get(number))
+    }
+
     /// Frees memory beyond `most` bytes, which a long record may have taken.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.bytes.clear();

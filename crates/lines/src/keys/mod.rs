@@ -10,6 +10,7 @@
 mod buffer;
 mod csv;
 mod fields;
+mod found_values;
 mod json;
 pub(crate) mod rows;
 mod transform;
@@ -17,9 +18,10 @@ mod transform;
 use std::fmt;
 
 pub(crate) use buffer::{Keys, Spare};
-pub(crate) use csv::EndScan;
 pub use csv::{Column, Columns, csv_records};
+pub(crate) use csv::{EndScan, HeaderProblem, field_values};
 pub use fields::Fields;
+pub(crate) use found_values::{FoundValues, note_missing_values};
 pub use json::{JsonPointer, JsonValues};
 pub use rows::RowKeys;
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};

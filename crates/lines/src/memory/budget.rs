@@ -7,6 +7,7 @@
 //! | lines | limit / 4 | one over-long line at a time, held by one worker |
 //! | work | the rest | filters, fingerprint tables, records before they are written to disk |
 //! | decoder | limit / 8 and a little, taken from the work share | the window of a zstd input, if an input may be compressed |
+//! | objects | limit / 16 up to 64 MiB and 8 MiB, taken from the work share | blocks of an object of a store, if an input is one, and the HTTP client |
 //! | rows | a quarter of the work share, if an input is a table | reading and writing the rows of a result |
 //! | buffers | 4 MiB, or limit / 32 up to 64 MiB | chunks, hashes and output of all workers |
 //!
@@ -14,7 +15,7 @@
 //! thread stacks. Larger buffers are taken from the work share.
 
 use crate::error::{Error, Result};
-use crate::io::decoder_memory;
+use crate::io::{MIN_MEMORY_OF_OBJECTS, decoder_memory, objects_memory};
 
 const MIB: u64 = 1 << 20;
 
@@ -79,6 +80,14 @@ impl Budget {
         Self { work: self.work - self.decoder.min(self.work / 2), ..self }
     }
 
+    /// Takes the memory of objects from the work share. Returns an error if the limit is too low.
+    pub(crate) fn with_objects(self) -> Result<Self> {
+        if self.limit < MIN_MEMORY_OF_OBJECTS {
+            return Err(Error::memory_too_small(self.limit, MIN_MEMORY_OF_OBJECTS));
+        }
+        Ok(Self { work: self.work - objects_memory(self.limit), ..self })
+    }
+
     /// Takes the memory for rows from the work share.
     pub(crate) fn with_rows(self) -> Self {
         Self { rows: self.work / 4, work: self.work - self.work / 4, ..self }
@@ -118,6 +127,17 @@ mod tests {
                 assert!(budget.chunk as u64 >= MIN_CHUNK);
             }
         }
+    }
+
+    #[test]
+    fn objects_and_a_decoder_leave_memory_for_work() {
+        for limit in [32 << 20, 33 << 20, 100 << 20, 1 << 30, 1 << 40] {
+            let budget = Budget::new(limit, 64).unwrap().with_keys(100).with_decoder();
+            let budget = budget.with_objects().unwrap();
+            assert!(budget.work >= limit / 16, "{budget:?}");
+        }
+        let low = Budget::new((32 << 20) - 1, 1).unwrap().with_objects();
+        assert!(low.unwrap_err().is_memory_too_small());
     }
 
     #[test]

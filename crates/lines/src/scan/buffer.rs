@@ -1,9 +1,7 @@
 //! The read buffer of a worker.
 
-use std::fs::File;
-
 use crate::error::{Error, Result};
-use crate::io::read_at;
+use crate::io::{InputFile, read_at};
 
 /// A buffer whose memory is reused without being cleared.
 #[derive(Default)]
@@ -32,7 +30,7 @@ impl Buffer {
     }
 
     /// Appends a byte range of a file.
-    pub(super) fn read(&mut self, file: &File, name: &str, from: u64, to: u64) -> Result<()> {
+    pub(super) fn read(&mut self, file: &InputFile, name: &str, from: u64, to: u64) -> Result<()> {
         let room = self.room((to - from) as usize)?;
         read_at(file, name, room, from)?;
         self.len += (to - from) as usize;

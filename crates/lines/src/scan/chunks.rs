@@ -14,21 +14,19 @@
 //!
 //! Cost: one read of the input; memory as in [`Budget`]; one lock per chunk, none per line.
 
-use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-
-use rustix::fs::Advice;
 
 use super::buffer::Buffer;
 use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
-use crate::io::{BlockSum, ByteRange, Input, Open, PollRead};
+use crate::io::{BlockSum, ByteRange, Input, InputFile, Open, PollRead};
+use crate::keys::note_missing_values;
 use crate::memory::Budget;
-use crate::progress::Progress;
+use crate::progress::{Note, Progress};
 
 /// Consecutive whole lines of one input.
 #[derive(Clone, Copy)]
@@ -93,9 +91,16 @@ impl Chunks<'_> {
                 }
             });
         }
+        let over = reading.turns.is_over() || self.progress.stopped();
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
         inputs.iter().take(1).for_each(|input| input.content_checks().note(self.progress));
+        if let (false, Some(first)) = (over, inputs.first()) {
+            let found = inputs.iter().map(|input| (input.name(), input.found()));
+            note_missing_values(first.keys(), found, |pointer, input, more| {
+                self.progress.note(Note::MissingValue { input, more, pointer });
+            });
+        }
         for (input, sum) in inputs.iter().zip(&reading.sums) {
             sum.iter().for_each(|sum| input.keep_block_sum(sum));
         }
@@ -127,7 +132,7 @@ struct Cursor {
 
 enum At {
     File {
-        file: Arc<File>,
+        file: InputFile,
         range: ByteRange,
         whole: ByteRange,
         next: u64,
@@ -153,7 +158,7 @@ struct Chunk {
     /// Bytes of progress when the chunk is done.
     advance: u64,
     /// The file, its readable range, and the range of the chunk, until the chunk is read.
-    span: Option<(Arc<File>, ByteRange, ByteRange)>,
+    span: Option<(InputFile, ByteRange, ByteRange)>,
 }
 
 impl<S, N> Reading<'_, S, N>
@@ -252,8 +257,7 @@ where
                 Some(at) => at,
                 none => none.insert(match input.open(budget.decoder, self.chunks.progress)? {
                     Open::File { file, range, whole } => {
-                        // Doubles the read-ahead; errors do not matter.
-                        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                        let file = file.sequential();
                         At::File { file, range, whole, next: range.start }
                     }
                     Open::Stream(stream) => At::Stream { stream, carry: vec![], offset: 0 },
@@ -270,7 +274,7 @@ where
                         some = (self.wanted)(cursor.input, ByteRange { start, end })?;
                         if some {
                             chunk.base = range.start;
-                            chunk.span = Some((Arc::clone(file), *whole, span));
+                            chunk.span = Some((file.clone(), *whole, span));
                         } else {
                             self.chunks.progress.advance(end - start);
                         }

@@ -145,6 +145,7 @@ impl Pass<'_> {
                 keys.take(input.keys(), lines).map_err(|(line, problem)| {
                     Error::bad_record(input.name(), input.byte(batch.offset(line)), problem)
                 })?;
+                input.found().look_at(input.keys(), keys);
                 batch.keys = Some(keys);
             }
             map(&batch, scratch);

@@ -106,7 +106,7 @@ pub fn seen(
     let rows_only = !settings.keys_only && inputs.iter().any(Input::is_table);
     let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
     let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_header(&mut printer, &inputs)?;
+    settings.print_start(&mut printer, &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let saved = Instant::now();
     let mut run = Run { seen, printer, save, every, saved, unsaved: false, rows_only };
@@ -157,6 +157,9 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
         match &mut self.seen.filter {
             // Insert as into a set, so that a repeated line does not fill the filter.
             AnyFilter::Quotient(filter) => {
+                filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?;
+            }
+            AnyFilter::VectorQuotient(filter) => {
                 filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?;
             }
             AnyFilter::Windowed(filter) => {

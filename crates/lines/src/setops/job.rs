@@ -59,7 +59,7 @@ impl SetJob {
         let printed = if op.prints_others() { inputs.len() } else { self.first.len() };
         let mut rows = settings.row_outputs(outputs, &inputs[..printed], &budget)?;
         let mut printer = Printer::new(rows.outputs(), settings.delimiter, budget.chunk);
-        settings.print_header(&mut printer, &inputs[..printed])?;
+        settings.print_start(&mut printer, &inputs[..printed])?;
         let report = match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {

@@ -11,6 +11,7 @@
 from pathlib import Path as _Path
 
 from petal import _other_package
+from petal._decorators import seen_before
 from petal._set_operations import (
     CountReport,
     Phase,
@@ -44,6 +45,7 @@ from petal._petal import (
     ScalableBloomFilter,
     StaticFilter,
     UnsupportedError,
+    VectorQuotientFilter,
     WideBloomFilter,
     WindowedBloomFilter,
     __version__,
@@ -75,6 +77,7 @@ __all__ = [
     "ScalableBloomFilter",
     "StaticFilter",
     "UnsupportedError",
+    "VectorQuotientFilter",
     "WideBloomFilter",
     "WindowedBloomFilter",
     "__version__",
@@ -87,6 +90,7 @@ __all__ = [
     "from_bytes",
     "load",
     "open",
+    "seen_before",
     "symdiff",
     "transform_key",
 ]

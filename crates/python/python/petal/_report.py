@@ -1,5 +1,6 @@
 """The results of jobs: their figures and, without `out`, their lines."""
 
+import codecs
 import os
 import weakref
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ class _Lines:
         self.separator = separator
         #: Whether the first record is a header.
         self.has_header = has_header
-        #: Whether each record follows its number of appearances and a tab.
+        #: Whether the first field of each record is its number of appearances.
         self.counted = counted
         if descriptor is not None:
             weakref.finalize(self, os.close, descriptor)
@@ -53,7 +54,11 @@ class _Lines:
     def header(self) -> bytes | None:
         """Returns the header of CSV records."""
         header = next(self._all(), None) if self.has_header else None
-        return header.partition(b"\t")[2] if header is not None and self.counted else header
+        if header is None or not self.counted:
+            return header
+        name, _, columns = header.partition(self._count_end())
+        # A byte order mark stays.
+        return name.removesuffix(b"count") + columns
 
     def records(self) -> Iterator[bytes]:
         """Yields the lines, or the records without the header."""
@@ -62,16 +67,29 @@ class _Lines:
             next(records, None)
         return records
 
+    def counts(self) -> Iterator[tuple[bytes, int]]:
+        """Yields the records and their numbers of appearances."""
+        for record in self.records():
+            count, _, line = record.partition(self._count_end())
+            yield line, int(count)
+
+    def _count_end(self) -> bytes:
+        """Returns the byte after a number of appearances."""
+        return b"\t" if self.separator is None else bytes([self.separator])
+
     def _all(self) -> Iterator[bytes]:
         at, size, rest = 0, _READ_SIZE, b""
         while chunk := self._read(size, at):
             at += len(chunk)
+            if at == len(chunk) and self.separator is not None and not self.has_header:
+                # Before a record, unlike before a header, a byte order mark would be data.
+                chunk = chunk.removeprefix(codecs.BOM_UTF8)
             text = rest + chunk
             if self.separator is None or b'"' not in text:
                 records = text.split(self.delimiter)
                 rest = records.pop()
             else:
-                records, end = _csv_records(text, self.separator, self.counted)
+                records, end = _csv_records(text, self.separator)
                 rest = text[end:]
             # Larger reads for a line that is longer than the last read.
             size = _READ_SIZE if records else size * 2
@@ -198,12 +216,7 @@ class CountReport(_Results):
     _lines: _Lines | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
-        return map(_split_count, self._file().records())
-
-
-def _split_count(record: bytes) -> tuple[bytes, int]:
-    count, _, line = record.partition(b"\t")
-    return line, int(count)
+        return self._file().counts()
 
 
 # Pickles name the classes by their public names, whatever file they are in.

@@ -28,6 +28,7 @@ use crate::error::Exception;
 use crate::keys::with_key;
 pub(crate) use crate::state::Filter;
 use crate::state::open::PathArg;
+use crate::state::transforms::recorded;
 use crate::state::{FilterState, Storage};
 
 #[pymethods]
@@ -230,6 +231,15 @@ impl Filter {
         self.write(py)?.set_metadata(metadata)
     }
 
+    /// The names of the changes to lines that the filter's file records, as in petal.build(); None if
+    /// it records nothing about keys. check() changes its lines in this way; the methods of filters
+    /// take keys as they are.
+    #[getter]
+    fn key_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
+        let list = recorded(&self.read(py)?.metadata)?;
+        Ok(list.map(|list| list.iter().map(ToString::to_string).collect()))
+    }
+
     /// Returns all properties as a dict: `capacity`, `target_fpr`, `estimated_fpr`,
     /// `estimated_len`, ... Cost: one pass over the filter.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -245,6 +255,23 @@ impl Filter {
         let other = other.get();
         let equal = py.detach(|| pair::with_both(self, other, |a, b| Ok(a.equals(b))))?;
         Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    /// `a <= b` is a.issubset(b), for Bloom filters.
+    fn __le__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        ordered(slf, other, |a, b| a.is_subset(b))
+    }
+
+    fn __lt__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        ordered(slf, other, |a, b| Ok(a.is_subset(b)? && !a.equals(b)))
+    }
+
+    fn __ge__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        ordered(slf, other, |a, b| b.is_subset(a))
+    }
+
+    fn __gt__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        ordered(slf, other, |a, b| Ok(b.is_subset(a)? && !a.equals(b)))
     }
 
     // ---- Files and copies -----------------------------------------------------------------------
@@ -310,6 +337,26 @@ impl Filter {
     }
 }
 
+/// Compares two Bloom filters by their bits; `NotImplemented` for other objects.
+fn ordered(
+    slf: &Bound<'_, Filter>,
+    other: &Bound<'_, PyAny>,
+    compare: impl FnOnce(&FilterState, &FilterState) -> PyResult<bool> + Send,
+) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let Ok(other) = other.cast::<Filter>() else { return Ok(py.NotImplemented()) };
+    let (a, b) = (slf.get(), other.get());
+    let compared = py.detach(|| {
+        pair::with_both(a, b, |a, b| {
+            (a.is_bloom() && b.is_bloom()).then(|| compare(a, b)).transpose()
+        })
+    })?;
+    match compared {
+        Some(result) => Ok(result.into_pyobject(py)?.to_owned().into_any().unbind()),
+        None => Ok(py.NotImplemented()),
+    }
+}
+
 /// The function that a pickle calls.
 static UNPICKLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -355,6 +402,9 @@ pub(crate) fn object(py: Python<'_>, state: FilterState) -> PyResult<Py<PyAny>> 
         FilterType::Quotient => {
             Py::new(py, with_state(state, counting::QuotientFilter))?.into_any()
         }
+        FilterType::VectorQuotient => {
+            Py::new(py, with_state(state, counting::VectorQuotientFilter))?.into_any()
+        }
         FilterType::Scalable => {
             Py::new(py, with_state(state, scalable::ScalableBloomFilter))?.into_any()
         }
@@ -382,6 +432,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<counting::ClassicCountingBloomFilter>()?;
     module.add_class::<counting::CountingBloomFilter>()?;
     module.add_class::<counting::QuotientFilter>()?;
+    module.add_class::<counting::VectorQuotientFilter>()?;
     module.add_class::<cascade::FilterCascade>()?;
     module.add_class::<static_filter::StaticFilter>()?;
     module.add_class::<foreign::ForeignFilter>()?;

@@ -4,7 +4,7 @@ use petal::Membership as _;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::bloom::{change, combined, combined_by_operator, intersect};
+use super::bloom::{change, combined, combined_by_operator, intersect, is_subset};
 use super::options::{MemoryLimitArg, Size, check_memory_limit, hash, size};
 use super::{Filter, with_state};
 use crate::error::IntoPyErr;
@@ -51,6 +51,16 @@ impl WideBloomFilter {
     #[pyo3(signature = (*others))]
     fn intersection(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         combined(slf.as_super(), others, intersect)
+    }
+
+    /// Returns whether every bit of this filter is set in the other one, as BloomFilter.issubset().
+    fn issubset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+        is_subset(slf.as_super(), other)
+    }
+
+    /// Returns whether every bit of the other filter is set in this one: `other.issubset(self)`.
+    fn issuperset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+        is_subset(other, slf.as_super())
     }
 
     fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

@@ -2,7 +2,8 @@
 //!
 //! - A byte range is a tuple `(number, path, start, end, (length, seconds, nanoseconds))`; the last
 //!   item is the length and modification time of the file.
-//! - Settings are `(memory_limit, jobs, temp_dir, delimiter)`.
+//! - Settings are `(memory_limit, jobs, temp_dir, delimiter, key_transform)`; the last item has the
+//!   names of the changes to lines, separated by commas.
 //! - Job keys are bytes, paths are str, filters are paths of their files.
 //! - The size of a filter is `(bytes, capacity, fpr)`.
 //! - Results are dicts of numbers.
@@ -13,31 +14,37 @@
 //! All functions run without the interpreter's lock and end soon after a signal handler raises.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped, Membership};
 use petal_lines::distributed::{
     self, FileRange, FileStamp, FilterSize, JobKeys, Narrowing, PartialFilter, Side, SurvivorFiles,
     Task,
 };
-use petal_lines::{METADATA, SetOp, Settings};
+use petal_lines::{KeySpec, SetOp, Settings, filter_metadata};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::verified_filters::open_verified;
 use crate::error::IntoPyErr;
+use crate::files::transforms::transforms;
 use crate::files::{Memory, job};
 
 type PlainRange = (u64, PathBuf, u64, u64, (u64, i64, i64));
-type PlainSettings = (u64, usize, Option<PathBuf>, u8);
+type PlainSettings = (u64, usize, Option<PathBuf>, u8, String);
 type PlainSize = (u64, u64, Option<f64>);
 type PlainAll = (Vec<PathBuf>, u64);
 type PlainPartial = (PathBuf, Option<PathBuf>);
 
-fn to_settings((memory_limit, jobs, temp_dir, delimiter): PlainSettings) -> Settings<'static> {
+fn to_settings(
+    (memory_limit, jobs, temp_dir, delimiter, key_transform): PlainSettings,
+) -> PyResult<Settings<'static>> {
     let settings = Settings::new(memory_limit);
     let temp_dir = temp_dir.unwrap_or_else(|| settings.temp_dir.clone());
-    Settings { jobs, temp_dir, delimiter, ..settings }
+    let transforms = transforms(&key_transform)?;
+    let keys = Arc::new(KeySpec { transforms, ..KeySpec::default() });
+    Ok(Settings { jobs, temp_dir, delimiter, keys, ..settings })
 }
 
 /// Returns a memory limit in bytes.
@@ -95,8 +102,9 @@ fn run<const N: usize>(
         let (expected, found) = (JobKeys::BYTES, job_keys.len());
         PyValueError::new_err(format!("job_keys: expected {expected} bytes, found {found}"))
     })?;
+    let settings = to_settings(plain)?;
     let numbers = job::run(py, None, vec![], |reporter| {
-        let settings = Settings { progress: reporter, ..to_settings(plain) };
+        let settings = Settings { progress: reporter, ..settings };
         task(&Task::with_keys(&settings, JobKeys::from_bytes(job_keys)))
     })?;
     dict(py, numbers)
@@ -144,9 +152,9 @@ fn public_keys(py: Python<'_>) -> Py<PyBytes> {
 /// `filter_memory`, the memory of a worker that is available for filters; `partitions`.
 #[pyfunction]
 fn plan(py: Python<'_>, settings: PlainSettings, ranges: Vec<PlainRange>) -> PyResult<Py<PyDict>> {
-    let ranges = to_ranges(ranges);
+    let (ranges, settings) = (to_ranges(ranges), to_settings(settings)?);
     let planned = job::run(py, None, vec![], |reporter| {
-        let settings = Settings { progress: reporter, ..to_settings(settings) };
+        let settings = Settings { progress: reporter, ..settings };
         distributed::plan(&settings, &ranges).map_err(IntoPyErr::into_py_err)
     })?;
     dict(
@@ -218,7 +226,8 @@ fn publish(
     partial: PathBuf,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    run(py, settings, job_keys, |task| built(task.publish(&partial, METADATA, &out)))
+    let metadata = filter_metadata(&to_settings(settings.clone())?.keys);
+    run(py, settings, job_keys, |task| built(task.publish(&partial, &metadata, &out)))
 }
 
 /// Builds a partial filter of the records of candidates.

@@ -8,8 +8,7 @@ use std::time::Instant;
 use petal::{BatchResults, FilterType};
 use petal_lines::{
     AllowList, BadLine, CheckOptions, FilterSpec, KeySpec, LineFilter, LineHash, MIN_MEMORY,
-    Settings, Source, check, crlf_metadata, filter_metadata, format_size, recorded_transforms,
-    transforms_text,
+    Settings, Source, check, crlf_metadata, filter_metadata, format_size,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,6 +22,7 @@ use crate::classes::Filter;
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::KeyHasher;
 use crate::state::FilterState;
+use crate::state::transforms::adopted;
 
 /// The arguments for the filter that `build` makes.
 #[derive(FromPyObject)]
@@ -183,27 +183,8 @@ fn read_allow_list(settings: &Settings<'_>, allow: &[Source]) -> PyResult<AllowL
 
 /// Makes a job change keys as those of the filter were, from its metadata.
 fn adopt_transforms(metadata: &str, settings: &mut Settings<'_>) -> PyResult<()> {
-    let recorded = recorded_transforms(metadata).map_err(|list| {
-        Exception::Incompatible.new_err(format_args!(
-            "the keys of the filter were changed by '{list}', which this version of petal does not \
-             know; use a newer version"
-        ))
-    })?;
-    let Some(recorded) = recorded else { return Ok(()) };
-    let given = &settings.keys.transforms;
-    if !given.is_empty() && *given != recorded {
-        let changed = match transforms_text(&recorded) {
-            list if list.is_empty() => "were not changed".to_owned(),
-            list => format!("were changed by '{list}'"),
-        };
-        return Err(Exception::Incompatible.new_err(format_args!(
-            "key_transform=: the keys of the filter {changed}, not by '{}'; leave it out to use those \
-             of the filter",
-            transforms_text(given)
-        )));
-    }
-    let keys = KeySpec { transforms: recorded, ..KeySpec::clone(&settings.keys) };
-    settings.keys = Arc::new(keys);
+    let transforms = adopted(metadata, settings.keys.transforms.clone())?;
+    settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
     Ok(())
 }
 

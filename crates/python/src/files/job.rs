@@ -107,6 +107,18 @@ impl Progress for ProgressReporter {
                  are in another order, the output mixes them",
                 others(more)
             ),
+            Note::OtherSeparator { input, more, separator, first, first_separator } => format!(
+                "{input}{}: has another separator ('{}') than {first} ('{}'); the output has records \
+                 of both",
+                others(more),
+                separator.escape_ascii(),
+                first_separator.escape_ascii()
+            ),
+            Note::MissingValue { input, more, pointer } => format!(
+                "{input}{}: no record has a value at {pointer}, so all of them are equal there; \
+                 check json_key=",
+                others(more)
+            ),
             Note::MixedLineEnds { crlf, more, lf } if crlf == lf => format!(
                 "{crlf}{}: some lines end with CRLF and others with LF; the CR is part of a line, \
                  remove it, or lines that look the same differ",

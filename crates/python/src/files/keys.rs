@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::transforms;
+use super::transforms::transforms;
 
 /// The arguments for the keys of records.
 #[derive(FromPyObject)]
@@ -78,30 +78,18 @@ pub(super) fn csv_output(keys: &KeySpec, inputs: &[Source]) -> PyResult<CsvOutpu
 }
 
 /// Returns the complete CSV records at the start of a text, without their LF, and the position of
-/// the next record. If they are `counted`, each follows its number of appearances and a tab.
+/// the next record.
 #[pyfunction]
 #[pyo3(name = "_csv_records")]
 pub(super) fn csv_records_of<'py>(
     py: Python<'py>,
     text: &[u8],
     separator: u8,
-    counted: bool,
 ) -> PyResult<(Bound<'py, PyList>, usize)> {
     let (list, mut end) = (PyList::empty(py), 0);
-    if counted {
-        while let Some(tab) = text[end..].iter().position(|&byte| byte == b'\t') {
-            let Some(record) = csv_records(&text[end + tab + 1..], separator, 1).pop() else {
-                break;
-            };
-            let length = tab + 1 + record.len();
-            list.append(PyBytes::new(py, &text[end..end + length]))?;
-            end += length + 1;
-        }
-    } else {
-        for record in csv_records(text, separator, usize::MAX) {
-            list.append(PyBytes::new(py, record))?;
-            end += record.len() + 1;
-        }
+    for record in csv_records(text, separator, usize::MAX) {
+        list.append(PyBytes::new(py, record))?;
+        end += record.len() + 1;
     }
     Ok((list, end))
 }

@@ -12,17 +12,16 @@ pub(crate) mod job;
 mod keys;
 mod output;
 mod set_operations;
+pub(crate) mod transforms;
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use petal_lines::{
-    MIN_MEMORY, MemoryLimit, Settings, Source, Transform, parse_transforms, transform_key,
-};
+use petal_lines::{MIN_MEMORY, MemoryLimit, Settings, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 
 use job::Phase;
 use keys::KeyArgs;
@@ -96,19 +95,6 @@ impl JobOptions {
     }
 }
 
-/// Reads names of transforms, separated by commas.
-pub(crate) fn transforms(names: &str) -> PyResult<Vec<Transform>> {
-    let problem = |problem| PyValueError::new_err(format!("key_transform=: {problem}"));
-    parse_transforms(names).map_err(problem)
-}
-
-/// Returns a key after transforms.
-#[pyfunction]
-#[pyo3(name = "_transform_key")]
-fn transform_bytes<'py>(py: Python<'py>, key: &[u8], names: &str) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(py, &transform_key(key, &transforms(names)?)))
-}
-
 fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
     paths.into_iter().map(Source::Path).collect()
 }
@@ -129,7 +115,9 @@ fn add_phases(fields: &Bound<'_, PyDict>, phases: &[Phase]) -> PyResult<()> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_operations::set_operation_job, module)?)?;
-    module.add_function(wrap_pyfunction!(transform_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(transforms::transform_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(transforms::transform_list, module)?)?;
+    module.add_function(wrap_pyfunction!(transforms::adopted_names, module)?)?;
     module.add_function(wrap_pyfunction!(keys::csv_records_of, module)?)?;
     module.add_function(wrap_pyfunction!(counts::count_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::build_job, module)?)?;

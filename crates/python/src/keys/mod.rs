@@ -5,12 +5,17 @@
 //! | `bytes`, `bytearray`, `memoryview`, … | unchanged |
 //! | `str` | UTF-8 |
 //! | `int`, 0 to 2⁶⁴ - 1 | 8 bytes, little-endian |
+//! | `tuple` | each item after its length in 4 bytes, little-endian |
+//! | `datetime.date`, `datetime.datetime` | ISO 8601; in UTC if it has a time zone |
+//! | `uuid.UUID` | 16 bytes |
+//! | `decimal.Decimal` | its shortest text |
 //!
 //! So `"a"` and `b"a"` are the same key, which is also the line `a` of a file and the item `a` of a
 //! server. `1` is a different key from `"1"`: for numbers that are text elsewhere, use
 //! `str(number)`.
 
 mod hasher;
+mod objects;
 
 pub(crate) use hasher::{KeyBuf, KeyHasher};
 
@@ -78,8 +83,13 @@ fn with_uncommon_key<R>(
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
         return use_key(Key::Bytes(&buffer.to_vec(key.py())?));
     }
+    if let Some(bytes) = objects::encode(key)? {
+        return use_key(Key::Bytes(&bytes));
+    }
     let name = key.get_type().name()?;
-    Err(PyTypeError::new_err(format!("a key is bytes, str or int, found {name}")))
+    Err(PyTypeError::new_err(format!(
+        "a key is bytes, str, int, a tuple, date, UUID or Decimal, found {name}"
+    )))
 }
 
 /// Returns the error for an integer that is not a key.

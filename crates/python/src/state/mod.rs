@@ -7,6 +7,7 @@
 mod clocked;
 mod filter;
 pub(crate) mod open;
+pub(crate) mod transforms;
 
 pub(crate) use filter::Filter;
 
@@ -313,6 +314,26 @@ impl FilterState {
         }
     }
 
+    /// Returns whether the other filter has all bits of this one, which must have the same type,
+    /// layout and hash. Copies the other one.
+    pub(crate) fn is_subset(&self, other: &Self) -> PyResult<bool> {
+        let mut both = other.copy()?;
+        both.union(self)?;
+        Ok(both.equals(other))
+    }
+
+    /// Returns whether the filter is of a type that [`is_subset`](Self::is_subset) compares.
+    pub(crate) fn is_bloom(&self) -> bool {
+        each_storage!(
+            &self.storage,
+            filter => matches!(
+                filter,
+                AnyFilter::Bloom(_) | AnyFilter::Classic(_) | AnyFilter::Wide(_)
+            ),
+            _ => false,
+        )
+    }
+
     /// Returns the format, the key type and the file of another program's filter.
     fn foreign_file(&self) -> Option<(Format, KeyType, &[u8])> {
         each_storage!(
@@ -324,6 +345,7 @@ impl FilterState {
 
     /// Adds all keys of another filter.
     pub(crate) fn union(&mut self, other: &Self) -> PyResult<()> {
+        self.check_same_transforms(other)?;
         match (&mut self.storage, &other.storage) {
             (Storage::Memory(ours), Storage::Memory(theirs)) => {
                 ours.union(theirs).map_err(IntoPyErr::into_py_err)

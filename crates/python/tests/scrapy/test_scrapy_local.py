@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import fingerprint, numbered_request
+from scrapy import Request
 
 import petal
 from petal.scrapy import local
@@ -35,6 +36,7 @@ def test_requests_are_seen_once_added(open_filter):
         ({"WINDOW": 60, "GROW": True}, "does not grow"),
         ({"WINDOW": 60, "EXACT": True}, "cannot be combined"),
         ({"REDIS_URL": "redis://localhost", "EXACT": True}, "cannot be combined"),
+        ({"KEY_TRANSFORM": "url-surt,urls"}, "KEY_TRANSFORM: 'urls': unknown transform"),
     ],
 )
 def test_invalid_settings_are_refused(open_filter, caplog, settings, message):
@@ -517,3 +519,40 @@ def test_each_filter_has_a_random_hash_key_which_the_jobdir_keeps(open_filter, t
             keys.append(kept.read_bytes()[48:64])
             assert petal.load(kept).info()["hash"] == "siphash-1-3"
     assert keys[0] == keys[1] != keys[2] == keys[3]
+
+
+def test_urls_are_compared_after_changes(open_filter):
+    def new(dupefilter, url, **arguments):
+        return not dupefilter.filter.request_seen(Request(url, **arguments))
+
+    for names in ("url-surt,strip-query=utm_*", " url-surt, strip-query=utm_* "):
+        dupefilter = open_filter(KEY_TRANSFORM=names)
+        assert new(dupefilter, "https://www.Example.com/a?b=1&utm_id=3#top")
+        assert not new(dupefilter, "http://example.com/a?b=1")
+        # Method and body are part of the key.
+        assert new(dupefilter, "http://example.com/a?b=1", method="POST")
+        assert new(dupefilter, "http://example.com/a?b=1", method="POST", body=b"x")
+        assert not new(dupefilter, "https://example.com/a?b=1", method="POST", body=b"x")
+        assert new(dupefilter, "http://example.com/a?b=2")
+        dupefilter.close()
+    plain = open_filter()
+    assert new(plain, "https://example.com/a") and new(plain, "http://example.com/a")
+    plain.close()
+
+
+def test_jobdir_with_other_changes_is_refused(open_filter, tmp_path):
+    first = open_filter(JOBDIR=tmp_path, KEY_TRANSFORM="url-surt")
+    assert first.new(range(5)) == list(range(5))
+    first.close()
+    for names in ("", "url", "url-surt,trim"):
+        with pytest.raises(petal.IncompatibleError, match="key_transform 'url-surt', but the settings have"):
+            open_filter(JOBDIR=tmp_path, KEY_TRANSFORM=names)
+    again = open_filter(JOBDIR=tmp_path, KEY_TRANSFORM="url-surt")
+    assert again.new(range(7)) == [5, 6]
+    again.close()
+
+
+def test_requests_seen_cannot_be_imported_with_changes(open_filter, tmp_path):
+    (tmp_path / "requests.seen").write_text(fingerprint(1).hex() + "\n")
+    with pytest.raises(petal.IncompatibleError, match="of URLs that were not changed"):
+        open_filter(JOBDIR=tmp_path, KEY_TRANSFORM="url-surt")

@@ -71,6 +71,22 @@ def test_filter_that_becomes_damaged_is_not_created_again(open_filter, monkeypat
     assert "the server refuses the request (the filter is damaged" in caplog.text
 
 
+def test_changes_to_urls_are_a_part_of_the_servers_key(open_filter, monkeypatch):
+    keys = set()
+
+    def execute(_client, command, key, *_args):
+        keys.add(key)
+        return {"PETAL.INFO": ["type", "scalable", *INFO], "BF.INSERT": [1]}.get(command, b"OK")
+
+    monkeypatch.setattr(redis.Redis, "execute_command", execute)
+    for names, key in {"": "empty:dupefilter", "trim,url": "empty:dupefilter:trim,url"}.items():
+        keys.clear()
+        dupefilter = open_filter(REDIS_URL="redis://localhost:1", KEY_TRANSFORM=names)
+        assert dupefilter.new(range(1)) == [0]
+        dupefilter.close()
+        assert keys == {key}
+
+
 def replies(info):
     """Returns the replies of a server whose key exists."""
 

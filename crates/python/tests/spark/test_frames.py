@@ -178,3 +178,68 @@ def test_killed_executor_does_not_change_the_rows(spark, tmp_path, where):
     assert flag.exists()
     assert rows_of(answer) == expected
     answer.unpersist()
+
+
+@pytest.mark.parametrize("kind", ["string", "binary", "int"])
+@pytest.mark.parametrize("fpr", [0.01, 0.9])
+def test_diff_equals_left_anti_join(spark, kind, fpr):
+    whole, b = frame(spark, kind, 0), frame(spark, kind, ROWS * 3 // 4)
+    # With other columns, and with the key column only.
+    for a in whole, whole.select("the key"):
+        answer = petal.spark.diff(a, b, "the key", fpr=fpr)
+        assert answer.schema == a.schema
+        assert rows_of(answer) == rows_of(a.join(b, "the key", "left_anti"))
+        # The nulls, too.
+        assert answer.where("`the key` is null").count() == a.where("`the key` is null").count() > 100
+        answer.unpersist()
+
+
+def test_diff_with_empty_frames(spark):
+    a, none = frame(spark, "string", 0), frame(spark, "string", 0).where("false")
+    for left, right in [(a, none), (none, a), (none, none), (a, a)]:
+        answer = petal.spark.diff(left, right, "the key")
+        assert rows_of(answer) == rows_of(left.join(right, "the key", "left_anti"))
+        answer.unpersist()
+
+
+@pytest.mark.parametrize("kind", ["string", "binary", "bigint"])
+def test_filter_of_a_column_equals_one_of_its_keys(spark, kind):
+    a = frame(spark, kind, 1000)
+    keys = [row["the key"] for row in a.collect() if row["the key"] is not None]
+    built = petal.spark.build(a, "the key", capacity=ROWS, fpr=0.001)
+    expected = petal.BloomFilter(ROWS, 0.001)
+    expected.update(map(bytes, keys) if kind == "binary" else keys)
+    assert built == expected and built.key_transform is None
+    assert petal.spark.build(a, a["the key"]).capacity == len(keys)
+    assert petal.spark.build(a.where("false"), "the key").inserted == 0
+    with pytest.raises(TypeError, match="col: 'd' is decimal"):
+        petal.spark.build(a, "d")
+
+
+def test_keys_of_columns_are_changed(spark):
+    urls = ["http://www.Example.com/?b=1&a=2", "https://example.com/?a=2&b=1#top", "http://other.org/", None]
+    a = spark.createDataFrame([(url, bytearray(url, "utf-8") if url else None) for url in urls], "u string, b binary")
+    changed = [row[0] for row in a.select(petal.spark.transform_key("u", ["url-surt"])).collect()]
+    assert changed == [url and petal.transform_key(url, ["url-surt"]) for url in urls]
+    with pytest.raises(ValueError, match="'urls': unknown transform"):
+        petal.spark.transform_key("u", ["urls"])
+    filter = petal.spark.build(a.limit(1), "u", key_transform=["url-surt"], fpr=1e-9)
+    assert filter.key_transform == ["url-surt"] and "com,example)/?a=2&b=1" in filter
+    for column in "u", "b":
+        found = petal.spark.contains(a, column, filter, key_transform=["url-surt"])
+        assert [row["u"] for row in found.collect()] == urls[:2]
+        with pytest.raises(petal.IncompatibleError, match="changed by 'url-surt', not by 'trim'"):
+            petal.spark.contains(a, column, filter, key_transform=["trim"])
+
+
+def test_registered_filter_is_an_sql_function(spark, tmp_path):
+    filter = petal.BloomFilter(100, 1e-9)
+    filter.update(["a", "c"])
+    filter.save(tmp_path / "f")
+    for name, given in {"in_object": filter, "in_file": tmp_path / "f"}.items():
+        petal.spark.register(spark, name, given)
+        spark.createDataFrame([("a",), ("b",), (None,)], "k string").createOrReplaceTempView("t")
+        found = spark.sql(f"SELECT k FROM t WHERE {name}(k)").collect()
+        assert [row["k"] for row in found] == ["a"]
+    with pytest.raises(ValueError, match="expected the name of an SQL function"):
+        petal.spark.register(spark, "a b", filter)

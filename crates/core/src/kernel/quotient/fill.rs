@@ -1,7 +1,7 @@
 //! Filling an empty table with sorted fingerprints, in one pass.
 
 use super::params::{MAX_OFFSET, SLOTS, TableParams};
-use super::select::Select;
+use crate::kernel::select::Select;
 
 /// An empty table that is being filled.
 pub(crate) struct Filler<'a> {

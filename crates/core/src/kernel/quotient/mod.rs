@@ -27,7 +27,6 @@ mod check;
 mod fill;
 mod fingerprints;
 mod params;
-mod select;
 mod table;
 #[cfg(test)]
 mod tests;

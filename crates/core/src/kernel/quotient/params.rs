@@ -1,6 +1,6 @@
 //! The structure of a table, and queries.
 
-use super::select::Select;
+use crate::kernel::select::Select;
 
 /// Slots of a block.
 pub(crate) const SLOTS: usize = 64;

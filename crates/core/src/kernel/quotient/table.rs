@@ -4,14 +4,14 @@ use super::check::{CheckProgress, TableCounts, TableFault};
 use super::fill::Filler;
 use super::fingerprints::Fingerprints;
 use super::params::{HEADER_BYTES, SLOTS, TableParams};
-use super::select::{Portable, Select};
 use super::update::InsertOutcome;
 use crate::kernel::cpu::{Kernel, KernelHandle};
 use crate::kernel::primitives::{prefetch, scale};
+use crate::kernel::select::{Portable, Select};
 use crate::store::{CacheLine, lines_as_bytes, lines_as_bytes_mut};
 
 #[cfg(target_arch = "x86_64")]
-use super::select::Bmi2;
+use crate::kernel::select::Bmi2;
 
 /// Keys between prefetch and access.
 const AHEAD: usize = 24;

@@ -4,7 +4,7 @@
 //! at a time. Free slots contain 0, so that equal sets have equal bytes.
 
 use super::params::{HEADER_BYTES, MAX_OFFSET, SLOTS, TableParams, put_word, up_to, word};
-use super::select::Select;
+use crate::kernel::select::Select;
 
 /// The outcome of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@
 //! columns only those of the key are decompressed. The output is a file or a stream like the first
 //! input, with the compression of its first batch, and has a batch for each batch with rows in it.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
@@ -22,6 +21,7 @@ use super::row_output::RowWriter;
 use super::source::TableSource;
 use super::table::{Table, Tracked, WriteFailure};
 use crate::error::{Error, ErrorKind, Result};
+use crate::io::input_file::InputFile;
 use crate::keys::rows::{MAX_ROWS, RowId};
 
 /// An Arrow file or stream.
@@ -86,7 +86,7 @@ impl ArrowTable {
 
 /// Reads the parts of a table in order.
 struct PartReader {
-    file: Arc<File>,
+    file: InputFile,
     decoder: FileDecoder,
     /// The next part.
     next: usize,

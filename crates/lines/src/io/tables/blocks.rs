@@ -3,7 +3,6 @@
 //! Every length is compared with the file and with the memory before it is used. Of a compressed
 //! buffer that includes the length that it has when it is decompressed.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -17,6 +16,7 @@ use arrow_schema::{Schema, SchemaRef};
 use super::kind::TableKind;
 use super::source::TableSource;
 use crate::error::Result;
+use crate::io::input_file::InputFile;
 
 /// A dictionary or a batch of rows.
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +56,14 @@ const PREFIX: usize = 8;
 
 impl Blocks {
     /// Finds the parts. What describes them may take `memory` bytes.
-    pub(super) fn open(source: &TableSource, file: &File, memory: u64) -> Result<Self> {
+    pub(super) fn open(source: &TableSource, file: &InputFile, memory: u64) -> Result<Self> {
         match source.kind {
             TableKind::ArrowStream => Self::of_stream(source, file, memory),
             _ => Self::of_file(source, file, memory),
         }
     }
 
-    fn of_file(source: &TableSource, file: &File, memory: u64) -> Result<Self> {
+    fn of_file(source: &TableSource, file: &InputFile, memory: u64) -> Result<Self> {
         let length = source.length();
         let mut trailer = [0; TRAILER];
         let end = length.checked_sub(TRAILER as u64);
@@ -88,7 +88,7 @@ impl Blocks {
         Ok(found)
     }
 
-    fn of_stream(source: &TableSource, file: &File, memory: u64) -> Result<Self> {
+    fn of_stream(source: &TableSource, file: &InputFile, memory: u64) -> Result<Self> {
         let (mut at, mut found) = (0, None::<Self>);
         while at + PREFIX as u64 <= source.length() {
             let mut prefix = [0; PREFIX];
@@ -134,7 +134,13 @@ impl Blocks {
     }
 
     /// Adds a part after looking at its message.
-    fn add(&mut self, source: &TableSource, file: &File, block: Block, memory: u64) -> Result<()> {
+    fn add(
+        &mut self,
+        source: &TableSource,
+        file: &InputFile,
+        block: Block,
+        memory: u64,
+    ) -> Result<()> {
         let (at, length, _) = place(source, &block)?;
         let bytes = read(source, file, at, length, memory, "a message")?;
         let message = message(source, &bytes)?;
@@ -170,7 +176,7 @@ impl Part {
     pub(super) fn read(
         &self,
         source: &TableSource,
-        file: &File,
+        file: &InputFile,
         memory: u64,
         columns: Columns,
     ) -> Result<Buffer> {
@@ -222,7 +228,7 @@ fn place(source: &TableSource, block: &Block) -> Result<(u64, u64, u64)> {
 /// Reads bytes, for which there are `memory` bytes. They are aligned as the decoder needs them.
 fn read(
     source: &TableSource,
-    file: &File,
+    file: &InputFile,
     at: u64,
     length: u64,
     memory: u64,

@@ -22,11 +22,12 @@
 //! | `source` | the file of a table |
 //! | `column` | the columns of a key in a schema, and the text of their values |
 //! | `stream` | the stream of frames |
-//! | `parquet`, `pages` | Parquet: keys and rows, and the memory of pages |
+//! | `parquet`, `pages`, `page_header` | Parquet: keys and rows, and the memory of pages |
 //! | `arrow`, `blocks` | Arrow IPC: keys and rows, and the parts of a file |
 //! | `row_output` | outputs of rows or keys |
 //!
-//! Without the feature `parquet` only `kind` and `row_output` have code, and tables are refused.
+//! Without the feature `parquet` only `kind`, `page_header` and `row_output` have code, and tables are
+//! refused.
 
 #[cfg(not(feature = "parquet"))]
 mod absent;
@@ -37,6 +38,7 @@ mod blocks;
 #[cfg(feature = "parquet")]
 mod column;
 mod kind;
+mod page_header;
 #[cfg(feature = "parquet")]
 mod pages;
 #[cfg(feature = "parquet")]

@@ -10,6 +10,7 @@ use super::kind::TableKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::byte_range::ByteRange;
 use crate::io::identity::FileIdentity;
+use crate::io::input_file::InputFile;
 
 /// The file of a table, and what its readers must know about the job.
 #[derive(Clone)]
@@ -19,7 +20,7 @@ pub(crate) struct TableSource {
     pub(crate) kind: TableKind,
     /// The path, if the file is opened for each pass.
     pub(crate) path: Option<PathBuf>,
-    pub(crate) file: Option<Arc<File>>,
+    pub(crate) file: Option<InputFile>,
     /// The bytes of the table in its file.
     pub(crate) range: ByteRange,
     pub(crate) identity: Option<Arc<FileIdentity>>,
@@ -35,11 +36,11 @@ pub(crate) struct TableSource {
 
 impl TableSource {
     /// Returns the file after checking that it has not changed.
-    pub(crate) fn file(&self) -> Result<Arc<File>> {
+    pub(crate) fn file(&self) -> Result<InputFile> {
         let file = match (&self.file, &self.path) {
-            (Some(file), _) => Arc::clone(file),
+            (Some(file), _) => file.clone(),
             (None, Some(path)) => {
-                Arc::new(File::open(path).map_err(|error| Error::read(&self.name, error))?)
+                File::open(path).map_err(|error| Error::read(&self.name, error))?.into()
             }
             (None, None) => return Err(self.unreadable("it has no file")),
         };
@@ -55,7 +56,7 @@ impl TableSource {
     }
 
     /// Fills the buffer from a position in the table.
-    pub(crate) fn read_at(&self, file: &File, buffer: &mut [u8], at: u64) -> Result<()> {
+    pub(crate) fn read_at(&self, file: &InputFile, buffer: &mut [u8], at: u64) -> Result<()> {
         let end = at.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.length()) {
             return Err(self.unreadable("it names bytes beyond its end"));

@@ -32,6 +32,15 @@ pub struct Columns {
     pub header: bool,
 }
 
+/// Why the columns of a key are not found in a header.
+#[derive(Debug)]
+pub(crate) struct HeaderProblem {
+    /// The problem, as a predicate.
+    pub(crate) text: String,
+    /// Whether the header has the name of a column twice.
+    pub(crate) repeated: bool,
+}
+
 /// Endings of the names of compressed files.
 const COMPRESSED: [&str; 6] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zstd"];
 
@@ -84,15 +93,20 @@ impl Columns {
     ///
     /// # Errors
     /// If the header does not have a column, or has its name twice.
-    pub(crate) fn resolved(&self, name: &str, header: Option<&[u8]>) -> Result<Self, String> {
+    pub(crate) fn resolved(
+        &self,
+        name: &str,
+        header: Option<&[u8]>,
+    ) -> Result<Self, HeaderProblem> {
         let separator = self.separator_of(name);
-        let names: Vec<_> = match header {
-            Some(header) => Fields::new(header, separator).map(Field::value).collect(),
+        let names = match header {
+            Some(header) => field_values(header, separator),
             None => Vec::new(),
         };
+        let missing = |text| Err(HeaderProblem { text, repeated: false });
         let number = |column: &Column| match column {
             Column::Number(number) if header.is_some() && *number > names.len() => {
-                Err(format!("has {}, expected a column {number}", shown_columns(&names)))
+                missing(format!("has {}, expected a column {number}", shown_columns(&names)))
             }
             Column::Number(number) => Ok(*number),
             Column::Name(wanted) => {
@@ -100,17 +114,18 @@ impl Columns {
                 match (found.next(), found.next()) {
                     (Some((number, _)), None) => Ok(number),
                     (None, _) => {
-                        Err(format!("has no column {wanted:?}, but {}", shown_columns(&names)))
+                        missing(format!("has no column {wanted:?}, but {}", shown_columns(&names)))
                     }
-                    (Some((one, _)), Some((two, _))) => Err(format!(
-                        "has two columns {wanted:?}, {one} and {two}; take one by its number"
-                    )),
+                    (Some((one, _)), Some((two, _))) => {
+                        let text = format!("has two columns {wanted:?}, {one} and {two}");
+                        Err(HeaderProblem { text, repeated: true })
+                    }
                 }
             }
         };
-        let columns: Result<Vec<_>, String> =
-            self.columns.iter().map(|column| number(column).map(Column::Number)).collect();
-        Ok(Self { columns: columns?, separator: Some(separator), header: header.is_some() })
+        let columns = self.columns.iter().map(|column| number(column).map(Column::Number));
+        let columns = columns.collect::<Result<_, _>>()?;
+        Ok(Self { columns, separator: Some(separator), header: header.is_some() })
     }
 
     /// Appends the key of a record without its LF. The columns are resolved.
@@ -146,6 +161,11 @@ impl Columns {
         }
         Ok(())
     }
+}
+
+/// Returns the values of the fields of a record without its LF.
+pub(crate) fn field_values(record: &[u8], separator: u8) -> Vec<Vec<u8>> {
+    Fields::new(record, separator).map(Field::value).collect()
 }
 
 /// Returns the error of a record without a field, unless it is an empty line.
@@ -250,10 +270,12 @@ mod tests {
         assert_eq!(numbers("id,url,lang").unwrap().columns, found(2, 3));
         assert_eq!(numbers("\"lang\",\"url\"\r").unwrap().columns, found(2, 1));
         let error = numbers("id,url").unwrap_err();
-        assert_eq!(error, r#"has no column "lang", but 2 columns: "id", "url""#);
-        assert!(numbers("url,lang,url").unwrap_err().contains("two columns \"url\", 1 and 3"));
+        assert!(!error.repeated);
+        assert_eq!(error.text, r#"has no column "lang", but 2 columns: "id", "url""#);
+        let error = numbers("url,lang,url").unwrap_err();
+        assert!(error.repeated && error.text.contains("two columns \"url\", 1 and 3"));
         let error = columns("3").resolved("x", Some(b"a;b")).unwrap_err();
-        assert_eq!(error, r#"has 1 column: "a;b", expected a column 3"#);
+        assert_eq!(error.text, r#"has 1 column: "a;b", expected a column 3"#);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod ends;
 mod record;
 
 pub use columns::{Column, Columns};
+pub(crate) use columns::{HeaderProblem, field_values};
 pub(crate) use ends::EndScan;
 
 /// Returns at most `most` of the complete CSV records at the start of `bytes`, without their LF.

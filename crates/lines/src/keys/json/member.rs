@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 ///
 /// # Errors
 /// If the text is not valid JSON.
-pub(super) fn find<'t>(text: &'t [u8], step: &str) -> serde_json::Result<Option<&'t RawValue>> {
-    let mut parser = serde_json::Deserializer::from_slice(text);
-    let found = match text.trim_ascii_start().first() {
+pub(super) fn find<'t>(text: &'t str, step: &str) -> serde_json::Result<Option<&'t RawValue>> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let found = match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => parser.deserialize_map(Member(step))?,
         Some(b'[') => parser.deserialize_seq(Element(step))?,
         _ => {

@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 pub use pointer::JsonPointer;
 
 /// The key of `null` and of a missing value.
-const NULL: u8 = 0xff;
+pub(super) const NULL: u8 = 0xff;
 /// The first byte of the key of an array or object.
 const NESTED: u8 = 0xfe;
 
@@ -42,6 +42,11 @@ pub struct JsonValues(pub Vec<JsonPointer>);
 impl JsonValues {
     /// Appends the key of a record.
     pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
+        // The parser looks only at the encoding of what it returns.
+        let record = str::from_utf8(record).map_err(|error| {
+            let at = error.valid_up_to() + 1;
+            format!("is no JSON: invalid UTF-8 at its byte {at}; correct or remove the record")
+        })?;
         if let [pointer] = &self.0[..] {
             return append_value(record, pointer, key);
         }
@@ -53,8 +58,8 @@ impl JsonValues {
 }
 
 /// Appends the key of the value at a pointer.
-fn append_value(record: &[u8], pointer: &JsonPointer, key: &mut Vec<u8>) -> Result<(), String> {
-    if record.trim_ascii().is_empty() {
+fn append_value(record: &str, pointer: &JsonPointer, key: &mut Vec<u8>) -> Result<(), String> {
+    if record.bytes().all(|byte| byte.is_ascii_whitespace()) {
         key.push(NULL);
         return Ok(());
     }
@@ -66,12 +71,12 @@ fn append_value(record: &[u8], pointer: &JsonPointer, key: &mut Vec<u8>) -> Resu
     };
     let mut steps = pointer.steps();
     let found = match steps.next() {
-        None => Some(serde_json::from_slice::<&RawValue>(record).map_err(invalid)?),
+        None => Some(serde_json::from_str::<&RawValue>(record).map_err(invalid)?),
         Some(step) => member::find(record, step).map_err(invalid)?,
     };
     // The value is valid JSON from here on.
     let found = steps.try_fold(found, |found, step| match found {
-        Some(value) => member::find(value.get().as_bytes(), step),
+        Some(value) => member::find(value.get(), step),
         None => Ok(None),
     });
     append_raw(found.map_err(invalid)?, key).map_err(invalid)
@@ -184,7 +189,7 @@ mod tests {
 
     #[test]
     fn invalid_records_are_errors() {
-        let cases: [&[u8]; 9] = [
+        let cases: [&[u8]; 10] = [
             b"{",
             b"{\"a\":1}}",
             b"{\"a\":1} x",
@@ -193,12 +198,12 @@ mod tests {
             b"{\"a\":01}",
             b"\xff",
             b"{\"a\":\"\xff\"}",
+            b"{\"b\":[\"\xc3\"],\"a\":1}",
             b"{\"b\":\"x\ny\"}",
         ];
         for record in cases {
             for pointer in ["/a", "", "/a/b"] {
                 let error = key(record, &[pointer]);
-                // What is not part of the value need not be UTF-8.
                 let error = error.expect_err(&String::from_utf8_lossy(record));
                 assert!(
                     error.starts_with("is no JSON: ") && error.contains(" at its byte "),

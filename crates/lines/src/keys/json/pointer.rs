@@ -25,7 +25,7 @@ impl FromStr for JsonPointer {
             return Ok(Self { steps: Vec::new() });
         }
         let Some(steps) = text.strip_prefix('/') else {
-            return Err(format!("expected a JSON pointer, such as /{text}"));
+            return Err(format!("expected a JSON pointer, such as {}", suggestion(text)));
         };
         let plain = |step: &str| {
             if step.replace("~0", "").replace("~1", "").contains('~') {
@@ -34,6 +34,19 @@ impl FromStr for JsonPointer {
             Ok(step.replace("~1", "/").replace("~0", "~"))
         };
         Ok(Self { steps: steps.split('/').map(plain).collect::<Result<_, _>>()? })
+    }
+}
+
+/// Returns the pointer that another notation may mean: `$.a.b` of JSONPath, `#/a/b` of a URI, `.a.b`
+/// of jq.
+fn suggestion(text: &str) -> String {
+    if let Some(pointer) = text.strip_prefix('#').filter(|rest| rest.starts_with('/')) {
+        return pointer.to_owned();
+    }
+    let path = text.strip_prefix('$').unwrap_or(text);
+    match path.strip_prefix('.') {
+        Some(names) if !names.contains('/') => format!("/{}", names.replace('.', "/")),
+        _ => format!("/{text}"),
     }
 }
 
@@ -61,6 +74,19 @@ mod tests {
             "url".parse::<JsonPointer>().unwrap_err(),
             "expected a JSON pointer, such as /url"
         );
+        for (text, pointer) in [
+            ("$.u", "/u"),
+            ("$.page.links", "/page/links"),
+            (".a.b", "/a/b"),
+            ("#/u", "/u"),
+            ("#/a/b", "/a/b"),
+            ("#u", "/#u"),
+            ("$u", "/$u"),
+            ("a.b", "/a.b"),
+        ] {
+            let error = text.parse::<JsonPointer>().unwrap_err();
+            assert_eq!(error, format!("expected a JSON pointer, such as {pointer}"), "{text}");
+        }
         assert!("/a~".parse::<JsonPointer>().is_err() && "/~2".parse::<JsonPointer>().is_err());
     }
 }

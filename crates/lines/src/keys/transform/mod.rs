@@ -104,7 +104,7 @@ impl Transform {
     /// Appends the changed key to `to`.
     pub(super) fn append(&self, key: &[u8], to: &mut Vec<u8>) {
         match self {
-            T::Trim => to.extend_from_slice(key.trim_ascii()),
+            T::Trim => to.extend_from_slice(text::trim(key)),
             T::Lowercase => text::lowercase(key, to),
             T::LowercaseUnicode => text::lowercase_unicode(key, to),
             T::StripCr => to.extend_from_slice(key.strip_suffix(b"\r").unwrap_or(key)),

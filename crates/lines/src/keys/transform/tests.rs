@@ -13,7 +13,9 @@ fn changed(key: &str, transforms: &str) -> String {
 #[test]
 fn transforms_are_as_documented() {
     let cases = [
-        ("\x0c a b\t\r", "trim", "a b"),
+        ("\x0c \x0ba\x0bb\t\r\x0b", "trim", "a\x0bb"),
+        (" \x0b", "trim", ""),
+        ("\x08a\x0e", "trim", "\x08a\x0e"),
         ("\u{a0}a", "trim", "\u{a0}a"),
         ("ABC\u{c4}", "lowercase", "abc\u{c4}"),
         ("ABC\u{c4}\u{3a3}", "lowercase-unicode", "abc\u{e4}\u{3c2}"),

@@ -1,5 +1,14 @@
 //! Letters and code points of keys.
 
+/// Returns a key without white space at both ends: space, tab, LF, CR, VT and FF, which Python's
+/// `bytes.strip` removes. `trim_ascii` leaves VT.
+pub(super) fn trim(key: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t'..=b'\r');
+    let Some(start) = key.iter().position(is_text) else { return &[] };
+    let end = key.iter().rposition(is_text).map_or(start, |last| last + 1);
+    &key[start..end]
+}
+
 /// Appends a key with its ASCII letters in lowercase.
 pub(super) fn lowercase(key: &[u8], to: &mut Vec<u8>) {
     let start = to.len();

@@ -40,6 +40,8 @@ const SPOT: u64 = 16 << 10;
 /// Number of positions for the first estimate of the line length, and maximum number.
 const FEW: u64 = 16;
 const MAX_SPOTS: u64 = 16384;
+/// The same for objects of a store, where each place is a request.
+const MAX_REQUESTS: u64 = 64;
 /// Minimum number of hashes of all samples of a job: 8 MiB, while nothing else is in memory.
 const MIN_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are read completely.
@@ -87,7 +89,9 @@ impl Sample {
             let (sampled, taken) = (sampler.keys.len().max(1) as u64, sampler.bytes);
             let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
             let wanted = ((PAIRS * lines).sqrt() as u64).min(most);
-            let spots = (wanted / (sampled / FEW).max(1)).min(MAX_SPOTS).min(bytes / SPOT);
+            let requests = files.iter().any(|input| input.is_object());
+            let max_spots = if requests { MAX_REQUESTS } else { MAX_SPOTS };
+            let spots = (wanted / (sampled / FEW).max(1)).min(max_spots).min(bytes / SPOT);
             if spots > FEW {
                 (sampler.keys, sampler.bytes) = (vec![], 0);
                 sampler.spots(&files, bytes, spots, (most / spots).max(1))?;
@@ -201,7 +205,8 @@ impl<'a> Sampler<'a> {
         let Open::File { file, range, whole } = open else { return Ok(()) };
         let end = (start + size).min(range.end - range.start);
         self.places += 1;
-        self.cold += u64::from(!is_in_memory(file, range.start + start));
+        self.cold +=
+            u64::from(!file.as_file().is_some_and(|file| is_in_memory(file, range.start + start)));
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize((end - start) as usize, 0);
         read_at(file, input.name(), &mut buffer, range.start + start)?;

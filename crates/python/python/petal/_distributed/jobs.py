@@ -17,12 +17,13 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from petal import _petal
+from petal._arguments import read_transforms
 from petal._distributed import tasks
 from petal._distributed.arguments import (
     CLAIM,
@@ -276,7 +277,7 @@ def _start(
     visible: Path | None,
     parent: Path | None,
     work: Folder | None,
-    settings: tuple[int | str, int, str | None],
+    settings: tuple[int | str, int, str | None, str],
     delimiter: bytes,
     slots: int | None,
 ) -> Iterator[Job]:
@@ -289,10 +290,12 @@ def _start(
     """
     if not isinstance(delimiter, bytes) or len(delimiter) != 1:
         raise ValueError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
-    memory_limit, jobs, temp_dir = settings
+    memory_limit, jobs, temp_dir, transforms = settings
     if slots is not None:
         slots = read_int("slots", slots, 1)
-    settings = read_memory_limit(memory_limit), read_int("jobs", jobs, 1), temp_dir
+    plain = (
+        read_memory_limit(memory_limit), read_int("jobs", jobs, 1), temp_dir, delimiter[0], transforms
+    )
     if work is not None:
         option, place = "work", _make_folder(work, "work")
     elif parent is not None:
@@ -304,7 +307,7 @@ def _start(
         folders = [(str(folder), option)]
         if visible is not None:
             folders.append((str(visible), "out"))
-        job = Job(engine, folder, folders, (*settings, delimiter[0]), slots)
+        job = Job(engine, folder, folders, plain, slots)
         try:
             yield job
         except _petal.PetalError as error:
@@ -346,8 +349,9 @@ def _run(
     shards: int | None,
     temp_dir: str | None,
     delimiter: bytes,
+    key_transform: Iterable[str] | None,
 ) -> Report:
-    settings = (memory_limit, jobs, temp_dir)
+    settings = (memory_limit, jobs, temp_dir, read_transforms(key_transform))
     if range_bytes is not None:
         range_bytes = read_int("range_bytes", range_bytes, 1)
     if partitions is not None:
@@ -471,6 +475,7 @@ def common(
     shards: int | None = None,
     temp_dir: str | None = None,
     delimiter: bytes = b"\n",
+    key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in the order of `a`.
 
@@ -490,6 +495,7 @@ def common(
     - `shards`: hash ranges that filters are split into [none, unless a filter exceeds
       `memory_limit`].
     - `delimiter`: the byte that ends a line.
+    - `key_transform`: names of changes to the lines before they are compared, as in `petal.common`.
 
     Cost: reads `b` twice and `a` once (twice with shards), and again those parts of `a` that have
     lines of the result. Each slot holds a filter of 14 bits per line of `b`, or fewer if they
@@ -501,7 +507,7 @@ def common(
     return _run(
         "common", engine, a, b, out, work=work, memory_limit=memory_limit, jobs=jobs, slots=slots,
         range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
-        delimiter=delimiter,
+        delimiter=delimiter, key_transform=key_transform,
     )
 
 
@@ -520,6 +526,7 @@ def diff(
     shards: int | None = None,
     temp_dir: str | None = None,
     delimiter: bytes = b"\n",
+    key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the distinct lines of `a` that are not in `b` to the folder `out`, in a's order.
 
@@ -529,7 +536,7 @@ def diff(
     return _run(
         "diff", engine, a, b, out, work=work, memory_limit=memory_limit, jobs=jobs, slots=slots,
         range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
-        delimiter=delimiter,
+        delimiter=delimiter, key_transform=key_transform,
     )
 
 
@@ -547,6 +554,7 @@ def dedup(
     shards: int | None = None,
     temp_dir: str | None = None,
     delimiter: bytes = b"\n",
+    key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the distinct lines of `a` to the folder `out`, in the order of `a`.
 
@@ -555,7 +563,7 @@ def dedup(
     return _run(
         "dedup", engine, a, None, out, work=work, memory_limit=memory_limit, jobs=jobs, slots=slots,
         range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
-        delimiter=delimiter,
+        delimiter=delimiter, key_transform=key_transform,
     )
 
 
@@ -575,6 +583,7 @@ def build(
     slots: int | None = None,
     range_bytes: int | None = None,
     delimiter: bytes = b"\n",
+    key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes a Bloom filter of all lines of files to the file `out`.
 
@@ -585,6 +594,7 @@ def build(
     - `capacity`: number of lines that the filter is planned for [they are counted first].
     - `fpr`: false-positive rate [0.01].
     - `memory_limit`: memory of each task; twice the size of the filter must fit [1 GiB].
+    - `key_transform`: as in :func:`common`; the filter's file records the names.
     - Other arguments are those of :func:`common`.
 
     Cost: reads the files once, or twice if lines are counted; each slot holds a filter.
@@ -595,7 +605,7 @@ def build(
     if target.is_dir():
         raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
     names = read_paths(paths)
-    settings = (memory_limit, jobs, None)
+    settings = (memory_limit, jobs, None, read_transforms(key_transform))
     with (
         _start(engine, target.parent, target.parent, work, settings, delimiter, slots) as job,
         _temporary_folder(target.parent) as folder,
@@ -626,11 +636,14 @@ def check(
     slots: int | None = None,
     range_bytes: int | None = None,
     delimiter: bytes = b"\n",
+    key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the lines of files that a filter contains to the folder `out`, in order, with repeats.
 
     - `filter`: the path of a filter file.
     - `invert`: write the lines that the filter does not contain.
+    - `key_transform`: as in :func:`common` [those that the filter records; others raise
+      `IncompatibleError`].
     - Other arguments and errors are those of :func:`common`.
 
     Cost: reads the files once. The driver reads the filter twice, to verify it and to copy it to
@@ -651,8 +664,9 @@ def check(
             f"{filter}: a filter of {opened.format}, expected one of petal; use petal.check to look "
             "up lines in it on one machine"
         )
+    transforms = _petal._adopted_transforms(opened.metadata, read_transforms(key_transform))
     names = read_paths(paths)
-    settings = (memory_limit, jobs, None)
+    settings = (memory_limit, jobs, None, transforms)
     with (
         _open_output(out) as output,
         _start(engine, output.folder, output.parent, work, settings, delimiter, slots) as job,

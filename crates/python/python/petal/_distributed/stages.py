@@ -89,7 +89,7 @@ class Job:
     work: Path
     #: Folders that workers must see, with the names of the arguments that set them.
     folders: list[tuple[str, str]]
-    settings: tuple[int, int, str | None, int]
+    settings: tuple[int, int, str | None, int, str]
     #: The number of tasks at a time that the job is split for.
     slots: int
     report: Report = field(default_factory=Report)

@@ -10,6 +10,7 @@ new request is filtered by mistake with probability `PETAL_DUPEFILTER_FPR` at mo
 | module | contents |
 |---|---|
 | `config` | reads and checks the settings |
+| `keys` | keys of requests for `PETAL_DUPEFILTER_KEY_TRANSFORM` |
 | `local` | a filter in this process, with optional exact table and snapshot log |
 | `server` | a filter on a Redis or Valkey server, shared by several spiders |
 | `exact` | the SQLite table of fingerprints for `PETAL_DUPEFILTER_EXACT` |

@@ -11,6 +11,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 import petal
+from petal.scrapy.keys import fingerprinter
 
 PREFIX = "PETAL_DUPEFILTER_"
 NAMES = (
@@ -23,6 +24,7 @@ NAMES = (
     "PENDING",
     "REDIS_URL",
     "KEY",
+    "KEY_TRANSFORM",
 )
 
 DEFAULT_CAPACITY = 4_000_000
@@ -39,7 +41,8 @@ _SAVED_FPR, _SAVED_MEMORY = "rate", "memory"
 class Config:
     """The settings of one crawl.
 
-    `capacity` is in requests (`None`: as many as fit in `memory_limit` bytes), `window` in seconds.
+    `capacity` is in requests (`None`: as many as fit in `memory_limit` bytes), `window` in seconds;
+    `key_transform` has the names of changes to URLs, separated by commas.
     """
 
     capacity: int | None
@@ -51,6 +54,7 @@ class Config:
     pending: bool
     redis_url: str | None
     key: str
+    key_transform: str
 
     @property
     def kind(self) -> str:
@@ -65,12 +69,13 @@ class Config:
         For a filter on a server only that fact: the server has the other settings.
         """
         if self.redis_url is not None:
-            return {"server": True}
+            return {"server": True, "key_transform": self.key_transform}
         return {
             "server": False,
             "kind": self.kind,
             "window": self.window,
             "exact": self.exact,
+            "key_transform": self.key_transform,
             "capacity": self.capacity,
             _SAVED_FPR: self.fpr,
             _SAVED_MEMORY: self.memory_limit,
@@ -79,9 +84,9 @@ class Config:
     def check_compatible(self, saved: dict[str, Any]) -> None:
         """Raises `petal.IncompatibleError` if a JOBDIR with these settings cannot be used."""
         current = self.to_saved()
-        # The first versions did not write "server".
-        saved = {"server": False} | saved
-        for name in ("server", "kind", "window", "exact"):
+        # The first versions did not write these.
+        saved = {"server": False, "key_transform": ""} | saved
+        for name in ("server", "kind", "window", "exact", "key_transform"):
             if saved.get(name) != current.get(name):
                 raise petal.IncompatibleError(
                     f"JOBDIR has a duplicate filter with {name} {saved.get(name)!r}, but the"
@@ -134,6 +139,7 @@ def read_config(settings: BaseSettings) -> Config:
         pending=settings.getbool(PREFIX + "PENDING", True),
         redis_url=redis_url,
         key=settings.get(PREFIX + "KEY") or DEFAULT_KEY,
+        key_transform=_key_transform(settings),
     )
 
 
@@ -153,6 +159,17 @@ def _positive_int(settings: BaseSettings, name: str) -> int | None:
     if not 0 < number < 1 << 63:
         raise ValueError(f"{PREFIX}{name}: expected an integer above 0, found {value!r}")
     return number
+
+
+def _key_transform(settings: BaseSettings) -> str:
+    """Names of changes to URLs: a list, or a text with commas between them."""
+    names = [name.strip() for name in settings.getlist(PREFIX + "KEY_TRANSFORM")]
+    try:
+        fingerprinter(",".join(names))
+    except ValueError as error:
+        problem = str(error).removeprefix("key_transform=: ")
+        raise ValueError(f"{PREFIX}KEY_TRANSFORM: {problem}") from None
+    return ",".join(names)
 
 
 def _fpr(settings: BaseSettings) -> float:

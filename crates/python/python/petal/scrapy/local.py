@@ -238,6 +238,11 @@ class LocalFilter:
         """Creates a filter in a JOBDIR, with the fingerprints of Scrapy's own filter."""
         self._filter = _new_filter(self._config)
         if requests_seen.exists():
+            if self._config.key_transform:
+                raise petal.IncompatibleError(
+                    f"{requests_seen}: the fingerprints of Scrapy's own filter are of URLs that were"
+                    " not changed; use another JOBDIR, or remove the file to fetch all pages again"
+                )
             now = int(time.time()).to_bytes(TIME_SIZE, "big") if self._config.window else b""
             number = self._replay(now + record for record in read_records(requests_seen))
             self._reporter.set_stats({"imported": number})

@@ -83,6 +83,9 @@ class ServerFilter:
         self._redis_error = redis.RedisError
         self._response_error = redis.ResponseError
         self._key = config.key.replace("{spider}", reporter.spider_name)
+        if config.key_transform:
+            # Spiders with different lists have different filters.
+            self._key += f":{config.key_transform}"
         self._client: Any = redis.Redis.from_url(
             config.redis_url,
             socket_timeout=TIMEOUT,

@@ -5,7 +5,8 @@ The type of the first argument selects the kind of operation:
 * a `SparkSession` or `SparkContext`: a job on line files that all executors see. Spark schedules
   the tasks, petal reads the files. `common`, `diff`, `dedup`, `build`, `check`.
 * a `DataFrame`: an operation on rows, with less shuffling than Spark's own joins. `common`,
-  `dedup`, `contains`.
+  `diff`, `dedup`, `build`, `contains`; `transform_key` for their columns. `register` makes a look-up
+  an SQL function.
 
 `to_spark_bloom` and `from_spark_bloom` convert filters from and to the format of Spark's SQL.
 
@@ -14,17 +15,18 @@ use the Python of `PYSPARK_PYTHON`; for data frames it needs `pyarrow`, for file
 driver sends them petal's extension module, a file of some megabytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from petal._distributed.arguments import Folder, Paths
 from petal._distributed.stages import Report
+from petal._petal import BloomFilter
 from petal.spark import _engine, _frames
-from petal.spark._engine import build, check, diff
-from petal.spark._frames import contains
+from petal.spark._engine import check
+from petal.spark._frames import contains, register, transform_key
 from petal.spark._sketch import from_spark_bloom, sql_extension, to_spark_bloom, xxhash64
 
 __all__ = [
@@ -36,8 +38,10 @@ __all__ = [
     "dedup",
     "diff",
     "from_spark_bloom",
+    "register",
     "sql_extension",
     "to_spark_bloom",
+    "transform_key",
     "xxhash64",
 ]
 
@@ -60,6 +64,46 @@ def common(first: Any, /, *args: Any, **options: Any) -> Any:
     `petal._distributed.jobs.common`.
     """
     return _implementation(first).common(first, *args, **options)
+
+
+@overload
+def diff(
+    first: DataFrame, df_b: DataFrame, /, on: str | Sequence[str], *, fpr: float = 0.01
+) -> DataFrame: ...
+@overload
+def diff(
+    first: SparkSession | SparkContext, /, a: Paths, b: Paths, out: Folder | None, **options: Any
+) -> Report: ...
+def diff(first: Any, /, *args: Any, **options: Any) -> Any:
+    """Returns or writes what is in the first input and not in the second.
+
+    `diff(df_a, df_b, on)` returns the rows of `df_a` whose key is not in `df_b`; see
+    `petal.spark._frames.diff`.
+
+    `diff(spark, a, b, out)` writes the lines of files that are not in other files; see
+    `petal._distributed.jobs.diff`.
+    """
+    return _implementation(first).diff(first, *args, **options)
+
+
+@overload
+def build(
+    first: DataFrame,
+    /,
+    col: str | Column,
+    *,
+    capacity: int | None = None,
+    fpr: float = 0.01,
+    key_transform: Iterable[str] | None = None,
+) -> BloomFilter: ...
+@overload
+def build(
+    first: SparkSession | SparkContext, /, paths: Paths, out: Folder, **options: Any
+) -> Report: ...
+def build(first: Any, /, *args: Any, **options: Any) -> Any:
+    """Builds a Bloom filter: `build(df, col)` returns one of a column, `build(spark, paths, out)`
+    writes one of the lines of files."""
+    return _implementation(first).build(first, *args, **options)
 
 
 @overload

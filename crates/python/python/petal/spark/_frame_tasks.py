@@ -138,17 +138,52 @@ def select_from_runs(name: str) -> Task:
     return task
 
 
-def look_up(name: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
-    """From a key column to whether a filter contains the keys."""
+def build_filter_of_keys(capacity: int, fpr: float, changes: str) -> Task:
+    """From a key column to one filter of the keys of a task, after changes to text or bytes."""
+
+    def task(batches: Batches) -> Batches:
+        import _petal
+
+        filter = _petal.BloomFilter(capacity, fpr)
+        for batch in batches:
+            filter.update(_changed(batch.column(0), changes))
+        yield pa.RecordBatch.from_arrays([pa.array([filter.to_bytes()], pa.binary())], names=["a"])
+
+    return task
+
+
+def look_up(name: str, changes: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """From a key column to whether a filter contains the keys, after changes to text or bytes."""
 
     def task(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         import _petal
 
         filter = _petal.open(SparkFiles.get(name))
         for column in columns:
-            yield filter.contains_batch(column)
+            yield filter.contains_batch(_changed(column, changes))
 
     return task
+
+
+def change(names: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """From a column of text or bytes to its values after changes, of the same type."""
+
+    def task(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for column in columns:
+            changed = _changed(column, names)
+            # All changes turn valid UTF-8 into valid UTF-8.
+            yield changed if changed.type == column.type else changed.cast(column.type)
+
+    return task
+
+
+def _changed(column: pa.Array, names: str) -> pa.Array:
+    """Returns the keys after changes, as bytes. Integers have none."""
+    if not names or pa.types.is_integer(column.type):
+        return column
+    import _petal
+
+    return pa.array(_petal._transform_keys(column.to_pylist(), names), pa.binary())
 
 
 def _select(filter: Any, data: bytes) -> tuple[pa.Array, pa.Array]:

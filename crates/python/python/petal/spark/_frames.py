@@ -9,15 +9,17 @@ that way once. The pass over `b` persists its fingerprints, 16 bytes per row, in
 and later steps read these. Only key columns leave the JVM.
 """
 
+import json
 import os
 import secrets
 import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkContext, StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,6 +27,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from petal import _petal
+from petal._arguments import read_transforms
 from petal.spark import _frame_tasks as _tasks
 
 _FINGERPRINT = "__petal_fingerprint"
@@ -47,6 +50,7 @@ def contains(
     filter: _petal.Filter | str | os.PathLike[str],
     *,
     column: str | None = None,
+    key_transform: Iterable[str] | None = None,
 ) -> DataFrame:
     """Returns the rows of `df` whose key `filter` contains. The result is lazy.
 
@@ -55,23 +59,122 @@ def contains(
     - `filter`: a filter, or the path of its file on the driver. It is copied once to each executor
       and mapped there.
     - `column`: return all rows, with the result in a boolean column of this name.
+    - `key_transform`: names of changes to strings and binary values before they are looked up, as in
+      `petal.check` [those that the filter records; others raise `IncompatibleError`]. A changed key
+      takes some microseconds.
 
     Raises `TypeError` if `col` is of another type, and the errors of `petal.open`.
     """
-    key = _column(df, col) if isinstance(col, str) else col
-    _check_type(df.select(key).schema[0].dataType, f"col: {col!r}")
-    context = df.sparkSession.sparkContext
+    key = _checked_column(df, col)
+    mask = _mask(df.sparkSession.sparkContext, filter, key_transform)(key)
+    return df.where(mask) if column is None else df.withColumn(column, mask)
+
+
+def _mask(
+    context: SparkContext,
+    filter: _petal.Filter | str | os.PathLike[str],
+    key_transform: Iterable[str] | None,
+) -> Any:
+    """Returns the function of a key column that looks up keys in a filter."""
     context.addFile(_petal.__file__)
     if isinstance(filter, _petal.Filter):
-        name = _publish(context, filter.to_bytes())
+        opened, name = filter, _publish(context, filter.to_bytes())
     elif isinstance(filter, str | bytes | os.PathLike):
-        _petal.open(filter)  # Raises errors on the driver.
+        opened = _petal.open(filter)  # Raises errors on the driver.
         name = _publish(context, Path(os.fsdecode(filter)))
     else:
         kind = type(filter).__name__
         raise TypeError(f"filter: expected a filter or the path of its file, found {kind}")
-    mask = F.arrow_udf(_tasks.look_up(name), "boolean")(key)
-    return df.where(mask) if column is None else df.withColumn(column, mask)
+    changes = read_transforms(key_transform)
+    if not isinstance(opened, _petal.ForeignFilter):
+        changes = _petal._adopted_transforms(opened.metadata, changes)
+    return F.arrow_udf(_tasks.look_up(name, changes), "boolean")
+
+
+def register(
+    spark: SparkSession,
+    name: str,
+    filter: _petal.Filter | str | os.PathLike[str],
+    *,
+    key_transform: Iterable[str] | None = None,
+) -> None:
+    """Registers the SQL function `name(key)`, which returns whether a filter contains a key.
+
+        >>> petal.spark.register(spark, "is_blocked", "blocked.petal")       # doctest: +SKIP
+        >>> spark.sql("SELECT * FROM pages WHERE NOT is_blocked(url)")       # doctest: +SKIP
+
+    Arguments, cost and errors are those of `contains`; the function takes a column of strings, binary
+    values or integers.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"name: expected the name of an SQL function, found {name!r}")
+    spark.udf.register(name, _mask(spark.sparkContext, filter, key_transform))
+
+
+def build(
+    df: DataFrame,
+    col: str | Column,
+    *,
+    capacity: int | None = None,
+    fpr: float = 0.01,
+    key_transform: Iterable[str] | None = None,
+) -> _petal.BloomFilter:
+    """Returns a Bloom filter of the keys in a column. Nulls are not in it.
+
+    - `col`: a column of strings, binary values or integers from 0, as in `contains`.
+    - `capacity`: number of keys that the filter is planned for [the rows are counted first].
+    - `fpr`: false-positive rate at that number [0.01].
+    - `key_transform`: names of changes to strings and binary values, as in `petal.build`; the filter
+      records them, and `contains` uses them.
+
+    Cost: one pass over the column, or two if rows are counted. Each executor slot holds a filter of
+    full size, and the driver receives one. Raises the errors of `contains` and of `BloomFilter`.
+    """
+    key, names = _checked_column(df, col), read_transforms(key_transform)
+    _petal._transform_key(b"", names)
+    keys = df.select(key.alias("key")).where("key is not null")
+    context = df.sparkSession.sparkContext
+    context.addFile(_petal.__file__)
+    planned = keys.count() if capacity is None else capacity
+    filter = _petal.BloomFilter(max(planned, 1), fpr)
+    if planned:
+        slots = keys.coalesce(context.defaultParallelism)
+        task = _tasks.build_filter_of_keys(planned, fpr, names)
+        parts = slots.mapInArrow(task, "a binary").rdd.map(tuple)
+        for (part,) in [] if parts.isEmpty() else [parts.treeReduce(_tasks.union)]:
+            filter = _petal.BloomFilter.from_bytes(part)
+    keys_are = {"producer": f"petal {_petal.__version__}", "keys": "a column of a data frame"}
+    filter.metadata = json.dumps(keys_are | ({"key_transform": names} if names else {}))
+    return filter
+
+
+def _checked_column(df: DataFrame, col: str | Column) -> Column:
+    """Returns a key column. Raises `TypeError` if its type is not supported."""
+    key = _column(df, col) if isinstance(col, str) else col
+    _check_type(df.select(key).schema[0].dataType, f"col: {col!r}")
+    return key
+
+
+def transform_key(col: str | Column, key_transform: Iterable[str]) -> Column:
+    """Returns a column of strings after changes, the same bytes as `petal.transform_key` returns.
+
+    Rows of data frames are compared as they are: add this column to both, and name it in `on`. The
+    first call sends petal's extension module to the executors.
+
+    - `col`: a column of strings.
+    - `key_transform`: names of changes, as in `petal.common`.
+
+    Cost: the way from the JVM to Python and back, and some microseconds per row. Raises `ValueError`
+    if a name is unknown.
+    """
+    names = read_transforms(key_transform)
+    _petal._transform_key(b"", names)
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise ValueError("transform_key: there is no active SparkSession; create one first")
+    session.sparkContext.addFile(_petal.__file__)
+    column = F.col(col) if isinstance(col, str) else col
+    return F.arrow_udf(_tasks.change(names), "string")(column)
 
 
 def common(
@@ -106,6 +209,53 @@ def common(
             task = _tasks.select_from_runs(_publish(context, filter))
             found = runs.mapInArrow(task, f"{_FINGERPRINT} binary")
             result = candidates.join(found, _FINGERPRINT, "left_semi").drop(_FINGERPRINT)
+            parts = max(context.defaultParallelism, -(-rows // _ROWS_PER_PARTITION))
+            with _shuffle_partitions(df_a.sparkSession, parts):
+                result.persist(StorageLevel.MEMORY_AND_DISK)
+            try:
+                result.count()
+            except BaseException:
+                result.unpersist()
+                raise
+    return result
+
+
+def diff(
+    df_a: DataFrame, df_b: DataFrame, on: str | Sequence[str], *, fpr: float = 0.01
+) -> DataFrame:
+    """Returns the rows of `df_a` whose key is not in `df_b`.
+
+    The result is exactly that of `df_a.join(df_b, on, "left_anti")`: rows with a null in their key
+    are in it. It is computed in this call and persisted; call `unpersist()` after use. Use its
+    columns by name, as for `common`.
+
+    - `on`, `fpr`: as in `common`. Rows of `df_a` whose key is certainly not in `df_b` are not
+      shuffled.
+
+    Cost: reads `df_a` twice and `df_b` once. Shuffles the common rows of `df_a`, a share `fpr` of its
+    other rows, and 16 bytes for each common row of `df_b`. Persists what `common` persists, and the
+    result. If most rows of `df_a` are in `df_b`, Spark's own join is the better choice.
+
+    Raises `TypeError` or `ValueError` if the key columns are unsuitable.
+    """
+    keys, keys_b = _keys(on, df_a, df_b)
+    df_b = _not_null(df_b, keys_b)
+    context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
+    context.addFile(_petal.__file__)
+    runs = _key_columns(df_b, keys_b).mapInArrow(_tasks.make_runs(key), "fingerprints binary")
+    with _persisted(runs):
+        (filter,) = _build_filters(runs, _tasks.build_filter, _count_fingerprints(runs), fpr)
+        tagged = _tagged(df_a, keys, key, _publish(context, filter))
+        candidates = tagged.where(f"{_FINGERPRINT} is not null")
+        with _persisted(candidates):
+            rows = candidates.count()
+            own = candidates.select(_FINGERPRINT)
+            (filter,) = _build_filters(own, _tasks.build_filter, rows, fpr)
+            task = _tasks.select_from_runs(_publish(context, filter))
+            found = runs.mapInArrow(task, f"{_FINGERPRINT} binary")
+            kept = candidates.join(found, _FINGERPRINT, "left_anti").select(*tagged.columns)
+            others = tagged.where(f"{_FINGERPRINT} is null")
+            result = others.unionAll(kept).drop(_FINGERPRINT)
             parts = max(context.defaultParallelism, -(-rows // _ROWS_PER_PARTITION))
             with _shuffle_partitions(df_a.sparkSession, parts):
                 result.persist(StorageLevel.MEMORY_AND_DISK)

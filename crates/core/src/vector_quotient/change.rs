@@ -1,0 +1,186 @@
+//! Inserting and removing keys.
+
+use super::VectorQuotientFilter;
+use crate::batch::{for_each_chunk, try_for_each_chunk};
+use crate::error::{Error, Result};
+use crate::key::Key;
+use crate::results::BatchResults;
+use crate::store::{CacheLine, StoreMut};
+
+/// Hashes between prefetch and use in loops that look up each key before they add it.
+const AHEAD: usize = 16;
+
+/// What an insertion does with a key that seems to be present.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Present {
+    /// It takes another slot.
+    Copy,
+    /// Nothing.
+    Skip,
+}
+
+impl<S: StoreMut> VectorQuotientFilter<S> {
+    /// Adds a key as to a multiset, in a slot of its own.
+    ///
+    /// Cost: one hash; one cache line for most keys, two for 4 % of those that fill a filter to its
+    /// capacity. One key in a hundred moves another one, with up to six lines.
+    ///
+    /// # Errors
+    /// If no slot is free for the key. No key is lost.
+    #[inline]
+    pub fn add<K: Key + ?Sized>(&mut self, key: &K) -> Result<()> {
+        self.add_mixed_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`add`](Self::add) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with
+    /// another 64-bit hash function whose every output bit is random. Plain integers are not such
+    /// hashes: insert them as keys.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    #[inline]
+    pub fn add_mixed_hash(&mut self, hash: u64) -> Result<()> {
+        if !self.table.insert(self.store.lines_mut(), hash) {
+            return Err(full());
+        }
+        self.info.inserted += 1;
+        Ok(())
+    }
+
+    /// Inserts a key as into a set and returns true if it was new. False means that it was present
+    /// or is a false positive; it then takes no slot.
+    ///
+    /// Cost: as [`contains`](Self::contains) and [`add`](Self::add).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+        self.insert_mixed_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`insert`](Self::insert) for a hash.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    #[inline]
+    pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        if self.contains_mixed_hash(hash) {
+            return Ok(false);
+        }
+        self.add_mixed_hash(hash)?;
+        Ok(true)
+    }
+
+    /// [`add`](Self::add) for many keys in order.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add). The keys before the one that failed are in the filter, the others are
+    /// not.
+    pub fn add_batch<K: Key>(&mut self, keys: &[K]) -> Result<()> {
+        let spec = self.hash;
+        // The results are not used.
+        let mut results = BatchResults::new();
+        try_for_each_chunk(keys, &spec, &mut results, |hashes, _| self.add_mixed_hashes(hashes))
+    }
+
+    /// [`add_batch`](Self::add_batch) for hashes.
+    ///
+    /// # Errors
+    /// As [`add_batch`](Self::add_batch).
+    pub fn add_mixed_hashes(&mut self, hashes: &[u64]) -> Result<()> {
+        let added = self.table.insert_batch(self.store.lines_mut(), hashes);
+        self.info.inserted += added as u64;
+        if added < hashes.len() { Err(full()) } else { Ok(()) }
+    }
+
+    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    ///
+    /// # Errors
+    /// As [`add_batch`](Self::add_batch).
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
+        let spec = self.hash;
+        try_for_each_chunk(keys, &spec, new, |hashes, new| self.put(hashes, Present::Skip, new))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for hashes.
+    ///
+    /// # Errors
+    /// As [`add_batch`](Self::add_batch).
+    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
+        self.put(hashes, Present::Skip, new.reset(hashes.len()))
+    }
+
+    /// [`add_mixed_hashes`](Self::add_mixed_hashes) that reports which keys were new.
+    pub(super) fn add_and_report(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
+        self.put(hashes, Present::Copy, new.reset(hashes.len()))
+    }
+
+    fn put(&mut self, hashes: &[u64], present: Present, new: &mut [u64]) -> Result<()> {
+        for (at, hash) in hashes.iter().enumerate() {
+            if let Some(later) = hashes.get(at + AHEAD) {
+                self.prefetch_mixed_hash(*later);
+            }
+            let is_new = !self.contains_mixed_hash(*hash);
+            if is_new || present == Present::Copy {
+                self.add_mixed_hash(*hash)?;
+            }
+            new[at / 64] |= u64::from(is_new) << (at % 64);
+        }
+        Ok(())
+    }
+
+    /// Removes one copy of a key; false if it was certainly absent. See [`VectorQuotientFilter`] for
+    /// the keys that may be removed.
+    ///
+    /// Cost: as [`contains`](Self::contains).
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.remove_mixed_hash(key.hash_with(&self.hash))
+    }
+
+    /// [`remove`](Self::remove) for a hash.
+    #[inline]
+    pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
+        let removed = self.table.remove(self.store.lines_mut(), hash);
+        self.info.inserted -= u64::from(removed);
+        removed
+    }
+
+    /// [`remove`](Self::remove) for many keys in order; `removed` has one result for each.
+    ///
+    /// Cost: as one by one, but cache misses overlap.
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut BatchResults) {
+        let spec = self.hash;
+        for_each_chunk(keys, &spec, removed, |hashes, removed| {
+            self.remove_hashes(hashes, removed);
+        });
+    }
+
+    /// [`remove_batch`](Self::remove_batch) for hashes.
+    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) {
+        self.remove_hashes(hashes, removed.reset(hashes.len()));
+    }
+
+    fn remove_hashes(&mut self, hashes: &[u64], removed: &mut [u64]) {
+        self.info.inserted -= self.table.remove_batch(self.store.lines_mut(), hashes, removed);
+    }
+
+    /// Removes all keys.
+    pub fn clear(&mut self) {
+        self.store.lines_mut().fill(CacheLine::ZERO);
+        self.info.inserted = 0;
+    }
+}
+
+/// The error for a key for which no slot is free.
+pub(super) fn full() -> Error {
+    Error::full(
+        "no slot is left for this key in its two blocks",
+        "plan for a larger capacity, or use a quotient filter for many copies of a key",
+    )
+}

@@ -1,0 +1,181 @@
+//! Errors of requests, in words.
+//!
+//! The texts of `object_store` contain addresses with their query, which may be a signature, and
+//! the bodies of answers. None of them is shown: only the status, the code that S3, Google and
+//! Azure put into the body, and the innermost cause.
+
+use std::error::Error as StdError;
+use std::io;
+
+use object_store::client::{HttpError, HttpErrorKind};
+
+use super::address::Scheme;
+use crate::error::Error;
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The object is not the one that was opened.
+    Changed(&'static str),
+    /// Another reason: its kind, and a text that ends with what to do.
+    Other(io::ErrorKind, String),
+}
+
+/// The change of an object that was replaced.
+pub(super) const OTHER_ETAG: &str = "its ETag is not what it was";
+
+impl Failure {
+    /// Converts an error of `object_store`.
+    pub(super) fn of(error: &object_store::Error, scheme: Scheme) -> Self {
+        let answer = Answer::of(error);
+        let (status, code) = (answer.status, answer.code.as_deref().unwrap_or(""));
+        let shown = match status {
+            Some(status) if code.is_empty() => format!("status {status}"),
+            Some(status) => format!("status {status} ({code})"),
+            None => answer.cause.clone(),
+        };
+        let other = |kind, text: &str| Self::Other(kind, format!("{shown}; {text}"));
+        match (status, code) {
+            (Some(412), _) => Self::Changed(OTHER_ETAG),
+            (_, "NoSuchBucket" | "ContainerNotFound") => {
+                other(io::ErrorKind::NotFound, "check the name of the bucket")
+            }
+            (Some(404), _) if matches!(scheme, Scheme::Http | Scheme::Https) => {
+                other(io::ErrorKind::NotFound, "check the address")
+            }
+            (Some(404), _) => other(io::ErrorKind::NotFound, "check bucket and key"),
+            (Some(401 | 403), _) => {
+                other(io::ErrorKind::PermissionDenied, credentials_advice(scheme))
+            }
+            (Some(301 | 307 | 308), _) => {
+                other(io::ErrorKind::Other, "set AWS_REGION to the region of the bucket")
+            }
+            (Some(408 | 425 | 429 | 500..), _) => {
+                other(io::ErrorKind::Other, "the server failed repeatedly; try again later")
+            }
+            (Some(_), _) => other(io::ErrorKind::Other, "the server refuses the request"),
+            (None, _) if answer.cause.contains("certificate") => other(
+                io::ErrorKind::Other,
+                "its certificate is not trusted; SSL_CERT_FILE names a file with other authorities",
+            ),
+            (None, _) if answer.is_transport => {
+                other(io::ErrorKind::Other, "check the address and the network, or try again later")
+            }
+            (None, _) => Self::Other(io::ErrorKind::Other, shown),
+        }
+    }
+
+    /// Returns whether a request of a range may have failed because the server knows no ranges, or
+    /// because the object is empty.
+    pub(super) fn may_lack_ranges(error: &object_store::Error) -> bool {
+        let answer = Answer::of(error);
+        !answer.is_transport && matches!(answer.status, None | Some(416))
+    }
+
+    /// Returns the error of reading the input of this name.
+    pub(super) fn into_io(self, name: &str) -> io::Error {
+        match self {
+            Self::Changed(change) => io::Error::other(Error::changed(name, change)),
+            Self::Other(kind, text) => io::Error::new(kind, text),
+        }
+    }
+}
+
+fn credentials_advice(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::S3 => {
+            "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights of the user; \
+             AWS_SKIP_SIGNATURE=true is for public buckets"
+        }
+        Scheme::Gs => "check GOOGLE_APPLICATION_CREDENTIALS and the rights of the account",
+        Scheme::Az => {
+            "check AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY and the rights of the user"
+        }
+        Scheme::Https | Scheme::Http => {
+            "the server wants other credentials, or the link has expired"
+        }
+    }
+}
+
+/// What is known about a failed request.
+struct Answer {
+    status: Option<u16>,
+    code: Option<String>,
+    /// The innermost cause.
+    cause: String,
+    /// Whether no answer arrived.
+    is_transport: bool,
+}
+
+impl Answer {
+    fn of(error: &object_store::Error) -> Self {
+        let mut answer =
+            Self { status: None, code: None, cause: String::new(), is_transport: false };
+        let mut current: &(dyn StdError + 'static) = error;
+        loop {
+            let text = current.to_string();
+            answer.status = answer.status.or_else(|| status_in(&text));
+            answer.code = answer.code.take().or_else(|| code_in(&text));
+            if let Some(error) = current.downcast_ref::<HttpError>() {
+                answer.is_transport = true;
+                if error.kind() == HttpErrorKind::Timeout {
+                    answer.cause = "no answer in time".to_owned();
+                    return answer;
+                }
+            }
+            let Some(source) = current.source() else {
+                answer.cause = cause(&text);
+                break;
+            };
+            current = source;
+        }
+        answer.status = answer.status.or(match error {
+            object_store::Error::NotFound { .. } => Some(404),
+            object_store::Error::Precondition { .. } => Some(412),
+            object_store::Error::PermissionDenied { .. } => Some(403),
+            object_store::Error::Unauthenticated { .. } => Some(401),
+            _ => None,
+        });
+        answer
+    }
+}
+
+/// Returns the status in "… status code: 403 Forbidden: …".
+fn status_in(text: &str) -> Option<u16> {
+    let (_, rest) = text.split_once("status code: ")?;
+    rest.get(..3)?.parse().ok()
+}
+
+/// Returns the code of an error in XML: `<Code>NoSuchKey</Code>`.
+fn code_in(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("<Code>")?;
+    let (code, _) = rest.split_once("</Code>")?;
+    let plain = code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    plain.then(|| code.to_owned())
+}
+
+/// Returns a cause without addresses and without Rust's `(os error N)`.
+fn cause(text: &str) -> String {
+    let text = text.split_once(" (os error").map_or(text, |(text, _)| text);
+    if text.contains("://") || text.len() > 200 || text.contains('\n') {
+        return "the request failed".to_owned();
+    }
+    text.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_and_code_are_found() {
+        let text = "Server returned non-2xx status code: 404 Not Found: <?xml version=\"1.0\"?>\
+                    <Error><Code>NoSuchBucket</Code><Message>SECRET</Message></Error>";
+        assert_eq!(status_in(text), Some(404));
+        assert_eq!(code_in(text).as_deref(), Some("NoSuchBucket"));
+        assert_eq!(status_in("status code: "), None);
+        assert_eq!(code_in("<Code>http://h/?SECRET</Code>"), None);
+        assert_eq!(cause("error for http://h/?SECRET"), "the request failed");
+        assert_eq!(cause("Connection refused (os error 111)"), "connection refused");
+    }
+}

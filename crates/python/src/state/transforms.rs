@@ -1,0 +1,66 @@
+//! The changes to the keys of a filter of lines, which its metadata records.
+
+use petal_lines::{Transform, recorded_transforms, transforms_text};
+use pyo3::PyResult;
+
+use super::FilterState;
+use crate::error::Exception;
+
+/// Returns the changes that the metadata of a filter records; `None` if it records nothing about
+/// keys.
+///
+/// # Errors
+/// If it names one that this version does not know.
+pub(crate) fn recorded(metadata: &str) -> PyResult<Option<Vec<Transform>>> {
+    recorded_transforms(metadata).map_err(|list| {
+        Exception::Incompatible.new_err(format_args!(
+            "the keys of the filter were changed by '{list}', which this version of petal does not \
+             know; use a newer version"
+        ))
+    })
+}
+
+/// Returns the changes for keys that are looked up in the filter with this metadata: those that it
+/// records, otherwise those `given`.
+///
+/// # Errors
+/// If others were given.
+pub(crate) fn adopted(metadata: &str, given: Vec<Transform>) -> PyResult<Vec<Transform>> {
+    let Some(recorded) = recorded(metadata)? else { return Ok(given) };
+    if given.is_empty() || given == recorded {
+        return Ok(recorded);
+    }
+    Err(Exception::Incompatible.new_err(format_args!(
+        "key_transform=: the keys of the filter were {}, not by '{}'; leave it out to use those of the \
+         filter",
+        described(&recorded),
+        transforms_text(&given)
+    )))
+}
+
+fn described(list: &[Transform]) -> String {
+    match transforms_text(list) {
+        text if text.is_empty() => "not changed".to_owned(),
+        text => format!("changed by '{text}'"),
+    }
+}
+
+impl FilterState {
+    /// Returns an error if the keys of two filters were changed in different ways.
+    pub(crate) fn check_same_transforms(&self, other: &Self) -> PyResult<()> {
+        if self.metadata == other.metadata {
+            return Ok(());
+        }
+        let one = recorded(&self.metadata)?.unwrap_or_default();
+        let two = recorded(&other.metadata)?.unwrap_or_default();
+        if one == two {
+            return Ok(());
+        }
+        Err(Exception::Incompatible.new_err(format_args!(
+            "the keys of one filter were {}, those of the other were {}; build both with the same \
+             key_transform=, or set the metadata of a filter whose keys you changed",
+            described(&one),
+            described(&two)
+        )))
+    }
+}
