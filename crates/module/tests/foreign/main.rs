@@ -24,6 +24,7 @@ mod failed_replay;
 mod filter_sizes;
 mod import_export;
 mod memory;
+mod monitoring;
 mod more_commands;
 mod pages;
 mod petal_commands;
