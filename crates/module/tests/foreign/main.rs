@@ -18,6 +18,7 @@ mod commands;
 mod copy_and_restore;
 mod corrupt_input;
 mod cuckoo_filters;
+mod debian_package;
 mod errors;
 mod events;
 mod failed_replay;
