@@ -27,6 +27,7 @@ mod import_export;
 mod memory;
 mod monitoring;
 mod more_commands;
+mod newer_servers;
 mod pages;
 mod petal_commands;
 mod rdb;
