@@ -108,7 +108,7 @@ pub(crate) struct FrameScan {
     left: usize,
 }
 
-/// What comes next in a stream of frames.
+/// The next part of a stream of frames.
 pub(crate) enum Part<'a> {
     /// A frame begins.
     Row(RowId),

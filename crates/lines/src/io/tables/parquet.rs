@@ -2,7 +2,7 @@
 //!
 //! Strings are read as views of pages, so that a dictionary is in memory once. The schema of the output
 //! is that of the input, with its key-value metadata; the codec of each column is that of the first
-//! row group. Statistics and pages are written anew; bloom filters and sort orders are not copied.
+//! row group. Statistics and pages are new; bloom filters and sort orders are not copied.
 
 use std::io::{self, Write};
 use std::ops::Range;
