@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::row_output::RowWriter;
+use super::row_writer::RowWriter;
 use super::source::TableSource;
 use crate::error::Result;
 use crate::io::poll_read::PollRead;

@@ -17,15 +17,16 @@ use arrow_select::filter::filter_record_batch;
 use super::blocks::{Blocks, Columns, Part};
 use super::column::{KeyBatch, KeyPath};
 use super::kind::TableKind;
-use super::row_output::RowWriter;
+use super::row_writer::RowWriter;
 use super::source::TableSource;
-use super::table::{Table, Tracked, WriteFailure};
+use super::tracked::{Tracked, WriteFailure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::input_file::InputFile;
 use crate::keys::rows::{MAX_ROWS, RowId};
 
 /// An Arrow file or stream.
-pub(super) struct ArrowTable {
+pub(crate) struct ArrowTable {
+    pub(super) source: TableSource,
     blocks: Blocks,
     /// The columns of the key; the root is an index among the columns that are read.
     paths: Vec<KeyPath>,
@@ -38,12 +39,12 @@ pub(super) struct ArrowTable {
 impl ArrowTable {
     /// Opens a file. What describes its parts may take `memory` bytes.
     pub(super) fn open(
-        source: &TableSource,
+        source: TableSource,
         columns: &crate::keys::Columns,
         memory: u64,
     ) -> Result<Self> {
         let file = source.file()?;
-        let blocks = source.guarded(|| Blocks::open(source, &file, memory))?;
+        let blocks = source.guarded(|| Blocks::open(&source, &file, memory))?;
         let mut paths = KeyPath::find(&blocks.schema, &columns.columns).map_err(|problem| {
             let input = source.name.clone();
             Error::from(ErrorKind::UnusableColumn { input, problem, rows: false })
@@ -62,7 +63,7 @@ impl ArrowTable {
             }
             starts.push(rows);
         }
-        Ok(Self { blocks, paths, roots, starts })
+        Ok(Self { source, blocks, paths, roots, starts })
     }
 
     pub(super) fn rows(&self) -> u64 {
@@ -156,28 +157,28 @@ impl PartReader {
 
 /// Reads the keys of a file, batch by batch.
 pub(super) struct ArrowKeys {
-    table: Arc<Table>,
+    table: Arc<ArrowTable>,
     parts: PartReader,
 }
 
 impl ArrowKeys {
-    pub(super) fn new(table: Arc<Table>, memory: u64) -> Result<Self> {
-        let parts = PartReader::new(table.source(), table.arrow()?, memory, Columns::Some)?;
+    pub(super) fn new(table: Arc<ArrowTable>, memory: u64) -> Result<Self> {
+        let parts = PartReader::new(&table.source, &table, memory, Columns::Some)?;
         Ok(Self { table, parts })
     }
 
     /// Returns the keys of the next rows; `None` at the end.
-    pub(super) fn next(&mut self, arrow: &ArrowTable) -> Result<Option<KeyBatch>> {
-        let source = self.table.source();
-        let Some(batch) = self.parts.batch(source, arrow, 0)? else { return Ok(None) };
-        let keys = KeyBatch::new(&batch, &arrow.paths);
+    pub(super) fn next(&mut self) -> Result<Option<KeyBatch>> {
+        let source = &self.table.source;
+        let Some(batch) = self.parts.batch(source, &self.table, 0)? else { return Ok(None) };
+        let keys = KeyBatch::new(&batch, &self.table.paths);
         keys.map(Some).map_err(|problem| source.unreadable(problem))
     }
 }
 
 /// Writes rows of Arrow files to one of the same kind.
 pub(super) struct ArrowRows<'a> {
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<ArrowTable>>,
     writer: IpcWriter<'a>,
     failure: WriteFailure,
     /// The table that is being read, with its number.
@@ -218,11 +219,11 @@ impl IpcWriter<'_> {
 
 impl<'a> ArrowRows<'a> {
     pub(super) fn new(
-        tables: Vec<Arc<Table>>,
+        tables: Vec<Arc<ArrowTable>>,
         sink: &'a mut (dyn Write + Send),
         memory: u64,
     ) -> Result<Self> {
-        let (source, blocks) = (tables[0].source(), &tables[0].arrow()?.blocks);
+        let (source, blocks) = (&tables[0].source, &tables[0].blocks);
         let (tracked, failure) = Tracked::new(sink);
         let sink = BufWriter::new(tracked);
         let writer =
@@ -255,13 +256,13 @@ impl<'a> ArrowRows<'a> {
         }
         let (number, part) = self.part;
         let table = Arc::clone(&self.tables[number as usize]);
-        let written = table.source().guarded(|| self.write_part(&table, number, part));
+        let written = table.source.guarded(|| self.write_part(&table, number, part));
         self.rows = BooleanBufferBuilder::new(0);
         written.map_err(|error| self.failure.take().unwrap_or_else(|| io::Error::other(error)))
     }
 
-    fn write_part(&mut self, table: &Table, number: u64, part: usize) -> Result<()> {
-        let (source, arrow) = (table.source(), table.arrow()?);
+    fn write_part(&mut self, arrow: &ArrowTable, number: u64, part: usize) -> Result<()> {
+        let source = &arrow.source;
         let reader = match &mut self.reader {
             Some((open, reader)) if *open == number => reader,
             other => {
@@ -282,7 +283,7 @@ impl RowWriter for ArrowRows<'_> {
     fn add(&mut self, id: RowId) -> io::Result<()> {
         let table = self.tables.get(id.table as usize);
         let table = table.ok_or_else(|| io::Error::other("a row of an unknown table"))?;
-        let starts = &table.arrow().map_err(io::Error::other)?.starts;
+        let starts = &table.starts;
         // The last part that begins at or before the row; dictionaries before it have no rows.
         let Some(part) = starts.partition_point(|start| *start <= id.row).checked_sub(1) else {
             return Ok(());
@@ -299,7 +300,7 @@ impl RowWriter for ArrowRows<'_> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.write()?;
-        let source = self.tables[0].source();
+        let source = &self.tables[0].source;
         let finished =
             source.guarded(|| self.writer.finish().map_err(|error| source.unreadable(error)));
         finished.map_err(|error| self.failure.take().unwrap_or_else(|| io::Error::other(error)))

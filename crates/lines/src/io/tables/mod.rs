@@ -24,10 +24,11 @@
 //! | `stream` | the stream of frames |
 //! | `parquet`, `pages`, `page_header` | Parquet: keys and rows, and the memory of pages |
 //! | `arrow`, `blocks` | Arrow IPC: keys and rows, and the parts of a file |
-//! | `row_output` | outputs of rows or keys |
+//! | `table` | a table of any format |
+//! | `row_output`, `row_writer`, `tracked` | outputs of rows or keys |
 //!
-//! Without the feature `parquet` only `kind`, `page_header` and `row_output` have code, and tables are
-//! refused.
+//! Without the feature `parquet` only `kind`, `page_header`, `row_output` and `row_writer` have
+//! code, and tables are refused.
 
 #[cfg(not(feature = "parquet"))]
 mod absent;
@@ -44,11 +45,14 @@ mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod row_output;
+mod row_writer;
 mod source;
 #[cfg(feature = "parquet")]
 mod stream;
 #[cfg(feature = "parquet")]
 mod table;
+#[cfg(feature = "parquet")]
+mod tracked;
 
 #[cfg(not(feature = "parquet"))]
 pub(super) use absent::Table;

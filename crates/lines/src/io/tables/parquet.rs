@@ -21,9 +21,9 @@ use parquet::file::properties::WriterProperties;
 
 use super::column::{KeyBatch, KeyPath};
 use super::pages::PageFile;
-use super::row_output::RowWriter;
+use super::row_writer::RowWriter;
 use super::source::TableSource;
-use super::table::{Table, Tracked};
+use super::tracked::{Tracked, WriteFailure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Columns;
 use crate::keys::rows::{MAX_ROWS, RowId};
@@ -39,7 +39,8 @@ const MAX_BATCH: u64 = 8192;
 const MAX_RANGES: usize = 1 << 15;
 
 /// A Parquet file.
-pub(super) struct ParquetTable {
+pub(crate) struct ParquetTable {
+    pub(super) source: TableSource,
     metadata: ArrowReaderMetadata,
     /// The columns of the key; the root is an index among the columns that are read.
     paths: Vec<KeyPath>,
@@ -52,8 +53,8 @@ pub(super) struct ParquetTable {
 
 impl ParquetTable {
     /// Opens a file. The metadata at its end may take `memory` bytes.
-    pub(super) fn open(source: &TableSource, columns: &Columns, memory: u64) -> Result<Self> {
-        let file = PageFile::new(source, memory)?;
+    pub(super) fn open(source: TableSource, columns: &Columns, memory: u64) -> Result<Self> {
+        let file = PageFile::new(&source, memory)?;
         let read = || {
             let options = ArrowReaderOptions::new()
                 .with_skip_arrow_metadata(true)
@@ -79,7 +80,7 @@ impl ParquetTable {
                 return Err(source.unreadable("it names more than 2^40 rows"));
             }
         }
-        Ok(Self { metadata, paths, leaves, starts, rows })
+        Ok(Self { source, metadata, paths, leaves, starts, rows })
     }
 
     pub(super) fn key_columns(&self) -> usize {
@@ -183,7 +184,7 @@ fn field_with_views(field: &FieldRef) -> FieldRef {
 
 /// Reads the keys of a file, row group by row group.
 pub(super) struct ParquetKeys {
-    table: Arc<Table>,
+    table: Arc<ParquetTable>,
     file: PageFile,
     memory: u64,
     /// The next row group, and the reader of the one before.
@@ -194,15 +195,15 @@ pub(super) struct ParquetKeys {
 }
 
 impl ParquetKeys {
-    pub(super) fn new(table: Arc<Table>, memory: u64) -> Result<Self> {
-        let file = PageFile::new(table.source(), memory)?;
+    pub(super) fn new(table: Arc<ParquetTable>, memory: u64) -> Result<Self> {
+        let file = PageFile::new(&table.source, memory)?;
         Ok(Self { table, file, memory, group: 0, reader: None, left: 0 })
     }
 
     /// Returns the keys of the next rows; `None` at the end.
-    pub(super) fn next(&mut self, parquet: &ParquetTable) -> Result<Option<KeyBatch>> {
-        let Self { table, file, memory, group, reader, left } = self;
-        let source = table.source();
+    pub(super) fn next(&mut self) -> Result<Option<KeyBatch>> {
+        let Self { table: parquet, file, memory, group, reader, left } = self;
+        let source = &parquet.source;
         loop {
             let Some(open) = reader else {
                 let groups = parquet.metadata.metadata().row_groups();
@@ -234,9 +235,9 @@ impl ParquetKeys {
 
 /// Writes rows of Parquet files to a Parquet file.
 pub(super) struct ParquetRows<'a> {
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<ParquetTable>>,
     writer: Option<ArrowWriter<Tracked<'a>>>,
-    tracked: super::table::WriteFailure,
+    tracked: WriteFailure,
     /// The file of the table that is being read, with its number.
     file: Option<(u64, PageFile)>,
     /// The row group of `ranges`.
@@ -249,12 +250,12 @@ pub(super) struct ParquetRows<'a> {
 impl<'a> ParquetRows<'a> {
     /// Creates a writer. Reading and writing take half of `memory` each.
     pub(super) fn new(
-        tables: Vec<Arc<Table>>,
+        tables: Vec<Arc<ParquetTable>>,
         sink: &'a mut (dyn Write + Send),
         memory: u64,
     ) -> Result<Self> {
-        let first = &tables[0];
-        let (source, parquet) = (first.source(), first.parquet()?);
+        let parquet = &*tables[0];
+        let source = &parquet.source;
         let descriptor = parquet.metadata.parquet_schema();
         let int96 = descriptor.columns().iter();
         let int96 = int96.filter(|column| column.physical_type() == PhysicalType::INT96);
@@ -288,16 +289,16 @@ impl<'a> ParquetRows<'a> {
         }
         let (number, group) = self.group;
         let table = Arc::clone(&self.tables[number as usize]);
-        let written = table.source().guarded(|| self.write_group(&table, number, group));
+        let written = table.source.guarded(|| self.write_group(&table, number, group));
         self.ranges.clear();
         written.map_err(|error| self.tracked.take().unwrap_or_else(|| io::Error::other(error)))
     }
 
-    fn write_group(&mut self, table: &Arc<Table>, number: u64, group: usize) -> Result<()> {
-        let (parquet, memory) = (table.parquet()?, self.memory / 2);
+    fn write_group(&mut self, parquet: &ParquetTable, number: u64, group: usize) -> Result<()> {
+        let memory = self.memory / 2;
         let file = match &self.file {
             Some((open, file)) if *open == number => file,
-            _ => &self.file.insert((number, PageFile::new(table.source(), memory)?)).1,
+            _ => &self.file.insert((number, PageFile::new(&parquet.source, memory)?)).1,
         };
         let rows = parquet.metadata.metadata().row_group(group).num_rows();
         let rows = usize::try_from(rows).unwrap_or(0);
@@ -318,7 +319,7 @@ impl<'a> ParquetRows<'a> {
             }
         }
         if found != expected {
-            return Err(table.source().unreadable("a row group has fewer rows than it names"));
+            return Err(parquet.source.unreadable("a row group has fewer rows than it names"));
         }
         Ok(())
     }
@@ -327,8 +328,7 @@ impl<'a> ParquetRows<'a> {
 impl RowWriter for ParquetRows<'_> {
     fn add(&mut self, id: RowId) -> io::Result<()> {
         let table = self.tables.get(id.table as usize);
-        let table = table.ok_or_else(|| io::Error::other("a row of an unknown table"))?;
-        let parquet = table.parquet().map_err(io::Error::other)?;
+        let parquet = table.ok_or_else(|| io::Error::other("a row of an unknown table"))?;
         let after = parquet.starts.partition_point(|start| *start <= id.row);
         let Some(group) = after.checked_sub(1) else { return Ok(()) };
         let row = (id.row - parquet.starts[group]) as usize;
@@ -346,7 +346,7 @@ impl RowWriter for ParquetRows<'_> {
     fn finish(&mut self) -> io::Result<()> {
         self.write()?;
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        let source = self.tables[0].source();
+        let source = &self.tables[0].source;
         let closed = source.guarded(|| writer.close().map_err(|error| source.unreadable(error)));
         let failed = |error| self.tracked.take().unwrap_or_else(|| io::Error::other(error));
         closed.map(drop).map_err(failed)

@@ -8,18 +8,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::Table;
+use super::row_writer::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Outputs;
 use crate::keys::rows::{self, FrameScan, Part, RowId};
-
-/// Writes rows of tables, which come in ascending order.
-pub(crate) trait RowWriter: Send {
-    /// Adds a row.
-    fn add(&mut self, id: RowId) -> io::Result<()>;
-
-    /// Writes the rows that were added, and the end of the file.
-    fn finish(&mut self) -> io::Result<()>;
-}
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug)]

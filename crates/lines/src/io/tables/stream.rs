@@ -1,13 +1,11 @@
 //! The stream of a table's frames.
 
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use super::arrow::ArrowKeys;
 use super::column::KeyBatch;
-use super::kind::TableKind;
 use super::parquet::ParquetKeys;
-use super::table::Table;
+use super::source::TableSource;
 use crate::error::{Error, Result};
 use crate::io::poll_read::PollRead;
 use crate::keys::rows::{HEAD, RowId};
@@ -17,7 +15,7 @@ const BLOCK: usize = 64 << 10;
 
 /// The frames of a table, each with a delimiter after it.
 pub(crate) struct KeyStream {
-    table: Arc<Table>,
+    source: TableSource,
     keys: FormatKeys,
     /// The keys of some rows, and the first that has no frame yet.
     batch: Option<(KeyBatch, usize)>,
@@ -28,21 +26,15 @@ pub(crate) struct KeyStream {
     read: usize,
 }
 
-enum FormatKeys {
+/// The keys of a table in its format.
+pub(super) enum FormatKeys {
     Parquet(ParquetKeys),
     Arrow(ArrowKeys),
 }
 
 impl KeyStream {
-    pub(super) fn new(table: Arc<Table>, memory: u64) -> Result<Self> {
-        let own = Arc::clone(&table);
-        let keys = match table.source().kind {
-            TableKind::Parquet => FormatKeys::Parquet(ParquetKeys::new(own, memory)?),
-            TableKind::ArrowFile | TableKind::ArrowStream => {
-                FormatKeys::Arrow(ArrowKeys::new(own, memory)?)
-            }
-        };
-        Ok(Self { table, keys, batch: None, row: 0, frames: Vec::new(), read: 0 })
+    pub(super) fn new(source: TableSource, keys: FormatKeys) -> Self {
+        Self { source, keys, batch: None, row: 0, frames: Vec::new(), read: 0 }
     }
 
     /// Returns the number of rows that have frames.
@@ -55,15 +47,15 @@ impl KeyStream {
         self.frames.clear();
         self.frames.shrink_to(2 * BLOCK);
         self.read = 0;
-        let source = self.table.source();
+        let source = &self.source;
         while self.frames.len() < BLOCK {
             let (batch, next) = match &mut self.batch {
                 Some((batch, next)) if *next < batch.rows => (batch, next),
                 _ => {
                     self.batch = None;
                     let batch = match &mut self.keys {
-                        FormatKeys::Parquet(keys) => keys.next(self.table.parquet()?)?,
-                        FormatKeys::Arrow(keys) => keys.next(self.table.arrow()?)?,
+                        FormatKeys::Parquet(keys) => keys.next()?,
+                        FormatKeys::Arrow(keys) => keys.next()?,
                     };
                     let Some(batch) = batch else { break };
                     self.batch = Some((batch, 0));
@@ -90,8 +82,8 @@ impl KeyStream {
 impl Read for KeyStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.read == self.frames.len() {
-            let table = Arc::clone(&self.table);
-            let filled = table.source().guarded(|| self.fill());
+            let source = self.source.clone();
+            let filled = source.guarded(|| self.fill());
             if !filled.map_err(|error: Error| io::Error::other(error))? {
                 return Ok(0);
             }
