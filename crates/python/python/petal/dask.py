@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec
 from distributed import Client
 
 from petal._distributed import jobs, stages
+from petal._distributed.arguments import refuse_options
 
 
 class _Engine:
@@ -56,6 +57,7 @@ def _on_dask(
     """Returns the operation with a Dask client as its first argument."""
 
     def run(client: Client, *args: P.args, **options: P.kwargs) -> stages.Report:
+        refuse_options(options)
         return operation(_Engine(client), *args, **options)
 
     run.__name__ = run.__qualname__ = operation.__name__
@@ -65,6 +67,7 @@ def _on_dask(
 
 common = _on_dask(jobs.common)
 diff = _on_dask(jobs.diff)
+symdiff = _on_dask(jobs.symdiff)
 dedup = _on_dask(jobs.dedup)
 build = _on_dask(jobs.build)
 check = _on_dask(jobs.check)

@@ -156,7 +156,8 @@ def decide(job: Job, item: Item) -> Numbers:
         (files(series), ranges) for series, ranges in [item["first"], *item["others"]]
     ]
     return _ranges().exact(
-        *_job_args(job), item["operation"], item["partition"], first, others, item["out"]
+        *_job_args(job), item["operation"], item["partition"], first, others, item["at_least"],
+        item["out"],
     )
 
 

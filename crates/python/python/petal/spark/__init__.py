@@ -3,7 +3,7 @@
 The type of the first argument selects the kind of operation:
 
 * a `SparkSession` or `SparkContext`: a job on line files that all executors see. Spark schedules
-  the tasks, petal reads the files. `common`, `diff`, `dedup`, `build`, `check`.
+  the tasks, petal reads the files. `common`, `diff`, `symdiff`, `dedup`, `build`, `check`.
 * a `DataFrame`: an operation on rows, with less shuffling than Spark's own joins. `common`,
   `diff`, `dedup`, `build`, `contains`; `transform_key` for their columns. `register` makes a look-up
   an SQL function.
@@ -25,7 +25,7 @@ from petal._distributed.arguments import Folder, Paths
 from petal._distributed.stages import Report
 from petal._petal import BloomFilter
 from petal.spark import _engine, _frames
-from petal.spark._engine import check
+from petal.spark._engine import check, symdiff
 from petal.spark._frames import contains, register, transform_key
 from petal.spark._sketch import from_spark_bloom, sql_extension, to_spark_bloom, xxhash64
 
@@ -40,6 +40,7 @@ __all__ = [
     "from_spark_bloom",
     "register",
     "sql_extension",
+    "symdiff",
     "to_spark_bloom",
     "transform_key",
     "xxhash64",

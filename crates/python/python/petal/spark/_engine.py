@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import petal
 from petal import _petal
 from petal._distributed import jobs, stages, tasks
+from petal._distributed.arguments import refuse_options
 from petal._distributed.tasks import local_copy
 
 # Sent by value, because executors do not have the package.
@@ -70,6 +71,7 @@ def _on_spark(
     def run(
         spark: SparkSession | SparkContext, *args: P.args, **options: P.kwargs
     ) -> stages.Report:
+        refuse_options(options)
         return operation(Engine(spark), *args, **options)
 
     run.__name__ = run.__qualname__ = operation.__name__
@@ -79,6 +81,7 @@ def _on_spark(
 
 common = _on_spark(jobs.common)
 diff = _on_spark(jobs.diff)
+symdiff = _on_spark(jobs.symdiff)
 dedup = _on_spark(jobs.dedup)
 build = _on_spark(jobs.build)
 check = _on_spark(jobs.check)
