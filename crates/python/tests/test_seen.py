@@ -51,7 +51,7 @@ def test_the_program_continues_the_files_and_the_reverse(tmp_path: Path, program
             first = {"capacity": 100_000, "fpr": 1e-9, "exact": exact} if day == 0 else {}
             found = list(petal.seen(store, path, **first))
         assert found == expected
-    # The same lines again: none is new, whoever asks.
+    # The same lines again: none is new for either.
     assert petal.seen(store, [tmp_path / "0", tmp_path / "1"], tmp_path / "3", count=True).kept == 0
     assert run(program, "seen", "-c", store, tmp_path / "2") == b"0\n"
     assert (tmp_path / "seen.petal.exact").exists() == exact

@@ -303,11 +303,14 @@ pub(super) struct Counts {
     pub(super) passes: u64,
 }
 
+/// The counts and the phases of a job.
+pub(super) type Counted = (Counts, Vec<Phase>);
+
 /// Returns the fields of a report, with the names that set operations use.
 pub(super) fn report_fields(
     py: Python<'_>,
     strategy: &str,
-    (counts, phases): (Counts, Vec<Phase>),
+    (counts, phases): Counted,
     started: Instant,
 ) -> PyResult<Py<PyDict>> {
     let fields = PyDict::new(py);

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::filters::{Counts, report_fields, warn_if_overfull};
+use super::filters::{Counted, Counts, report_fields, warn_if_overfull};
 use super::job::{ProgressReporter, run};
 use super::output::Target;
 use super::{JobResult, Memory, sources};
@@ -70,7 +70,7 @@ impl Merge {
         target: Target,
         inputs: &[Source],
         reporter: &ProgressReporter,
-    ) -> PyResult<(Counts, Vec<super::job::Phase>)> {
+    ) -> PyResult<Counted> {
         let Some((first, rest)) = filters.split_first() else {
             return Err(PyValueError::new_err("expected at least one filter"));
         };

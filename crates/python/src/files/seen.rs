@@ -12,7 +12,7 @@ use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Settings, Source, explain_full, seen};
 use pyo3::prelude::*;
 
-use super::filters::{Counts, report_fields, warn_if_overfull};
+use super::filters::{Counted, Counts, report_fields, warn_if_overfull};
 use super::job::{ProgressReporter, run};
 use super::keys::csv_output;
 use super::output::{Target, count_with_output};
@@ -77,7 +77,7 @@ impl SeenJob {
         target: Target,
         mut settings: Settings<'_>,
         reporter: &ProgressReporter,
-    ) -> PyResult<((Counts, Vec<super::job::Phase>), Option<OwnedFd>)> {
+    ) -> PyResult<(Counted, Option<OwnedFd>)> {
         let _lock = (!self.dry_run).then(|| SeenFiles::lock(&self.path)).transpose()?;
         let (mut memory, mut files) = SeenFiles::open(&self.path, &self.plan, &mut settings)?;
         if !self.dry_run {

@@ -243,3 +243,21 @@ def test_registered_filter_is_an_sql_function(spark, tmp_path):
         assert [row["k"] for row in found] == ["a"]
     with pytest.raises(ValueError, match="expected the name of an SQL function"):
         petal.spark.register(spark, "a b", filter)
+
+
+def test_plans_name_the_steps_of_filters(spark, capsys):
+    a, b = frame(spark, "string", 0), frame(spark, "string", ROWS - 100)
+    members = petal.spark.build(b, "the key")
+    petal.spark.register(spark, "is_member", members)
+    a.createOrReplaceTempView("a")
+    for result, name in [
+        (petal.spark.contains(a, "the key", members), "petal_contains("),
+        (spark.sql("SELECT * FROM a WHERE is_member(`the key`)"), "is_member("),
+        (petal.spark.dedup(a.where("id % 2 = 0"), "the key"), "petal_candidates("),
+        (petal.spark.common(a, b, "the key"), "petal_candidates("),
+        (petal.spark.diff(a, b, "the key"), "petal_candidates("),
+        (a.select(petal.spark.transform_key("`the key`", ["trim"])), "petal_transform_key("),
+    ]:
+        result.explain()
+        assert name in capsys.readouterr().out, name
+        result.unpersist()

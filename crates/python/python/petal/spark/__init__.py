@@ -10,9 +10,10 @@ The type of the first argument selects the kind of operation:
 
 `to_spark_bloom` and `from_spark_bloom` convert filters from and to the format of Spark's SQL.
 
-The driver needs the extra `petal-filters[spark]`: `pyspark` 4.1 or newer, `pyarrow`, `pandas`. Executors
-use the Python of `PYSPARK_PYTHON`; for data frames it needs `pyarrow`, for files nothing. The
-driver sends them petal's extension module, a file of some megabytes.
+The driver needs the extra `petal-filters[spark]`: `pyspark` 4.1 or newer, `pyarrow`, `pandas`; a
+client of Spark Connect needs `petal-filters[connect]`. Executors use the Python of `PYSPARK_PYTHON`;
+for data frames and in Spark Connect it needs `pyarrow`, for files nothing. The driver sends them
+petal's extension module, a file of some megabytes.
 """
 
 from collections.abc import Iterable, Sequence
