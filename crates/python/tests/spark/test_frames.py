@@ -261,3 +261,26 @@ def test_plans_name_the_steps_of_filters(spark, capsys):
         result.explain()
         assert name in capsys.readouterr().out, name
         result.unpersist()
+
+
+def test_filters_and_frames_are_read_through_hadoop(spark, tmp_path):
+    """`viewfs:` with a link to a local folder: a file system that only Hadoop can read."""
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    root = f"viewfs://{tmp_path.name.lower().replace('_', '-')}"
+    configuration.set(f"fs.viewfs.mounttable.{root.removeprefix('viewfs://')}.link./data", f"file://{tmp_path}")
+    (tmp_path / "a.txt").write_text("cherry\napple\nplum\n")
+    petal.build(tmp_path / "a.txt", tmp_path / "a b.petal", capacity=100, fpr=1e-6)
+    frame = spark.createDataFrame([("plum",), ("fig",)], "k string")
+    for filter in f"{root}/data/a b.petal", f"file://{tmp_path}/a%20b.petal", tmp_path / "a b.petal":
+        assert [row["k"] for row in petal.spark.contains(frame, "k", filter).collect()] == ["plum"]
+        found = petal.spark.check(spark, tmp_path / "a.txt", filter, None, work=tmp_path / "work")
+        assert found.kept == 3
+    with pytest.raises(petal.MissingFileError, match="/data/none.petal: cannot read: ") as raised:
+        petal.spark.contains(frame, "k", f"{root}/data/none.petal")
+    assert "\n" not in str(raised.value)
+    with pytest.raises(petal.InputError, match="nothing://x/y: cannot read: "):
+        petal.spark.register(spark, "f", "nothing://x/y")
+    lines = spark.read.text(f"{root}/data/a.txt")
+    both = petal.spark.common(lines, frame.toDF("value"), "value")
+    assert [row["value"] for row in both.collect()] == ["plum"]
+    both.unpersist()

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import petal
 from petal._distributed import jobs, stages, tasks
-from petal._distributed.arguments import refuse_options
+from petal._distributed.arguments import Folder, Paths, refuse_options
 from petal._distributed.tasks import local_copy
 from petal.spark._session import Session, is_session
 
@@ -83,4 +83,21 @@ diff = _on_spark(jobs.diff)
 symdiff = _on_spark(jobs.symdiff)
 dedup = _on_spark(jobs.dedup)
 build = _on_spark(jobs.build)
-check = _on_spark(jobs.check)
+
+
+def check(
+    spark: SparkSession | SparkContext,
+    /,
+    paths: Paths,
+    filter: Folder,
+    out: Folder | None,
+    **options: Any,
+) -> stages.Report:
+    if not is_session(spark):
+        return _check(spark, paths, filter, out, **options)
+    with Session(spark).local_file(filter) as path:
+        return _check(spark, paths, path, out, **options)
+
+
+_check = _on_spark(jobs.check)
+check.__doc__ = jobs.check.__doc__

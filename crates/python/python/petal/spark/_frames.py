@@ -52,8 +52,8 @@ def contains(
 
     - `col`: a column of strings, binary values or integers from 0, which are the keys of `str`,
       `bytes` and `int`. A null is not contained.
-    - `filter`: a filter, or the path of its file on the driver. It is copied once to each executor
-      and mapped there.
+    - `filter`: a filter, or the path of its file on the driver, or a URI that Hadoop's file system
+      reads, such as `hdfs:` or `s3a:`. It is copied once to each executor and mapped there.
     - `column`: return all rows, with the result in a boolean column of this name.
     - `key_transform`: names of changes to strings and binary values before they are looked up, as in
       `petal.check` [those that the filter records; others raise `IncompatibleError`]. A changed key
@@ -75,8 +75,9 @@ def _mask(
     if isinstance(filter, _petal.Filter):
         opened, name = filter, session.publish(filter.to_bytes())
     elif isinstance(filter, str | bytes | os.PathLike):
-        opened = _petal.open(filter)  # Raises errors on the driver.
-        name = session.publish(Path(os.fsdecode(filter)))
+        with session.local_file(filter) as path:
+            opened = _petal.open(path)  # Raises errors on the driver.
+            name = session.publish(Path(os.fsdecode(path)))
     else:
         kind = type(filter).__name__
         raise TypeError(f"filter: expected a filter or the path of its file, found {kind}")

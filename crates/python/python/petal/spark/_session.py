@@ -6,20 +6,24 @@ the driver of the session reduces nothing, so partial filters go to the client.
 """
 
 import pickle
+import re
 import secrets
 import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from petal import _petal
+from petal._distributed.arguments import Folder, read_path
 from petal.spark import _frame_tasks as _tasks
 
 #: The folder with the filters of each session or context, and the names of sent files.
@@ -71,6 +75,45 @@ class Session:
             # The server has it now.
             (folder / name).unlink()
         return name
+
+    @contextmanager
+    def local_file(self, path: Folder) -> Iterator[Folder]:
+        """Yields a path on this machine: of a copy, for a URI such as `hdfs:` or `s3a:`.
+
+        The driver's JVM copies the file with Hadoop's file system, whose settings are those of the
+        session. Raises `InputError`, or `UnsupportedError` in Spark Connect.
+        """
+        scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", path) if isinstance(path, str) else None
+        if scheme is None or not isinstance(path, str):
+            yield path
+            return
+        if scheme[1] == "file":
+            yield read_path(path, "filter: ")
+            return
+        if self._is_connect:
+            raise _petal.UnsupportedError(
+                f"{path}: a client of Spark Connect has no JVM, which reads {scheme[1]}: files; copy "
+                "the file to the client"
+            )
+        with tempfile.TemporaryDirectory(prefix="petal-spark-") as folder:
+            copy = f"{folder}/filter"
+            self._copy_from_hadoop(path, copy)
+            yield copy
+
+    def _copy_from_hadoop(self, uri: str, copy: str) -> None:
+        files = self._owner._jvm.org.apache.hadoop.fs
+        try:
+            path = files.Path(uri)
+            system = path.getFileSystem(self._owner._jsc.hadoopConfiguration())
+            # Without the checksum file that Hadoop's local file system writes.
+            system.copyToLocalFile(False, path, files.Path(f"file://{copy}"), True)
+        except Py4JJavaError as error:
+            exception = error.java_exception
+            name = exception.getClass().getSimpleName()
+            reason = (exception.getMessage() or name).splitlines()[0]
+            is_missing = name == "FileNotFoundException"
+            kind = _petal.MissingFileError if is_missing else _petal.InputError
+            raise kind(f"{uri}: cannot read: {reason}") from error
 
     @property
     def slots(self) -> int:
