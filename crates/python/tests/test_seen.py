@@ -188,18 +188,20 @@ def test_only_one_job_uses_a_filter_at_a_time(tmp_path: Path, program: Path) -> 
     lines = tmp_path / "lines"
     lines.write_text("1\n")
     petal.seen(tmp_path / "f", lines, capacity=1000)
-    raised = []
+    lines.write_text("1\n2\n")
+    written = []
 
-    def second(phase, done, total):
-        # The last call comes after the job.
-        if raised:
-            return
-        done = subprocess.run([program, "seen", tmp_path / "f", lines], capture_output=True)
-        raised.append((done.returncode, done.stderr))
-        with pytest.raises(petal.InputError, match="another job is using it"):
-            petal.seen(tmp_path / "f", lines)
-        assert petal.seen(tmp_path / "f", lines, dry_run=True).kept == 0
+    class Writer:
+        """The job waits in `write`, so it has the lock."""
 
-    petal.seen(tmp_path / "f", lines, progress=second)
-    assert raised and all(code == 2 and b"another run is using it" in text for code, text in raised)
-    assert not (tmp_path / "f.lock").exists()
+        def write(self, data: bytes) -> None:
+            written.append(data)
+            done = subprocess.run([program, "seen", tmp_path / "f", lines], capture_output=True)
+            assert done.returncode == 2 and b"another run is using it" in done.stderr
+            with pytest.raises(petal.InputError, match="another job is using it"):
+                petal.seen(tmp_path / "f", lines)
+            assert list(petal.seen(tmp_path / "f", lines, dry_run=True)) == [b"2"]
+
+    petal.seen(tmp_path / "f", lines, out=Writer())
+    assert written == [b"2\n"] and not (tmp_path / "f.lock").exists()
+    assert petal.seen(tmp_path / "f", lines, count=True).kept == 0
