@@ -14,6 +14,11 @@ use super::{BlockParams, CacheLine, MIX_HIGH, MIX_LOW};
 struct Fields(#[expect(dead_code, reason = "read by assembly")] [u64; 12]);
 static FIELDS: Fields = Fields([16, 22, 28, 34, 40, 46, 52, 58, 63, 63, 63, 63]);
 
+/// The masks of a key with a bit in every lane.
+#[repr(align(64))]
+struct Ones([u64; 16]);
+static ALL_LANES: Ones = Ones([1; 16]);
+
 /// The probes of a key: the fields of each line, and the masks of its lanes.
 struct AsmProbes<const LANES: usize> {
     fields: [u64; 2],
@@ -24,7 +29,12 @@ impl<const LANES: usize> AsmProbes<LANES> {
     #[inline(always)]
     fn new(probes: u32, hash: u64) -> Self {
         let low = hash.wrapping_mul(MIX_LOW);
-        let masks = BlockParams::<LANES>::LANE_MASKS.get(probes, low >> 12).as_ptr();
+        // A branch costs less than the address of a mask.
+        let masks = if probes as usize == LANES {
+            ALL_LANES.0.as_ptr()
+        } else {
+            BlockParams::<LANES>::LANE_MASKS.get(probes, low >> 12).as_ptr()
+        };
         Self { fields: [low, hash.wrapping_mul(MIX_HIGH)], masks }
     }
 }
