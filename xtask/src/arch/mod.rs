@@ -48,6 +48,7 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/core/tests/wide.rs",
     "crates/interop/tests/hostile.rs",
     "crates/bench-vs/src/random_reads.rs",
+    "crates/bench/benches/boost/main.rs",
 ];
 
 /// Longest file that passes, in lines without unit tests, and the length from which a note is printed.

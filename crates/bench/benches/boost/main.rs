@@ -165,8 +165,11 @@ impl BenchFilter for Boost {
 
     fn insert(&mut self, keys: &Keys) {
         let keys = keys.numbers();
-        let insert =
-            if self.form == Form::Batch { self.functions.insert_bulk } else { self.functions.insert };
+        let insert = if self.form == Form::Batch {
+            self.functions.insert_bulk
+        } else {
+            self.functions.insert
+        };
         // SAFETY: a filter of these functions, and a borrowed slice.
         unsafe { insert(self.filter, keys.as_ptr(), keys.len()) };
     }

@@ -238,7 +238,11 @@ impl<L: Layout> Builder<L> {
         ];
         for (name, found) in excluded {
             let needed = matches!(name, "capacity" | "false-positive rate");
-            let expected = if needed { "a number, for the least space" } else { "none beside the least space" };
+            let expected = if needed {
+                "a number, for the least space"
+            } else {
+                "none beside the least space"
+            };
             if let Some(found) = found {
                 return Err(Error::invalid(name, expected, found));
             }

@@ -161,8 +161,8 @@ impl<const LANES: usize> BlockParams<LANES> {
         let key = KeyProbes::<LANES>::new(hash);
         let selected = self.lanes_from(key.start);
         let mut clear = 0;
-        for at in 0..Self::LINES {
-            let (line, fields) = (&mut block[at], if at == 0 { key.low } else { key.high });
+        for (at, line) in block.iter_mut().enumerate().take(Self::LINES) {
+            let fields = if at == 0 { key.low } else { key.high };
             for lane in 0..8 {
                 let one = if ALL { 1 } else { selected >> (8 * at + lane) & 1 };
                 let bit = one << (fields >> (16 + 6 * lane) & 63);
@@ -182,8 +182,8 @@ impl<const LANES: usize> BlockParams<LANES> {
         let selected = self.lanes_from(key.start);
         // Only the lowest bit counts.
         let mut clear = 0;
-        for at in 0..Self::LINES {
-            let (line, fields) = (&block[at], if at == 0 { key.low } else { key.high });
+        for (at, line) in block.iter().enumerate().take(Self::LINES) {
+            let fields = if at == 0 { key.low } else { key.high };
             for lane in 0..8 {
                 let word = !u64::from_le(line.0[lane]) >> (fields >> (16 + 6 * lane) & 63);
                 clear |= if ALL { word } else { word & selected >> (8 * at + lane) };

@@ -124,16 +124,6 @@ unsafe fn contains<const K: usize>(words: &[u64], params: ClassicParams, hash: u
     rest.iter().fold(1, |all, power| all & set(power)) & 1 == 1
 }
 
-/// Same as [`insert`] for any number of probes.
-///
-/// # Safety
-/// As of [`insert`].
-#[inline(never)]
-unsafe fn insert_one(words: &mut [u64], params: ClassicParams, hash: u64) -> bool {
-    // SAFETY: the caller guarantees it.
-    unsafe { unrolled!(params.probes, insert(words, params, hash)) }
-}
-
 /// Same as [`contains`] for any number of probes.
 ///
 /// # Safety
@@ -184,9 +174,14 @@ impl ClassicParams {
     /// Sets the bits of a hash. Returns whether any of them was clear.
     #[inline]
     pub(crate) fn insert(&self, lines: &mut [CacheLine], hash: u64) -> bool {
-        self.check(lines);
-        // SAFETY: the lines have all bits.
-        unsafe { insert_one(lines_as_words_mut(lines), *self, hash) }
+        let mut clear = 0;
+        for position in self.positions(hash) {
+            let (line, word, bit) = locate(position);
+            let word = &mut lines[line].0[word];
+            clear |= bit & !u64::from_le(*word);
+            *word |= bit.to_le();
+        }
+        clear != 0
     }
 
     /// Returns whether all bits of a hash are set. Stops at the first clear bit, but in a small

@@ -5,8 +5,8 @@ use crate::no_std::*;
 use core::ops::RangeInclusive;
 
 use super::search::{
-    LINE_BYTES, MAX_LINES, check_memory, check_target, compared_with, largest_fitting, max_capacity, round_up,
-    smallest_fitting, smallest_for_fpr,
+    LINE_BYTES, MAX_LINES, check_memory, check_target, compared_with, largest_fitting,
+    max_capacity, round_up, smallest_fitting, smallest_for_fpr,
 };
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};

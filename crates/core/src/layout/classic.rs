@@ -2,8 +2,7 @@
 
 use super::search::{
     LINE_BITS, LINE_BYTES, MAX_BITS, check_memory, check_target, compared_with, largest_fitting,
-    max_capacity,
-    round_up, smallest_fitting, smallest_for_fpr,
+    max_capacity, round_up, smallest_fitting, smallest_for_fpr,
 };
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};

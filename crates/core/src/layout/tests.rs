@@ -98,7 +98,8 @@ fn least_space_keeps_the_rate_and_is_never_larger() {
     let most = [4.87, 9.87, 15.07, 20.7];
     assert!(found.iter().zip(most).all(|(found, most)| *found < most), "{found:?}");
     // Filters of one rate can be compared and folded.
-    let layouts = [30_000, 80_000, 10_000_000].map(|keys| BlockedLayout::for_least_space(keys, 0.01));
+    let layouts =
+        [30_000, 80_000, 10_000_000].map(|keys| BlockedLayout::for_least_space(keys, 0.01));
     let same = |layout: &BlockedLayout| (layout.lanes, layout.probes) == (16, 7);
     assert!(layouts.iter().all(|layout| same(layout.as_ref().unwrap())), "{layouts:?}");
     assert!(BlockedLayout::for_least_space(10, 0.0).unwrap_err().is_invalid());

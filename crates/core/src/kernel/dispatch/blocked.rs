@@ -37,7 +37,9 @@ impl KernelHandle {
                 let at = params.first_line(hash);
                 assert!(at < lines.len());
                 // SAFETY: as above.
-                Some(unsafe { avx2::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash) })
+                Some(unsafe {
+                    avx2::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash)
+                })
             }
             _ => None,
         }
@@ -68,7 +70,9 @@ impl KernelHandle {
                 let at = params.first_line(hash);
                 assert!(at < lines.len());
                 // SAFETY: as above.
-                Some(unsafe { avx2::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash) })
+                Some(unsafe {
+                    avx2::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
+                })
             }
             _ => None,
         }
