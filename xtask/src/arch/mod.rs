@@ -40,7 +40,7 @@ const UNSAFE_CODE: &[&str] = &[
     // Mapping a filter file.
     "crates/python/src/state/open.rs",
     "crates/cli/src/files/filter_file.rs",
-    // Tests with a counting allocator or a mapped file; a prefetch.
+    // Tests with a counting allocator or a mapped file; a prefetch; filters in C++.
     "crates/core/tests/global_allocator.rs",
     "crates/core/tests/hostile.rs",
     "crates/core/tests/memory.rs",

@@ -55,16 +55,15 @@ pub(crate) fn approximate_blocked_fpr(
     let base = |change: f64| 1.0 + change / blocks.max(1) as f64;
     if probes < lanes {
         let terms = terms(lanes, probes);
-        return sum_of_powers(terms.iter().map(|term| (term.weight, base(term.change))), keys);
+        return sum_of_powers(0.0, terms.iter().map(|term| (term.weight, base(term.change))), keys);
     }
     let (mut weight, mut clear) = (1.0, 1.0);
-    let terms = (0..=lanes).map(|size| {
-        let term = (weight, base(clear - 1.0));
-        weight *= -f64::from(lanes - size) / f64::from(size + 1);
+    let terms = (1..=lanes).map(|size| {
+        weight *= -f64::from(lanes - size + 1) / f64::from(size);
         clear *= 1.0 - 1.0 / LANE_BITS;
-        term
+        (weight, base(clear - 1.0))
     });
-    sum_of_powers(terms, keys)
+    sum_of_powers(1.0, terms, keys)
 }
 
 /// Returns the mean of set(load)^lanes over the binomial number of keys in a block.

@@ -65,18 +65,19 @@ pub(crate) fn approximate_classic_fpr(keys: u64, bits: u64, probes: u32) -> Opti
     if !(MIN_SUM_BITS..=EXACT_BITS).contains(&bits) || balls > 4 * bits || probes > MAX_SUM_PROBES {
         return None;
     }
-    let m = bits as f64;
+    let (m, inverse) = (bits as f64, 1.0 / bits as f64);
     let mut sets = [0.0; MAX_SUM_PROBES as usize + 1];
     sets[0] = 1.0;
     for drawn in 1..=probes as usize {
         for i in (1..=drawn).rev() {
             let size = i as f64;
-            sets[i] = (sets[i] * (m - size) + sets[i - 1] * (m - size + 1.0)) / m;
+            sets[i] = (sets[i] * (m - size) + sets[i - 1] * (m - size + 1.0)) * inverse;
         }
     }
     let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
-    let sets = sets.iter().take(probes as usize + 1).enumerate();
-    Some(sum_of_powers(sets.map(|(i, sets)| (sign(i) * sets, 1.0 - i as f64 / m)), balls))
+    let sets = sets.iter().take(probes as usize + 1).enumerate().skip(1);
+    let terms = sets.map(|(i, sets)| (sign(i) * sets, 1.0 - i as f64 * inverse));
+    Some(sum_of_powers(1.0, terms, balls))
 }
 
 /// The smallest size for which [`approximate_classic_fpr`] is defined.

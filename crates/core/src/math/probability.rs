@@ -28,24 +28,29 @@ pub(crate) struct Approximate {
 }
 
 /// Terms that [`sum_of_powers`] calculates at once.
-const TERMS: usize = 16;
+const TERMS: usize = 8;
 
-/// Returns Σ weight · base^exponent for bases in [1/2, 1] with errors of up to 2⁻⁵⁰; the stated error
-/// is at least twice what they and the rounding can cause.
+/// Returns `start` + Σ weight · base^exponent for bases in [1/2, 1] with errors of up to 2⁻⁵⁰; the
+/// stated error is at least twice what they and the rounding can cause.
 ///
 /// Cost: two multiplications per term and bit of the exponent, in vectors.
 pub(super) fn sum_of_powers(
+    start: f64,
     terms: impl IntoIterator<Item = (f64, f64)>,
     exponent: u64,
 ) -> Approximate {
     let mut terms = terms.into_iter();
-    let (mut sum, mut size) = (0.0, 0.0);
+    let (mut sum, mut size) = (start, start.abs());
     loop {
         let (mut weights, mut bases, mut powers) = ([0.0; TERMS], [0.0; TERMS], [1.0; TERMS]);
         let mut count = 0;
         for (at, (weight, base)) in terms.by_ref().take(TERMS).enumerate() {
             (weights[at], bases[at]) = (weight, base);
             count += 1;
+        }
+        if count == 0 {
+            let error = 8.0 * size * (exponent as f64 + 1.0) * 2f64.powi(-50);
+            return Approximate { fpr: sum, error };
         }
         let mut left = exponent;
         while left > 0 {
@@ -58,10 +63,6 @@ pub(super) fn sum_of_powers(
         for (weight, power) in weights.into_iter().zip(powers) {
             sum += weight * power;
             size += weight.abs();
-        }
-        if count < TERMS {
-            let error = 8.0 * size * (exponent as f64 + 1.0) * 2f64.powi(-50);
-            return Approximate { fpr: sum, error };
         }
     }
 }
