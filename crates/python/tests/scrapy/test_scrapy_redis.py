@@ -6,22 +6,29 @@ import logging
 import pytest
 import redis
 from conftest import CLASS, EmptySpider, numbered_request
+from redis_server import MODULE, Server
 from scrapy.settings import BaseSettings
 from scrapy.utils.test import get_crawler
+from scrapy_redis.scheduler import Scheduler
 
 from petal.scrapy import DupeFilter
 from petal.scrapy.connection import connect_like_scrapy_redis
 
 SCHEDULER = CLASS | {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_PERSIST": True}
-KEYS = {b"follow:dupefilter", b"follow:requests"}
-
-# Seconds of work, but minutes on a busy machine.
-pytestmark = pytest.mark.timeout(400)
 
 
-def take_visits(site):
-    """Visits of each page but the first, because start requests are not filtered."""
-    return {page: number for page, number in site.take_visits().items() if page != 0}
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("server"), "--loadmodule", str(MODULE))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def server(running):
+    """A server without keys."""
+    running.client.flushall()
+    return running
 
 
 def from_spider(**settings):
@@ -31,43 +38,49 @@ def from_spider(**settings):
     return DupeFilter.from_spider(crawler.spider)
 
 
-@pytest.mark.foreign
-def test_spiders_with_a_shared_queue_visit_every_page_once(site, crawl, server):
-    both = [crawl(**SCHEDULER, REDIS_URL=server.url) for _ in range(2)]
-    stats = [one.stats() for one in both]
-    assert take_visits(site) == {page: 1 for page in range(1, site.pages)}
-    assert sum(one["petal/dupefilter/new_requests"] for one in stats) == site.pages
-    assert all("overfull" not in one.log.read_text() for one in both)
-    assert server.client.execute_command("BF.CARD", "follow:dupefilter") == site.pages
+def open_scheduler(**settings):
+    """Opens the scheduler of scrapy-redis with petal's filter, as Scrapy's engine does."""
+    crawler = get_crawler(EmptySpider, SCHEDULER | {"SCHEDULER_PERSIST": False} | settings)
+    crawler.spider = crawler._create_spider()
+    scheduler = Scheduler.from_crawler(crawler)
+    scheduler.open(crawler.spider)
+    return scheduler
 
 
 @pytest.mark.foreign
-def test_another_process_continues_with_the_shared_queue(site, crawl, server):
-    first = crawl(**SCHEDULER, REDIS_URL=server.url, CLOSESPIDER_PAGECOUNT=50)
-    assert first.stats()["finish_reason"] == "closespider_pagecount"
-    before = take_visits(site)
-    assert server.client.zcard("follow:requests") > 0
-    second = crawl(**SCHEDULER, REDIS_URL=server.url)
-    assert second.stats()["finish_reason"] == "finished"
-    after = take_visits(site)
-    assert not before.keys() & after.keys()
-    assert before | after == {page: 1 for page in range(1, site.pages)}
-    assert "there is no JOBDIR" not in second.log.read_text()
+def test_schedulers_share_queue_and_filter(server):
+    one, other = (open_scheduler(REDIS_URL=server.url, SCHEDULER_PERSIST=True) for _ in range(2))
+    assert [one.enqueue_request(numbered_request(at)) for at in range(60)] == [True] * 60
+    accepted = [other.enqueue_request(numbered_request(at)) for at in range(30, 90)]
+    assert accepted == [False] * 30 + [True] * 30
+    found = []
+    while one.has_pending_requests():
+        found += [one.next_request(), other.next_request()]
+    urls = [request.url for request in found if request is not None]
+    assert sorted(urls) == sorted(numbered_request(at).url for at in range(90))
+    for scheduler in (one, other):
+        scheduler.close("finished")
+        scheduler.df.close("finished")
+    # A process that starts later does not fetch them again.
+    later = open_scheduler(REDIS_URL=server.url)
+    assert not later.enqueue_request(numbered_request(0))
+    later.close("finished")
+    later.df.close("finished")
+    assert not server.client.keys()
 
 
 @pytest.mark.foreign
-@pytest.mark.parametrize("options", [{"SCHEDULER_PERSIST": False}, {"SCHEDULER_FLUSH_ON_START": True}])
-def test_scheduler_clears_the_filter(site, crawl, server, options):
-    server.client.execute_command("BF.ADD", "follow:requests-of-others", "kept")
-    for _ in range(2):
-        one = crawl(**(SCHEDULER | options), REDIS_URL=server.url)
-        stats = one.stats()
-        assert take_visits(site) == {page: 1 for page in range(1, site.pages)}
-        assert stats["petal/dupefilter/inserted"] == site.pages
-        assert "petal/dupefilter/server_errors" not in stats
-        assert "was deleted" not in one.log.read_text()
-    left = KEYS & set(server.client.keys())
-    assert left == ({b"follow:dupefilter"} if "SCHEDULER_FLUSH_ON_START" in options else set())
+def test_flush_on_start_clears_queue_and_filter(server, caplog):
+    first = open_scheduler(REDIS_URL=server.url, SCHEDULER_PERSIST=True)
+    assert all(first.enqueue_request(numbered_request(at)) for at in range(10))
+    first.df.close("finished")
+    second = open_scheduler(REDIS_URL=server.url, SCHEDULER_FLUSH_ON_START=True, SCHEDULER_PERSIST=True)
+    assert all(second.enqueue_request(numbered_request(at)) for at in range(10))
+    assert len(second) == 10
+    second.close("finished")
+    second.df.close("finished")
+    assert set(server.client.keys()) == {b"empty:dupefilter", b"empty:requests"}
+    assert "was deleted" not in caplog.text
 
 
 @pytest.mark.foreign
