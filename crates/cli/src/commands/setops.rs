@@ -22,14 +22,19 @@ use crate::text;
 
 pub(super) fn common(args: &CommonArgs) -> Result<Outcome> {
     let Some(number) = args.at_least else { return compare(SetOp::Common, &args.inputs) };
-    let others = args.inputs.inputs().1.len();
-    if usize::from(number) > others {
-        return Err(Failure::Message(format!(
-            "--at-least: {number} is more than the number of other inputs, {others}; lower it, or name more \
-             inputs"
-        )));
-    }
+    check_at_least(number, args.inputs.inputs().1.len())?;
     compare(SetOp::AtLeast(number), &args.inputs)
+}
+
+/// Returns an error if `--at-least` is more than the number of other inputs.
+pub(super) fn check_at_least(number: u8, others: usize) -> Result<()> {
+    if usize::from(number) <= others {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "--at-least: {number} is more than the number of other inputs, {others}; lower it, or name more \
+         inputs"
+    )))
 }
 
 pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
