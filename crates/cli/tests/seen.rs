@@ -690,6 +690,25 @@ fn followed_files_are_read_as_they_grow_and_rotate() {
 }
 
 #[test]
+fn followed_json_is_compared_by_values() {
+    let dir = TestDir::new();
+    dir.write("log", "{\"u\":1}\n{\"v\":2,\"u\":1}\n{\"u\":2}\n{\"u\"");
+    let mut command = dir.petal(&format!("seen --follow -n 1e4 {SURE} f log --json-key /u"));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    assert_eq!([line(&mut output), line(&mut output)], ["{\"u\":1}\n", "{\"u\":2}\n"]);
+    let log = fs::File::options().append(true).open(dir.files.file("log"));
+    log.unwrap().write_all(b":3}\n").unwrap();
+    assert_eq!(line(&mut output), "{\"u\":3}\n");
+    signal(&child, "INT");
+    assert_eq!(common::wait(&mut child, 30).code(), Some(130));
+    for refused in ["--json-key /u -c", "--column 1"] {
+        let run = dir.run(&format!("seen f log --follow {refused}"));
+        assert!(run.code == Some(2) && run.err.contains("cannot be used with"), "{}", run.err);
+    }
+}
+
+#[test]
 fn follow_refuses_what_cannot_grow() {
     let dir = TestDir::new();
     dir.write("log", "one\n");

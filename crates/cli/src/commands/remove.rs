@@ -20,6 +20,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let mut settings = settings(&args.engine, &args.fields, &progress);
     settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     let inputs = args.inputs.sources();
+    filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     let mut all = inputs.clone();

@@ -12,7 +12,8 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, resolve_links};
 use petal_lines::{
-    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
+    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata,
+    recorded_log_id, seen, with_log_id,
 };
 
 use super::{build, filter_failure, is_terminal, print, settings};
@@ -34,6 +35,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         let text = "standard input cannot be followed; name a file, or leave out --follow";
         return Err(Failure::Message(text.to_owned()));
     }
+    filter_file::refuse_address(&args.filter)?;
     let path = resolve_links(&args.filter);
     // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
     // With a log newer or older than the filter, a line of the other run may still count as new.
@@ -175,7 +177,7 @@ impl SeenFiles {
         key_transforms::adopt(&self.path, &metadata, settings)?;
         let log = self.open_log()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
-        let problem = match (log_id(&metadata), &log) {
+        let problem = match (recorded_log_id(&metadata), &log) {
             (Some(pair), Some(log)) if pair == log.pair_id() => None,
             (None, None) if !args.exact => None,
             (None, None) => Some(format!(
@@ -340,30 +342,4 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> Re
 fn sync_output() -> io::Result<()> {
     let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     if out.metadata()?.is_file() { out.sync_data() } else { Ok(()) }
-}
-
-/// Adds the id of the fingerprint log to the metadata of the filter.
-fn with_log_id(metadata: &str, id: u64) -> String {
-    format!("{},\"exact\":\"{id:016x}\"}}", metadata.trim_end_matches('}'))
-}
-
-/// Returns the id of the fingerprint log in the metadata.
-pub(super) fn log_id(metadata: &str) -> Option<u64> {
-    let metadata: serde_json::Value = serde_json::from_str(metadata).ok()?;
-    u64::from_str_radix(metadata.get("exact")?.as_str()?, 16).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use petal_lines::METADATA;
-
-    use super::*;
-
-    #[test]
-    fn log_id_is_read_back() {
-        assert_eq!(log_id(&with_log_id(METADATA, 0xabc)), Some(0xabc));
-        for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
-            assert_eq!(log_id(other), None, "{other}");
-        }
-    }
 }

@@ -66,7 +66,7 @@ pub(crate) struct Input {
     /// Whether a CSV input begins with a byte order mark.
     mark: bool,
     /// The values that its JSON records had.
-    found: FoundValues,
+    found: Arc<FoundValues>,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
@@ -173,7 +173,7 @@ impl Input {
             header: None,
             table: None,
             mark: false,
-            found: FoundValues::default(),
+            found: Arc::default(),
             _usage: None,
         }
     }
@@ -346,8 +346,13 @@ impl Input {
     }
 
     /// Returns the values that its JSON records had in the passes so far.
-    pub(crate) fn found(&self) -> &FoundValues {
+    pub(crate) fn found(&self) -> &Arc<FoundValues> {
         &self.found
+    }
+
+    /// Continues with the values that other records of the same input had.
+    pub(crate) fn with_found(self, found: &Arc<FoundValues>) -> Self {
+        Self { found: Arc::clone(found), ..self }
     }
 
     /// Returns the separator of the fields if the records are CSV.

@@ -53,6 +53,16 @@ impl KeySpec {
         Self { fields: Fields::Line, transforms: self.transforms.clone() }
     }
 
+    /// Returns the key of a record without its line end. Columns must be given by their numbers.
+    ///
+    /// # Errors
+    /// If the record does not have the fields; the text says what is wrong.
+    pub fn key(&self, record: &[u8]) -> Result<Vec<u8>, String> {
+        let mut key = Vec::new();
+        self.append_key(record, &mut Spare::default(), &mut key)?;
+        Ok(key)
+    }
+
     /// Appends the key of a record to `key`.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis_server import MODULE, Server
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 from site_server import Site
@@ -113,3 +114,11 @@ def crawl(site: Site, tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
     yield start
     for one in started:
         one.kill()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A Redis server with petal's module."""
+    made = Server(tmp_path, "--loadmodule", str(MODULE))
+    yield made
+    made.stop()

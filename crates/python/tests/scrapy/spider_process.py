@@ -9,7 +9,7 @@ from scrapy.crawler import CrawlerProcess
 
 
 class FollowSpider(scrapy.Spider):
-    """Follows every link."""
+    """Follows every link. The item of a page is its URL."""
 
     name = "follow"
 
@@ -18,6 +18,7 @@ class FollowSpider(scrapy.Spider):
         self.start_urls = [url + "/0"]
 
     def parse(self, response):
+        yield {"url": response.url}
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link)
 

@@ -1,73 +1,24 @@
-"""Spiders that share a filter on a real Redis with petal's module.
-
-`PETAL_PEERS` names the folder that `cargo x peers` fills. The module is `PETAL_MODULE`, or the one
-that `cargo build -p petal-redis` builds.
-"""
+"""Spiders that share a filter on a real Redis with petal's module."""
 
 import contextlib
 import logging
-import os
 import socket
-import subprocess
 import threading
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import redis
 from conftest import CLASS, numbered_request
+from redis_server import Server
 from test_scrapy_pending import Engine, count_pending
 
 import petal
-
-PEERS = os.environ.get("PETAL_PEERS")
-ROOT = Path(__file__).parents[4]
-MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/deps/libpetal_redis.so")
 
 pytestmark = [
     pytest.mark.foreign,
     pytest.mark.timeout(400),
 ]
-
-
-class Server:
-    """A Redis server on a free port, without persistence."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        plain = ["--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-        port = ["--port", str(self.port)]
-        self.command = [f"{PEERS}/bin/redis-server", *port, *plain, *options]
-        self.client = redis.Redis.from_url(self.url)
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
-        for _ in range(1000):
-            try:
-                self.client.ping()
-                return
-            except redis.ConnectionError:
-                time.sleep(0.01)
-        raise AssertionError("the server did not start")
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def calls(self, command: str) -> int:
-        return self.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0)
-
-
-@pytest.fixture
-def server(tmp_path):
-    made = Server(tmp_path, "--loadmodule", str(MODULE))
-    yield made
-    made.stop()
 
 
 def test_two_spiders_visit_every_page_once_together(site, crawl, server):

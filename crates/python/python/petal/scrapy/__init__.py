@@ -13,6 +13,7 @@ new request is filtered by mistake with probability `PETAL_DUPEFILTER_FPR` at mo
 | `keys` | keys of requests for `PETAL_DUPEFILTER_KEY_TRANSFORM` |
 | `local` | a filter in this process, with optional exact table and snapshot log |
 | `server` | a filter on a Redis or Valkey server, shared by several spiders |
+| `connection` | connects to that server, also with the settings of scrapy-redis |
 | `exact` | the SQLite table of fingerprints for `PETAL_DUPEFILTER_EXACT` |
 | `snapshot_log` | snapshots and logs of the filter in a JOBDIR |
 | `pending` | unfinished requests in a JOBDIR, so that a killed crawl can continue |

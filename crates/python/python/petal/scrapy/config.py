@@ -42,7 +42,9 @@ class Config:
     """The settings of one crawl.
 
     `capacity` is in requests (`None`: as many as fit in `memory_limit` bytes), `window` in seconds;
-    `key_transform` has the names of changes to URLs, separated by commas.
+    `key_transform` has the names of changes to URLs, separated by commas. With `shared_queue` the
+    scheduler is that of scrapy-redis, and the filter is on the same server unless there is a
+    `redis_url`. `key` may contain `{spider}`.
     """
 
     capacity: int | None
@@ -55,6 +57,12 @@ class Config:
     redis_url: str | None
     key: str
     key_transform: str
+    shared_queue: bool = False
+
+    @property
+    def on_server(self) -> bool:
+        """Whether the filter is on a server."""
+        return self.redis_url is not None or self.shared_queue
 
     @property
     def kind(self) -> str:
@@ -68,7 +76,7 @@ class Config:
 
         For a filter on a server only that fact: the server has the other settings.
         """
-        if self.redis_url is not None:
+        if self.on_server:
             return {"server": True, "key_transform": self.key_transform}
         return {
             "server": False,
@@ -102,8 +110,8 @@ class Config:
         return None if old == new else (old, new)
 
 
-def read_config(settings: BaseSettings) -> Config:
-    """Reads the configuration from a crawler's settings.
+def read_config(settings: BaseSettings, shared_queue: bool = False) -> Config:
+    """Reads the configuration from a crawler's settings; `shared_queue` as in `Config`.
 
     Raises `ValueError` with the name of the setting, the expected value and the one found.
     """
@@ -115,20 +123,23 @@ def read_config(settings: BaseSettings) -> Config:
     capacity = _positive_int(settings, "CAPACITY")
     window = _positive_int(settings, "WINDOW")
     if memory_limit is not None and capacity is not None:
-        raise _conflict("MEMORY_LIMIT", "CAPACITY", "each determines the other")
+        raise _conflict("MEMORY_LIMIT", PREFIX + "CAPACITY", "each determines the other")
     if memory_limit is None and capacity is None:
         capacity = DEFAULT_CAPACITY
     for name, value in (("MEMORY_LIMIT", memory_limit), ("WINDOW", window)):
         if value is not None and settings.getbool(PREFIX + "GROW", False):
-            raise _conflict("GROW", name, "such a filter does not grow")
+            raise _conflict("GROW", PREFIX + name, "such a filter does not grow")
     grow = memory_limit is None and window is None and settings.getbool(PREFIX + "GROW", True)
     exact = settings.getbool(PREFIX + "EXACT", False)
     redis_url = settings.get(PREFIX + "REDIS_URL") or None
-    for name, value in (("WINDOW", window), ("REDIS_URL", redis_url)):
-        if exact and value is not None:
-            raise _conflict("EXACT", name, "they cannot be combined")
-    if redis_url is not None and memory_limit is not None:
-        raise _conflict("MEMORY_LIMIT", "REDIS_URL", "a filter on a server needs a capacity")
+    server = PREFIX + "REDIS_URL" if redis_url is not None else None
+    if shared_queue and server is None:
+        server = "the scheduler of scrapy-redis"
+    for other in (PREFIX + "WINDOW" if window is not None else None, server):
+        if exact and other is not None:
+            raise _conflict("EXACT", other, "they cannot be combined")
+    if server is not None and memory_limit is not None:
+        raise _conflict("MEMORY_LIMIT", server, "a filter on a server needs a capacity")
     return Config(
         capacity=capacity,
         fpr=_fpr(settings),
@@ -138,13 +149,22 @@ def read_config(settings: BaseSettings) -> Config:
         exact=exact,
         pending=settings.getbool(PREFIX + "PENDING", True),
         redis_url=redis_url,
-        key=settings.get(PREFIX + "KEY") or DEFAULT_KEY,
+        key=_key(settings, shared_queue),
         key_transform=_key_transform(settings),
+        shared_queue=shared_queue,
     )
 
 
+def _key(settings: BaseSettings, shared_queue: bool) -> str:
+    """The filter's key on a server; with scrapy-redis also its own name of that setting."""
+    key = settings.get(PREFIX + "KEY")
+    if not key and shared_queue:
+        key = (settings.get("SCHEDULER_DUPEFILTER_KEY") or "").replace("%(spider)s", "{spider}")
+    return key or DEFAULT_KEY
+
+
 def _conflict(one: str, other: str, reason: str) -> ValueError:
-    return ValueError(f"{PREFIX}{one} and {PREFIX}{other}: {reason}; remove one of them")
+    return ValueError(f"{PREFIX}{one} and {other}: {reason}; remove one of them")
 
 
 def _positive_int(settings: BaseSettings, name: str) -> int | None:

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import referer_str
 
 import petal
 from petal.scrapy.config import PREFIX, read_config
+from petal.scrapy.connection import connect, connect_like_scrapy_redis
 from petal.scrapy.keys import fingerprinter
 from petal.scrapy.local import LocalFilter
 from petal.scrapy.pending import FILE_NAME, PendingRequests
@@ -33,8 +34,10 @@ logger = logging.getLogger("petal.scrapy")
 class DupeFilter:
     """The class for `DUPEFILTER_CLASS`; docs/guides/scrapy.md describes the settings."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, shared_queue: bool = False) -> None:
         """Reads the settings and locks the JOBDIR; `open` creates or loads the filter.
+
+        With `shared_queue` there is no JOBDIR: requests and filter are on a server.
 
         Raises `ValueError` if a setting is invalid, `petal.InputError` if another process uses the
         JOBDIR, `petal.IncompatibleError` if the JOBDIR keeps pending requests and `PENDING` is off.
@@ -45,7 +48,7 @@ class DupeFilter:
         self._jobdir: JobDir | None = None
         self._pending: PendingRequests | None = None
         with self._release_on_error():
-            self._configure(crawler)
+            self._configure(crawler, shared_queue)
 
     @contextmanager
     def _release_on_error(self) -> Iterator[None]:
@@ -57,9 +60,11 @@ class DupeFilter:
             self._release()
             raise
 
-    def _configure(self, crawler: Crawler) -> None:
+    def _configure(self, crawler: Crawler, shared_queue: bool) -> None:
         self._debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
-        self._config = read_config(crawler.settings)
+        self._config = read_config(crawler.settings, shared_queue)
+        if shared_queue:
+            return
         if path := job_dir(crawler.settings):
             self._jobdir = JobDir(Path(path))
             if self._config.pending:
@@ -75,6 +80,18 @@ class DupeFilter:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Creates the filter; called by Scrapy."""
         return cls(crawler)
+
+    @classmethod
+    def from_spider(cls, spider: Spider) -> Self:
+        """Creates and opens the filter; called by the scheduler of scrapy-redis.
+
+        That scheduler calls neither `open` nor `close`, so the filter is closed with the spider.
+        Raises the errors of `__init__` and `open`.
+        """
+        made = cls(spider.crawler, shared_queue=True)
+        made.open()
+        spider.crawler.signals.connect(made._spider_closed, signals.spider_closed)
+        return made
 
     def open(self) -> None:
         """Creates the filter, or loads that of the JOBDIR, or joins that on the server.
@@ -92,11 +109,20 @@ class DupeFilter:
             # First, because the backend syncs it, and that may fail.
             if self._pending is not None:
                 self._pending.start(self._crawler, self._fingerprint, reporter)
-            backend = LocalFilter if self._config.redis_url is None else ServerFilter
-            self._backend = backend(self._config, reporter, self._pending, self._jobdir)
+            self._backend = self._open_backend(reporter)
         self._seen = self._backend.seen
         if self._pending is not None:
             self._seen = self._seen_unless_rescheduled
+
+    def _open_backend(self, reporter: Reporter) -> LocalFilter | ServerFilter:
+        config = self._config
+        if not config.on_server:
+            return LocalFilter(config, reporter, self._pending, self._jobdir)
+        if config.redis_url is not None:
+            client = connect(config.redis_url)
+        else:
+            client = connect_like_scrapy_redis(self._crawler.settings)
+        return ServerFilter(config, reporter, client, self._pending, self._jobdir)
 
     def request_seen(self, request: Request) -> bool:
         """Returns whether the request was seen before, and adds it."""
@@ -118,6 +144,17 @@ class DupeFilter:
                     self._pending.mark_closed()
         finally:
             self._release()
+
+    def clear(self) -> None:
+        """Deletes the filter; called by scrapy-redis, which then deletes its queue.
+
+        Raises `redis.RedisError` if the server does not answer.
+        """
+        assert isinstance(self._backend, ServerFilter)
+        self._backend.clear()
+
+    def _spider_closed(self, reason: str) -> None:
+        self.close(reason)
 
     def _release(self) -> None:
         """Closes the files in the JOBDIR and unlocks it."""

@@ -36,13 +36,12 @@ from scrapy import Request
 
 import petal
 from petal.scrapy.config import PREFIX, Config
+from petal.scrapy.connection import location
 from petal.scrapy.local import CHECK_INTERVAL
 from petal.scrapy.pending import Intent, PendingRequests
 from petal.scrapy.reporter import Reporter
 from petal.scrapy.snapshot_log import JobDir, SnapshotLog
 
-# Seconds to wait for an answer, unless the URL has `socket_timeout`.
-TIMEOUT = 5.0
 # Seconds until a server that failed is tried again; the pause doubles with each failure.
 MIN_PAUSE, MAX_PAUSE = 1.0, 60.0
 # Capacity of the filter that is used while the server does not answer; it grows.
@@ -60,40 +59,35 @@ class ServerFilter:
         self,
         config: Config,
         reporter: Reporter,
+        client: Any,
         pending: PendingRequests | None = None,
         jobdir: JobDir | None = None,
     ) -> None:
-        """Creates the filter on the server, or joins an existing one.
+        """Creates the filter on the server of `client`, or joins an existing one.
 
         Raises `petal.IncompatibleError` if the existing filter is of another kind or the JOBDIR has
         a filter of its own, `redis.RedisError` if there is no server or it lacks petal's module.
         """
         # Imported here, because a spider without a server does not need redis-py.
         import redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
 
-        assert config.redis_url is not None
         self._config = config
         self._reporter = reporter
         self._pending = pending
         # Of the current request; `None` before it is stored.
         self._intent: Intent | None = None
-        self._has_jobdir = jobdir is not None
+        # Whether the queue of a stopped spider is kept.
+        self._keeps_queue = jobdir is not None or config.shared_queue
         self._redis_error = redis.RedisError
         self._response_error = redis.ResponseError
         self._key = config.key.replace("{spider}", reporter.spider_name)
         if config.key_transform:
             # Spiders with different lists have different filters.
             self._key += f":{config.key_transform}"
-        self._client: Any = redis.Redis.from_url(
-            config.redis_url,
-            socket_timeout=TIMEOUT,
-            # `None` uses `socket_timeout`, also one in the URL.
-            socket_connect_timeout=None,
-            retry=Retry(NoBackoff(), 0),
-        )
+        self._client = client
         self._command: Callable[..., Any] = self._client.execute_command
+        # Whether this spider has deleted the filter.
+        self._is_cleared = False
         # New requests of this spider while the server is down, and when they are dropped.
         self._fallback: petal.Filter | None = None
         self._fallback_ends = math.inf
@@ -150,8 +144,7 @@ class ServerFilter:
             except self._response_error as error:
                 if _reason(error) != "not found":
                     raise
-                message = "Duplicate filter was deleted from the server (%s); it is created again"
-                self._reporter.log(logging.WARNING, message, self._location())
+                self._report_deleted()
                 self._create_or_join()
                 self._fallback = None
                 seen = self._seen_on_server(fingerprint, request)
@@ -192,6 +185,13 @@ class ServerFilter:
                 self._fallback_ends = time.monotonic() + self._config.window
         self._reporter.count("decided_locally")
         return not self._fallback.add(fingerprint)
+
+    def _report_deleted(self) -> None:
+        """Logs a warning, unless this spider itself has deleted the filter."""
+        if not self._is_cleared:
+            message = "Duplicate filter was deleted from the server (%s); it is created again"
+            self._reporter.log(logging.WARNING, message, self._location())
+        self._is_cleared = False
 
     def _report_down(self, error: Exception) -> None:
         self._reporter.count("server_errors")
@@ -267,7 +267,7 @@ class ServerFilter:
         message = "Duplicate filter joined on the server: %s, %s requests, capacity %s, fpr %s"
         values = (info["items"], info["capacity"], info["target-fpr"])
         self._reporter.log(logging.INFO, message, self._location(), *values)
-        if info["items"] and not self._has_jobdir:
+        if info["items"] and not self._keeps_queue:
             message = (
                 "Duplicate filter on the server is not empty, and there is no JOBDIR: the pages"
                 " that a stopped spider had queued and not fetched will never be fetched. Set"
@@ -282,11 +282,8 @@ class ServerFilter:
         return {_decode(name): _decode(value) for name, value in pairs}
 
     def _location(self) -> str:
-        """The server and the key, without the password in the URL."""
-        options = self._client.connection_pool.connection_kwargs
-        server = options.get("path")
-        server = server or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
-        return f"{server}, key {self._key}"
+        """The server and the key."""
+        return f"{location(self._client)}, key {self._key}"
 
     # ---- Stats -----------------------------------------------------------------------------------
 
@@ -299,7 +296,9 @@ class ServerFilter:
         try:
             info = self._info()
         except self._redis_error as error:
-            self._report_down(error)
+            # Another spider may have deleted the filter; the next request creates it again.
+            if _reason(error) != "not found":
+                self._report_down(error)
             return
         self._reporter.set_stats(
             {
@@ -330,8 +329,19 @@ class ServerFilter:
 
     def close(self) -> None:
         """Sets the stats. The filter stays on the server."""
-        self._report()
+        if not self._is_cleared:
+            self._report()
         self._client.close()
+
+    def clear(self) -> None:
+        """Deletes the filter for all spiders. The next request creates it again.
+
+        Raises `redis.RedisError` if the server does not answer.
+        """
+        self._report()
+        self._command("DEL", self._key)
+        self._fallback = None
+        self._is_cleared = True
 
 
 def _checked_snapshot_log(config: Config, jobdir: JobDir) -> SnapshotLog:
