@@ -193,6 +193,7 @@ impl Task<'_> {
         let (mut hashes, mut answers) = (Vec::new(), BatchResults::new());
         let mut built = BuildCounts::default();
         for path in survivors {
+            self.check_cancelled()?;
             let (file, _) =
                 SectionFile::open(path, &[SectionKind::First, SectionKind::Other], self.job)?;
             let keys = RecordStream::of_sections(vec![file.section(file.summary().cut, 8)?]);

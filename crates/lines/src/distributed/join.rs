@@ -136,6 +136,7 @@ impl Task<'_> {
     ) -> Result<Vec<Section>> {
         let mut found = Vec::new();
         for path in all.files {
+            self.check_cancelled()?;
             let (file, _) = SectionFile::open(path, &[side.survivors()], self.job)?;
             let FileSummary { first, last, cut, .. } = file.summary();
             let expected = *partitions.get_or_insert(cut);

@@ -126,6 +126,7 @@ impl Task<'_> {
         let (mut answers, mut known) = (BatchResults::new(), Vec::new());
         let mut built = BuildCounts::default();
         for path in keys {
+            self.check_cancelled()?;
             let either = [SectionKind::FirstKeys, SectionKind::OtherKeys];
             let section = self.hashes_of(path, &either, shard)?.1;
             built.lines += section.bytes() / 8;
@@ -169,6 +170,7 @@ impl Task<'_> {
         let (mut built, mut shards, mut entries) = (BuildCounts::default(), 1, Vec::new());
         let mut writer = SectionWriter::new(out, side.bits())?;
         for path in keys {
+            self.check_cancelled()?;
             let (FileSummary { first, last, cut, .. }, section) =
                 self.hashes_of(path, &[side.hashes()], shard)?;
             let count = section.bytes() / 8;
