@@ -729,7 +729,6 @@ fn followed_csv_is_compared_by_columns() {
     assert_eq!(lines(2), "last,4\nnew,5\n");
     signal(&child, "INT");
     assert_eq!(common::wait(&mut child, 30).code(), Some(130));
-    drop(lines);
     assert_eq!(line(&mut output), "");
     assert_eq!(dir.run("seen f log.1.csv log.csv --column id").text(), "x,id\n");
     // Ctrl-C also ends the wait for a header.
@@ -749,7 +748,10 @@ fn followed_csv_without_the_column_is_an_error() {
     for (files, text) in [
         ("log.csv --column y", "log.csv: has no column \"y\""),
         ("log.csv other.csv --column id", "other.csv: its header differs from that of log.csv"),
-        ("log.csv tabs.tsv --column id", "tabs.tsv: cannot read: its fields are separated by another"),
+        (
+            "log.csv tabs.tsv --column id",
+            "tabs.tsv: cannot read: its fields are separated by another",
+        ),
         ("log.csv --column 3", "has 2 fields, but the key is in field 3"),
     ] {
         let line = dir.run(&format!("seen --follow -n 9 f {files}")).failure();

@@ -19,6 +19,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, prints_lines);
     let mut settings = settings(&args.engine, &args.fields, &progress);
     let inputs = args.inputs.sources();
+    filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     let mut all = inputs.clone();

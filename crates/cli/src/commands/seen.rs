@@ -34,6 +34,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         let text = "standard input cannot be followed; name a file, or leave out --follow";
         return Err(Failure::Message(text.to_owned()));
     }
+    filter_file::refuse_address(&args.filter)?;
     let path = resolve_links(&args.filter);
     // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
     // With a log newer or older than the filter, a line of the other run may still count as new.

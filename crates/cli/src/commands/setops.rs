@@ -105,7 +105,8 @@ impl Job<'_> {
         let file = |path: &Path| (path != Path::new("-")).then(|| path.to_owned());
         let result_path = result.output.as_deref().filter(|_| !result.count).and_then(file);
         let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
-        refuse_same_output(&[result_path].into_iter().chain(other_paths).collect::<Vec<_>>())?;
+        let output_paths: Vec<_> = [result_path].into_iter().chain(other_paths).collect();
+        refuse_same_output(&output_paths, result.count)?;
         let memory_limit = settings.memory_limit;
         let paths = [result.output.as_deref().filter(|_| !result.count), dupes];
         settings.memory_limit = memory_beside_uploads(&paths, memory_limit)?;
@@ -158,8 +159,9 @@ impl Job<'_> {
 const CLOSED_OUTPUT: &str = "output: its reader closed the pipe, and the other output is incomplete; \
                              read all lines, or write to a file";
 
-/// Returns an error if two outputs are the same file; `None` is standard output.
-fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
+/// Returns an error if two outputs are the same file; `None` is standard output. `counts`: the first
+/// output is the number of lines.
+fn refuse_same_output(outputs: &[Option<PathBuf>], counts: bool) -> Result<()> {
     let mut seen = Vec::new();
     for output in outputs {
         let (name, file) = match output {
@@ -168,10 +170,14 @@ fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
         };
         // Two outputs may share a device like /dev/null, but not a pipe.
         let device = file.as_ref().is_some_and(|file| file.exists() && !file.is_file());
-        if seen.contains(&file) && !device {
-            return Err(Failure::Message(format!(
-                "{name}: is used for two outputs; name another file"
-            )));
+        let other = seen.iter().position(|other| *other == file).filter(|_| !device);
+        if let Some(other) = other {
+            return Err(Failure::Message(match counts && other == 0 {
+                true => {
+                    format!("{name}: has the number of lines (-c); write the rest to another file")
+                }
+                false => format!("{name}: is used for two outputs; name another file"),
+            }));
         }
         seen.push(file);
     }

@@ -206,9 +206,7 @@ impl Drop for ProgressReporter {
 fn style(known: bool, files: bool, job: &Arc<JobProgress>) -> ProgressStyle {
     let template = match (known, files) {
         (_, true) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {pos} of {len} files{left}",
-        (true, false) => {
-            "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}{left}{prefix}"
-        }
+        (true, false) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}{left}{prefix}",
         (false, false) => "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{left}{prefix}",
     };
     let job = Arc::clone(job);

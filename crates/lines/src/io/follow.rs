@@ -54,11 +54,15 @@ impl FollowedFiles {
         self.returned = 0;
         let several = self.files.len() > 1;
         for file in &mut self.files {
-            file.read_records(&mut self.rules, &mut self.records).map_err(|error| match several {
-                // The name of the input is that of all files.
-                true => io::Error::new(error.kind(), format!("{}: {error}", file.path.display())),
-                false => error,
-            })?;
+            file.read_records(&mut self.rules, &mut self.records).map_err(
+                |error| match several {
+                    // The name of the input is that of all files.
+                    true => {
+                        io::Error::new(error.kind(), format!("{}: {error}", file.path.display()))
+                    }
+                    false => error,
+                },
+            )?;
         }
         Ok(!self.records.is_empty())
     }
@@ -284,14 +288,16 @@ mod tests {
     fn csv_written_in_pieces_is_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log.csv");
-        let records = ["id,x\n", "1,\"a\n\"\"b\"\"\n\"\r\n", "\"\n\",\n", "\n", "a\"b,\"\"\n", "2,z\n"];
+        let records =
+            ["id,x\n", "1,\"a\n\"\"b\"\"\n\"\r\n", "\"\n\",\n", "\n", "a\"b,\"\"\n", "2,z\n"];
         let text = records.concat();
         for first in 0..=text.len() {
             for second in first..=text.len() {
                 fs::write(&path, &text[..first]).unwrap();
                 let mut files = follow_csv(std::slice::from_ref(&path)).unwrap();
                 let mut found = lines(&mut files);
-                for (end, piece) in [(second, &text[first..second]), (text.len(), &text[second..])] {
+                for (end, piece) in [(second, &text[first..second]), (text.len(), &text[second..])]
+                {
                     append(&path, piece);
                     found += &lines(&mut files);
                     let whole = records.iter().scan(0, |at, record| {
@@ -349,8 +355,13 @@ mod tests {
         let both = [a.clone(), b.clone()];
         let text = error(&mut follow_csv(&both).unwrap());
         assert!(text.contains("b.csv: its header differs from that of ") && text.contains("a.csv"));
-        assert!(error(&mut follow_columns(&both, "1", true).unwrap()).contains("its header differs"));
-        assert_eq!(lines(&mut follow_columns(&both, "1", false).unwrap()), "id,x\n1,a\nx,id\n1,a\n");
+        assert!(
+            error(&mut follow_columns(&both, "1", true).unwrap()).contains("its header differs")
+        );
+        assert_eq!(
+            lines(&mut follow_columns(&both, "1", false).unwrap()),
+            "id,x\n1,a\nx,id\n1,a\n"
+        );
         let text = follow_csv(&[a, tabs.clone()]).err().unwrap().to_string();
         assert!(text.contains("c.tsv") && text.contains("separated by another byte"), "{text}");
         assert_eq!(lines(&mut follow_csv(&[tabs]).unwrap()), "id\tx\n1\ta\n");

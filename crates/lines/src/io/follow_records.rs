@@ -73,10 +73,9 @@ impl CsvRules {
         }
         Err(unfit(match replaced {
             true => "it was replaced by a file with another header; start again".to_owned(),
-            false => format!(
-                "its header differs from that of {}; follow it on its own",
-                file.display()
-            ),
+            false => {
+                format!("its header differs from that of {}; follow it on its own", file.display())
+            }
         }))
     }
 
@@ -122,7 +121,9 @@ impl Partial {
         let Some(end) = end.map(|end| from + end + 1) else {
             let (what, longest) = (self.what(), LONGEST_RECORD >> 20);
             return match self.bytes.len() > LONGEST_RECORD {
-                true => Err(unfit(format!("its last {what} has more than {longest} MiB and no end"))),
+                true => {
+                    Err(unfit(format!("its last {what} has more than {longest} MiB and no end")))
+                }
                 false => Ok(()),
             };
         };

@@ -47,8 +47,7 @@ impl ExactJob<'_> {
             return Ok(());
         }
         report.strategy = "memory, then partition".into();
-        let (repeatable, prints) =
-            (first.iter().all(Input::is_repeatable), !printer.counts_only());
+        let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
         let plan = sizes.plan(Strategy::Partition, false, &self.budget);
         let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =
             outcome
