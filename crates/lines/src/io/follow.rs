@@ -29,6 +29,8 @@ pub(super) struct FollowedFiles {
     /// Whole records that are not returned yet, from `returned` on.
     records: Vec<u8>,
     returned: usize,
+    /// An error that is returned after the records before it.
+    failed: Option<io::Error>,
 }
 
 impl FollowedFiles {
@@ -42,7 +44,7 @@ impl FollowedFiles {
             FollowedFile::open(path, &rules).map_err(|e| Error::read(&path.to_string_lossy(), e))
         });
         let files = files.collect::<Result<_>>()?;
-        Ok(Self { files, rules, records: vec![], returned: 0 })
+        Ok(Self { files, rules, records: vec![], returned: 0, failed: None })
     }
 
     /// Reads what was appended since. Returns whether there is a whole record.
@@ -52,17 +54,24 @@ impl FollowedFiles {
         }
         self.records.clear();
         self.returned = 0;
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let several = self.files.len() > 1;
         for file in &mut self.files {
-            file.read_records(&mut self.rules, &mut self.records).map_err(
-                |error| match several {
-                    // The name of the input is that of all files.
-                    true => {
-                        io::Error::new(error.kind(), format!("{}: {error}", file.path.display()))
-                    }
-                    false => error,
-                },
-            )?;
+            let Err(error) = file.read_records(&mut self.rules, &mut self.records) else {
+                continue;
+            };
+            let error = match several {
+                // The name of the input is that of all files.
+                true => io::Error::new(error.kind(), format!("{}: {error}", file.path.display())),
+                false => error,
+            };
+            if self.records.is_empty() {
+                return Err(error);
+            }
+            self.failed = Some(error);
+            break;
         }
         Ok(!self.records.is_empty())
     }
@@ -86,8 +95,12 @@ impl PollRead for FollowedFiles {
                 std::thread::sleep(POLL_TIMEOUT);
                 false
             }
-            // The next read returns the records or the error.
-            Ok(true) | Err(_) => true,
+            Ok(true) => true,
+            // The next read returns the error.
+            Err(error) => {
+                self.failed = Some(error);
+                true
+            }
         }
     }
 }
@@ -353,11 +366,15 @@ mod tests {
         fs::write(&b, "x,id\n1,a\n").unwrap();
         fs::write(&tabs, "id\tx\n1\ta\n").unwrap();
         let both = [a.clone(), b.clone()];
-        let text = error(&mut follow_csv(&both).unwrap());
+        let mut files = follow_csv(&both).unwrap();
+        assert!(files.ready() && files.ready());
+        assert_eq!(lines(&mut files), "id,x\n1,a\n", "the records before the error");
+        assert!(files.ready() && files.ready());
+        let text = error(&mut files);
         assert!(text.contains("b.csv: its header differs from that of ") && text.contains("a.csv"));
-        assert!(
-            error(&mut follow_columns(&both, "1", true).unwrap()).contains("its header differs")
-        );
+        let mut files = follow_columns(&both, "1", true).unwrap();
+        assert_eq!(lines(&mut files), "id,x\n1,a\n");
+        assert!(error(&mut files).contains("its header differs"));
         assert_eq!(
             lines(&mut follow_columns(&both, "1", false).unwrap()),
             "id,x\n1,a\nx,id\n1,a\n"
