@@ -2,8 +2,8 @@
 # Builds the Python package and installs it with the packages of its tests into an environment:
 #     crates/python/install.sh DIR [--profile NAME] [--engines]
 # `DIR/bin/python` then has petal, built with the profile `dist` unless another one is named. Other packages are
-# installed again only if their list changes. With --engines, `DIR/spark/bin/python` has `petal-filters[spark]`, as in
-# docs/guides/spark.md, and pytest.
+# installed again only if their list changes. With --engines, `DIR/spark/bin/python` has `petal-filters[spark,connect]`,
+# as in docs/guides/spark.md, and pytest.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 1 ] || { echo "usage: crates/python/install.sh DIR [--profile NAME] [--engines]" >&2; exit 2; }
@@ -37,7 +37,7 @@ if [ "$ENGINES" = yes ]; then
     spark_pip() { "$SPARK/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
     [ -e "$SPARK/done-$sum" ] || {
         "$PYTHON" -m venv --clear "$SPARK"
-        spark_pip install --constraint "$LIST" "$(echo "$DIR"/wheels/petal_filters-*.whl)[spark]" pytest pytest-timeout
+        spark_pip install --constraint "$LIST" "$(echo "$DIR"/wheels/petal_filters-*.whl)[spark,connect]" pytest pytest-timeout
         : > "$SPARK/done-$sum"
     }
     spark_pip install --force-reinstall --no-deps "$DIR"/wheels/petal_filters-*.whl

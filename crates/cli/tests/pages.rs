@@ -17,7 +17,7 @@ use petal_testkit::scratch::Scratch;
 const PETAL: &str = env!("CARGO_BIN_EXE_petal");
 
 /// The languages of code blocks.
-const LANGUAGES: [&str; 14] = [
+const LANGUAGES: [&str; 17] = [
     "console",
     "python",
     "rust",
@@ -32,6 +32,9 @@ const LANGUAGES: [&str; 14] = [
     "c",
     "scala",
     "diff",
+    "go",
+    "java",
+    "javascript",
 ];
 
 /// Programs that no console block may start here: they use the network, build for minutes or need rights.

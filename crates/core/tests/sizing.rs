@@ -30,6 +30,7 @@ fn sizing_equals_the_built_filter() {
             same!(
                 BloomFilter::builder().capacity(keys).fpr(rate),
                 BloomFilter::builder().capacity(keys).fpr(rate).probes(5),
+                BloomFilter::builder().capacity(keys).fpr(rate).least_space(true),
                 BloomFilter::builder().capacity(keys).memory(ByteSize::bytes(100_000)),
                 ClassicBloomFilter::builder().capacity(keys).fpr(rate),
                 ClassicBloomFilter::builder().bits(12_345).probes(3).capacity(keys),
@@ -123,6 +124,31 @@ fn unused_parameters_are_errors() {
 }
 
 /// The best number of probes for the capacity, or for the rate, is chosen among all.
+#[test]
+fn least_space_needs_a_capacity_and_a_rate_alone() {
+    let bloom = BloomFilter::builder().least_space(true);
+    let planned = bloom.capacity(1_000_000).fpr(0.01);
+    let (least, default) = (planned.build().unwrap(), planned.least_space(false).build().unwrap());
+    assert!(least.size_bytes() * 1000 < default.size_bytes() * 978, "{least:?} {default:?}");
+    let limit = |bytes| planned.memory(ByteSize::bytes(bytes)).build();
+    assert_eq!(limit(least.size_bytes()).unwrap(), least);
+    let counting = CountingBloomFilter::builder().capacity(1_000_000).fpr(0.01).least_space(true);
+    assert_eq!(counting.build().unwrap().size_bytes(), 4 * least.size_bytes());
+    let errors = [
+        bloom.build(),
+        bloom.capacity(10).build(),
+        bloom.fpr(0.1).build(),
+        bloom.capacity(10).memory(ByteSize::kib(1)).build(),
+        planned.probes(4).build(),
+        planned.bits(1000).build(),
+        planned.foldable_to(default.layout()).build(),
+        limit(least.size_bytes() - 1),
+    ];
+    for error in errors {
+        assert!(error.as_ref().is_err_and(petal::Error::is_invalid), "{error:?}");
+    }
+}
+
 #[test]
 fn bits_without_probes_get_the_best_number_of_them() {
     macro_rules! check {

@@ -69,8 +69,8 @@ pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
     LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, crlf_metadata,
-    explain_full, fill, filter_metadata, hashes, recorded_keys, recorded_transforms, remove,
-    with_keys_of,
+    explain_full, fill, filter_metadata, hashes, recorded_keys, recorded_log_id,
+    recorded_transforms, remove, with_keys_of, with_log_id,
 };
 pub use fingerprint::fingerprints;
 pub use io::{

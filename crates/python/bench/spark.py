@@ -1,4 +1,4 @@
-"""Compares `common` on Spark with Spark's own joins: CPU seconds and shuffled bytes.
+"""Compares `common` and `diff` on Spark with Spark's own joins: CPU seconds and shuffled bytes.
 
 `python crates/python/bench/spark.py [--keys N] [--shared PERCENT] [--rounds N] [--local]
 [METHOD ...]` writes two text files of N URLs of 64 bytes, starts a standalone master and two
@@ -8,7 +8,8 @@ prints rows of CSV. Round 0 warms up the JVM and is printed like the others.
 It runs in the environment `target/python/spark` (installed by `cargo x python --engines`), with
 psutil installed in addition. CPU seconds are of all processes. Every result is counted and checked.
 
-Four other methods run if they are named: `scan` and `scan-python` add the lengths of A's lines, the
+Other methods run if they are named: `semi` and `anti` are Spark's joins as it chooses them without
+a hint, `frames-diff` is petal's `diff`. `scan` and `scan-python` add the lengths of A's lines, the
 second after sending them to Python and back; `dropDuplicates` and `frames-dedup` read both files.
 """
 
@@ -94,6 +95,15 @@ def methods(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Ca
     def joined(hint: str) -> int:
         return frame(a).join(frame(b).hint(hint), "value", "left_semi").count()
 
+    def chosen(kind: str) -> int:
+        return frame(a).join(frame(b), "value", kind).count()
+
+    def frames_diff() -> int:
+        answer = petal.spark.diff(frame(a), frame(b), "value")
+        rows = answer.count()
+        answer.unpersist()
+        return rows
+
     def length(df: DataFrame) -> int:
         return df.agg(F.sum(F.length("value"))).first()[0]
 
@@ -105,6 +115,9 @@ def methods(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Ca
         "shuffle-hash": lambda: joined("shuffle_hash"),
         "frames": frames,
         "files": files,
+        "semi": lambda: chosen("left_semi"),
+        "anti": lambda: chosen("left_anti"),
+        "frames-diff": frames_diff,
         "scan": lambda: length(frame(a)),
         "scan-python": lambda: length(frame(a).mapInArrow(lambda batches: batches, "value string")),
         "dropDuplicates": lambda: both().dropDuplicates(["value"]).count(),
@@ -116,6 +129,8 @@ def expected(method: str, keys: int, shared: int) -> int:
     """Returns the expected result of a method."""
     if method.startswith("scan"):
         return 64 * keys
+    if method in ("anti", "frames-diff"):
+        return keys - shared
     return 2 * keys - shared if method in ("dropDuplicates", "frames-dedup") else shared
 
 

@@ -155,6 +155,14 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> PyErr {
     io_error(error, Some(path), text)
 }
 
+/// Returns an exception of the same class with the path before its text.
+pub(crate) fn with_path(path: &Path, error: PyErr) -> PyErr {
+    Python::attach(|py| {
+        let text = format!("{}: {}", path.display(), error.value(py));
+        PyErr::from_type(error.get_type(py), text)
+    })
+}
+
 /// Returns the text of a system error without Rust's `(os error N)`, in lower case.
 pub(crate) fn io_message(error: &io::Error) -> String {
     let text = error.to_string();

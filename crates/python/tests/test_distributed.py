@@ -1,5 +1,6 @@
 """Distributed jobs, with engines that run on this machine."""
 
+import contextlib
 import gzip
 import os
 import pathlib
@@ -13,8 +14,10 @@ from multiprocessing import get_context
 
 import pytest
 
+from filter_files import assert_equal_except_inserted
+
 import petal
-from petal._distributed import jobs, stages, tasks
+from petal._distributed import folders, jobs, stages, tasks
 from petal._petal import ranges
 
 
@@ -106,6 +109,81 @@ def test_operations_equal_pythons_sets(files, tmp_path, size, partitions, shards
     assert not leftovers(tmp_path) and not leftovers(tmp_path / "work")
 
 
+@pytest.mark.parametrize("shards", [None, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_selections_equal_those_of_one_machine(tmp_path, seed, shards):
+    rng = random.Random(seed)
+    paths = [tmp_path / str(number) for number in range(5)]
+    for path in paths:
+        kinds = rng.choice([3, 60, 600])
+        lines = [f"line {rng.randrange(kinds)}\n" * rng.choice([1, 1, 3]) for _ in range(rng.choice([0, 1, 400]))]
+        path.write_text("".join(lines))
+    a, *others = paths
+    options = {"memory_limit": MEMORY, "range_bytes": 500, "shards": shards}
+    for operation, files, more in [
+        *(("common", [a, others], {"at_least": number}) for number in range(1, 5)),
+        ("symdiff", [a, others[0]], {}),
+        ("symdiff", [paths[:2], paths[2:]], {}),
+        ("dedup", [paths], {"only_duplicates": True}),
+        ("dedup", [paths], {"only_unique": True}),
+    ]:
+        one, out = tmp_path / "one", tmp_path / "out"
+        flat = [a, *others] if operation == "common" else files
+        expected = getattr(petal, operation)(*flat, out=one, **more)
+        report = getattr(jobs, operation)(LocalEngine(), *files, out, **options, **more)
+        assert read_output(out) == one.read_bytes(), (operation, more)
+        assert report.kept == expected.kept
+        counted = getattr(jobs, operation)(LocalEngine(), *files, None, work=tmp_path, **options, **more)
+        assert (counted.kept, counted.lines) == (expected.kept, report.lines)
+        shutil.rmtree(out)
+    assert not leftovers(tmp_path)
+
+
+def test_an_input_of_at_least_may_be_the_output_of_a_job(tmp_path):
+    (tmp_path / "a").write_text("1\n2\n3\n4\n")
+    (tmp_path / "b").write_text("1\n2\n1\n")
+    jobs.dedup(LocalEngine(), tmp_path / "b", tmp_path / "c", memory_limit=MEMORY, range_bytes=2)
+    options = {"memory_limit": MEMORY, "range_bytes": 3}
+    jobs.common(LocalEngine(), tmp_path / "a", [tmp_path / "b", tmp_path / "c"], tmp_path / "out", at_least=2, **options)
+    assert read_output(tmp_path / "out") == b"1\n2\n"
+    for number, text in [(3, "3 is more than the number of inputs in b, 2"), (0, "from 1 to 126"), (127, "126")]:
+        with pytest.raises(ValueError, match=f"at_least=: .*{text}"):
+            jobs.common(LocalEngine(), tmp_path / "a", [tmp_path / "b", tmp_path / "c"], tmp_path / "no", at_least=number)
+    with pytest.raises(ValueError, match="no line is both"):
+        jobs.dedup(LocalEngine(), tmp_path / "a", tmp_path / "no", only_duplicates=True, only_unique=True)
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_json_records_are_compared_by_their_values(tmp_path, shards):
+    rng = random.Random(5)
+    for name in "ab":
+        records = [f'{{"n":{n},"u":{{"url":"http://e{rng.randrange(200)}.Example/"}}}}' for n in range(600)]
+        (tmp_path / name).write_text("\n".join(records))
+    inputs = [tmp_path / "a", tmp_path / "b"]
+    for operation, key in [("common", "/u/url"), ("diff", ["/u/url"]), ("symdiff", "/u/url"), ("dedup", ["/u/url", "/x"])]:
+        files = inputs[:1] if operation == "dedup" else inputs
+        options = {"json_key": key, "key_transform": ["lowercase"]}
+        with pytest.warns(UserWarning, match="/x") if operation == "dedup" else contextlib.nullcontext():
+            expected = getattr(petal, operation)(*files, **options)
+        out = tmp_path / f"{operation}-{shards}"
+        options |= {"memory_limit": MEMORY, "range_bytes": 999, "shards": shards}
+        report = getattr(jobs, operation)(LocalEngine(), *files, out, **options)
+        assert read_output(out) == b"".join(record + b"\n" for record in expected) and report.kept == expected.kept
+    options = {"memory_limit": MEMORY, "range_bytes": 999, "json_key": "/u/url"}
+    jobs.build(LocalEngine(), inputs[0], tmp_path / "f", capacity=600, **options)
+    petal.build(inputs[0], tmp_path / "one", capacity=600, json_key="/u/url")
+    assert_equal_except_inserted(tmp_path / "one", tmp_path / "f")
+    found = jobs.check(LocalEngine(), inputs[1], tmp_path / "f", None, work=tmp_path, **options)
+    assert found.kept == petal.check(tmp_path / "one", inputs[1], json_key="/u/url").kept > 0
+    for wrong, text in [({"json_key": "u"}, "json_key=: "), ({"delimiter": b"\0"}, "json_key=: records of JSON end with LF")]:
+        with pytest.raises(ValueError, match=text):
+            jobs.dedup(LocalEngine(), inputs[0], tmp_path / "no", **(options | wrong))
+    (tmp_path / "bad").write_text('{"u":{"url":1}}\n{"u":\n')
+    with pytest.raises(petal.InputError, match="bad"):
+        jobs.dedup(LocalEngine(), tmp_path / "bad", tmp_path / "no", **options)
+
+
 @pytest.mark.parametrize("operation", ["common", "diff", "dedup"])
 def test_filters_that_are_too_large_are_split_into_shards(files, tmp_path, monkeypatch, operation):
     (a1, x1), _, (b1, _), _ = files
@@ -165,7 +243,7 @@ def test_shards_that_fill_the_memory_fit_together(files, tmp_path, monkeypatch, 
 
 def test_part_names_sort_in_order():
     numbers = 0, 9, 99_999, 100_000, 16_777_215
-    output = jobs._Output(pathlib.Path("out"))
+    output = folders.Output(pathlib.Path("out"))
     parts = [output.part((number,)) for number in numbers]
     assert sorted(parts) == parts and parts[0] == "out/part-00000000"
 
@@ -269,28 +347,28 @@ def test_second_job_with_the_same_output_folder_is_refused(files, tmp_path):
 
 def test_only_one_of_two_concurrent_jobs_writes(files, tmp_path, monkeypatch):
     """The other job finishes after this one has seen an empty folder, before it has its claim."""
-    out, real = tmp_path / "out", jobs._make_folder
+    out, real = tmp_path / "out", folders.make_folder
 
     def meanwhile(path, option):
-        monkeypatch.setattr(jobs, "_make_folder", real)
+        monkeypatch.setattr(folders, "make_folder", real)
         jobs.dedup(LocalEngine(), files[0][0], out, memory_limit=MEMORY)
         return real(path, option)
 
-    monkeypatch.setattr(jobs, "_make_folder", meanwhile)
+    monkeypatch.setattr(folders, "make_folder", meanwhile)
     with pytest.raises(FileExistsError, match="new or empty folder"):
         jobs.common(LocalEngine(), files[0][0], files[2][0], out, memory_limit=MEMORY)
     assert read_output(out) == to_bytes(distinct(files[0][1]))
 
 
 def test_concurrent_claim_of_another_job_is_kept(files, tmp_path, monkeypatch):
-    out, real = tmp_path / "out", jobs._make_folder
+    out, real = tmp_path / "out", folders.make_folder
 
     def meanwhile(path, option):
         made = real(path, option)
         (out / "_CLAIMED").write_text("another")
         return made
 
-    monkeypatch.setattr(jobs, "_make_folder", meanwhile)
+    monkeypatch.setattr(folders, "make_folder", meanwhile)
     with pytest.raises(FileExistsError, match="_CLAIMED: another job writes to this folder"):
         jobs.dedup(LocalEngine(), files[0][0], out, memory_limit=MEMORY)
     assert (out / "_CLAIMED").read_text() == "another"
@@ -343,7 +421,7 @@ def test_unexpected_or_missing_part_is_an_error(files, tmp_path, stray):
 
 
 def test_claim_that_cannot_be_written_is_removed(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(jobs.socket, "gethostname", lambda: "\udc80")
+    monkeypatch.setattr(folders.socket, "gethostname", lambda: "\udc80")
     with pytest.raises(UnicodeEncodeError):
         jobs.dedup(LocalEngine(), files[0][0], tmp_path / "out", memory_limit=MEMORY)
     assert not (tmp_path / "out").exists()
@@ -525,7 +603,7 @@ def test_check_uses_a_filter_built_by_a_job(files, tmp_path):
 
 
 def test_errors_are_petal_errors(tmp_path):
-    settings = (MEMORY, 1, None, 10, "")
+    settings = (MEMORY, 1, None, 10, "", [])
     with pytest.raises(petal.InputError, match="missing"):
         ranges.split([str(tmp_path / "missing")], 100)
     with pytest.raises(ValueError, match="24 bytes"):
@@ -541,7 +619,7 @@ def test_signal_ends_a_task_and_leaves_no_file(tmp_path):
     def interrupt(*_):
         raise Interrupted
 
-    settings, out = (MEMORY, 1, None, 10, ""), tmp_path / "partial"
+    settings, out = (MEMORY, 1, None, 10, "", []), tmp_path / "partial"
     (tmp_path / "lines").write_bytes(b"%098d\n" % 1 * 10_000)
     # More than can be read before the signal.
     cut = ranges.split([str(tmp_path / "lines")], 1 << 20) * 5000
@@ -560,7 +638,7 @@ def test_signal_ends_a_task_and_leaves_no_file(tmp_path):
 
 
 def test_filter_counts_against_the_memory_limit_and_is_verified_after_a_change(tmp_path):
-    settings, keys = (MEMORY, 1, None, 10, ""), ranges.public_keys()
+    settings, keys = (MEMORY, 1, None, 10, "", []), ranges.public_keys()
     (tmp_path / "lines").write_bytes(b"a\nb\n")
     (one,) = ranges.split([str(tmp_path / "lines")], 100)
     path = tmp_path / "filter"
@@ -586,7 +664,7 @@ def test_input_that_changes_between_tasks_is_an_error(tmp_path):
     cut = ranges.split([str(path)], 100)
     path.write_bytes(b"a\nb\nc\n")
     with pytest.raises(petal.InputError, match="changed"):
-        ranges.count((MEMORY, 1, None, 10, ""), bytes(24), cut)
+        ranges.count((MEMORY, 1, None, 10, "", []), bytes(24), cut)
 
 
 def test_errors_can_be_pickled():

@@ -20,7 +20,7 @@ def definitions(file):
 
 
 STUBS = definitions("_petal.pyi")
-FILES = definitions("_set_operations.py") | definitions("_report.py")
+FILES = definitions("_set_operations.py") | definitions("_line_filters.py") | definitions("_report.py")
 JOBS = definitions("_distributed/jobs.py")
 CLASSES = [name for name in petal.__all__ if name.endswith(("Filter", "Cascade"))]
 
@@ -81,7 +81,7 @@ def test_page_has_the_arguments_of_every_constructor(name):
     assert f"`{name}{signature(new)}`" in section(name)
 
 
-@pytest.mark.parametrize("name", ["common", "diff", "symdiff", "dedup", "count", "build", "check"])
+@pytest.mark.parametrize("name", ["common", "diff", "symdiff", "dedup", "count", "build", "check", "seen", "merge"])
 def test_page_has_the_arguments_of_every_operation(name):
     assert f"`petal.{name}{signature(FILES[name])}`" in section(name)
     described = section("common") + section(name) + section("spark")

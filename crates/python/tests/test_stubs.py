@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
 
 USE = """
 import datetime
@@ -79,3 +82,8 @@ def test_wrong_types_are_found(tmp_path):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
     assert lines == {"5", "6", "7", "8", "14"}, done.stdout
+
+
+def test_the_package_passes_strict_mypy(tmp_path):
+    package = ROOT / "crates/python/python/petal"
+    run_module(tmp_path, "mypy", "--config-file", str(ROOT / "crates/python/pyproject.toml"), str(package))

@@ -40,7 +40,7 @@ const UNSAFE_CODE: &[&str] = &[
     // Mapping a filter file.
     "crates/python/src/state/open.rs",
     "crates/cli/src/files/filter_file.rs",
-    // Tests with a counting allocator or a mapped file; a prefetch.
+    // Tests with a counting allocator or a mapped file; a prefetch; filters in C++.
     "crates/core/tests/global_allocator.rs",
     "crates/core/tests/hostile.rs",
     "crates/core/tests/memory.rs",
@@ -48,6 +48,7 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/core/tests/wide.rs",
     "crates/interop/tests/hostile.rs",
     "crates/bench-vs/src/random_reads.rs",
+    "crates/bench/benches/boost/main.rs",
 ];
 
 /// Longest file that passes, in lines without unit tests, and the length from which a note is printed.

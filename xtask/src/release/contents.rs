@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use super::VERSION;
 use super::archive::Archive;
 use super::target::Target;
-use crate::step::{Result, root};
+use crate::step::{Result, Step, root};
 
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
@@ -46,9 +47,20 @@ pub(super) fn module(target: &Target, dir: &Path, files: &Path) -> Result {
         "libpetal_redis.so",
         "petal.conf",
         "systemd/petal.conf",
+        "monitoring/petal.lua",
+        "monitoring/alerts.yml",
+        "monitoring/grafana.json",
         "README.md",
         "LICENSE-MIT",
     ])
+}
+
+/// Builds the Debian package of the server module. Needs dpkg-deb.
+pub(super) fn debian_package(target: &Target, dir: &Path, files: &Path) -> Result {
+    let module = dir.join("libpetal_redis.so");
+    let (module, files) = (module.to_string_lossy(), files.to_string_lossy());
+    let args = [&module, VERSION, target.debian_architecture(), &files];
+    Step::script("packaging/redis/deb.sh", &args).run()
 }
 
 /// Packs the debug information of the program and the module.

@@ -95,6 +95,7 @@ pub(crate) fn pack_dev_builds() -> Result {
     contents::program(&target, &built, &manual, &files)?;
     // Built as a dependency of its tests, as in the other steps.
     contents::module(&target, &built.join("deps"), &files)?;
+    contents::debian_package(&target, &built.join("deps"), &files)?;
     archive::write_checksums(&files)?;
     list(&files, None)
 }
@@ -126,6 +127,9 @@ fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<Str
         contents::program(target, &stripped, &manual, files)?;
         if target.has_module() {
             contents::module(target, &stripped, files)?;
+            if let Err(missing) = contents::debian_package(target, &stripped, files) {
+                skipped.push(format!("Debian package for {}: {missing}", target.name));
+            }
             python::wheel(tools, target, files)?;
         }
         contents::debug_info(target, &stripped, files)?;

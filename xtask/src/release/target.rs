@@ -1,5 +1,6 @@
 //! The targets of a release, and their builds.
 
+use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
 use super::tools::{self, Tools};
@@ -32,6 +33,16 @@ impl Target {
     /// Returns the name of its processor.
     pub(super) fn processor(&self) -> &'static str {
         self.name.split('-').next().unwrap_or_default()
+    }
+
+    /// Returns Debian's name of its processor; of this machine's for the dev builds.
+    pub(super) fn debian_architecture(&self) -> &'static str {
+        let processor = if self.name == "dev" { ARCH } else { self.processor() };
+        match processor {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        }
     }
 
     /// Returns the name of one of its archives, without the extension.

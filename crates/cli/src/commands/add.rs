@@ -1,10 +1,10 @@
 //! `add`: adds lines to a filter file.
 
 use petal_lines::atomic_file::resolve_links;
-use petal_lines::{Source, explain_full, fill};
+use petal_lines::{Source, explain_full, fill, recorded_log_id};
 
 use super::{
-    advance, assert_members, build, filter_failure, foreign, refuse_stdin_twice, saturation, seen,
+    advance, assert_members, build, filter_failure, foreign, refuse_stdin_twice, saturation,
     settings,
 };
 use crate::args::AddArgs;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
         key_fields::added(&metadata, &settings.keys)
     };
-    if seen::log_id(&metadata).is_some() {
+    if recorded_log_id(&metadata).is_some() {
         return Err(Failure::Message(format!(
             "{}: has a fingerprint log, which add cannot update; use petal seen -c",
             args.filter.display()

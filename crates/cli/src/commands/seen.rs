@@ -12,7 +12,8 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, resolve_links};
 use petal_lines::{
-    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata, seen,
+    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata,
+    recorded_log_id, seen, with_log_id,
 };
 
 use super::{build, filter_failure, print, settings};
@@ -173,7 +174,7 @@ impl SeenFiles {
         key_transforms::adopt(&self.path, &metadata, settings)?;
         let log = self.open_log()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
-        let problem = match (log_id(&metadata), &log) {
+        let problem = match (recorded_log_id(&metadata), &log) {
             (Some(pair), Some(log)) if pair == log.pair_id() => None,
             (None, None) if !args.exact => None,
             (None, None) => Some(format!(
@@ -338,30 +339,4 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> Re
 fn sync_output() -> io::Result<()> {
     let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     if out.metadata()?.is_file() { out.sync_data() } else { Ok(()) }
-}
-
-/// Adds the id of the fingerprint log to the metadata of the filter.
-fn with_log_id(metadata: &str, id: u64) -> String {
-    format!("{},\"exact\":\"{id:016x}\"}}", metadata.trim_end_matches('}'))
-}
-
-/// Returns the id of the fingerprint log in the metadata.
-pub(super) fn log_id(metadata: &str) -> Option<u64> {
-    let metadata: serde_json::Value = serde_json::from_str(metadata).ok()?;
-    u64::from_str_radix(metadata.get("exact")?.as_str()?, 16).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use petal_lines::METADATA;
-
-    use super::*;
-
-    #[test]
-    fn log_id_is_read_back() {
-        assert_eq!(log_id(&with_log_id(METADATA, 0xabc)), Some(0xabc));
-        for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
-            assert_eq!(log_id(other), None, "{other}");
-        }
-    }
 }

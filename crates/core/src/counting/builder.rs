@@ -66,6 +66,13 @@ impl<L: Layout> CountingBuilder<L> {
         Self { bloom: self.bloom.probes(probes), ..self }
     }
 
+    /// Chooses the fewest counters that keep the rate: see
+    /// [`Builder::least_space`](crate::Builder::least_space).
+    #[must_use]
+    pub fn least_space(self, least_space: bool) -> Self {
+        Self { bloom: self.bloom.least_space(least_space), ..self }
+    }
+
     /// Sets the width of a counter in bits, 2 to 8 \[default: 4\]. It counts to 2^(width-1).
     ///
     /// When as many distinct keys as the capacity have been inserted once, one counter in 6 to 8 is

@@ -45,6 +45,7 @@ pub struct Builder<L> {
     memory: Option<ByteSize>,
     bits: Option<u64>,
     probes: Option<u32>,
+    least_space: bool,
     foldable_to: Option<L>,
     hash: HashSpec,
 }
@@ -53,7 +54,8 @@ impl<L: Layout> Builder<L> {
     pub(crate) fn new() -> Self {
         let hash = HashSpec::default();
         let (keys, rate, memory, bits, probes) = (None, None, None, None, None);
-        Self { keys, rate, memory, bits, probes, foldable_to: None, hash }
+        let (least_space, foldable_to) = (false, None);
+        Self { keys, rate, memory, bits, probes, least_space, foldable_to, hash }
     }
 
     /// Sets the capacity in distinct keys.
@@ -88,6 +90,25 @@ impl<L: Layout> Builder<L> {
     #[must_use]
     pub fn probes(mut self, probes: u32) -> Self {
         self.probes = Some(probes);
+        self
+    }
+
+    /// Chooses the fewest bits that keep the rate at the capacity; by default a blocked filter may take
+    /// some more where that is faster. At 1 % it saves 2 % of the space, at 0.1 % 4 %, and a key takes
+    /// one and a half to two times the time. A classic filter always has the fewest bits.
+    ///
+    /// Needs a capacity and a rate, and excludes bits, probes and [`foldable_to`](Self::foldable_to).
+    ///
+    /// ```
+    /// use petal::{BloomFilter, Membership};
+    ///
+    /// let small = BloomFilter::builder().capacity(1_000_000).fpr(0.001).least_space(true).build()?;
+    /// assert!(small.size_bytes() * 8 < 15_100_000);
+    /// # Ok::<_, petal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn least_space(mut self, least_space: bool) -> Self {
+        self.least_space = least_space;
         self
     }
 
@@ -144,6 +165,9 @@ impl<L: Layout> Builder<L> {
         {
             return Err(Error::incompatible("probes", small.fields().probes, probes));
         }
+        if self.least_space {
+            self.check_least_space()?;
+        }
         let mut planned = self.keys.unwrap_or(0);
         let (layout, target) = match *self {
             Self { bits: Some(bits), probes: Some(probes), .. } => {
@@ -169,6 +193,7 @@ impl<L: Layout> Builder<L> {
                 let layout = match (small, probes) {
                     (Some(small), _) => small.multiple_for_fpr(keys, rate)?,
                     (None, Some(probes)) => L::for_fpr_with_probes(keys, rate, probes)?,
+                    (None, None) if self.least_space => L::for_least_space(keys, rate)?,
                     (None, None) => L::for_fpr(keys, rate)?,
                 };
                 (layout, rate)
@@ -199,6 +224,30 @@ impl<L: Layout> Builder<L> {
             ));
         }
         Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
+    }
+
+    /// Checks that nothing else determines the size or the probes.
+    fn check_least_space(&self) -> Result<()> {
+        let Self { keys, rate, bits, probes, foldable_to, .. } = self;
+        let excluded = [
+            ("bits", bits.map(|bits| bits.to_string())),
+            ("probes", probes.map(|probes| probes.to_string())),
+            ("layout to fold to", foldable_to.map(|layout| layout.describe())),
+            ("capacity", keys.is_none().then(|| "none".into())),
+            ("false-positive rate", rate.is_none().then(|| "none".into())),
+        ];
+        for (name, found) in excluded {
+            let needed = matches!(name, "capacity" | "false-positive rate");
+            let expected = if needed {
+                "a number, for the least space"
+            } else {
+                "none beside the least space"
+            };
+            if let Some(found) = found {
+                return Err(Error::invalid(name, expected, found));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the layout, which bits determine, with its target rate. With a rate and no capacity it

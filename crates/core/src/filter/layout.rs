@@ -45,6 +45,7 @@ pub(crate) mod sealed {
         /// Validates numbers of a file.
         fn from_fields(fields: Fields) -> Result<Self>;
         fn for_fpr(keys: u64, rate: f64) -> Result<Self>;
+        fn for_least_space(keys: u64, rate: f64) -> Result<Self>;
         fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self>;
         fn for_bits(bits: u64, probes: u32) -> Result<Self>;
         fn for_fpr_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self>;
@@ -154,6 +155,10 @@ impl LayoutImpl for BlockedLayout {
 
     fn for_fpr(keys: u64, rate: f64) -> Result<Self> {
         Self::for_fpr(keys, rate)
+    }
+
+    fn for_least_space(keys: u64, rate: f64) -> Result<Self> {
+        Self::for_least_space(keys, rate)
     }
 
     fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
@@ -319,6 +324,10 @@ impl LayoutImpl for ClassicLayout {
 
     fn for_fpr(keys: u64, rate: f64) -> Result<Self> {
         Self::for_fpr(keys, rate)
+    }
+
+    fn for_least_space(keys: u64, rate: f64) -> Result<Self> {
+        Self::for_least_space(keys, rate)
     }
 
     fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self> {

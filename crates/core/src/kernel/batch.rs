@@ -4,6 +4,10 @@
 //! and their cache lines prefetched. [`AHEAD`] groups later it is *processed*. Many cache misses
 //! overlap at any time, which makes filters larger than the cache fast.
 
+use crate::store::CacheLine;
+
+/// Minimum number of cache lines (8 MiB) of a filter for which prefetching pays.
+pub(super) const PREFETCH_FROM: usize = (8 << 20) / CacheLine::BYTES;
 /// Hashes that are prepared together: the number in the widest vector.
 pub(super) const GROUP: usize = 8;
 /// Groups between preparation and processing: enough to fill a core's line-fill buffers.
@@ -67,6 +71,51 @@ pub(super) fn one_by_one(hashes: impl HashSource) -> impl Iterator<Item = u64> {
         }
         made[at % GROUP]
     })
+}
+
+/// Processes hashes in turn, in groups and without prefetching, and writes one result bit per hash to
+/// `results`, 64 per word. For filters that fit a cache: out-of-order execution hides its latency.
+///
+/// `process` has one result bit for each hash of a group.
+#[inline(always)]
+pub(super) fn in_groups(
+    hashes: impl HashSource,
+    results: &mut [u64],
+    mut process: impl FnMut(&[u64; GROUP]) -> u8,
+) {
+    in_groups_with(hashes, results, |group, outcome| *outcome = process(group), join);
+}
+
+/// [`in_groups`] with an outcome `O` for each group; `combine` converts the outcomes of eight groups
+/// to a word of results.
+///
+/// The last group is padded with its last hash; to process a key twice has no effect.
+///
+/// Always inlined, so that it is compiled for the instructions of the caller.
+#[inline(always)]
+pub(super) fn in_groups_with<O: Default>(
+    hashes: impl HashSource,
+    results: &mut [u64],
+    mut process: impl FnMut(&[u64; GROUP], &mut O),
+    combine: impl Fn(&[O; 8]) -> u64,
+) {
+    let words = hashes.words();
+    assert!(results.len() == words.len().div_ceil(64), "one word for 64 results");
+    let mut hashed = [0; GROUP];
+    let mut outcomes: [O; 8] = Default::default();
+    for (result, words) in results.iter_mut().zip(words.chunks(64)) {
+        let (whole, rest) = words.as_chunks::<GROUP>();
+        for (outcome, group) in outcomes.iter_mut().zip(whole) {
+            hashes.hash_group(group, &mut hashed);
+            process(&hashed, outcome);
+        }
+        if let (Some(&last), Some(outcome)) = (rest.last(), outcomes.get_mut(whole.len())) {
+            let group = core::array::from_fn(|at| *rest.get(at).unwrap_or(&last));
+            hashes.hash_group(&group, &mut hashed);
+            process(&hashed, outcome);
+        }
+        *result = combine(&outcomes) & (!0 >> (64 - words.len()));
+    }
 }
 
 /// Processes hashes in turn and writes one result bit per hash to `results`, 64 per word.

@@ -18,7 +18,9 @@
 
 use core::ops::{Deref, DerefMut, Range};
 
-use super::batch::{GROUP, HashSource, PreparedGroup, batch, join, test_each};
+use super::batch::{
+    GROUP, HashSource, PREFETCH_FROM, PreparedGroup, batch, in_groups, join, test_each,
+};
 use super::primitives::{prefetch, scale};
 use crate::store::CacheLine;
 
@@ -135,25 +137,66 @@ impl<const LANES: usize> BlockParams<LANES> {
     /// Sets the bits of a hash in its block. Returns whether any of them was clear.
     #[inline]
     pub(super) fn insert(&self, block: &mut [CacheLine], hash: u64) -> bool {
+        if self.probes as usize == LANES {
+            self.insert_lanes::<true>(block, hash)
+        } else {
+            self.insert_lanes::<false>(block, hash)
+        }
+    }
+
+    /// Returns whether all bits of a hash are set in its block.
+    #[inline]
+    pub(super) fn contains(&self, block: &[CacheLine], hash: u64) -> bool {
+        if self.probes as usize == LANES {
+            self.contains_lanes::<true>(block, hash)
+        } else {
+            self.contains_lanes::<false>(block, hash)
+        }
+    }
+
+    /// Visits all lanes, of which a mask selects those of the key, so that every shift is a constant
+    /// and nothing branches on bits: a mispredicted branch costs more than the lanes after it.
+    #[inline(always)]
+    fn insert_lanes<const ALL: bool>(&self, block: &mut [CacheLine], hash: u64) -> bool {
         let key = KeyProbes::<LANES>::new(hash);
+        let selected = self.lanes_from(key.start);
         let mut clear = 0;
-        for probe in 0..self.probes {
-            let (lane, bit) = key.get(probe);
-            let word = &mut block[lane / 8].0[lane % 8];
-            clear |= bit & !u64::from_le(*word);
-            *word |= bit.to_le();
+        for (at, line) in block.iter_mut().enumerate().take(Self::LINES) {
+            let fields = if at == 0 { key.low } else { key.high };
+            for lane in 0..8 {
+                let one = if ALL { 1 } else { selected >> (8 * at + lane) & 1 };
+                let bit = one << (fields >> (16 + 6 * lane) & 63);
+                let old = u64::from_le(line.0[lane]);
+                let new = old | bit;
+                clear |= new ^ old;
+                line.0[lane] = new.to_le();
+            }
         }
         clear != 0
     }
 
-    /// Returns whether all bits of a hash are set in its block. Stops at the first clear bit.
-    #[inline]
-    pub(super) fn contains(&self, block: &[CacheLine], hash: u64) -> bool {
+    /// Same as [`insert_lanes`](Self::insert_lanes) for a query.
+    #[inline(always)]
+    fn contains_lanes<const ALL: bool>(&self, block: &[CacheLine], hash: u64) -> bool {
         let key = KeyProbes::<LANES>::new(hash);
-        (0..self.probes).all(|probe| {
-            let (lane, bit) = key.get(probe);
-            u64::from_le(block[lane / 8].0[lane % 8]) & bit != 0
-        })
+        let selected = self.lanes_from(key.start);
+        // Only the lowest bit counts.
+        let mut clear = 0;
+        for (at, line) in block.iter().enumerate().take(Self::LINES) {
+            let fields = if at == 0 { key.low } else { key.high };
+            for lane in 0..8 {
+                let word = !u64::from_le(line.0[lane]) >> (fields >> (16 + 6 * lane) & 63);
+                clear |= if ALL { word } else { word & selected >> (8 * at + lane) };
+            }
+        }
+        clear & 1 == 0
+    }
+
+    /// Returns the lanes of a key that starts at a lane, as bits.
+    #[inline(always)]
+    fn lanes_from(&self, start: usize) -> u64 {
+        let window = (1 << self.probes) - 1;
+        (window << LANES | window) >> (LANES - start)
     }
 
     /// Returns the false-positive rate for the current bits: the mean over all blocks and starts of
@@ -208,6 +251,47 @@ impl<const LANES: usize, L, D: Deref<Target = [L]>> BlockRange<LANES, D> {
 }
 
 impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
+    /// Whether the filter fits a cache. The size of the whole filter decides: a range of its blocks
+    /// is no closer than the rest.
+    #[inline(always)]
+    pub(super) fn is_small(&self) -> bool {
+        self.params.blocks < (PREFETCH_FROM / BlockParams::<LANES>::LINES) as u64
+    }
+
+    /// Returns the index of the first cache line of a hash's block, which exists.
+    ///
+    /// # Panics
+    /// If the block is not in the range.
+    #[inline(always)]
+    fn first_line(&self, hash: u64) -> usize {
+        let block = scale(hash, self.params.blocks).wrapping_sub(self.first);
+        let available = self.lines.len() / BlockParams::<LANES>::LINES;
+        assert!(block < available as u64, "block outside the range");
+        block as usize * BlockParams::<LANES>::LINES
+    }
+
+    /// Returns the block of a hash.
+    ///
+    /// # Panics
+    /// If it is not in the range.
+    #[inline(always)]
+    pub(super) fn block(&self, hash: u64) -> &[CacheLine] {
+        let at = self.first_line(hash);
+        // SAFETY: `first_line` has checked that all lines of the block exist.
+        unsafe { self.lines.get_unchecked(at..at + BlockParams::<LANES>::LINES) }
+    }
+
+    /// Same as [`block`](Self::block), to change it.
+    #[inline(always)]
+    pub(super) fn block_mut(&mut self, hash: u64) -> &mut [CacheLine]
+    where
+        L: DerefMut,
+    {
+        let at = self.first_line(hash);
+        // SAFETY: as in `block`.
+        unsafe { self.lines.get_unchecked_mut(at..at + BlockParams::<LANES>::LINES) }
+    }
+
     /// Looks up many hashes with `contains`.
     #[inline(always)]
     pub(super) fn contains_batch(
@@ -216,6 +300,11 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
         found: &mut [u64],
         contains: impl Fn(&[CacheLine], u64) -> bool,
     ) {
+        if self.is_small() {
+            return in_groups(hashes, found, |group| {
+                test_each(*group, |hash| contains(self.block(hash), hash))
+            });
+        }
         let process = |blocks: &mut Self, group: &PreparedGroup, found: &mut u8| {
             let keys = group.first_lines.into_iter().zip(group.hashes);
             let block = |at: usize| at..at + BlockParams::<LANES>::LINES;
@@ -228,13 +317,18 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
     /// also to the hashes before it in the batch.
     #[inline(always)]
     pub(super) fn insert_batch(
-        self,
+        mut self,
         hashes: impl HashSource,
         new: &mut [u64],
         insert: impl Fn(&mut [CacheLine], u64) -> bool,
     ) where
         L: DerefMut,
     {
+        if self.is_small() {
+            return in_groups(hashes, new, |group| {
+                test_each(*group, |hash| insert(self.block_mut(hash), hash))
+            });
+        }
         let process = |blocks: &mut Self, group: &PreparedGroup, new: &mut u8| {
             let keys = group.first_lines.into_iter().zip(group.hashes);
             let block = |at: usize| at..at + BlockParams::<LANES>::LINES;

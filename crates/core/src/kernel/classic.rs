@@ -11,17 +11,19 @@
 //! Cost: up to k cache lines per key. A query of an absent key ends after two positions on average,
 //! or four in a small filter.
 
-use super::batch::{GROUP, HashSource, batch, join, one_by_one, test_each};
+use super::batch::{
+    GROUP, HashSource, PREFETCH_FROM, batch, in_groups, join, one_by_one, test_each,
+};
 use super::primitives::{prefetch, scale};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-use crate::store::CacheLine;
+use crate::store::{CacheLine, lines_as_words, lines_as_words_mut};
 
 /// The multiplier of a 64-bit multiplicative congruential generator.
 pub(crate) const STEP: u64 = 0xf135_7aea_2e62_a9c5;
 
-/// Minimum number of cache lines (8 MiB) of a large filter, for which memory latency dominates.
-pub(super) const LARGE_FILTER: usize = (8 << 20) / CacheLine::BYTES;
+/// Minimum number of cache lines of a large filter, for which memory latency dominates.
+pub(super) const LARGE_FILTER: usize = PREFETCH_FROM;
 /// Bits that are tested without a branch in small filters: a test is cheaper than a mispredicted
 /// branch, and one of sixteen absent keys remains.
 const BRANCHLESS_TESTS: usize = 4;
@@ -42,6 +44,122 @@ pub(crate) struct ClassicParams {
 #[inline(always)]
 pub(super) fn locate(bit: u64) -> (usize, usize, u64) {
     ((bit / 512) as usize, (bit / 64 % 8) as usize, 1 << (bit % 64))
+}
+
+/// The powers of [`STEP`]: with them no position waits for the one before it.
+const POWERS: [u64; MAX_PROBES] = {
+    let mut powers = [1u64; MAX_PROBES];
+    let mut at = 1;
+    while at < MAX_PROBES {
+        powers[at] = powers[at - 1].wrapping_mul(STEP);
+        at += 1;
+    }
+    powers
+};
+
+/// Calls a function with the number of probes as a constant, so that its loop is unrolled; with 0
+/// for numbers of probes that have no code of their own.
+macro_rules! unrolled {
+    ($probes:expr, $function:ident($($argument:expr),*)) => {
+        match $probes {
+            3 => $function::<3>($($argument),*),
+            4 => $function::<4>($($argument),*),
+            5 => $function::<5>($($argument),*),
+            6 => $function::<6>($($argument),*),
+            7 => $function::<7>($($argument),*),
+            8 => $function::<8>($($argument),*),
+            9 => $function::<9>($($argument),*),
+            10 => $function::<10>($($argument),*),
+            11 => $function::<11>($($argument),*),
+            12 => $function::<12>($($argument),*),
+            13 => $function::<13>($($argument),*),
+            14 => $function::<14>($($argument),*),
+            _ => $function::<0>($($argument),*),
+        }
+    };
+}
+
+/// Returns the powers of the probes; `K` is their number or 0.
+#[inline(always)]
+fn powers<const K: usize>(params: ClassicParams) -> &'static [u64] {
+    &POWERS[..if K == 0 { params.probes as usize } else { K }]
+}
+
+/// Sets the bits of a hash. Returns whether any of them was clear.
+///
+/// # Safety
+/// The words must have all bits.
+#[inline(always)]
+unsafe fn insert<const K: usize>(words: &mut [u64], params: ClassicParams, hash: u64) -> bool {
+    let mut changed = 0;
+    for power in powers::<K>(params) {
+        let position = scale(hash.wrapping_mul(*power), params.bits);
+        // SAFETY: a position is below the number of bits.
+        let word = unsafe { words.get_unchecked_mut((position / 64) as usize) };
+        let new = *word | (1u64 << (position % 64)).to_le();
+        changed |= new ^ *word;
+        *word = new;
+    }
+    changed != 0
+}
+
+/// Returns whether all bits of a hash are set, with one branch after the first
+/// [`BRANCHLESS_TESTS`] tests.
+///
+/// # Safety
+/// As of [`insert`].
+#[inline(always)]
+unsafe fn contains<const K: usize>(words: &[u64], params: ClassicParams, hash: u64) -> bool {
+    let set = |power: &u64| {
+        let position = scale(hash.wrapping_mul(*power), params.bits);
+        // SAFETY: a position is below the number of bits.
+        u64::from_le(unsafe { *words.get_unchecked((position / 64) as usize) }) >> (position % 64)
+    };
+    let powers = powers::<K>(params);
+    let (first, rest) = powers.split_at(powers.len().min(BRANCHLESS_TESTS));
+    // Only the lowest bit counts.
+    if first.iter().fold(1, |all, power| all & set(power)) & 1 == 0 {
+        return false;
+    }
+    rest.iter().fold(1, |all, power| all & set(power)) & 1 == 1
+}
+
+/// Same as [`contains`] for any number of probes.
+///
+/// # Safety
+/// As of [`insert`].
+#[inline(never)]
+unsafe fn contains_one(words: &[u64], params: ClassicParams, hash: u64) -> bool {
+    // SAFETY: the caller guarantees it.
+    unsafe { unrolled!(params.probes, contains(words, params, hash)) }
+}
+
+/// Inserts eight hashes in turn.
+///
+/// # Safety
+/// As of [`insert`].
+#[inline(never)]
+unsafe fn insert_group<const K: usize>(
+    words: &mut [u64],
+    params: ClassicParams,
+    group: &[u64; GROUP],
+) -> u8 {
+    // SAFETY: the caller guarantees it.
+    test_each(*group, |hash| unsafe { insert::<K>(words, params, hash) })
+}
+
+/// Looks up eight hashes.
+///
+/// # Safety
+/// As of [`insert`].
+#[inline(never)]
+unsafe fn contains_group<const K: usize>(
+    words: &[u64],
+    params: ClassicParams,
+    group: &[u64; GROUP],
+) -> u8 {
+    // SAFETY: the caller guarantees it.
+    test_each(*group, |hash| unsafe { contains::<K>(words, params, hash) })
 }
 
 impl ClassicParams {
@@ -70,14 +188,18 @@ impl ClassicParams {
     /// filter not before [`BRANCHLESS_TESTS`] tests.
     #[inline]
     pub(crate) fn contains(&self, lines: &[CacheLine], hash: u64) -> bool {
-        let mut positions = self.positions(hash);
-        if lines.len() < LARGE_FILTER {
-            let first = positions.by_ref().take(BRANCHLESS_TESTS);
-            if !first.fold(true, |all, position| all & is_set(lines, position)) {
-                return false;
-            }
+        if lines.len() >= LARGE_FILTER {
+            return self.positions(hash).all(|position| is_set(lines, position));
         }
-        positions.all(|position| is_set(lines, position))
+        self.check(lines);
+        // SAFETY: the lines have all bits.
+        unsafe { contains_one(lines_as_words(lines), *self, hash) }
+    }
+
+    /// Checks that all bits exist.
+    #[inline(always)]
+    fn check(&self, lines: &[CacheLine]) {
+        assert!(self.bits.div_ceil(512) <= lines.len() as u64, "bits outside the lines");
     }
 
     #[inline(always)]
@@ -93,16 +215,21 @@ impl ClassicParams {
         hashes: impl HashSource,
         new: &mut [u64],
     ) {
-        let large = lines.len() >= LARGE_FILTER;
+        self.check(lines);
+        let insert = |lines: &mut [CacheLine], group: &[u64; GROUP]| {
+            // SAFETY: the lines have all bits.
+            unsafe { unrolled!(self.probes, insert_group(lines_as_words_mut(lines), *self, group)) }
+        };
+        if lines.len() < LARGE_FILTER {
+            return in_groups(hashes, new, |group| insert(lines, group));
+        }
         let prepare =
             |lines: &&mut [CacheLine], hashes: &[u64; GROUP], group: &mut [u64; GROUP]| {
                 *group = *hashes;
-                if large {
-                    hashes.iter().for_each(|&hash| self.prefetch(lines, hash));
-                }
+                hashes.iter().for_each(|&hash| self.prefetch(lines, hash));
             };
         let process = |lines: &mut &mut [CacheLine], group: &[u64; GROUP], new: &mut u8| {
-            *new = test_each(*group, |hash| self.insert(lines, hash));
+            *new = insert(lines, group);
         };
         batch(lines, hashes, new, prepare, process, join);
     }
@@ -117,12 +244,11 @@ impl ClassicParams {
         if lines.len() >= LARGE_FILTER {
             return self.contains_large(lines, hashes, found);
         }
-        let prepare =
-            |_: &&[CacheLine], hashes: &[u64; GROUP], group: &mut [u64; GROUP]| *group = *hashes;
-        let process = |lines: &mut &[CacheLine], group: &[u64; GROUP], found: &mut u8| {
-            *found = test_each(*group, |hash| self.contains(lines, hash));
-        };
-        batch(lines, hashes, found, prepare, process, join);
+        self.check(lines);
+        in_groups(hashes, found, |group| {
+            // SAFETY: the lines have all bits.
+            unsafe { unrolled!(self.probes, contains_group(lines_as_words(lines), *self, group)) }
+        });
     }
 
     /// Looks up many hashes in a large filter, [`LOOKUPS`] of them interleaved. In its turn a lookup

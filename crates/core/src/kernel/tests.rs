@@ -12,6 +12,7 @@ mod sizes;
 use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
+use super::batch::PREFETCH_FROM;
 use super::blocked::{BlockParams, BlockRange};
 #[cfg(not(loom))]
 use super::shared::{SharedBlocks, Stripes};
@@ -216,14 +217,25 @@ proptest! {
     }
 }
 
-/// Single keys in blocks of one line are inlined with AVX-512 only.
+/// Above 8 MiB batches are prefetched.
+#[test]
+#[cfg_attr(miri, ignore = "minutes")]
+fn kernels_agree_on_large_filters() {
+    let lines = PREFETCH_FROM as u64;
+    for (seed, probes) in (1..).zip([8, 6]) {
+        agree::<8>(lines - 1 + seed % 2, probes, seed);
+        agree::<16>(lines / 2 + seed % 2, 2 * probes, seed);
+    }
+}
+
+/// Single keys in blocks of one line are inlined with AVX-512 and AVX2.
 #[test]
 fn inlined_code_equals_portable_code() {
     let expected = Kernel::Portable.handle().unwrap();
     for (kernel, handle) in
         Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.handle()?)))
     {
-        let inlined = kernel == Kernel::Avx512;
+        let inlined = matches!(kernel, Kernel::Avx512 | Kernel::Avx2);
         for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
             for probes in 1..=8 {
                 let params = BlockParams::<8> { blocks, probes };

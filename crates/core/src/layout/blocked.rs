@@ -5,8 +5,8 @@ use crate::no_std::*;
 use core::ops::RangeInclusive;
 
 use super::search::{
-    LINE_BYTES, MAX_LINES, check_memory, check_target, largest_fitting, max_capacity, round_up,
-    smallest_fitting, smallest_for_fpr,
+    LINE_BYTES, MAX_LINES, check_memory, check_target, compared_with, largest_fitting,
+    max_capacity, round_up, smallest_fitting, smallest_for_fpr,
 };
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
@@ -42,6 +42,34 @@ pub(super) const PROBES_OF_LINES: [(f64, u32); 6] =
 /// The same for pairs of lines.
 pub(super) const PROBES_OF_PAIRS: [(f64, u32); 2] = [(9.3548e-5, 12), (7.953e-5, 13)];
 
+/// The rate below which the smallest layout is a pair of lines; above, it saves at most 0.4 %.
+pub(super) const LEAST_PAIRS_BELOW: f64 = 0.02;
+
+/// [`PROBES_OF_LINES`] for the least space, whatever the speed.
+pub(super) const LEAST_OF_LINES: [(f64, u32); 7] = [
+    (0.37986, 1),
+    (0.1833, 2),
+    (0.090568, 3),
+    (0.044693, 4),
+    (0.020463, 5),
+    (0.0089299, 6),
+    (0.0038271, 7),
+];
+
+/// The same for pairs of lines, below [`LEAST_PAIRS_BELOW`].
+pub(super) const LEAST_OF_PAIRS: [(f64, u32); 10] = [
+    (0.011505, 6),
+    (0.0058491, 7),
+    (0.0029481, 8),
+    (0.0013644, 9),
+    (5.8699e-4, 10),
+    (2.3912e-4, 11),
+    (9.3548e-5, 12),
+    (3.567e-5, 13),
+    (1.346e-5, 14),
+    (5.0993e-6, 15),
+];
+
 impl BlockedLayout {
     /// Returns the smallest layout with a rate of at most `fpr` at `capacity` keys whose lanes and
     /// probes are the best for that rate at large capacities. They follow from the rate alone, so that
@@ -57,13 +85,37 @@ impl BlockedLayout {
         Self::rounded(Self::smallest_with_probes(capacity, fpr, lanes, probes), capacity, fpr)
     }
 
+    /// Returns the layout of the least space with a rate of at most `fpr` at `capacity` keys. Unlike
+    /// [`for_fpr`](Self::for_fpr) it uses fewer probes than lanes, and pairs of lines below 2 %,
+    /// wherever they save space. Lanes and probes follow from the rate alone, except in filters of a
+    /// few blocks, which may be smaller with others.
+    ///
+    /// # Errors
+    /// As of [`for_fpr`](Self::for_fpr).
+    pub fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
+        let capacity = check_target(capacity, fpr)?;
+        let sized = |lanes: u32, table: &[(f64, u32)]| {
+            let probes = probes_in(table, lanes, fpr);
+            Self::rounded(Self::smallest_with_probes(capacity, fpr, lanes, probes), capacity, fpr)
+        };
+        let pair = if fpr < LEAST_PAIRS_BELOW { Some(sized(16, &LEAST_OF_PAIRS)?) } else { None };
+        // A few blocks may be fewer with the probes of the default.
+        let found = [sized(8, &LEAST_OF_LINES).ok(), pair, Self::for_fpr(capacity, fpr).ok()];
+        let best = found.into_iter().flatten().min_by_key(Self::lines);
+        best.ok_or_else(|| Error::unattainable(capacity, fpr, math::hash_floor(capacity)))
+    }
+
     /// Returns the smallest layout with these lanes and probes that keeps `fpr` at `capacity` keys.
     fn smallest_with_probes(capacity: u64, fpr: f64, lanes: u32, probes: u32) -> Option<Self> {
         let layout = |blocks| Self { blocks, lanes, probes };
         // Blocked filters at useful rates take a tenth more than the bound for classic filters.
         let guess = 1.1 * math::classic_bits(capacity, fpr) / f64::from(lanes * 64);
         let slope = f64::from(probes) * core::f64::consts::LN_2;
-        let fpr_of = |blocks| layout(blocks).fpr(capacity);
+        let floor = math::hash_floor(capacity);
+        let fpr_of = |blocks| {
+            let rate = math::approximate_blocked_fpr(capacity, blocks, lanes, probes);
+            compared_with(fpr, floor, Some(rate), || layout(blocks).fpr(capacity))
+        };
         smallest_for_fpr(MAX_LINES, guess as u64 + 1, slope, fpr, fpr_of).map(layout)
     }
 
@@ -259,8 +311,12 @@ fn best_for(fpr: f64) -> (u32, u32, f64) {
     } else {
         (8, &PROBES_OF_LINES[..], fpr)
     };
-    let probes = table.iter().find(|(lowest, _)| kept >= *lowest).map_or(lanes, |entry| entry.1);
-    (lanes, probes, kept)
+    (lanes, probes_in(table, lanes, kept), kept)
+}
+
+/// Returns the probes for a rate from a table of the lowest rates of each number.
+fn probes_in(table: &[(f64, u32)], lanes: u32, fpr: f64) -> u32 {
+    table.iter().find(|(lowest, _)| fpr >= *lowest).map_or(lanes, |entry| entry.1)
 }
 
 /// Returns the numbers of probes that a rate allows: all lanes only, if the rate of fewer probes

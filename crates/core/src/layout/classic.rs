@@ -1,8 +1,8 @@
 //! The layout of classic Bloom filters.
 
 use super::search::{
-    LINE_BITS, LINE_BYTES, MAX_BITS, check_memory, check_target, largest_fitting, max_capacity,
-    round_up, smallest_fitting, smallest_for_fpr,
+    LINE_BITS, LINE_BYTES, MAX_BITS, check_memory, check_target, compared_with, largest_fitting,
+    max_capacity, round_up, smallest_fitting, smallest_for_fpr,
 };
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
@@ -31,42 +31,43 @@ impl ClassicLayout {
         let capacity = check_target(capacity, fpr)?;
         let ideal = (-fpr.log2()).round().max(1.0) as u32;
         let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MAX_PROBES);
-        // Start with the number of probes that is best to second order; the others follow if they
-        // are no worse.
-        let approximate = |probes| {
-            let fpr_of = |bits| math::classic_fpr_second_order(capacity, bits, probes);
-            Self::smallest_with_probes(capacity, fpr, probes, MAX_BITS, None, fpr_of)
-        };
-        let sized = |probes| approximate(probes).map(|layout| (layout.bits, probes));
-        let mut candidates: Vec<_> = near.filter_map(sized).collect();
-        candidates.sort_unstable();
-        let mut best: Option<Self> = None;
-        for (guess, probes) in candidates {
-            // The error of the second order is below this margin.
-            if best.is_some_and(|best| guess > best.bits + best.bits / 50 + 8) {
-                break;
-            }
+        let sized = |probes: u32, best: Option<Self>| {
             // At equal size fewer probes are better.
             let max = best.map_or(MAX_BITS, |best| best.bits - u64::from(probes > best.probes));
-            let guess = if best.is_some() { max } else { guess };
-            let fpr_of = |bits| Self { bits, probes }.fpr(capacity);
-            best = Self::smallest_with_probes(capacity, fpr, probes, max, Some(guess), fpr_of)
-                .or(best);
-        }
+            Self::smallest_with_probes(capacity, fpr, probes, max)
+        };
+        let ideal = ideal.min(MAX_PROBES);
+        let mut best = sized(ideal, None);
+        // At a given size the rate has one minimum over the probes: a number that is no better than
+        // its neighbour is followed by worse ones.
+        let mut follow = |neighbours: &mut dyn Iterator<Item = u32>| {
+            while let Some(smaller) = neighbours.next().and_then(|probes| sized(probes, best)) {
+                best = Some(smaller);
+            }
+        };
+        follow(&mut (*near.start()..ideal).rev());
+        follow(&mut (ideal + 1..=*near.end()));
         Self::rounded(best, capacity, fpr)
     }
 
+    /// Returns the layout of the least space: that of [`for_fpr`](Self::for_fpr).
+    ///
+    /// # Errors
+    /// As of [`for_fpr`](Self::for_fpr).
+    pub fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
+        Self::for_fpr(capacity, fpr)
+    }
+
     /// Returns the smallest layout with these probes and at most `max` bits that keeps `fpr`.
-    fn smallest_with_probes(
-        capacity: u64,
-        fpr: f64,
-        probes: u32,
-        max: u64,
-        guess: Option<u64>,
-        fpr_of: impl Fn(u64) -> f64,
-    ) -> Option<Self> {
-        let guess = guess.unwrap_or_else(|| math::classic_bits(capacity, fpr) as u64);
+    fn smallest_with_probes(capacity: u64, fpr: f64, probes: u32, max: u64) -> Option<Self> {
+        // A limit is the size with other probes: it is tried first.
+        let guess = if max < MAX_BITS { max } else { math::classic_bits(capacity, fpr) as u64 };
         let slope = f64::from(probes) * core::f64::consts::LN_2;
+        let floor = math::hash_floor(capacity);
+        let fpr_of = |bits| {
+            let rate = math::approximate_classic_fpr(capacity, bits, probes);
+            compared_with(fpr, floor, rate, || Self { bits, probes }.fpr(capacity))
+        };
         smallest_for_fpr(max, guess, slope, fpr, fpr_of).map(|bits| Self { bits, probes })
     }
 
@@ -85,8 +86,7 @@ impl ClassicLayout {
     pub fn for_fpr_with_probes(capacity: u64, fpr: f64, probes: u32) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
         Self::for_bits(1, probes)?;
-        let fpr_of = |bits| Self { bits, probes }.fpr(capacity);
-        let best = Self::smallest_with_probes(capacity, fpr, probes, MAX_BITS, None, fpr_of);
+        let best = Self::smallest_with_probes(capacity, fpr, probes, MAX_BITS);
         Self::rounded(best, capacity, fpr)
     }
 

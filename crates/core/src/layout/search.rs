@@ -2,7 +2,7 @@
 
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
-use crate::math;
+use crate::math::{self, Approximate};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 
@@ -61,6 +61,22 @@ pub(super) fn smallest_fitting(max: u64, fits: impl Fn(u64) -> bool) -> Option<u
         if fits(middle) { high = middle } else { low = middle }
     }
     Some(high)
+}
+
+/// Returns a rate that is on the same side of `fpr` as the exact one: the approximation if it is far
+/// enough from `fpr`.
+pub(super) fn compared_with(
+    fpr: f64,
+    floor: f64,
+    approximation: Option<Approximate>,
+    exact: impl FnOnce() -> f64,
+) -> f64 {
+    // Exact rates have errors, too: up to 10⁻¹⁰, or the last digits.
+    let is_far = |rate: f64, error: f64| (rate - fpr).abs() > error + 1e-10 + 1e-9 * fpr;
+    approximation
+        .map(|found| (math::probability_of_either(found.fpr, floor), found.error))
+        .filter(|&(rate, error)| rate > 0.0 && is_far(rate, error))
+        .map_or_else(exact, |(rate, _)| rate)
 }
 
 /// Returns the smallest number up to `max` for which `fpr_of` is at most `fpr`, if `fpr_of` is

@@ -5,6 +5,8 @@ use crate::no_std::*;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
+use super::probability::{Approximate, sum_of_powers};
+
 /// Bits in a lane.
 pub(super) const LANE_BITS: f64 = 64.0;
 
@@ -40,6 +42,28 @@ pub fn blocked_fpr(keys: u64, blocks: u64, lanes: u32, probes: u32) -> f64 {
     }
     let term = |term: &Term| term.weight * (n * (term.change / blocks).ln_1p()).exp();
     terms(lanes, probes).iter().map(term).sum::<f64>().clamp(0.0, 1.0)
+}
+
+/// Returns [`blocked_fpr`] with an error that matters only near a target: from the alternating sum
+/// and powers by repeated multiplication.
+pub(crate) fn approximate_blocked_fpr(
+    keys: u64,
+    blocks: u64,
+    lanes: u32,
+    probes: u32,
+) -> Approximate {
+    let base = |change: f64| 1.0 + change / blocks.max(1) as f64;
+    if probes < lanes {
+        let terms = terms(lanes, probes);
+        return sum_of_powers(0.0, terms.iter().map(|term| (term.weight, base(term.change))), keys);
+    }
+    let (mut weight, mut clear) = (1.0, 1.0);
+    let terms = (1..=lanes).map(|size| {
+        weight *= -f64::from(lanes - size + 1) / f64::from(size);
+        clear *= 1.0 - 1.0 / LANE_BITS;
+        (weight, base(clear - 1.0))
+    });
+    sum_of_powers(1.0, terms, keys)
 }
 
 /// Returns the mean of set(load)^lanes over the binomial number of keys in a block.
@@ -154,6 +178,21 @@ mod tests {
                 mean /= f64::from(lanes.pow(keys));
                 let fpr = blocked_fpr(u64::from(keys), 1, lanes, probes);
                 assert!((fpr - mean).abs() < 1e-11, "{lanes} {probes}: {fpr} {mean}");
+            }
+        }
+    }
+
+    #[test]
+    fn approximation_is_within_its_error() {
+        for (lanes, probes) in [(8, 8), (8, 6), (8, 1), (16, 16), (16, 12), (16, 7)] {
+            for (n, blocks) in [(1, 1), (20, 1), (60, 2), (500, 11), (1000, 40), (100_000, 2000)] {
+                let Approximate { fpr, error } = approximate_blocked_fpr(n, blocks, lanes, probes);
+                let exact = blocked_fpr(n, blocks, lanes, probes);
+                // Fewer probes than lanes have an error of their own.
+                let own = if probes < lanes { 1e-10 } else { 1e-12 };
+                assert!((fpr - exact).abs() < error + own, "{lanes} {probes} {n}: {fpr} {exact}");
+                let small = if lanes == 8 { 3e-10 } else { 1e-7 };
+                assert!(error < small * n as f64 / 10.0, "{lanes} {probes} {n}: {error}");
             }
         }
     }

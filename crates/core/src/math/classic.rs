@@ -4,6 +4,8 @@
 use crate::no_std::*;
 use core::f64::consts::{LN_2, TAU};
 
+use super::probability::{Approximate, sum_of_powers};
+
 /// Returns the number of probes that minimises the rate of a classic filter: k = ln 2 · m/n,
 /// rounded, from 1 to 255; 1 if `bits_per_key` is not a number. Source: Bloom 1970; Broder &
 /// Mitzenmacher 2004.
@@ -52,6 +54,37 @@ pub fn classic_fpr(keys: u64, bits: u64, probes: u32) -> f64 {
     classic_fpr_second_order(keys, bits, probes)
 }
 
+/// Returns [`classic_fpr`] with an error that matters only near a target; `None` where the function
+/// itself is as fast.
+///
+/// Inclusion and exclusion over the positions of a query that are clear: with A_i the mean number of
+/// sets of i different positions among the k of a query, the rate is Σ (-1)^i · A_i · (1 - i/m)^(kn).
+/// The sum cancels down to 2⁻ᵏ from terms of up to 2ᵏ.
+pub(crate) fn approximate_classic_fpr(keys: u64, bits: u64, probes: u32) -> Option<Approximate> {
+    let balls = keys.checked_mul(probes.into())?;
+    if !(MIN_SUM_BITS..=EXACT_BITS).contains(&bits) || balls > 4 * bits || probes > MAX_SUM_PROBES {
+        return None;
+    }
+    let (m, inverse) = (bits as f64, 1.0 / bits as f64);
+    let mut sets = [0.0; MAX_SUM_PROBES as usize + 1];
+    sets[0] = 1.0;
+    for drawn in 1..=probes as usize {
+        for i in (1..=drawn).rev() {
+            let size = i as f64;
+            sets[i] = (sets[i] * (m - size) + sets[i - 1] * (m - size + 1.0)) * inverse;
+        }
+    }
+    let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+    let sets = sets.iter().take(probes as usize + 1).enumerate().skip(1);
+    let terms = sets.map(|(i, sets)| (sign(i) * sets, 1.0 - i as f64 * inverse));
+    Some(sum_of_powers(1.0, terms, balls))
+}
+
+/// The smallest size for which [`approximate_classic_fpr`] is defined.
+const MIN_SUM_BITS: u64 = 64;
+/// The largest number of probes for which its sum has accurate digits.
+const MAX_SUM_PROBES: u32 = 24;
+
 /// Returns the rate of a classic filter by the formula of textbooks and of most calculators:
 /// (1 - e^(-kn/m))ᵏ. It takes bits as independent; [`classic_fpr`] does not and is higher, most of
 /// all for small filters and many probes. For comparisons only.
@@ -63,8 +96,8 @@ pub fn textbook_fpr(keys: u64, bits: u64, probes: u32) -> f64 {
     (-(-k * keys as f64 / bits as f64).exp_m1()).powf(k)
 }
 
-/// Returns [`classic_fpr`] to second order for any size: the start of a search for exact sizes.
-pub(crate) fn classic_fpr_second_order(keys: u64, bits: u64, probes: u32) -> f64 {
+/// Returns [`classic_fpr`] to second order, for any size.
+fn classic_fpr_second_order(keys: u64, bits: u64, probes: u32) -> f64 {
     let (m, k) = (bits as f64, f64::from(probes));
     let balls = keys as f64 * k;
     let zero = (balls * (-1.0 / m).ln_1p()).exp();
@@ -159,6 +192,27 @@ mod tests {
 
     fn assert_close(value: f64, expected: f64, relative: f64) {
         assert!((value - expected).abs() <= expected * relative, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn approximation_is_within_its_error() {
+        for probes in [1, 2, 3, 7, 10, 14, 20, 24] {
+            for bits in [64, 100, 585, 777, 1024] {
+                for keys in [1, 5, bits / 20, bits / 10, bits / 5] {
+                    let Some(approximate) = approximate_classic_fpr(keys, bits, probes) else {
+                        assert!(keys * u64::from(probes) > 4 * bits);
+                        continue;
+                    };
+                    let Approximate { fpr, error } = approximate;
+                    let exact = classic_fpr(keys, bits, probes);
+                    assert!((fpr - exact).abs() < error + 1e-11 * exact, "{probes} {bits} {keys}");
+                    let small = 2f64.powi(probes as i32) * bits as f64 * 4e-14;
+                    assert!(error < small, "{probes} {bits} {keys}: {error}");
+                }
+            }
+        }
+        let none = [(60, 63, 7), (60, 1025, 7), (60, 600, 25), (u64::MAX, 600, 7), (1000, 600, 7)];
+        assert!(none.iter().all(|&(n, m, k)| approximate_classic_fpr(n, m, k).is_none()));
     }
 
     #[test]

@@ -20,6 +20,53 @@ pub fn hash_floor(keys: u64) -> f64 {
     -(-(keys as f64) / 2f64.powi(64)).exp_m1()
 }
 
+/// A rate from a sum with cancellation, and a bound of its error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Approximate {
+    pub(crate) fpr: f64,
+    pub(crate) error: f64,
+}
+
+/// Terms that [`sum_of_powers`] calculates at once.
+const TERMS: usize = 8;
+
+/// Returns `start` + Σ weight · base^exponent for bases in [1/2, 1] with errors of up to 2⁻⁵⁰; the
+/// stated error is at least twice what they and the rounding can cause.
+///
+/// Cost: two multiplications per term and bit of the exponent, in vectors.
+pub(super) fn sum_of_powers(
+    start: f64,
+    terms: impl IntoIterator<Item = (f64, f64)>,
+    exponent: u64,
+) -> Approximate {
+    let mut terms = terms.into_iter();
+    let (mut sum, mut size) = (start, start.abs());
+    loop {
+        let (mut weights, mut bases, mut powers) = ([0.0; TERMS], [0.0; TERMS], [1.0; TERMS]);
+        let mut count = 0;
+        for (at, (weight, base)) in terms.by_ref().take(TERMS).enumerate() {
+            (weights[at], bases[at]) = (weight, base);
+            count += 1;
+        }
+        if count == 0 {
+            let error = 8.0 * size * (exponent as f64 + 1.0) * 2f64.powi(-50);
+            return Approximate { fpr: sum, error };
+        }
+        let mut left = exponent;
+        while left > 0 {
+            if left & 1 == 1 {
+                powers.iter_mut().zip(bases).for_each(|(power, base)| *power *= base);
+            }
+            bases.iter_mut().for_each(|base| *base *= *base);
+            left >>= 1;
+        }
+        for (weight, power) in weights.into_iter().zip(powers) {
+            sum += weight * power;
+            size += weight.abs();
+        }
+    }
+}
+
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 #[cfg(test)]

@@ -20,5 +20,5 @@ pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
 pub use spec::{
     BuiltFilter, FilterSpec, METADATA, crlf_metadata, filter_metadata, recorded_keys,
-    recorded_transforms, with_keys_of,
+    recorded_log_id, recorded_transforms, with_keys_of, with_log_id,
 };

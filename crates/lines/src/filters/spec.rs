@@ -31,6 +31,9 @@ const KEYS: &str = "keys";
 /// The field of the metadata with the names of the transforms, separated by commas.
 const KEY_TRANSFORM: &str = "key_transform";
 
+/// The field of the metadata with the id of a fingerprint log.
+const LOG_ID: &str = "exact";
+
 /// Returns the metadata of a filter whose keys are made in this way.
 #[must_use]
 pub fn filter_metadata(keys: &KeySpec) -> String {
@@ -103,6 +106,21 @@ pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Tra
 #[must_use]
 pub fn crlf_metadata(metadata: &str) -> String {
     with_field(metadata, "line_ends", "CRLF".to_owned())
+}
+
+/// Returns the metadata of a filter that belongs to a fingerprint log, whose
+/// [`pair_id`](crate::FingerprintLog::pair_id) this is.
+#[must_use]
+pub fn with_log_id(metadata: &str, id: u64) -> String {
+    with_field(metadata, LOG_ID, format!("{id:016x}"))
+}
+
+/// Returns the id of the fingerprint log that a filter belongs to, from its metadata; `None` if it
+/// belongs to none.
+#[must_use]
+pub fn recorded_log_id(metadata: &str) -> Option<u64> {
+    let fields: serde_json::Value = serde_json::from_str(metadata).ok()?;
+    u64::from_str_radix(fields[LOG_ID].as_str()?, 16).ok()
 }
 
 /// Returns the metadata with another field; as it is if it is not an object of JSON.
@@ -296,6 +314,15 @@ impl FilterSpec {
 mod tests {
     use super::*;
     use crate::keys::JsonValues;
+
+    #[test]
+    fn id_of_a_fingerprint_log_is_read_back() {
+        assert_eq!(recorded_log_id(&with_log_id(METADATA, 0xabc)), Some(0xabc));
+        assert_eq!(recorded_keys(&with_log_id(METADATA, u64::MAX)), [LINES]);
+        for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
+            assert_eq!(recorded_log_id(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn metadata_lists_the_fields_of_all_keys() {

@@ -1,9 +1,13 @@
-//! A cluster of three masters: redirections, and slots that move while clients write.
+//! A cluster of three masters: redirections, slots that move while clients write, and unions over all nodes.
 
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use petal_testkit::pages::pages;
+use petal_testkit::scratch::Scratch;
+
 use crate::sample_filters;
-use crate::server::{Cluster, slot};
+use crate::server::{Cluster, program, slot};
 
 #[test]
 #[ignore = "cargo x test --foreign"]
@@ -72,6 +76,69 @@ fn no_item_is_lost_while_slots_move() {
             assert_eq!(first.call(&format!("{family}.EXISTS {key} item:{item}")).int(), 1, "{key}");
         }
     }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn union_over_all_nodes_equals_a_filter_of_all_items() {
+    let cluster = Cluster::new();
+    let mut client = cluster.client();
+    let parts = ["seen:{0}", "seen:{1}", "seen:{3}"];
+    let all = [&parts[..], &["direct"]].concat();
+    for key in &all {
+        let options = "NONSCALING SEED 000102030405060708090a0b0c0d0e0f";
+        client.call(&format!("PETAL.RESERVE {key} 0.01 3000 {options}")).ok();
+    }
+    let mut owners: Vec<_> =
+        parts.iter().map(|part| cluster.owner(slot(&part.as_bytes()[6..7]))).collect();
+    owners.sort_unstable();
+    assert_eq!(owners, [0, 1, 2], "each part is on another node");
+    for item in 0..3000 {
+        client.call(&format!("BF.ADD {} item:{item}", parts[item % 3])).int();
+        client.call(&format!("BF.ADD direct item:{item}")).int();
+    }
+
+    let output = union(&cluster, &["{all}", parts[0], parts[1], parts[2]]);
+    let problem = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{problem}");
+
+    let others =
+        (0..20).map(|batch| (batch * 1000..).take(1000).map(|item| format!("item:{item}")));
+    let mut found = 0;
+    for items in others {
+        let items = items.collect::<Vec<_>>().join(" ");
+        let union = client.call(&format!("BF.MEXISTS {{all}} {items}")).ints();
+        assert_eq!(union, client.call(&format!("BF.MEXISTS direct {items}")).ints());
+        found += union.iter().sum::<i64>();
+    }
+    assert!((3000..4000).contains(&found), "{found}");
+    for part in parts {
+        assert_eq!(client.call(&format!("EXISTS {part}:copy")).int(), 0, "a copy is left");
+    }
+
+    let output = union(&cluster, &["{none}", parts[0], "{missing}"]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "{missing}: no such key\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(client.call("EXISTS {none}").int(), 0);
+}
+
+/// Runs the program `union.py` of the guide.
+fn union(cluster: &Cluster, args: &[&str]) -> Output {
+    let files = Scratch::new();
+    let pages = pages();
+    let mut blocks = pages.iter().flat_map(|page| &page.blocks);
+    let block = blocks.find(|block| block.file.as_deref() == Some("union.py")).unwrap();
+    // Cargo builds `petal` beside the folder of the tests.
+    let built = std::env::current_exe().unwrap();
+    let built = built.parent().and_then(|deps| deps.parent()).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    Command::new(program("python/bin/python"))
+        .arg(files.write("union.py", &block.code))
+        .args(args)
+        .env("PATH", format!("{}:{path}", built.display()))
+        .env("REDIS_URL", format!("redis://127.0.0.1:{}", cluster.nodes[0].port()))
+        .output()
+        .unwrap()
 }
 
 /// Sets the flag when it is dropped.

@@ -1,9 +1,10 @@
 //! The console blocks of the pages that need a server: those with the prompt `127.0.0.1:6379> ` and those that call
-//! `redis-cli`. The replies are as the page shows them. "To add a page" in CONTRIBUTING.md has the rules.
+//! `redis-cli`. The replies are as the page shows them. "To add a page" in CONTRIBUTING.md has the rules. Programs of a
+//! page find the server in `REDIS_URL`, and their packages in the peer `clients`.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::{Command, Stdio};
 
 use petal_testkit::pages::{Block, Page, is_as_shown, pages, parse};
@@ -50,6 +51,7 @@ fn run(page: &Page, problems: &mut String) -> usize {
         if let Some(name) = &block.file {
             let path = session.files.write(name, &block.code);
             fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+            session.install_node_packages(name);
         }
         if !runs_here(block) {
             continue;
@@ -106,6 +108,14 @@ impl Session {
         session
     }
 
+    /// Makes the packages of Node available to a file, if it is a program for Node.
+    fn install_node_packages(&self, name: &str) {
+        let packages = self.files.file("node_modules");
+        if name.ends_with(".mjs") && !packages.exists() {
+            symlink(program("clients/node_modules"), packages).unwrap();
+        }
+    }
+
     /// Runs a script; returns whether it succeeded, and its output with standard error.
     fn shell(&self, script: &str) -> (bool, String) {
         // On a terminal the client prints the types of replies. Scripts such as filter.sh need them without.
@@ -115,11 +125,13 @@ impl Session {
         let built = built.parent().and_then(|deps| deps.parent()).unwrap().to_owned();
         assert!(built.join("petal").exists(), "run cargo build -p petal-cli first");
         let path = std::env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{}:{path}", self.programs.path().display(), built.display());
+        let folders = [self.programs.path(), &built, &program("clients/bin")];
+        let folders = folders.map(|folder| folder.display().to_string()).join(":");
         let output = Command::new("bash")
             .args(["-c", &format!("set -o pipefail; exec 2>&1\n{function}\n{script}")])
             .current_dir(self.files.path())
-            .env("PATH", path)
+            .env("PATH", format!("{folders}:{path}"))
+            .env("REDIS_URL", format!("redis://127.0.0.1:{}", self.server.port()))
             .stdin(Stdio::null())
             .output()
             .unwrap();

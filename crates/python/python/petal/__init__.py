@@ -12,12 +12,11 @@ from pathlib import Path as _Path
 
 from petal import _other_package
 from petal._decorators import seen_before
+from petal._line_filters import build, check, merge, seen
 from petal._set_operations import (
     CountReport,
     Phase,
     Report,
-    build,
-    check,
     common,
     count,
     dedup,
@@ -89,7 +88,9 @@ __all__ = [
     "diff",
     "from_bytes",
     "load",
+    "merge",
     "open",
+    "seen",
     "seen_before",
     "symdiff",
     "transform_key",

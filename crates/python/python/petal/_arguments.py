@@ -142,7 +142,7 @@ def read_keys(
         "column": _columns(column),
         "separator": None if separator is None else _separator(separator),
         "header": read_flag("header", header),
-        "json_key": _pointers(json_key),
+        "json_key": read_pointers(json_key),
         "key_transform": read_transforms(key_transform),
     }
 
@@ -214,7 +214,7 @@ def _separator(separator: str | bytes) -> int:
     return byte[0]
 
 
-def _pointers(json_key: str | Iterable[str] | None) -> list[str]:
+def read_pointers(json_key: str | Iterable[str] | None) -> list[str]:
     """Reads JSON pointers; the extension module checks them."""
     if json_key is None:
         return []

@@ -1,4 +1,4 @@
-"""Set operations on files of lines, and filters of lines.
+"""Set operations on files of lines.
 
 A line is the bytes up to the delimiter, which is not part of it. Inputs are files, plain or
 compressed with gzip, zstd, xz, bzip2 or lz4, or pipes. Data that exceeds `memory_limit` goes to
@@ -8,7 +8,6 @@ These functions check their arguments and call the extension module, which relea
 interpreter's lock and uses `jobs` threads. Ctrl-C ends a job; no output file is left incomplete.
 """
 
-import time
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -21,33 +20,20 @@ from petal._arguments import (
     read_flag,
     read_integer,
     read_keys,
-    read_memory,
-    read_number,
     read_options,
     read_out,
     read_outputs,
-    read_path,
     read_path_list,
     read_paths,
     read_transforms,
 )
-from petal._petal import (
-    Filter,
-    _build_job,
-    _check_job,
-    _count_job,
-    _set_operation_job,
-    _transform_key,
-)
-from petal._petal import open as _open
+from petal._petal import _count_job, _set_operation_job, _transform_key
 from petal._report import CountReport, Phase, Report, read_result
 
 __all__ = [
     "CountReport",
     "Phase",
     "Report",
-    "build",
-    "check",
     "common",
     "count",
     "dedup",
@@ -330,138 +316,6 @@ def count(
     options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
     result = _count_job(files, arguments, options)
     return CountReport(**read_result(result, delimiter, counted=True))
-
-
-def build(
-    inputs: Paths,
-    out: Out,
-    *,
-    type: str = "bloom",
-    capacity: int | None = None,
-    fpr: float | None = None,
-    memory_limit: int | str | None = None,
-    bits: int | None = None,
-    probes: int | None = None,
-    seed: int = 0,
-    width: int | None = None,
-    max_capacity: int | None = None,
-    window: int | None = None,
-    last: int | None = None,
-    not_in: Paths | None = None,
-    jobs: int | None = None,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
-) -> Report:
-    """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
-
-    - `type`: `bloom`, `classic`, `counting`, `counting-classic`, `quotient`, `scalable`,
-      `windowed`, `static`, `cascade` or `wide`.
-    - `capacity`: number of lines to plan for [they are counted first].
-    - `fpr`: target false-positive rate [0.01; with only `memory_limit` the lowest that fits].
-    - `memory_limit`: maximum size, in bytes or like `"512M"` [half of the available memory].
-    - `bits`, `probes`: bits of the filter, and bits that each line sets, for `bloom`, `classic` and
-      counting types [as `capacity` and `fpr` need]. With both and without `capacity` and `fpr`,
-      the filter has no plan: its `capacity` and `target_fpr` are 0.
-    - `seed`: seed of the hash [0].
-    - `width`: bits of a counter, for counting types [4].
-    - `max_capacity`: the capacity up to which a quotient filter grows.
-    - `window`: seconds after which a windowed filter drops lines; or `last`: number of lines after
-      which it does.
-    - `not_in`: lines that a cascade must report as absent.
-    - `column`, `separator`, `header`, `json_key`: as in `common`; the filter contains the columns or
-      values. A filter of one column can be queried with plain lines, and with other files' columns.
-    - `key_transform`: as in `common`; the filter's file records the names, and `check` uses them.
-    - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
-
-    Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Memory:
-    the filter, and up to 24 bytes per line for static filters and cascades.
-
-    Raises the errors of `common`, `MemoryLimitError` if the filter exceeds `memory_limit`,
-    `FullError` if it accepts no more lines.
-    """
-    filter_spec = {
-        "type": type,
-        "capacity": read_integer("capacity", capacity, 1),
-        "fpr": read_number("fpr", fpr),
-        "memory_limit": read_memory(memory_limit),
-        "seed": read_integer("seed", seed, 0),
-        "bits": read_integer("bits", bits, 1),
-        "probes": read_integer("probes", probes, 1, 64),
-        "width": read_integer("width", width, 2, 8),
-        "max_capacity": read_integer("max_capacity", max_capacity, 1),
-        "window": read_integer("window", window, 1),
-        "last": read_integer("last", last, 1),
-        "now": int(time.time()),
-    }
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
-    options = read_options(None, jobs, None, delimiter, text, keys, progress)
-    others = [] if not_in is None else read_paths(not_in)
-    result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, options)
-    return Report(**read_result(result, delimiter))
-
-
-def check(
-    filter: Filter | Path,
-    inputs: Paths,
-    *,
-    out: Out | None = None,
-    invert: bool = False,
-    count: bool = False,
-    allow: Paths | None = None,
-    format: str | None = None,
-    key_type: str = "text",
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
-) -> Report:
-    """Returns the lines of the inputs that a filter contains, in order, with repeats.
-
-    - `filter`: a filter, which other threads may use and change at the same time; or the path of a
-      filter file, which is mapped.
-    - `invert`: return the lines that the filter does not contain.
-    - `allow`: files of keys, one per line, that are treated as absent.
-    - `format`, `key_type`: of another program's filter file, as in `open`.
-    - `key_transform`: as in `common` [those that the filter records; others raise
-      `IncompatibleError`].
-    - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
-      `header`, `json_key`, `progress`: as in `common`.
-
-    Cost: one pass over the inputs. Raises the errors of `common`.
-    """
-    filter_paths = []
-    if not isinstance(filter, Filter):
-        filter_paths = [read_path(filter, expected="a filter or its path")]
-    check_options = {
-        "out": read_out("out", out),
-        "invert": read_flag("invert", invert),
-        "count": read_flag("count", count),
-        "allow": [] if allow is None else read_paths(allow),
-        "filter_paths": filter_paths,
-    }
-    if isinstance(filter, Filter):
-        if format is not None or key_type != "text":
-            raise ValueError("format=, key_type=: pass them to open(), not with a filter object")
-        opened = filter
-    else:
-        opened = _open(filter, format=format, key_type=key_type)
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
-    options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
-    result = _check_job(opened, read_paths(inputs), check_options, options)
-    return Report(**read_result(result, delimiter))
 
 
 def transform_key(key: Key, key_transform: Iterable[str]) -> Key:

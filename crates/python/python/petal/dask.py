@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec
 from distributed import Client
 
 from petal._distributed import jobs, stages
+from petal._distributed.arguments import refuse_options
 
 
 class _Engine:
@@ -27,11 +28,13 @@ class _Engine:
     def __init__(self, client: Client):
         if not isinstance(client, Client):
             raise TypeError(f"expected a distributed.Client first, found {type(client).__name__}")
-        self._client = client
+        # Most of its methods have no types.
+        self._client: Any = client
 
     @property
     def slots(self) -> int:
-        if slots := sum(self._client.nthreads().values()):
+        threads: dict[str, int] = self._client.nthreads()
+        if slots := sum(threads.values()):
             return slots
         raise ValueError(
             "slots=: required because the cluster has no workers yet; set it to the number of tasks "
@@ -41,7 +44,8 @@ class _Engine:
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         futures = self._client.map(function, list(items), pure=False)
         try:
-            return self._client.gather(futures)
+            results: list[Any] = self._client.gather(futures)
+            return results
         except BaseException:
             self._client.cancel(futures)
             raise
@@ -55,7 +59,8 @@ def _on_dask(
 ) -> Callable[Concatenate[Client, P], stages.Report]:
     """Returns the operation with a Dask client as its first argument."""
 
-    def run(client: Client, *args: P.args, **options: P.kwargs) -> stages.Report:
+    def run(client: Client, /, *args: P.args, **options: P.kwargs) -> stages.Report:
+        refuse_options(options)
         return operation(_Engine(client), *args, **options)
 
     run.__name__ = run.__qualname__ = operation.__name__
@@ -65,6 +70,7 @@ def _on_dask(
 
 common = _on_dask(jobs.common)
 diff = _on_dask(jobs.diff)
+symdiff = _on_dask(jobs.symdiff)
 dedup = _on_dask(jobs.dedup)
 build = _on_dask(jobs.build)
 check = _on_dask(jobs.check)

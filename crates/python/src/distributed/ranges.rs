@@ -2,8 +2,9 @@
 //!
 //! - A byte range is a tuple `(number, path, start, end, (length, seconds, nanoseconds))`; the last
 //!   item is the length and modification time of the file.
-//! - Settings are `(memory_limit, jobs, temp_dir, delimiter, key_transform)`; the last item has the
-//!   names of the changes to lines, separated by commas.
+//! - Settings are `(memory_limit, jobs, temp_dir, delimiter, key_transform, json_key)`:
+//!   `key_transform` has the names of the changes to keys, separated by commas, and `json_key` the
+//!   pointers of JSON records, none for lines.
 //! - Job keys are bytes, paths are str, filters are paths of their files.
 //! - The size of a filter is `(bytes, capacity, fpr)`.
 //! - Results are dicts of numbers.
@@ -21,7 +22,7 @@ use petal_lines::distributed::{
     self, FileRange, FileStamp, FilterSize, JobKeys, Narrowing, PartialFilter, Side, SurvivorFiles,
     Task,
 };
-use petal_lines::{KeySpec, SetOp, Settings, filter_metadata};
+use petal_lines::{Fields, KeySpec, SetOp, Settings, filter_metadata};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -29,21 +30,21 @@ use pyo3::types::{PyBytes, PyDict};
 use super::verified_filters::open_verified;
 use crate::error::IntoPyErr;
 use crate::files::transforms::transforms;
-use crate::files::{Memory, job};
+use crate::files::{Memory, job, json_fields};
 
 type PlainRange = (u64, PathBuf, u64, u64, (u64, i64, i64));
-type PlainSettings = (u64, usize, Option<PathBuf>, u8, String);
+type PlainSettings = (u64, usize, Option<PathBuf>, u8, String, Vec<String>);
 type PlainSize = (u64, u64, Option<f64>);
 type PlainAll = (Vec<PathBuf>, u64);
 type PlainPartial = (PathBuf, Option<PathBuf>);
 
 fn to_settings(
-    (memory_limit, jobs, temp_dir, delimiter, key_transform): PlainSettings,
+    (memory_limit, jobs, temp_dir, delimiter, key_transform, json_key): PlainSettings,
 ) -> PyResult<Settings<'static>> {
     let settings = Settings::new(memory_limit);
     let temp_dir = temp_dir.unwrap_or_else(|| settings.temp_dir.clone());
-    let transforms = transforms(&key_transform)?;
-    let keys = Arc::new(KeySpec { transforms, ..KeySpec::default() });
+    let fields = if json_key.is_empty() { Fields::Line } else { json_fields(&json_key)? };
+    let keys = Arc::new(KeySpec { fields, transforms: transforms(&key_transform)? });
     Ok(Settings { jobs, temp_dir, delimiter, keys, ..settings })
 }
 
@@ -285,7 +286,8 @@ fn filter(
 }
 
 /// Joins one partition of the candidates exactly. An input is a tuple: the files of its candidates,
-/// and the number of its byte ranges.
+/// and the number of its byte ranges. With `at_least`, a line of `common` must be in this number of the
+/// others.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "plain data of different types")]
 fn exact(
@@ -296,14 +298,18 @@ fn exact(
     partition: u64,
     first: PlainAll,
     others: Vec<PlainAll>,
+    at_least: Option<u8>,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    let op = match operation {
-        "common" => SetOp::Common,
-        "diff" => SetOp::Diff,
-        "dedup" => SetOp::Dedup,
-        other => {
-            let text = format!("operation: expected common, diff or dedup, found {other:?}");
+    let op = match (operation, at_least) {
+        ("common", None) => SetOp::Common,
+        ("common", Some(number)) => SetOp::AtLeast(number),
+        ("diff", _) => SetOp::Diff,
+        ("dedup", _) => SetOp::Dedup,
+        ("duplicates", _) => SetOp::Duplicates,
+        ("unique", _) => SetOp::Unique,
+        (other, _) => {
+            let text = format!("operation: expected the name of a set operation, found {other:?}");
             return Err(PyValueError::new_err(text));
         }
     };

@@ -1,14 +1,15 @@
 //! `build` and `check`: filters of the lines of files, and lines looked up in filters.
 
 use std::os::fd::{IntoRawFd as _, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use petal::{BatchResults, FilterType};
+use petal::{BatchResults, FilterType, Membership};
 use petal_lines::{
     AllowList, BadLine, CheckOptions, FilterSpec, KeySpec, LineFilter, LineHash, MIN_MEMORY,
-    Settings, Source, check, crlf_metadata, filter_metadata, format_size,
+    Settings, Source, check, crlf_metadata, filter_metadata, format_count, format_keys,
+    format_rate, format_size,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -182,7 +183,7 @@ fn read_allow_list(settings: &Settings<'_>, allow: &[Source]) -> PyResult<AllowL
 }
 
 /// Makes a job change keys as those of the filter were, from its metadata.
-fn adopt_transforms(metadata: &str, settings: &mut Settings<'_>) -> PyResult<()> {
+pub(super) fn adopt_transforms(metadata: &str, settings: &mut Settings<'_>) -> PyResult<()> {
     let transforms = adopted(metadata, settings.keys.transforms.clone())?;
     settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
     Ok(())
@@ -202,6 +203,43 @@ fn memory_beside(filter: &FilterState, memory: u64) -> PyResult<u64> {
         )));
     }
     Ok((memory - size).max(MIN_MEMORY))
+}
+
+/// Warns if a filter has more keys than it was planned for. With a fingerprint log that costs only
+/// time.
+pub(super) fn warn_if_overfull(
+    filter: &dyn Membership,
+    has_log: bool,
+    path: &Path,
+    reporter: &ProgressReporter,
+) {
+    let (planned, inserted) = (filter.capacity(), filter.inserted());
+    let shown = path.display();
+    // Growing filters exceed their capacity without being overfull. The margin is for the estimate
+    // after a merge.
+    let exceeds = planned > 0 && inserted as f64 > planned as f64 * 1.01;
+    if has_log && exceeds {
+        reporter.warn(format!(
+            "{shown}: the filter was planned for {} and has about {}: results stay exact, but \
+             lookups are slower; start another file with a higher capacity=",
+            format_keys(planned),
+            format_count(inserted),
+        ));
+    } else if !has_log && filter.is_overfull() && filter.filter_type() == FilterType::Windowed {
+        reporter.warn(format!(
+            "{shown}: a part of the window has more lines than planned for; the estimated \
+             false-positive rate is {}; make a larger filter with a higher capacity=",
+            format_rate(filter.estimated_fpr()),
+        ));
+    } else if !has_log && filter.is_overfull() && exceeds {
+        reporter.warn(format!(
+            "{shown}: the filter was planned for {} and has about {}; its estimated \
+             false-positive rate is {}; make a larger filter with a higher capacity=",
+            format_keys(planned),
+            format_count(inserted),
+            format_rate(filter.estimated_fpr()),
+        ));
+    }
 }
 
 /// A filter that other threads may change during the job. It is locked for one batch of lines at a
@@ -259,17 +297,20 @@ impl LineHash for Hash {
 }
 
 /// The counts of a job.
-struct Counts {
-    lines: u64,
-    kept: u64,
-    passes: u64,
+pub(super) struct Counts {
+    pub(super) lines: u64,
+    pub(super) kept: u64,
+    pub(super) passes: u64,
 }
 
+/// The counts and the phases of a job.
+pub(super) type Counted = (Counts, Vec<Phase>);
+
 /// Returns the fields of a report, with the names that set operations use.
-fn report_fields(
+pub(super) fn report_fields(
     py: Python<'_>,
     strategy: &str,
-    (counts, phases): (Counts, Vec<Phase>),
+    (counts, phases): Counted,
     started: Instant,
 ) -> PyResult<Py<PyDict>> {
     let fields = PyDict::new(py);

@@ -146,6 +146,12 @@ impl ProgressReporter {
         seen(&self.shared.crlf) && !seen(&self.shared.lf)
     }
 
+    /// Issues a `UserWarning`.
+    pub(super) fn warn(&self, warning: String) {
+        // Sending fails only after the calling thread panicked.
+        let _ = self.messages.send(Message::Warning(warning));
+    }
+
     /// Returns the phases of the job and ends the last one.
     pub(super) fn phases(&self) -> Vec<Phase> {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);

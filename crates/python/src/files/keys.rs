@@ -36,12 +36,7 @@ impl KeyArgs {
 
     fn fields(&self) -> PyResult<Fields> {
         if !self.json_key.is_empty() {
-            let pointer = |text: &String| {
-                let problem = |problem| PyValueError::new_err(format!("json_key=: {problem}"));
-                text.parse::<JsonPointer>().map_err(problem)
-            };
-            let pointers = self.json_key.iter().map(pointer).collect::<PyResult<_>>()?;
-            return Ok(Fields::Json(JsonValues(pointers)));
+            return json_fields(&self.json_key);
         }
         if self.column.is_empty() {
             return Ok(Fields::Line);
@@ -53,6 +48,16 @@ impl KeyArgs {
         let columns = self.column.iter().map(column).collect();
         Ok(Fields::Columns(Columns { columns, separator: self.separator, header: self.header }))
     }
+}
+
+/// Returns the values at JSON pointers as the fields of a key.
+pub(crate) fn json_fields(pointers: &[String]) -> PyResult<Fields> {
+    let pointer = |text: &String| {
+        let problem = |problem| PyValueError::new_err(format!("json_key=: {problem}"));
+        text.parse::<JsonPointer>().map_err(problem)
+    };
+    let pointers = pointers.iter().map(pointer).collect::<PyResult<_>>()?;
+    Ok(Fields::Json(JsonValues(pointers)))
 }
 
 /// How Python reads CSV from the unnamed file of a report: the byte between fields, and whether the

@@ -1,7 +1,7 @@
 //! Set operations on files of lines, and filters of lines.
 //!
-//! `petal/_set_operations.py` checks the arguments and calls the functions of this module. [`job`]
-//! runs the work in a thread of its own; [`output`] is the destination of lines.
+//! `petal/_set_operations.py` and `petal/_line_filters.py` check the arguments and call the functions of
+//! this module. [`job`] runs the work in a thread of its own; [`output`] is the destination of lines.
 //!
 //! Results are the same bytes as those of the program `petal`. A path is a path, even `-`; standard
 //! input is `/dev/stdin`.
@@ -10,7 +10,10 @@ mod counts;
 mod filters;
 pub(crate) mod job;
 mod keys;
+mod merge;
 mod output;
+mod seen;
+mod seen_files;
 mod set_operations;
 pub(crate) mod transforms;
 
@@ -25,6 +28,7 @@ use pyo3::types::{PyDict, PyList};
 
 use job::Phase;
 use keys::KeyArgs;
+pub(crate) use keys::json_fields;
 
 /// The arguments of every job.
 #[derive(FromPyObject)]
@@ -121,5 +125,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(keys::csv_records_of, module)?)?;
     module.add_function(wrap_pyfunction!(counts::count_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::build_job, module)?)?;
-    module.add_function(wrap_pyfunction!(filters::check_job, module)?)
+    module.add_function(wrap_pyfunction!(filters::check_job, module)?)?;
+    module.add_function(wrap_pyfunction!(seen::seen_job, module)?)?;
+    module.add_function(wrap_pyfunction!(merge::merge_job, module)?)
 }

@@ -140,7 +140,8 @@ fn open_fifo(path: &Path, reporter: &ProgressReporter) -> io::Result<File> {
     }
 }
 
-fn check_not_input(path: &Path, data: &fs::Metadata, inputs: &[Source]) -> PyResult<()> {
+/// Returns an error if an output is one of the inputs.
+pub(super) fn check_not_input(path: &Path, data: &fs::Metadata, inputs: &[Source]) -> PyResult<()> {
     let Some(input) = inputs.iter().find(|input| input.is(data)) else { return Ok(()) };
     let path = path.display();
     Err(PyValueError::new_err(format!(

@@ -119,6 +119,12 @@ pub(crate) fn load(
     })
 }
 
+/// Reads one of petal's own filter files into memory; returns the filter and its metadata.
+pub(crate) fn read_native(path: &Path) -> PyResult<(AnyFilter, String)> {
+    let file = BufReader::with_capacity(1 << 20, open_regular_file(path)?);
+    AnyFilter::read_from(file).map_err(|error| invalid(error, Some(path)))
+}
+
 /// Reads a filter from the bytes of its file.
 pub(crate) fn from_bytes(
     py: Python<'_>,

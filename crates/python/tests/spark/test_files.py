@@ -122,3 +122,35 @@ def test_executors_keep_no_files_of_earlier_jobs(spark, inputs, tmp_path):
     files = context._jsc.sc().listFiles()
     names = [files.apply(number).rsplit("/")[-1] for number in range(files.size())]
     assert names.count("_petal.abi3.so") == 1
+
+
+def test_selections_and_values_of_json_equal_those_of_one_machine(spark, inputs, tmp_path):
+    first, b = inputs
+    c = tmp_path / "c"
+    c.write_text("https://example.com/7\nhttps://example.com/8\n")
+    for operation, files, flat, more in [
+        ("common", [first, [b, c]], [first, b, c], {"at_least": 1}),
+        ("symdiff", [first, b], [first, b], {}),
+        ("dedup", [[*first, b]], [first, b], {"only_duplicates": True}),
+        ("dedup", [[*first, b]], [first, b], {"only_unique": True}),
+    ]:
+        out = tmp_path / "-".join([operation, *more])
+        options = {"memory_limit": MEMORY, "range_bytes": 60_000}
+        report = getattr(petal.spark, operation)(spark, *files, out, **options, **more)
+        expected = getattr(petal, operation)(*flat, out=tmp_path / "one", **more)
+        assert read_output(out) == (tmp_path / "one").read_bytes(), operation
+        assert report.kept == expected.kept
+    (tmp_path / "records").write_text('{"n":1,"u":"x"}\n{"n":2,"u":"y"}\n{"n":3,"u":"x"}\n')
+    petal.spark.dedup(spark, tmp_path / "records", tmp_path / "values", json_key="/u", memory_limit=MEMORY)
+    assert read_output(tmp_path / "values") == b'{"n":1,"u":"x"}\n{"n":2,"u":"y"}\n'
+
+
+def test_arguments_of_one_machine_are_refused_with_the_reason(spark, inputs, tmp_path):
+    for arguments, text in [
+        ({"column": "url"}, "column=: records of CSV may have line ends in quotes"),
+        ({"rest": tmp_path / "rest"}, "rest=: jobs on several machines have one output"),
+        ({"approx": True}, "approx=: jobs on several machines are exact"),
+    ]:
+        with pytest.raises(petal.UnsupportedError, match=text):
+            petal.spark.common(spark, *inputs, tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()

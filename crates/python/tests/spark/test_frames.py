@@ -243,3 +243,44 @@ def test_registered_filter_is_an_sql_function(spark, tmp_path):
         assert [row["k"] for row in found] == ["a"]
     with pytest.raises(ValueError, match="expected the name of an SQL function"):
         petal.spark.register(spark, "a b", filter)
+
+
+def test_plans_name_the_steps_of_filters(spark, capsys):
+    a, b = frame(spark, "string", 0), frame(spark, "string", ROWS - 100)
+    members = petal.spark.build(b, "the key")
+    petal.spark.register(spark, "is_member", members)
+    a.createOrReplaceTempView("a")
+    for result, name in [
+        (petal.spark.contains(a, "the key", members), "petal_contains("),
+        (spark.sql("SELECT * FROM a WHERE is_member(`the key`)"), "is_member("),
+        (petal.spark.dedup(a.where("id % 2 = 0"), "the key"), "petal_candidates("),
+        (petal.spark.common(a, b, "the key"), "petal_candidates("),
+        (petal.spark.diff(a, b, "the key"), "petal_candidates("),
+        (a.select(petal.spark.transform_key("`the key`", ["trim"])), "petal_transform_key("),
+    ]:
+        result.explain()
+        assert name in capsys.readouterr().out, name
+        result.unpersist()
+
+
+def test_filters_and_frames_are_read_through_hadoop(spark, tmp_path):
+    """`viewfs:` with a link to a local folder: a file system that only Hadoop can read."""
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    root = f"viewfs://{tmp_path.name.lower().replace('_', '-')}"
+    configuration.set(f"fs.viewfs.mounttable.{root.removeprefix('viewfs://')}.link./data", f"file://{tmp_path}")
+    (tmp_path / "a.txt").write_text("cherry\napple\nplum\n")
+    petal.build(tmp_path / "a.txt", tmp_path / "a b.petal", capacity=100, fpr=1e-6)
+    frame = spark.createDataFrame([("plum",), ("fig",)], "k string")
+    for filter in f"{root}/data/a b.petal", f"file://{tmp_path}/a%20b.petal", tmp_path / "a b.petal":
+        assert [row["k"] for row in petal.spark.contains(frame, "k", filter).collect()] == ["plum"]
+        found = petal.spark.check(spark, tmp_path / "a.txt", filter, None, work=tmp_path / "work")
+        assert found.kept == 3
+    with pytest.raises(petal.MissingFileError, match="/data/none.petal: cannot read: ") as raised:
+        petal.spark.contains(frame, "k", f"{root}/data/none.petal")
+    assert "\n" not in str(raised.value)
+    with pytest.raises(petal.InputError, match="nothing://x/y: cannot read: "):
+        petal.spark.register(spark, "f", "nothing://x/y")
+    lines = spark.read.text(f"{root}/data/a.txt")
+    both = petal.spark.common(lines, frame.toDF("value"), "value")
+    assert [row["value"] for row in both.collect()] == ["plum"]
+    both.unpersist()

@@ -32,7 +32,7 @@ def closure(name, extras=()):
 
 def test_only_the_packages_of_the_page_are_installed():
     extra = re.search(r"pip install \"\./crates/python\[(\w+)\]\"$", PAGE.read_text(), re.M)[1]
-    expected = closure("petal-filters", [extra]).union(*map(closure, TEST_PACKAGES))
+    expected = closure("petal-filters", [extra, "connect"]).union(*map(closure, TEST_PACKAGES))
     names = (package.metadata["Name"] for package in metadata.distributions())
     assert {re.sub(r"[-_.]+", "-", name).lower() for name in names} <= expected
 

@@ -26,13 +26,10 @@ use core::arch::x86_64::*;
 use core::ops::Deref;
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::batch::{GROUP, HashSource, batch};
+use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch};
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
 use super::primitives::scale;
 use crate::store::CacheLine;
-
-/// Minimum number of cache lines (8 MiB) of a filter for which prefetching pays.
-const PREFETCH_FROM: usize = (8 << 20) / CacheLine::BYTES;
 
 /// Same as [`BlockRange::insert_batch`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]

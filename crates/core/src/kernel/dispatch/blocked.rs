@@ -32,6 +32,15 @@ impl KernelHandle {
                     avx512::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash)
                 })
             }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => {
+                let at = params.first_line(hash);
+                assert!(at < lines.len());
+                // SAFETY: as above.
+                Some(unsafe {
+                    avx2::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash)
+                })
+            }
             _ => None,
         }
     }
@@ -56,6 +65,15 @@ impl KernelHandle {
                     avx512::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
                 })
             }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => {
+                let at = params.first_line(hash);
+                assert!(at < lines.len());
+                // SAFETY: as above.
+                Some(unsafe {
+                    avx2::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
+                })
+            }
             _ => None,
         }
     }
@@ -75,9 +93,11 @@ impl KernelHandle {
             Kernel::Avx512 => unsafe {
                 avx512::inline::insert::<LANES>(params.probes, block.as_mut_ptr(), 0, hash)
             },
-            // SAFETY: the machine has the instructions.
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => unsafe { avx2::insert(params, block, hash) },
+            Kernel::Avx2 => unsafe {
+                avx2::inline::insert::<LANES>(params.probes, block.as_mut_ptr(), 0, hash)
+            },
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon::insert(params, block, hash) },
@@ -100,9 +120,11 @@ impl KernelHandle {
             Kernel::Avx512 => unsafe {
                 avx512::inline::contains::<LANES>(params.probes, block.as_ptr(), 0, hash)
             },
-            // SAFETY: the machine has the instructions.
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => unsafe { avx2::contains(params, block, hash) },
+            Kernel::Avx2 => unsafe {
+                avx2::inline::contains::<LANES>(params.probes, block.as_ptr(), 0, hash)
+            },
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon::contains(params, block, hash) },

@@ -26,6 +26,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) enum Module {
     Petal,
+    /// petal's module in another file.
+    File(PathBuf),
     RedisBloom(PathBuf),
 }
 
@@ -144,7 +146,7 @@ impl Setup {
         command.arg("--dir").arg(folder.path()).args(&self.args);
         let module = match &self.module {
             Module::Petal => petal(),
-            Module::RedisBloom(path) => path.clone(),
+            Module::File(path) | Module::RedisBloom(path) => path.clone(),
         };
         command.arg("--loadmodule").arg(module).args(&self.module_args);
         command
@@ -153,7 +155,7 @@ impl Setup {
 
 /// Returns the module that cargo built, beside the test program; `PETAL_MODULE` selects another
 /// build.
-fn petal() -> PathBuf {
+pub(crate) fn petal() -> PathBuf {
     if let Some(path) = std::env::var_os("PETAL_MODULE") {
         return path.into();
     }

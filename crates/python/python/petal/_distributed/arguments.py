@@ -3,11 +3,11 @@
 import operator
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from urllib.parse import unquote
 
-from petal._petal import InputError, ranges
+from petal._petal import InputError, UnsupportedError, ranges
 
 Folder = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Paths = Folder | Iterable[Folder]
@@ -48,6 +48,38 @@ def read_paths(paths: Paths) -> list[str]:
     if not names:
         raise ValueError("expected at least one path, found an empty list")
     return [file for name in names for file in _expand(name)]
+
+
+def read_inputs(paths: Paths) -> list[list[str]]:
+    """Returns the files of several inputs: each path is one."""
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        return [read_paths(paths)]
+    if hasattr(paths, "columns"):
+        raise TypeError(f"expected a path or several, found {type(paths).__name__}")
+    inputs = [read_paths(path) for path in paths]
+    if not inputs:
+        raise ValueError("expected at least one path, found an empty list")
+    return inputs
+
+
+#: Arguments of the functions for one machine that byte ranges of files cannot have.
+_ONE_MACHINE = {
+    "column": "records of CSV may have line ends in quotes, so files cannot be split into byte ranges",
+    "separator": "only for CSV, which cannot be split into byte ranges",
+    "header": "only for CSV, which cannot be split into byte ranges",
+    "rest": "jobs on several machines have one output",
+    "approx": "jobs on several machines are exact",
+}
+
+
+def refuse_options(options: Mapping[str, object]) -> None:
+    """Raises `UnsupportedError` for arguments that only jobs on one machine have."""
+    for name, reason in _ONE_MACHINE.items():
+        if name in options:
+            raise UnsupportedError(
+                f"{name}=: {reason}; use the function of the same name in petal, on one machine, or "
+                "leave it out"
+            )
 
 
 def _expand(path: str) -> list[str]:

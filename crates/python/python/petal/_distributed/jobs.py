@@ -11,28 +11,32 @@ their hashes are in one shard. This writes 8 bytes per line to the work folder, 
 in each slot. It is done if a whole filter would have fewer than `MIN_BITS_PER_LINE`.
 """
 
-import errno
 import os
 import shutil
-import socket
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from petal import _petal
-from petal._arguments import read_transforms
+from petal._arguments import read_flag, read_pointers, read_transforms
 from petal._distributed import tasks
 from petal._distributed.arguments import (
-    CLAIM,
     Folder,
     Paths,
     read_int,
+    read_inputs,
     read_memory_limit,
     read_path,
     read_paths,
+)
+from petal._distributed.folders import (
+    Output,
+    make_folder,
+    open_output,
+    sync_folder,
+    temporary_folder,
 )
 from petal._distributed.stages import (
     TASKS_PER_SLOT,
@@ -41,6 +45,7 @@ from petal._distributed.stages import (
     FilterSize,
     Job,
     Report,
+    Settings,
     split_evenly,
 )
 from petal._distributed.tasks import FileSeries, Item
@@ -56,8 +61,6 @@ MIN_BITS_PER_LINE = 6
 #: A task opens the bits of all shards at once.
 _MAX_SHARDS = 256
 _MAX_PARTITIONS = 1024
-#: Temporary files that a killed worker leaves beside the parts.
-_TEMPORARY = ".petal-*"
 
 
 def same_path(path: str) -> str:
@@ -76,6 +79,8 @@ class _Side:
     repeated: bool
     #: Filters of one shard in a task's memory: of all and of repeated lines, or of both sides.
     filters_in_memory: int
+    #: The byte ranges of each input, if several inputs have this one filter.
+    inputs: list[list[ByteRange]] = field(default_factory=list)
 
     def whole_size(self) -> FilterSize:
         """The size of the whole filter. Its union needs two or, for repeated lines, three filters."""
@@ -111,175 +116,65 @@ def _split(names: list[str], size: int | None, slots: int) -> list[ByteRange]:
     return [(number, os.fspath(path), start, end, of) for number, path, start, end, of in split]
 
 
-def _make_folder(path: Folder, option: str) -> Path:
-    """Creates a folder unless it exists. Raises `InputError` if it is not writable."""
-    folder = Path(read_path(path, f"{option}=: "))
-    hint = f"set {option}= to a folder on storage that all workers share"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot create the folder: {error.strerror}; {hint}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{folder}: the folder is not writable; {hint}")
-    return folder
+# ---- Starting a job -----------------------------------------------------------------------------
 
 
-# ---- The output folder ---------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of jobs that do not name files of lines."""
 
+    work: Folder | None
+    memory_limit: int | str
+    jobs: int
+    slots: int | None
+    range_bytes: int | None
+    delimiter: bytes
+    json_key: str | Iterable[str] | None
+    key_transform: Iterable[str] | None
+    temp_dir: str | None = None
+    partitions: int | None = None
+    shards: int | None = None
 
-@dataclass
-class _Output:
-    """The output folder, if any, and the names of its parts."""
-
-    folder: Path | None
-    names: set[str] = field(default_factory=set)
-
-    @property
-    def parent(self) -> Path | None:
-        return self.folder and self.folder.parent
-
-    def part(self, byte_range: ByteRange) -> str | None:
-        """Returns the path of the part for a byte range."""
-        if self.folder is None:
-            return None
-        name = f"part-{byte_range[0]:08}"
-        self.names.add(name)
-        return str(self.folder / name)
-
-
-@contextmanager
-def _open_output(out: Folder | None) -> Iterator[_Output]:
-    """Reserves the output folder for one job.
-
-    At the end it has all parts, `_SUCCESS` and nothing else. If the block raises, all of the job's
-    files are removed.
-    """
-    if out is None:
-        yield _Output(None)
-        return
-    folder = Path(read_path(out, "out=: "))
-    is_new = not folder.exists()
-    if not is_new:
-        _check_contains_only(folder, set())
-    folder = _make_folder(folder, "out")
-    output = _Output(folder)
-    claim, claim_text = folder / CLAIM, f"{uuid.uuid4().hex} on {socket.gethostname()}"
-    try:
-        with claim.open("x") as file:
-            file.write(claim_text)
-        # Another job may have used the folder since the first check, and may be finished.
-        _check_contains_only(folder, {CLAIM})
-    except FileExistsError:
-        with suppress(InputError):
-            _check_claim(claim, claim_text)
-            claim.unlink()
-        _check_contains_only(folder, set())
-        raise
-    except BaseException:
-        # The claim may be incomplete, but it is this job's.
-        claim.unlink(missing_ok=True)
-        if is_new:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
-    try:
-        yield output
-        _remove(folder, _TEMPORARY)
-        _sync(folder)
-        _check_claim(claim, claim_text)
-        if (found := set(os.listdir(folder))) != output.names | {CLAIM}:
-            different = ", ".join(sorted(found ^ (output.names | {CLAIM}))[:3])
-            raise InputError(
-                f"{folder}: expected the parts of this job and no other files, but {different} is "
-                "missing or from another job; start again with an empty folder"
+    def read(self) -> "_Options":
+        """Returns the arguments after their checks; iterators are read."""
+        if not isinstance(self.delimiter, bytes) or len(self.delimiter) != 1:
+            raise ValueError(
+                f"delimiter=: expected one byte, such as b'\\n', found {self.delimiter!r}"
             )
-        (folder / "_SUCCESS").touch()
-        claim.unlink()
-    except BaseException:
-        with suppress(OSError):
-            _check_claim(claim, claim_text)
-            for names in "_SUCCESS", _TEMPORARY, "part-*":
-                _remove(folder, names)
-            claim.unlink()
-            if is_new:
-                folder.rmdir()
-        raise
-
-
-def _check_contains_only(folder: Path, names: set[str]) -> None:
-    """Raises `FileExistsError` if an output path is no folder, or has other files."""
-    found = set(os.listdir(folder)) if folder.is_dir() else {""}
-    if CLAIM in found - names:
-        claim = folder / CLAIM
-        raise FileExistsError(
-            f"{claim}: another job writes to this folder, or was killed; set out= to another "
-            "folder, or, if no job is running, remove this file and the parts beside it"
+        if self.json_key is not None and self.delimiter != b"\n":
+            raise ValueError("json_key=: records of JSON end with LF; leave out delimiter=")
+        names = read_transforms(self.key_transform)
+        return _Options(
+            work=self.work,
+            memory_limit=read_memory_limit(self.memory_limit),
+            jobs=read_int("jobs", self.jobs, 1),
+            slots=_read_optional("slots", self.slots, 1),
+            range_bytes=_read_optional("range_bytes", self.range_bytes, 1),
+            delimiter=self.delimiter,
+            json_key=read_pointers(self.json_key) or None,
+            key_transform=names.split(",") if names else None,
+            temp_dir=self.temp_dir,
+            partitions=_read_optional("partitions", self.partitions, 1, _MAX_PARTITIONS),
+            shards=_read_optional("shards", self.shards, 0, _MAX_SHARDS),
         )
-    if found - names:
-        raise FileExistsError(
-            f"{folder}: already exists, expected a new or empty folder; set out= to another one, "
-            "or remove it"
+
+    def settings(self) -> Settings:
+        """Returns the settings of tasks."""
+        return (
+            read_memory_limit(self.memory_limit), self.jobs, self.temp_dir, self.delimiter[0],
+            read_transforms(self.key_transform), read_pointers(self.json_key),
         )
 
 
-def _check_claim(claim: Path, claim_text: str) -> None:
-    """Raises `InputError` if the claim was removed, and perhaps replaced by another job."""
-    try:
-        found = claim.read_text()
-    except FileNotFoundError:
-        found = "nothing"
-    if found != claim_text:
-        raise InputError(
-            f"{claim}: removed while the job was running, expected {claim_text!r} in it, found "
-            f"{found!r}; empty the folder when no job is running, and start again"
-        )
-
-
-def _remove(folder: Path, names: str) -> None:
-    for path in folder.glob(names):
-        path.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    """Makes the names in a folder durable; the contents of the files already are."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    except OSError as error:
-        # Some network file systems cannot sync a folder.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(opened)
-
-
-# ---- The work folder -----------------------------------------------------------------------------
-
-
-@contextmanager
-def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """Creates a folder, and removes it at the end with all files of tasks still running."""
-    folder = parent / f".petal-work-{uuid.uuid4().hex}"
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        # Repeated, because a running task may add a file. Tasks create no folders.
-        for _ in range(5):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
+def _read_optional(
+    name: str, number: int | None, minimum: int, maximum: int | None = None
+) -> int | None:
+    return None if number is None else read_int(name, number, minimum, maximum)
 
 
 @contextmanager
 def _start(
-    engine: Engine,
-    visible: Path | None,
-    parent: Path | None,
-    work: Folder | None,
-    settings: tuple[int | str, int, str | None, str],
-    delimiter: bytes,
-    slots: int | None,
+    engine: Engine, visible: Path | None, parent: Path | None, options: _Options
 ) -> Iterator[Job]:
     """Starts a job with a new work folder in `work`, or else in `parent`.
 
@@ -288,26 +183,19 @@ def _start(
     The work folder has the permissions of any new folder: users who may read it can read
     fingerprints of lines, but not the keys of these fingerprints.
     """
-    if not isinstance(delimiter, bytes) or len(delimiter) != 1:
-        raise ValueError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
-    memory_limit, jobs, temp_dir, transforms = settings
-    if slots is not None:
-        slots = read_int("slots", slots, 1)
-    plain = (
-        read_memory_limit(memory_limit), read_int("jobs", jobs, 1), temp_dir, delimiter[0], transforms
-    )
+    work = options.work
     if work is not None:
-        option, place = "work", _make_folder(work, "work")
+        option, place = "work", make_folder(work, "work")
     elif parent is not None:
-        option, place = "out", _make_folder(parent, "out")
+        option, place = "out", make_folder(parent, "out")
     else:
         raise ValueError("work=: required without out=; set it to a folder that all workers share")
-    start, slots = time.monotonic(), slots or engine.slots
-    with _temporary_folder(place) as folder:
+    start, slots = time.monotonic(), options.slots or engine.slots
+    with temporary_folder(place) as folder:
         folders = [(str(folder), option)]
         if visible is not None:
             folders.append((str(visible), "out"))
-        job = Job(engine, folder, folders, plain, slots)
+        job = Job(engine, folder, folders, options.settings(), slots)
         try:
             yield job
         except _petal.PetalError as error:
@@ -339,48 +227,65 @@ def _run(
     a: Paths,
     b: Paths | None,
     out: Folder | None,
-    *,
-    work: Folder | None,
-    memory_limit: int | str,
-    jobs: int,
-    slots: int | None,
-    range_bytes: int | None,
-    partitions: int | None,
-    shards: int | None,
-    temp_dir: str | None,
-    delimiter: bytes,
-    key_transform: Iterable[str] | None,
+    options: _Options,
+    at_least: int | None = None,
 ) -> Report:
-    settings = (memory_limit, jobs, temp_dir, read_transforms(key_transform))
-    if range_bytes is not None:
-        range_bytes = read_int("range_bytes", range_bytes, 1)
-    if partitions is not None:
-        partitions = read_int("partitions", partitions, 1, _MAX_PARTITIONS)
-    if shards is not None:
-        shards = read_int("shards", shards, 0, _MAX_SHARDS)
+    options = options.read()
     # Before any folder is created, and only once: the paths may be an iterator.
-    a_names, b_names = read_paths(a), None if b is None else read_paths(b)
-    with (
-        _open_output(out) as output,
-        _start(engine, output.folder, output.parent, work, settings, delimiter, slots) as job,
-    ):
+    a_names = read_paths(a)
+    others = None if b is None else read_inputs(b)
+    if at_least is not None and others is not None:
+        at_least = read_int("at_least", at_least, 1, 126)
+        if at_least > len(others):
+            raise ValueError(
+                f"at_least=: {at_least} is more than the number of inputs in b, {len(others)}; "
+                "lower it"
+            )
+    with open_output(out) as output:
+        if operation != "symdiff" or others is None:
+            return _run_steps(operation, engine, a_names, others, output, options, at_least)
+        b_names = [name for names in others for name in names]
+        first = _run_steps("diff", engine, a_names, [b_names], output, options)
+        output.first = len(output.names)
+        second = _run_steps("diff", engine, b_names, [a_names], output, options)
+        return first.plus(second)
+
+
+def _run_steps(
+    operation: str,
+    engine: Engine,
+    a_names: list[str],
+    others: list[list[str]] | None,
+    output: Output,
+    options: _Options,
+    at_least: int | None = None,
+) -> Report:
+    with _start(engine, output.folder, output.parent, options) as job:
         finds_repeated = operation != "common"
         in_memory = 2 if finds_repeated else 1
         with job.timed("plan"):
-            split = _split(a_names, range_bytes, job.slots)
+            split = _split(a_names, options.range_bytes, job.slots)
             plan = ranges.plan(job.settings, split)
             first = _Side("a", split, plan, finds_repeated, in_memory)
             other = None
-            if b_names is not None:
-                split = _split(b_names, range_bytes, job.slots)
+            if others is not None:
+                b_names = [name for names in others for name in names]
+                split = _split(b_names, options.range_bytes, job.slots)
                 other = _Side("b", split, ranges.plan(job.settings, split), False, in_memory)
+                if at_least is not None:
+                    other.inputs = [
+                        _split(names, options.range_bytes, job.slots) for names in others
+                    ]
         if not first.ranges:
             return job.report
         # Few partitions, because each file of candidates and each answer is opened by many tasks. A
         # partition that exceeds the memory limit is split again where it is decided.
         maximum = min(job.slots * TASKS_PER_SLOT, _MAX_PARTITIONS)
-        partitions = partitions or max(job.slots, min(first.estimate["partitions"], maximum))
-        return _decide(job, operation, first, other, partitions, shards, output)
+        partitions = max(job.slots, min(first.estimate["partitions"], maximum))
+        partitions = options.partitions or partitions
+        return _decide(
+            job, operation, first, other, partitions, options.shards, output, at_least
+        )
 
 
 def _choose_shards(job: Job, filtered: Sequence[_Side], shards: int | None) -> int:
@@ -398,7 +303,8 @@ def _decide(
     other: _Side | None,
     partitions: int,
     shards: int | None,
-    output: _Output,
+    output: Output,
+    at_least: int | None,
 ) -> Report:
     report = job.report
     filtered = [side for side in (first, other) if side and (side is other or side.repeated)]
@@ -432,10 +338,11 @@ def _decide(
     others = []
     if other and not count:
         # Without candidates B is not read again.
-        others.append((job.select("other", [], {"filters": []}, partitions, False)[0], 0))
+        nothing = job.select("other", [], {"filters": []}, partitions, False)[0]
+        others = [(nothing, 0) for _ in other.inputs or [other.ranges]]
     elif other:
         available = other.estimate["filter_memory"] // 2
-        if shards and available * 8 < count * MIN_BITS_PER_LINE:
+        if shards and available * 8 < count * MIN_BITS_PER_LINE and not other.inputs:
             # A filter of A's candidates would be too small: use the filter of all of A.
             first_shards = built[0] if first.repeated else job.build_shards(
                 "a", hashes["a"], shards, first.shard_size(shards)
@@ -445,18 +352,23 @@ def _decide(
         else:
             size = (min(max(count * BITS_PER_LINE // 8, 128), available), max(count, 1), None)
             by = {"filters": [job.build_filter_of_candidates(candidates, size)]}
-        series, _ = job.select("other", other.ranges, by, partitions, False)
-        others.append((series, len(other.ranges)))
+        for number, of_input in enumerate(other.inputs or [other.ranges]):
+            series, _ = job.select(f"other-{number}", of_input, by, partitions, False)
+            others.append((series, len(of_input)))
     all_of_first = (candidates, len(first.ranges))
-    answers, listed, refused = job.decide(operation, all_of_first, others, partitions)
+    answers, listed, refused = job.decide(operation, all_of_first, others, partitions, at_least)
     if output.folder:
         items: list[Item] = [
             {"parts": [(one, output.part(one)) for one in group], "answers": answers}
             for group in split_evenly(first.ranges, job.slots * TASKS_PER_SLOT)
         ]
         job.run("take", tasks.write_lines, items)
-    report.kept = listed if operation == "common" else report.lines - listed
-    report.false_found = refused if operation == "common" else count - listed
+    lists_kept = operation in ("common", "duplicates")
+    report.kept = listed if lists_kept else report.lines - listed
+    if operation in ("diff", "dedup"):
+        report.false_found = count - listed
+    elif operation == "common" and at_least is None:
+        report.false_found = refused
     return report
 
 
@@ -466,6 +378,7 @@ def common(
     b: Paths,
     out: Folder | None,
     *,
+    at_least: int | None = None,
     work: Folder | None = None,
     memory_limit: int | str = 1 << 30,
     jobs: int = 1,
@@ -475,9 +388,13 @@ def common(
     shards: int | None = None,
     temp_dir: str | None = None,
     delimiter: bytes = b"\n",
+    json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in the order of `a`.
+
+    With `at_least`, each path in `b` is an input of its own, and a line must be in at least this
+    number of them, at most 126.
 
     - `a`, `b`: a file, or an iterable of files that are read as one input. The output folder of
       another job stands for its parts, a `file:` URI for its path. All workers must see these
@@ -495,7 +412,12 @@ def common(
     - `shards`: hash ranges that filters are split into [none, unless a filter exceeds
       `memory_limit`].
     - `delimiter`: the byte that ends a line.
-    - `key_transform`: names of changes to the lines before they are compared, as in `petal.common`.
+    - `json_key`: compare lines of JSON by the value at this JSON pointer, or by those at several.
+    - `key_transform`: names of changes to the lines, or to the values, before they are compared, as in
+      `petal.common`.
+
+    Records of CSV are no byte ranges, because quoted fields may have line ends: `column` raises
+    `UnsupportedError`.
 
     Cost: reads `b` twice and `a` once (twice with shards), and again those parts of `a` that have
     lines of the result. Each slot holds a filter of 14 bits per line of `b`, or fewer if they
@@ -504,11 +426,12 @@ def common(
     Raises `FileExistsError` if `out` is not empty, `InputError` if a file cannot be read or
     written, `MemoryLimitError` if `memory_limit` is too small. A job that fails leaves no files.
     """
-    return _run(
-        "common", engine, a, b, out, work=work, memory_limit=memory_limit, jobs=jobs, slots=slots,
-        range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
-        delimiter=delimiter, key_transform=key_transform,
+    options = _Options(
+        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
+        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
+        json_key=json_key, key_transform=key_transform,
     )
+    return _run("common", engine, a, b, out, options, at_least)
 
 
 def diff(
@@ -526,6 +449,7 @@ def diff(
     shards: int | None = None,
     temp_dir: str | None = None,
     delimiter: bytes = b"\n",
+    json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the distinct lines of `a` that are not in `b` to the folder `out`, in a's order.
@@ -533,16 +457,18 @@ def diff(
     Arguments and errors are those of :func:`common`. Cost: reads `a` twice; a task that builds a
     union holds three filters of `a`.
     """
-    return _run(
-        "diff", engine, a, b, out, work=work, memory_limit=memory_limit, jobs=jobs, slots=slots,
-        range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
-        delimiter=delimiter, key_transform=key_transform,
+    options = _Options(
+        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
+        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
+        json_key=json_key, key_transform=key_transform,
     )
+    return _run("diff", engine, a, b, out, options)
 
 
-def dedup(
+def symdiff(
     engine: Engine,
     a: Paths,
+    b: Paths,
     out: Folder | None,
     *,
     work: Folder | None = None,
@@ -554,17 +480,63 @@ def dedup(
     shards: int | None = None,
     temp_dir: str | None = None,
     delimiter: bytes = b"\n",
+    json_key: str | Iterable[str] | None = None,
+    key_transform: Iterable[str] | None = None,
+) -> Report:
+    """Writes the distinct lines that are in only one of `a` and `b` to the folder `out`: those of `a`,
+    then those of `b`.
+
+    Arguments and errors are those of :func:`common`. Cost: that of `diff(a, b)` and `diff(b, a)`.
+    """
+    options = _Options(
+        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
+        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
+        json_key=json_key, key_transform=key_transform,
+    )
+    return _run("symdiff", engine, a, b, out, options)
+
+
+def dedup(
+    engine: Engine,
+    a: Paths,
+    out: Folder | None,
+    *,
+    only_duplicates: bool = False,
+    only_unique: bool = False,
+    work: Folder | None = None,
+    memory_limit: int | str = 1 << 30,
+    jobs: int = 1,
+    slots: int | None = None,
+    range_bytes: int | None = None,
+    partitions: int | None = None,
+    shards: int | None = None,
+    temp_dir: str | None = None,
+    delimiter: bytes = b"\n",
+    json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the distinct lines of `a` to the folder `out`, in the order of `a`.
 
-    Arguments, errors and cost are those of :func:`diff`.
+    - `only_duplicates`: write each line that occurs at least twice, once.
+    - `only_unique`: write the lines that occur exactly once.
+
+    Other arguments, errors and cost are those of :func:`diff`.
     """
-    return _run(
-        "dedup", engine, a, None, out, work=work, memory_limit=memory_limit, jobs=jobs, slots=slots,
-        range_bytes=range_bytes, partitions=partitions, shards=shards, temp_dir=temp_dir,
-        delimiter=delimiter, key_transform=key_transform,
+    operation = "dedup"
+    if read_flag("only_duplicates", only_duplicates):
+        operation = "duplicates"
+    if read_flag("only_unique", only_unique):
+        if only_duplicates:
+            raise ValueError(
+                "only_duplicates=, only_unique=: no line is both; leave out one of them"
+            )
+        operation = "unique"
+    options = _Options(
+        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
+        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
+        json_key=json_key, key_transform=key_transform,
     )
+    return _run(operation, engine, a, None, out, options)
 
 
 # ---- Filters -------------------------------------------------------------------------------------
@@ -583,6 +555,7 @@ def build(
     slots: int | None = None,
     range_bytes: int | None = None,
     delimiter: bytes = b"\n",
+    json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes a Bloom filter of all lines of files to the file `out`.
@@ -594,7 +567,7 @@ def build(
     - `capacity`: number of lines that the filter is planned for [they are counted first].
     - `fpr`: false-positive rate [0.01].
     - `memory_limit`: memory of each task; twice the size of the filter must fit [1 GiB].
-    - `key_transform`: as in :func:`common`; the filter's file records the names.
+    - `json_key`, `key_transform`: as in :func:`common`; the filter's file records them.
     - Other arguments are those of :func:`common`.
 
     Cost: reads the files once, or twice if lines are counted; each slot holds a filter.
@@ -605,20 +578,23 @@ def build(
     if target.is_dir():
         raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
     names = read_paths(paths)
-    settings = (memory_limit, jobs, None, read_transforms(key_transform))
+    options = _Options(
+        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
+        delimiter=delimiter, json_key=json_key, key_transform=key_transform,
+    ).read()
     with (
-        _start(engine, target.parent, target.parent, work, settings, delimiter, slots) as job,
-        _temporary_folder(target.parent) as folder,
+        _start(engine, target.parent, target.parent, options) as job,
+        temporary_folder(target.parent) as folder,
     ):
         job.keys = ranges.public_keys()
-        byte_ranges = _split(names, range_bytes, job.slots)
+        byte_ranges = _split(names, options.range_bytes, job.slots)
         lines = job.count(byte_ranges) if capacity is None else capacity
         size = ranges.size_for(max(lines, 1), fpr)
         partial = job.build_filter("filter", byte_ranges, size, False)[0]
         items: list[Item] = [{"partial": partial, "out": str(folder / "filter")}]
         (published,) = job.run("publish", tasks.publish, items)
         os.replace(folder / "filter", target)
-        _sync(target.parent)
+        sync_folder(target.parent)
         job.report.lines, job.report.kept = lines, published["lines"]
     return job.report
 
@@ -636,6 +612,7 @@ def check(
     slots: int | None = None,
     range_bytes: int | None = None,
     delimiter: bytes = b"\n",
+    json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
 ) -> Report:
     """Writes the lines of files that a filter contains to the folder `out`, in order, with repeats.
@@ -666,10 +643,14 @@ def check(
         )
     transforms = _petal._adopted_transforms(opened.metadata, read_transforms(key_transform))
     names = read_paths(paths)
-    settings = (memory_limit, jobs, None, transforms)
+    options = _Options(
+        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
+        delimiter=delimiter, json_key=json_key,
+        key_transform=transforms.split(",") if transforms else None,
+    ).read()
     with (
-        _open_output(out) as output,
-        _start(engine, output.folder, output.parent, work, settings, delimiter, slots) as job,
+        open_output(out) as output,
+        _start(engine, output.folder, output.parent, options) as job,
     ):
         # A copy in the work folder is visible to all workers and does not change.
         copy = job.file("filter")
@@ -680,7 +661,7 @@ def check(
             raise InputError(error.errno, text, filter) from error
         items: list[Item] = [
             {"range": one, "filters": [copy], "invert": invert, "out": output.part(one)}
-            for one in _split(names, range_bytes, job.slots)
+            for one in _split(names, options.range_bytes, job.slots)
         ]
         results = job.run("check", tasks.check, items)
         job.report.lines = sum(numbers["lines"] for numbers in results)

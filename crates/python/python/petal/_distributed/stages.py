@@ -30,6 +30,8 @@ from petal._petal import ranges
 ByteRange = tuple[int, str, int, int, tuple[int, int, int]]
 #: Bytes, lines and false-positive rate (`None`: not specified) of a filter.
 FilterSize = tuple[int, int, float | None]
+#: Memory limit, threads, folder for spill files, delimiter, names of changes to keys, JSON pointers.
+Settings = tuple[int, int, str | None, int, str, list[str]]
 #: The paths of a filter of all lines and of a filter of the repeated lines.
 FilterPair = tuple[str, str | None]
 T = TypeVar("T")
@@ -73,6 +75,24 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     """Time of each stage."""
 
+    def plus(self, other: "Report") -> "Report":
+        """Returns the figures of two jobs that ran one after the other."""
+        stages = [*self.seconds, *(stage for stage in other.seconds if stage not in self.seconds)]
+        false_found = None
+        if self.false_found is not None and other.false_found is not None:
+            false_found = self.false_found + other.false_found
+        return Report(
+            lines=self.lines + other.lines,
+            kept=self.kept + other.kept,
+            candidates=self.candidates + other.candidates,
+            false_found=false_found,
+            filter_bytes=max(self.filter_bytes, other.filter_bytes),
+            shards=max(self.shards, other.shards),
+            bytes_read=self.bytes_read + other.bytes_read,
+            bytes_through_work=self.bytes_through_work + other.bytes_through_work,
+            seconds={s: self.seconds.get(s, 0) + other.seconds.get(s, 0) for s in stages},
+        )
+
 
 def split_evenly(sequence: Sequence[T], max_groups: int) -> list[Sequence[T]]:
     """Splits a sequence into consecutive groups; an empty one into one empty group."""
@@ -89,7 +109,7 @@ class Job:
     work: Path
     #: Folders that workers must see, with the names of the arguments that set them.
     folders: list[tuple[str, str]]
-    settings: tuple[int, int, str | None, int, str]
+    settings: Settings
     #: The number of tasks at a time that the job is split for.
     slots: int
     report: Report = field(default_factory=Report)
@@ -260,8 +280,11 @@ class Job:
         first: tuple[FileSeries, int],
         others: list[tuple[FileSeries, int]],
         partitions: int,
+        at_least: int | None,
     ) -> tuple[FileSeries, int, int]:
         """Decides the candidates of each input, given with its number of byte ranges.
+
+        With `at_least`, a line of `common` must be in this number of `others`.
 
         Returns the answers, the number of lines that they list, and the number of those refused.
         """
@@ -272,6 +295,7 @@ class Job:
                 "partition": number,
                 "first": first,
                 "others": others,
+                "at_least": at_least,
                 "out": out,
             }
             for number, out in enumerate(tasks.files(answers))

@@ -16,9 +16,10 @@ import fcntl
 import os
 import shutil
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from glob import glob
-from typing import Any
+from typing import Any, Protocol
 
 Job = dict[str, Any]
 Item = dict[str, Any]
@@ -34,14 +35,22 @@ def _extension() -> Any:
     another version.
     """
     try:
-        import _petal  # type: ignore[import-not-found]
+        import _petal
     except ImportError:
         from petal import _petal
     return _petal
 
 
-def _ranges() -> Any:
-    return _extension().ranges
+class _Ranges(Protocol):
+    """The extension's functions on byte ranges."""
+
+    def __getattr__(self, name: str) -> Callable[..., Numbers]: ...
+
+
+# Quoted, so that the class is not sent with the tasks.
+def _ranges() -> "_Ranges":
+    ranges: _Ranges = _extension().ranges
+    return ranges
 
 
 def _job_args(job: Job) -> tuple[Any, bytes]:
@@ -156,7 +165,8 @@ def decide(job: Job, item: Item) -> Numbers:
         (files(series), ranges) for series, ranges in [item["first"], *item["others"]]
     ]
     return _ranges().exact(
-        *_job_args(job), item["operation"], item["partition"], first, others, item["out"]
+        *_job_args(job), item["operation"], item["partition"], first, others, item["at_least"],
+        item["out"],
     )
 
 

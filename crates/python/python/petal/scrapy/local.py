@@ -143,13 +143,18 @@ class LocalFilter:
 
     def _seen_in_window(self, fingerprint: bytes, request: Request) -> bool:
         now = int(time.time())
-        self._filter.advance_to(now)
+        self._advance_to(now)
         if fingerprint in self._filter:
             return True
         self._add(fingerprint)
         self._add_pending(fingerprint, request)
         self._record(now.to_bytes(TIME_SIZE, "big") + fingerprint)
         return False
+
+    def _advance_to(self, now: int) -> None:
+        """Sets the time of a filter that forgets."""
+        if isinstance(self._filter, petal.WindowedBloomFilter):
+            self._filter.advance_to(now)
 
     def _add_pending(self, fingerprint: bytes, request: Request) -> None:
         """Stores a new request, before any file on disk has its fingerprint."""
@@ -294,7 +299,7 @@ class LocalFilter:
         """The same for records that begin with a time, in the order of their times."""
         number = 0
         for record in records:
-            self._filter.advance_to(int.from_bytes(record[:TIME_SIZE], "big"))
+            self._advance_to(int.from_bytes(record[:TIME_SIZE], "big"))
             self._filter.add(record[TIME_SIZE:])
             number += 1
         return number

@@ -3,16 +3,17 @@
 The type of the first argument selects the kind of operation:
 
 * a `SparkSession` or `SparkContext`: a job on line files that all executors see. Spark schedules
-  the tasks, petal reads the files. `common`, `diff`, `dedup`, `build`, `check`.
+  the tasks, petal reads the files. `common`, `diff`, `symdiff`, `dedup`, `build`, `check`.
 * a `DataFrame`: an operation on rows, with less shuffling than Spark's own joins. `common`,
   `diff`, `dedup`, `build`, `contains`; `transform_key` for their columns. `register` makes a look-up
   an SQL function.
 
 `to_spark_bloom` and `from_spark_bloom` convert filters from and to the format of Spark's SQL.
 
-The driver needs the extra `petal-filters[spark]`: `pyspark` 4.1 or newer, `pyarrow`, `pandas`. Executors
-use the Python of `PYSPARK_PYTHON`; for data frames it needs `pyarrow`, for files nothing. The
-driver sends them petal's extension module, a file of some megabytes.
+The driver needs the extra `petal-filters[spark]`: `pyspark` 4.1 or newer, `pyarrow`, `pandas`; a
+client of Spark Connect needs `petal-filters[connect]`. Executors use the Python of `PYSPARK_PYTHON`;
+for data frames and in Spark Connect it needs `pyarrow`, for files nothing. The driver sends them
+petal's extension module, a file of some megabytes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ from petal._distributed.arguments import Folder, Paths
 from petal._distributed.stages import Report
 from petal._petal import BloomFilter
 from petal.spark import _engine, _frames
-from petal.spark._engine import check
+from petal.spark._engine import check, symdiff
 from petal.spark._frames import contains, register, transform_key
 from petal.spark._sketch import from_spark_bloom, sql_extension, to_spark_bloom, xxhash64
 
@@ -40,6 +41,7 @@ __all__ = [
     "from_spark_bloom",
     "register",
     "sql_extension",
+    "symdiff",
     "to_spark_bloom",
     "transform_key",
     "xxhash64",

@@ -1,7 +1,7 @@
 """Set operations on line files by Spark executors, as tasks of an RDD.
 
 Executors need only the extension module, which is sent to them, and must see inputs and outputs
-under the same paths as the driver. Each executor copies filters from the work folder to a local
+under the same paths as the driver, or as the client of Spark Connect. Each executor copies filters from the work folder to a local
 disk and maps them. (`addFile` is not used for filters: each later executor would fetch all files
 that were ever added in the session.)
 """
@@ -14,9 +14,10 @@ from pyspark import SparkContext, SparkFiles, cloudpickle
 from pyspark.sql import SparkSession
 
 import petal
-from petal import _petal
 from petal._distributed import jobs, stages, tasks
+from petal._distributed.arguments import Folder, Paths, refuse_options
 from petal._distributed.tasks import local_copy
+from petal.spark._session import Session, is_session
 
 # Sent by value, because executors do not have the package.
 cloudpickle.register_pickle_by_value(tasks)
@@ -26,12 +27,11 @@ class Engine:
     """Runs tasks on a Spark cluster."""
 
     def __init__(self, spark: SparkSession | SparkContext):
-        if not isinstance(spark, SparkSession | SparkContext):
+        if not is_session(spark):
             kind = type(spark).__name__
             raise TypeError(f"expected a SparkSession, SparkContext or DataFrame first, found {kind}")
-        self._context = spark.sparkContext if isinstance(spark, SparkSession) else spark
-        self.slots = self._context.defaultParallelism
-        self._context.addFile(_petal.__file__)
+        self._session = Session(spark)
+        self.slots = self._session.slots
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Runs one task per item."""
@@ -39,7 +39,7 @@ class Engine:
         if not items:
             return []
         try:
-            return self._context.parallelize(items, len(items)).map(function).collect()
+            return self._session.map(function, items)
         except Exception as error:
             petal_error = _find_petal_error(str(error))
             if petal_error is None:
@@ -68,8 +68,9 @@ def _on_spark(
     """Returns the operation with a Spark session as its first argument."""
 
     def run(
-        spark: SparkSession | SparkContext, *args: P.args, **options: P.kwargs
+        spark: SparkSession | SparkContext, /, *args: P.args, **options: P.kwargs
     ) -> stages.Report:
+        refuse_options(options)
         return operation(Engine(spark), *args, **options)
 
     run.__name__ = run.__qualname__ = operation.__name__
@@ -79,6 +80,24 @@ def _on_spark(
 
 common = _on_spark(jobs.common)
 diff = _on_spark(jobs.diff)
+symdiff = _on_spark(jobs.symdiff)
 dedup = _on_spark(jobs.dedup)
 build = _on_spark(jobs.build)
-check = _on_spark(jobs.check)
+
+
+def check(
+    spark: SparkSession | SparkContext,
+    /,
+    paths: Paths,
+    filter: Folder,
+    out: Folder | None,
+    **options: Any,
+) -> stages.Report:
+    if not is_session(spark):
+        return _check(spark, paths, filter, out, **options)
+    with Session(spark).local_file(filter) as path:
+        return _check(spark, paths, path, out, **options)
+
+
+_check = _on_spark(jobs.check)
+check.__doc__ = jobs.check.__doc__

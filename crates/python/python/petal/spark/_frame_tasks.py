@@ -9,7 +9,7 @@ each, because every row that passes between the JVM and Python costs about a thi
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark import SparkFiles, cloudpickle
@@ -24,6 +24,13 @@ MAX_RUN_SIZE = FINGERPRINT_SIZE << 9
 
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _named(name: str, task: F) -> F:
+    """Sets the name of a function in Spark's plans."""
+    task.__name__ = name
+    return task
 
 
 def make_runs(key: bytes) -> Task:
@@ -37,7 +44,7 @@ def make_runs(key: bytes) -> Task:
             starts = range(0, len(data), MAX_RUN_SIZE)
             yield _binary_batch([data[at : at + MAX_RUN_SIZE] for at in starts])
 
-    return task
+    return _named("petal_fingerprints", task)
 
 
 def build_filter(capacity: int, fpr: float) -> Task:
@@ -51,7 +58,7 @@ def build_filter(capacity: int, fpr: float) -> Task:
             _petal.add_fingerprints(filter, data)
         yield pa.RecordBatch.from_arrays([pa.array([filter.to_bytes()], pa.binary())], names=["a"])
 
-    return task
+    return _named("petal_build", task)
 
 
 def build_filter_pair(capacity: int, fpr: float) -> Task:
@@ -66,7 +73,7 @@ def build_filter_pair(capacity: int, fpr: float) -> Task:
         columns = [pa.array([filter.to_bytes()], pa.binary()) for filter in (seen, repeated)]
         yield pa.RecordBatch.from_arrays(columns, names=["a", "b"])
 
-    return task
+    return _named("petal_build", task)
 
 
 def union(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -103,7 +110,7 @@ def fingerprint_candidates(
             )
             yield all_rows.cast(pa.binary())
 
-    return task
+    return _named("petal_candidates", task)
 
 
 def select_candidates(name: str, key: bytes, keys: list[str]) -> Task:
@@ -121,7 +128,7 @@ def select_candidates(name: str, key: bytes, keys: list[str]) -> Task:
             kept = [*batch.filter(mask).columns, found]
             yield pa.RecordBatch.from_arrays(kept, names=[*batch.schema.names, "fingerprints"])
 
-    return task
+    return _named("petal_candidates", task)
 
 
 def select_from_runs(name: str) -> Task:
@@ -135,7 +142,7 @@ def select_from_runs(name: str) -> Task:
             _, kept = _select(filter, data)
             yield pa.RecordBatch.from_arrays([kept], names=["fingerprints"])
 
-    return task
+    return _named("petal_candidates", task)
 
 
 def build_filter_of_keys(capacity: int, fpr: float, changes: str) -> Task:
@@ -149,7 +156,7 @@ def build_filter_of_keys(capacity: int, fpr: float, changes: str) -> Task:
             filter.update(_changed(batch.column(0), changes))
         yield pa.RecordBatch.from_arrays([pa.array([filter.to_bytes()], pa.binary())], names=["a"])
 
-    return task
+    return _named("petal_build", task)
 
 
 def look_up(name: str, changes: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
@@ -162,7 +169,7 @@ def look_up(name: str, changes: str) -> Callable[[Iterator[pa.Array]], Iterator[
         for column in columns:
             yield filter.contains_batch(_changed(column, changes))
 
-    return task
+    return _named("petal_contains", task)
 
 
 def change(names: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
@@ -174,7 +181,7 @@ def change(names: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
             # All changes turn valid UTF-8 into valid UTF-8.
             yield changed if changed.type == column.type else changed.cast(column.type)
 
-    return task
+    return _named("petal_transform_key", task)
 
 
 def _changed(column: pa.Array, names: str) -> pa.Array:
@@ -184,6 +191,21 @@ def _changed(column: pa.Array, names: str) -> pa.Array:
     import _petal
 
     return pa.array(_petal._transform_keys(column.to_pylist(), names), pa.binary())
+
+
+def run_items(function: Callable[[Any], Any], items: list[bytes]) -> Task:
+    """From numbers to the results of a function of the pickled items with these numbers."""
+
+    def task(batches: Batches) -> Batches:
+        import pickle
+
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            results = [pickle.dumps(function(pickle.loads(items[n]))) for n in numbers]
+            arrays = [pa.array(numbers, pa.int64()), pa.array(results, pa.binary())]
+            yield pa.RecordBatch.from_arrays(arrays, names=["id", "data"])
+
+    return task
 
 
 def _select(filter: Any, data: bytes) -> tuple[pa.Array, pa.Array]:

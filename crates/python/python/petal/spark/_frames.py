@@ -12,16 +12,13 @@ and later steps read these. Only key columns leave the JVM.
 import json
 import os
 import secrets
-import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkContext, StorageLevel
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -29,6 +26,7 @@ from pyspark.sql import types as T
 from petal import _petal
 from petal._arguments import read_transforms
 from petal.spark import _frame_tasks as _tasks
+from petal.spark._session import Session, active_session, of_frame
 
 _FINGERPRINT = "__petal_fingerprint"
 """The name of the temporary column of fingerprints."""
@@ -40,8 +38,6 @@ _MAX_REPEATED = 0.5
 """Share of repeated keys above which the filters save nothing."""
 
 _planning = threading.Lock()
-
-_folders: weakref.WeakKeyDictionary[SparkContext, Path] = weakref.WeakKeyDictionary()
 
 
 def contains(
@@ -56,8 +52,8 @@ def contains(
 
     - `col`: a column of strings, binary values or integers from 0, which are the keys of `str`,
       `bytes` and `int`. A null is not contained.
-    - `filter`: a filter, or the path of its file on the driver. It is copied once to each executor
-      and mapped there.
+    - `filter`: a filter, or the path of its file on the driver, or a URI that Hadoop's file system
+      reads, such as `hdfs:` or `s3a:`. It is copied once to each executor and mapped there.
     - `column`: return all rows, with the result in a boolean column of this name.
     - `key_transform`: names of changes to strings and binary values before they are looked up, as in
       `petal.check` [those that the filter records; others raise `IncompatibleError`]. A changed key
@@ -66,22 +62,22 @@ def contains(
     Raises `TypeError` if `col` is of another type, and the errors of `petal.open`.
     """
     key = _checked_column(df, col)
-    mask = _mask(df.sparkSession.sparkContext, filter, key_transform)(key)
+    mask = _mask(of_frame(df), filter, key_transform)(key)
     return df.where(mask) if column is None else df.withColumn(column, mask)
 
 
 def _mask(
-    context: SparkContext,
+    session: Session,
     filter: _petal.Filter | str | os.PathLike[str],
     key_transform: Iterable[str] | None,
 ) -> Any:
     """Returns the function of a key column that looks up keys in a filter."""
-    context.addFile(_petal.__file__)
     if isinstance(filter, _petal.Filter):
-        opened, name = filter, _publish(context, filter.to_bytes())
+        opened, name = filter, session.publish(filter.to_bytes())
     elif isinstance(filter, str | bytes | os.PathLike):
-        opened = _petal.open(filter)  # Raises errors on the driver.
-        name = _publish(context, Path(os.fsdecode(filter)))
+        with session.local_file(filter) as path:
+            opened = _petal.open(path)  # Raises errors on the driver.
+            name = session.publish(Path(os.fsdecode(path)))
     else:
         kind = type(filter).__name__
         raise TypeError(f"filter: expected a filter or the path of its file, found {kind}")
@@ -108,7 +104,7 @@ def register(
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"name: expected the name of an SQL function, found {name!r}")
-    spark.udf.register(name, _mask(spark.sparkContext, filter, key_transform))
+    spark.udf.register(name, _mask(Session(spark), filter, key_transform))
 
 
 def build(
@@ -133,18 +129,23 @@ def build(
     key, names = _checked_column(df, col), read_transforms(key_transform)
     _petal._transform_key(b"", names)
     keys = df.select(key.alias("key")).where("key is not null")
-    context = df.sparkSession.sparkContext
-    context.addFile(_petal.__file__)
+    session = of_frame(df)
     planned = keys.count() if capacity is None else capacity
     filter = _petal.BloomFilter(max(planned, 1), fpr)
     if planned:
-        slots = keys.coalesce(context.defaultParallelism)
         task = _tasks.build_filter_of_keys(planned, fpr, names)
-        parts = slots.mapInArrow(task, "a binary").rdd.map(tuple)
-        for (part,) in [] if parts.isEmpty() else [parts.treeReduce(_tasks.union)]:
-            filter = _petal.BloomFilter.from_bytes(part)
+        slots = keys.coalesce(session.slots).mapInArrow(task, "a binary")
+        if (union := session.union(slots)) is not None:
+            filter = _bloom(union[0])
     keys_are = {"producer": f"petal {_petal.__version__}", "keys": "a column of a data frame"}
     filter.metadata = json.dumps(keys_are | ({"key_transform": names} if names else {}))
+    return filter
+
+
+def _bloom(data: bytes) -> _petal.BloomFilter:
+    """Returns the Bloom filter in the bytes of its file."""
+    filter = _petal.BloomFilter.from_bytes(data)
+    assert isinstance(filter, _petal.BloomFilter)
     return filter
 
 
@@ -169,10 +170,7 @@ def transform_key(col: str | Column, key_transform: Iterable[str]) -> Column:
     """
     names = read_transforms(key_transform)
     _petal._transform_key(b"", names)
-    session = SparkSession.getActiveSession()
-    if session is None:
-        raise ValueError("transform_key: there is no active SparkSession; create one first")
-    session.sparkContext.addFile(_petal.__file__)
+    active_session("transform_key")
     column = F.col(col) if isinstance(col, str) else col
     return F.arrow_udf(_tasks.change(names), "string")(column)
 
@@ -196,20 +194,19 @@ def common(
     """
     keys, keys_b = _keys(on, df_a, df_b)
     df_a, df_b = _not_null(df_a, keys), _not_null(df_b, keys_b)
-    context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
-    context.addFile(_petal.__file__)
+    session, key = of_frame(df_a), secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
     runs = _key_columns(df_b, keys_b).mapInArrow(_tasks.make_runs(key), "fingerprints binary")
     with _persisted(runs):
-        (filter,) = _build_filters(runs, _tasks.build_filter, _count_fingerprints(runs), fpr)
-        candidates = _candidates(df_a, keys, key, _publish(context, filter))
+        (filter,) = _build_filters(session, runs, _tasks.build_filter, _count_fingerprints(runs), fpr)
+        candidates = _candidates(df_a, keys, key, session.publish(filter))
         with _persisted(candidates):
             rows = candidates.count()
             own = candidates.select(_FINGERPRINT)
-            (filter,) = _build_filters(own, _tasks.build_filter, rows, fpr)
-            task = _tasks.select_from_runs(_publish(context, filter))
+            (filter,) = _build_filters(session, own, _tasks.build_filter, rows, fpr)
+            task = _tasks.select_from_runs(session.publish(filter))
             found = runs.mapInArrow(task, f"{_FINGERPRINT} binary")
             result = candidates.join(found, _FINGERPRINT, "left_semi").drop(_FINGERPRINT)
-            parts = max(context.defaultParallelism, -(-rows // _ROWS_PER_PARTITION))
+            parts = max(session.slots, -(-rows // _ROWS_PER_PARTITION))
             with _shuffle_partitions(df_a.sparkSession, parts):
                 result.persist(StorageLevel.MEMORY_AND_DISK)
             try:
@@ -240,23 +237,22 @@ def diff(
     """
     keys, keys_b = _keys(on, df_a, df_b)
     df_b = _not_null(df_b, keys_b)
-    context, key = df_a.sparkSession.sparkContext, secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
-    context.addFile(_petal.__file__)
+    session, key = of_frame(df_a), secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
     runs = _key_columns(df_b, keys_b).mapInArrow(_tasks.make_runs(key), "fingerprints binary")
     with _persisted(runs):
-        (filter,) = _build_filters(runs, _tasks.build_filter, _count_fingerprints(runs), fpr)
-        tagged = _tagged(df_a, keys, key, _publish(context, filter))
+        (filter,) = _build_filters(session, runs, _tasks.build_filter, _count_fingerprints(runs), fpr)
+        tagged = _tagged(df_a, keys, key, session.publish(filter))
         candidates = tagged.where(f"{_FINGERPRINT} is not null")
         with _persisted(candidates):
             rows = candidates.count()
             own = candidates.select(_FINGERPRINT)
-            (filter,) = _build_filters(own, _tasks.build_filter, rows, fpr)
-            task = _tasks.select_from_runs(_publish(context, filter))
+            (filter,) = _build_filters(session, own, _tasks.build_filter, rows, fpr)
+            task = _tasks.select_from_runs(session.publish(filter))
             found = runs.mapInArrow(task, f"{_FINGERPRINT} binary")
             kept = candidates.join(found, _FINGERPRINT, "left_anti").select(*tagged.columns)
             others = tagged.where(f"{_FINGERPRINT} is null")
             result = others.unionAll(kept).drop(_FINGERPRINT)
-            parts = max(context.defaultParallelism, -(-rows // _ROWS_PER_PARTITION))
+            parts = max(session.slots, -(-rows // _ROWS_PER_PARTITION))
             with _shuffle_partitions(df_a.sparkSession, parts):
                 result.persist(StorageLevel.MEMORY_AND_DISK)
             try:
@@ -279,15 +275,14 @@ def dedup(df: DataFrame, on: str | Sequence[str], *, fpr: float = 0.01) -> DataF
       shuffled too. Rows whose key is certainly unique are not shuffled.
     """
     (keys,) = _keys(on, df)
-    context, key = df.sparkSession.sparkContext, secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
-    context.addFile(_petal.__file__)
+    session, key = of_frame(df), secrets.token_bytes(_tasks.FINGERPRINT_SIZE)
     runs = _key_columns(df, keys).mapInArrow(_tasks.make_runs(key), "fingerprints binary")
     with _persisted(runs):
         rows = _count_fingerprints(runs)
-        _, repeated = _build_filters(runs, _tasks.build_filter_pair, rows, fpr)
+        _, repeated = _build_filters(session, runs, _tasks.build_filter_pair, rows, fpr)
     if _petal.BloomFilter.from_bytes(repeated).estimated_len > rows * _MAX_REPEATED:
         return df.dropDuplicates(keys)
-    tagged = _tagged(df, keys, key, _publish(context, repeated))
+    tagged = _tagged(df, keys, key, session.publish(repeated))
     unique, others = (tagged.where(f"{_FINGERPRINT} is {what} null") for what in ("", "not"))
     return unique.unionAll(others.dropDuplicates([_FINGERPRINT])).drop(_FINGERPRINT)
 
@@ -405,15 +400,20 @@ def _count_fingerprints(runs: DataFrame) -> int:
 
 
 def _build_filters(
-    runs: DataFrame, task: Callable[[int, float], _tasks.Task], rows: int, fpr: float
+    session: Session,
+    runs: DataFrame,
+    task: Callable[[int, float], _tasks.Task],
+    rows: int,
+    fpr: float,
 ) -> tuple[bytes, ...]:
-    """Builds filters of fingerprints: one in each executor slot, then their union as a tree."""
+    """Builds filters of fingerprints: one in each slot, then their union."""
     names = ["a", "b"] if task is _tasks.build_filter_pair else ["a"]
-    if rows == 0:  # There may be no partition.
-        return tuple(_petal.BloomFilter(1, fpr).to_bytes() for _ in names)
-    schema = ", ".join(f"{name} binary" for name in names)
-    slots = runs.coalesce(runs.sparkSession.sparkContext.defaultParallelism)
-    return slots.mapInArrow(task(rows, fpr), schema).rdd.map(tuple).treeReduce(_tasks.union)
+    if rows:  # Otherwise there may be no partition.
+        schema = ", ".join(f"{name} binary" for name in names)
+        slots = runs.coalesce(session.slots).mapInArrow(task(rows, fpr), schema)
+        if (union := session.union(slots)) is not None:
+            return union
+    return tuple(_petal.BloomFilter(1, fpr).to_bytes() for _ in names)
 
 
 @contextmanager
@@ -441,19 +441,3 @@ def _shuffle_partitions(session: SparkSession, number: int) -> Iterator[None]:
             yield
         finally:
             session.conf.set(name, old)
-
-
-def _publish(context: SparkContext, filter: bytes | Path) -> str:
-    """Sends a filter to every executor as a file, once, and returns the name of the file."""
-    folder = _folders.get(context)
-    if folder is None:
-        folder = _folders[context] = Path(tempfile.mkdtemp(prefix="petal-spark-"))
-        # Kept until the session ends, because later executors fetch it too.
-        weakref.finalize(context, shutil.rmtree, folder, ignore_errors=True)
-    name = f"{secrets.token_hex(8)}.petal"
-    if isinstance(filter, bytes):
-        (folder / name).write_bytes(filter)
-    else:
-        shutil.copyfile(filter, folder / name)
-    context.addFile(str(folder / name))
-    return name

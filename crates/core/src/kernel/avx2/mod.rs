@@ -5,33 +5,17 @@
 //! block and tested once. An insertion stores the words with the bits. Lanes without a bit of the
 //! key have a 0 in place of the 1; if a key sets a bit in every lane (`ALL`), no mask is loaded.
 //!
+//! [`inline`]: single keys.
+//!
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
+
+pub(super) mod inline;
 
 use core::arch::x86_64::*;
 
-use super::batch::HashSource;
+use super::batch::{GROUP, HashSource, in_groups_with};
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
 use crate::store::CacheLine;
-
-/// Same as [`BlockParams::insert`].
-#[target_feature(enable = "avx2")]
-pub(super) fn insert<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &mut [CacheLine],
-    hash: u64,
-) -> bool {
-    BlockProber::<LANES>::new(params.probes).insert::<false>(block, hash)
-}
-
-/// Same as [`BlockParams::contains`].
-#[target_feature(enable = "avx2")]
-pub(super) fn contains<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &[CacheLine],
-    hash: u64,
-) -> bool {
-    BlockProber::<LANES>::new(params.probes).contains::<false>(block, hash)
-}
 
 /// Same as [`BlockRange::insert_batch`].
 #[target_feature(enable = "avx2")]
@@ -41,7 +25,13 @@ pub(super) fn insert_batch<const LANES: usize>(
     new: &mut [u64],
 ) {
     let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if prober.all_lanes() {
+    if blocks.is_small() {
+        if prober.all_lanes() {
+            insert_small::<LANES, true>(blocks, &prober, hashes, new);
+        } else {
+            insert_small::<LANES, false>(blocks, &prober, hashes, new);
+        }
+    } else if prober.all_lanes() {
         blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash));
     } else {
         blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash));
@@ -56,11 +46,75 @@ pub(super) fn contains_batch<const LANES: usize>(
     found: &mut [u64],
 ) {
     let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if prober.all_lanes() {
+    if blocks.is_small() {
+        if prober.all_lanes() {
+            contains_small::<LANES, true>(blocks, &prober, hashes, found);
+        } else {
+            contains_small::<LANES, false>(blocks, &prober, hashes, found);
+        }
+    } else if prober.all_lanes() {
         blocks.contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash));
     } else {
         blocks.contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash));
     }
+}
+
+/// Same as [`insert_batch`] for a filter that fits a cache.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn insert_small<const LANES: usize, const ALL: bool>(
+    mut blocks: BlockRange<LANES, &mut [CacheLine]>,
+    prober: &BlockProber<LANES>,
+    hashes: impl HashSource,
+    new: &mut [u64],
+) {
+    let process = |group: &[u64; GROUP], known: &mut Outcomes| {
+        for (&hash, known) in group.iter().zip(known) {
+            store(known, !prober.insert::<ALL>(blocks.block_mut(hash), hash));
+        }
+    };
+    in_groups_with(hashes, new, process, |known| zeros(known));
+}
+
+/// Same as [`contains_batch`] for a filter that fits a cache.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn contains_small<const LANES: usize, const ALL: bool>(
+    blocks: BlockRange<LANES, &[CacheLine]>,
+    prober: &BlockProber<LANES>,
+    hashes: impl HashSource,
+    found: &mut [u64],
+) {
+    let process = |group: &[u64; GROUP], absent: &mut Outcomes| {
+        for (&hash, absent) in group.iter().zip(absent) {
+            store(absent, !prober.contains::<ALL>(blocks.block(hash), hash));
+        }
+    };
+    in_groups_with(hashes, found, process, |absent| zeros(absent));
+}
+
+/// A byte for each key of a group.
+type Outcomes = [u8; GROUP];
+
+/// Stores an outcome.
+#[inline(always)]
+fn store(to: &mut u8, outcome: bool) {
+    // SAFETY: a borrowed byte. Volatile, because compilers otherwise test all keys of a group at its
+    // end and spill their vectors until then, which takes a third of the time.
+    unsafe { core::ptr::write_volatile(to, u8::from(outcome)) };
+}
+
+/// Returns which of 64 outcomes are zero.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn zeros(outcomes: &[Outcomes; 8]) -> u64 {
+    let half = |at: usize| {
+        // SAFETY: 32 of 64 bytes, and the load needs no alignment.
+        let bytes = unsafe { _mm256_loadu_si256(outcomes[at..at + 4].as_ptr().cast()) };
+        let zero = _mm256_cmpeq_epi8(bytes, _mm256_setzero_si256());
+        u64::from(_mm256_movemask_epi8(zero) as u32)
+    };
+    half(4) << 32 | half(0)
 }
 
 /// Sets and tests the bits of keys in their blocks.

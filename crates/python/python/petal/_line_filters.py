@@ -1,0 +1,273 @@
+"""Filters of the lines of files: made, queried, merged, and remembered between jobs.
+
+The arguments that all jobs on files have are those of `_set_operations`.
+"""
+
+import time
+from collections.abc import Iterable
+
+from petal._arguments import (
+    Columns,
+    Out,
+    Path,
+    Paths,
+    Progress,
+    read_flag,
+    read_integer,
+    read_keys,
+    read_memory,
+    read_number,
+    read_options,
+    read_out,
+    read_path,
+    read_paths,
+)
+from petal._petal import Filter, _build_job, _check_job, _merge_job, _seen_job
+from petal._petal import open as _open
+from petal._report import Report, read_result
+
+
+def build(
+    inputs: Paths,
+    out: Out,
+    *,
+    type: str = "bloom",
+    capacity: int | None = None,
+    fpr: float | None = None,
+    memory_limit: int | str | None = None,
+    bits: int | None = None,
+    probes: int | None = None,
+    seed: int = 0,
+    width: int | None = None,
+    max_capacity: int | None = None,
+    window: int | None = None,
+    last: int | None = None,
+    not_in: Paths | None = None,
+    jobs: int | None = None,
+    delimiter: bytes = b"\n",
+    text: bool = False,
+    column: Columns | None = None,
+    separator: str | bytes | None = None,
+    header: bool = False,
+    json_key: str | Iterable[str] | None = None,
+    key_transform: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
+
+    - `type`: `bloom`, `classic`, `counting`, `counting-classic`, `quotient`, `scalable`,
+      `windowed`, `static`, `cascade` or `wide`.
+    - `capacity`: number of lines to plan for [they are counted first].
+    - `fpr`: target false-positive rate [0.01; with only `memory_limit` the lowest that fits].
+    - `memory_limit`: maximum size, in bytes or like `"512M"` [half of the available memory].
+    - `bits`, `probes`: bits of the filter, and bits that each line sets, for `bloom`, `classic` and
+      counting types [as `capacity` and `fpr` need]. With both and without `capacity` and `fpr`,
+      the filter has no plan: its `capacity` and `target_fpr` are 0.
+    - `seed`: seed of the hash [0].
+    - `width`: bits of a counter, for counting types [4].
+    - `max_capacity`: the capacity up to which a quotient filter grows.
+    - `window`: seconds after which a windowed filter drops lines; or `last`: number of lines after
+      which it does.
+    - `not_in`: lines that a cascade must report as absent.
+    - `column`, `separator`, `header`, `json_key`: as in `common`; the filter contains the columns or
+      values. A filter of one column can be queried with plain lines, and with other files' columns.
+    - `key_transform`: as in `common`; the filter's file records the names, and `check` uses them.
+    - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
+
+    Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Memory:
+    the filter, and up to 24 bytes per line for static filters and cascades.
+
+    Raises the errors of `common`, `MemoryLimitError` if the filter exceeds `memory_limit`,
+    `FullError` if it accepts no more lines.
+    """
+    filter_spec = {
+        "type": type,
+        "capacity": read_integer("capacity", capacity, 1),
+        "fpr": read_number("fpr", fpr),
+        "memory_limit": read_memory(memory_limit),
+        "seed": read_integer("seed", seed, 0),
+        "bits": read_integer("bits", bits, 1),
+        "probes": read_integer("probes", probes, 1, 64),
+        "width": read_integer("width", width, 2, 8),
+        "max_capacity": read_integer("max_capacity", max_capacity, 1),
+        "window": read_integer("window", window, 1),
+        "last": read_integer("last", last, 1),
+        "now": int(time.time()),
+    }
+    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    options = read_options(None, jobs, None, delimiter, text, keys, progress)
+    others = [] if not_in is None else read_paths(not_in)
+    result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, options)
+    return Report(**read_result(result, delimiter))
+
+
+def check(
+    filter: Filter | Path,
+    inputs: Paths,
+    *,
+    out: Out | None = None,
+    invert: bool = False,
+    count: bool = False,
+    allow: Paths | None = None,
+    format: str | None = None,
+    key_type: str = "text",
+    memory_limit: int | str | None = None,
+    jobs: int | None = None,
+    temp_dir: Path | None = None,
+    delimiter: bytes = b"\n",
+    text: bool = False,
+    column: Columns | None = None,
+    separator: str | bytes | None = None,
+    header: bool = False,
+    json_key: str | Iterable[str] | None = None,
+    key_transform: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Returns the lines of the inputs that a filter contains, in order, with repeats.
+
+    - `filter`: a filter, which other threads may use and change at the same time; or the path of a
+      filter file, which is mapped.
+    - `invert`: return the lines that the filter does not contain.
+    - `allow`: files of keys, one per line, that are treated as absent.
+    - `format`, `key_type`: of another program's filter file, as in `open`.
+    - `key_transform`: as in `common` [those that the filter records; others raise
+      `IncompatibleError`].
+    - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
+      `header`, `json_key`, `progress`: as in `common`.
+
+    Cost: one pass over the inputs. Raises the errors of `common`.
+    """
+    filter_paths = []
+    if not isinstance(filter, Filter):
+        filter_paths = [read_path(filter, expected="a filter or its path")]
+    check_options = {
+        "out": read_out("out", out),
+        "invert": read_flag("invert", invert),
+        "count": read_flag("count", count),
+        "allow": [] if allow is None else read_paths(allow),
+        "filter_paths": filter_paths,
+    }
+    if isinstance(filter, Filter):
+        if format is not None or key_type != "text":
+            raise ValueError("format=, key_type=: pass them to open(), not with a filter object")
+        opened = filter
+    else:
+        opened = _open(filter, format=format, key_type=key_type)
+    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
+    result = _check_job(opened, read_paths(inputs), check_options, options)
+    return Report(**read_result(result, delimiter))
+
+
+def seen(
+    filter: Path,
+    *inputs: Paths,
+    capacity: int | None = None,
+    fpr: float | None = None,
+    window: int | None = None,
+    last: int | None = None,
+    exact: bool = False,
+    dry_run: bool = False,
+    out: Out | None = None,
+    count: bool = False,
+    memory_limit: int | str | None = None,
+    jobs: int | None = None,
+    temp_dir: Path | None = None,
+    delimiter: bytes = b"\n",
+    text: bool = False,
+    column: Columns | None = None,
+    separator: str | bytes | None = None,
+    header: bool = False,
+    json_key: str | Iterable[str] | None = None,
+    key_transform: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Returns the lines that no earlier job with this filter file has returned, in order, each once.
+
+    The file, and beside it `FILTER.exact` and `FILTER.lock`, are those of `petal seen`.
+
+    - `filter`: the path of the filter file, which the first job creates.
+    - `capacity`: number of lines to plan for in all jobs together; the first job needs it.
+    - `fpr`: share of new lines that are not returned at that number of lines [0.01].
+    - `window`: forget lines after this number of seconds; `capacity` is then the number of lines in
+      that time. Or `last`: remember this number of lines, those that were returned last.
+    - `exact`: return every new line: keep fingerprints in a file, 16 bytes per line [as in the first
+      job].
+    - `dry_run`: create and change no file.
+    - `key_transform`: as in `common` [those of the first job; others raise `IncompatibleError`].
+    - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
+      `header`, `json_key`, `progress`: as in `common`.
+
+    The files change only at the end, after `out` is complete: if a job fails or the process is
+    killed, the next job returns the same lines again. Lines of a report without `out` are lost with
+    the process.
+
+    Cost: one pass over the inputs; the filter is read and written once, and so are the fingerprints.
+
+    Raises the errors of `common`, `InputError` if another job uses the file, `ValueError` if
+    `capacity` is missing in the first job, or an argument differs from those of the first job.
+    """
+    if last is not None and (window is not None or capacity is not None):
+        raise ValueError("last=: cannot be combined with window= or capacity=; leave out one of them")
+    if read_flag("exact", exact) and (window is not None or last is not None):
+        name = "window=" if last is None else "last="
+        raise ValueError(f"exact=: cannot be combined with {name}; leave out one of them")
+    files = [path for paths in inputs for path in read_paths(paths)]
+    if not files:
+        raise TypeError("seen: expected at least one file of lines, found none")
+    arguments = {
+        "filter": read_path(filter, "filter: ", "the path of a filter file"),
+        "out": read_out("out", out),
+        "count": read_flag("count", count),
+        "dry_run": read_flag("dry_run", dry_run),
+        "plan": {
+            "capacity": read_integer("capacity", capacity, 1),
+            "fpr": read_number("fpr", fpr),
+            "window": read_integer("window", window, 1),
+            "last": read_integer("last", last, 1),
+            "exact": exact,
+        },
+    }
+    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
+    return Report(**read_result(_seen_job(files, arguments, options), delimiter))
+
+
+def merge(
+    *filters: Paths,
+    out: Out,
+    fold: bool = False,
+    format: str | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Writes the union of filter files of one type, the same bytes as `petal merge`.
+
+    The filters need the same hash, seed and number of probes, and changes to keys. For filters of one
+    size, the union is that of all their lines. A filter whose size is a multiple of another's is
+    folded to it, with a `UserWarning`.
+
+    - `filters`: paths of filter files. `out`: as in `common`.
+    - `fold`: fold to the largest size that divides all sizes, even if it is very small.
+    - `format`: of other programs' filter files, as in `open`.
+    - `memory_limit`: maximum memory, as in `common`; the union and one mapped filter must fit.
+    - `progress`: as in `common`.
+
+    `report.kept` is the number of inserted keys of the union, an estimate; 0 for filters of other
+    programs.
+
+    Raises `IncompatibleError` if two filters have no union, `InputError` or `FormatError` if a file
+    cannot be read, `MemoryLimitError` if `memory_limit` is too small, `UnsupportedError` for types
+    without a union.
+    """
+    files = [path for paths in filters for path in read_paths(paths)]
+    if not files:
+        raise TypeError("merge: expected at least one filter file, found none")
+    arguments = {
+        "out": read_out("out", out),
+        "fold": read_flag("fold", fold),
+        "format": format,
+        "memory_limit": read_memory(memory_limit),
+        "progress": progress,
+    }
+    return Report(**read_result(_merge_job(files, arguments), b"\n"))

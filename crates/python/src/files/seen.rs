@@ -1,0 +1,103 @@
+//! `seen`: the lines that no earlier job has returned, which a filter file remembers.
+//!
+//! A job changes nothing before all lines are read: a job that fails returns the same lines when it
+//! is repeated. Then it completes the output, replaces the filter file, and last the fingerprint log.
+//! A line may be returned again after a crash in between, but none is lost.
+
+use std::os::fd::{IntoRawFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use petal_lines::atomic_file::resolve_links;
+use petal_lines::{Settings, Source, explain_full, seen};
+use pyo3::prelude::*;
+
+use super::filters::{Counted, Counts, report_fields, warn_if_overfull};
+use super::job::{ProgressReporter, run};
+use super::keys::csv_output;
+use super::output::{Target, count_with_output};
+use super::seen_files::{SeenFiles, SeenPlan};
+use super::{JobOptions, JobResult, sources};
+use crate::error::IntoPyErr;
+
+/// The arguments of `seen`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct SeenArgs<'py> {
+    filter: PathBuf,
+    out: Option<Bound<'py, PyAny>>,
+    count: bool,
+    dry_run: bool,
+    plan: SeenPlan,
+}
+
+/// Returns the lines of files that no earlier job has returned, and adds them to a filter file.
+#[pyfunction]
+#[pyo3(name = "_seen_job")]
+pub(super) fn seen_job(
+    py: Python<'_>,
+    inputs: Vec<PathBuf>,
+    seen_args: SeenArgs<'_>,
+    options: JobOptions,
+) -> PyResult<JobResult> {
+    let SeenArgs { filter, out, count, dry_run, plan } = seen_args;
+    let (settings, inputs) = (options.settings()?, sources(inputs));
+    let mut files = Vec::new();
+    let target = match Target::new(out, "out", &mut files)? {
+        Some(_) if count => return Err(count_with_output()),
+        Some(target) => target,
+        None if count => Target::Discard,
+        None => Target::Unnamed(settings.temp_dir.clone()),
+    };
+    let csv = match target {
+        Target::Unnamed(_) => csv_output(&settings.keys, &inputs)?,
+        _ => None,
+    };
+    let job = SeenJob { path: resolve_links(&filter), inputs, plan, dry_run };
+    let started = Instant::now();
+    let (counted, lines) = run(py, options.progress, files, |reporter| {
+        job.run(target, Settings { progress: reporter, ..settings }, reporter)
+    })?;
+    let fields = report_fields(py, "seen", counted, started)?;
+    fields.bind(py).set_item("csv", csv)?;
+    Ok((fields, lines.map(OwnedFd::into_raw_fd)))
+}
+
+struct SeenJob {
+    path: PathBuf,
+    inputs: Vec<Source>,
+    plan: SeenPlan,
+    dry_run: bool,
+}
+
+impl SeenJob {
+    /// Runs the job in the current thread.
+    fn run(
+        &self,
+        target: Target,
+        mut settings: Settings<'_>,
+        reporter: &ProgressReporter,
+    ) -> PyResult<(Counted, Option<OwnedFd>)> {
+        let _lock = (!self.dry_run).then(|| SeenFiles::lock(&self.path)).transpose()?;
+        let (mut memory, mut files) = SeenFiles::open(&self.path, &self.plan, &mut settings)?;
+        if !self.dry_run {
+            files.check_writable(&self.inputs)?;
+        }
+        let all: Vec<_> = self.inputs.iter().cloned().chain(files.sources()).collect();
+        let mut output = target.open(&all, reporter)?;
+        // Called only when the memory for fingerprints is full.
+        let save = |memory: &mut _| files.move_fingerprints_to_disk(memory, &settings.temp_dir);
+        let counts =
+            seen(&settings, &mut memory, &self.inputs, output.writer(), Duration::MAX, save);
+        let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
+        let counts = counts.map_err(IntoPyErr::into_py_err)?;
+        reporter.flush()?;
+        let lines = output.finish()?;
+        if !self.dry_run && (counts.new > 0 || files.fresh) {
+            files.save(&memory, &settings.keys, reporter.reads_only_crlf())?;
+        }
+        warn_if_overfull(memory.filter.as_dyn(), memory.log.is_some(), &self.path, reporter);
+        let counts = Counts { lines: counts.lines, kept: counts.new, passes: 1 };
+        Ok(((counts, reporter.phases()), lines))
+    }
+}
