@@ -754,8 +754,9 @@ fn followed_csv_without_the_column_is_an_error() {
         ),
         ("log.csv --column 3", "has 2 fields, but the key is in field 3"),
     ] {
-        let line = dir.run(&format!("seen --follow -n 9 f {files}")).failure();
-        assert!(line.contains(text), "{files}: {line}");
+        // The records before the error are printed.
+        let run = dir.run(&format!("seen --follow -n 9 f {files}"));
+        assert!(run.code == Some(2) && run.err.contains(text), "{files}: {}", run.err);
     }
 }
 
