@@ -176,7 +176,14 @@ impl Settings<'_> {
             return self.open(sources);
         }
         let budget = self.budget()?;
-        let input = Input::followed(sources, &self.content_checks())?.with_keys(&self.keys);
+        let input = Input::followed(sources, &self.content_checks(), &self.keys)?;
+        let input = match self.keys.fields {
+            // Waits until the header is written.
+            Fields::Columns(_) => {
+                input.keyed(&self.keys, budget.longest_line, budget.decoder, self.progress)?
+            }
+            Fields::Line | Fields::Json(_) => input.with_keys(&self.keys),
+        };
         Ok((budget, vec![input]))
     }
 

@@ -259,7 +259,7 @@ pub(crate) struct SeenArgs {
     pub(crate) exact: bool,
     /// Wait for lines that are appended to the files, as tail -F does; a file that is
     /// replaced (a rotated log) is opened again; Ctrl-C ends and saves
-    #[arg(short, long, conflicts_with_all = ["count", "column"])]
+    #[arg(short, long, conflicts_with = "count")]
     pub(crate) follow: bool,
     /// Print the new lines, but do not create or change FILTER; needs no lock
     #[arg(long)]

@@ -113,8 +113,12 @@ impl Input {
         sources.iter().enumerate().map(input).collect()
     }
 
-    /// Opens files that grow as one input that never ends.
-    pub(crate) fn followed(sources: &[Source], checks: &Arc<ContentChecks>) -> Result<Self> {
+    /// Opens files that grow, whose records have these keys, as one input that never ends.
+    pub(crate) fn followed(
+        sources: &[Source],
+        checks: &Arc<ContentChecks>,
+        keys: &KeySpec,
+    ) -> Result<Self> {
         let names: Vec<_> = sources.iter().map(ToString::to_string).collect();
         let name = names.join(", ");
         let paths = sources.iter().map(|source| match source {
@@ -128,7 +132,8 @@ impl Input {
                 Err(Error::read(&url.to_string(), io::Error::other(problem)))
             }
         });
-        let files = FollowedFiles::open(&paths.collect::<Result<Vec<_>>>()?, checks.delimiter())?;
+        let paths = paths.collect::<Result<Vec<_>>>()?;
+        let files = FollowedFiles::open(&paths, keys, checks.delimiter())?;
         let stream = Box::new(Checked::new(files, &name, checks));
         let kind = InputKind::Stream(Mutex::new(Some(stream)));
         Ok(Self::with_kind(name, kind, Arc::clone(checks)))

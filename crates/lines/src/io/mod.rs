@@ -6,6 +6,7 @@ mod compression;
 mod content_check;
 mod file_stat;
 mod follow;
+mod follow_records;
 mod header;
 mod identity;
 mod input;
