@@ -182,7 +182,7 @@ impl Settings<'_> {
             Fields::Columns(_) => {
                 input.keyed(&self.keys, budget.longest_line, budget.decoder, self.progress)?
             }
-            Fields::Line | Fields::Json(_) => input.with_keys(&self.keys),
+            Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&self.keys),
         };
         Ok((budget, vec![input]))
     }
