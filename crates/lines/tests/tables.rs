@@ -780,16 +780,16 @@ fn full_disks_are_errors_of_the_output() {
     for format in formats() {
         write_rows(&path, format, &rows(&mut Rng::new(19), 0, 400));
         for columns in ["url", "id"] {
-            for room in [0, 3, 100, 1000, 3000] {
+            for free in [0, 3, 100, 1000, 3000] {
                 let job = SetJob {
                     op: SetOp::Dedup,
                     first: sources(std::slice::from_ref(&path)),
                     others: vec![],
                     mode: Mode::Exact { strategy: None },
                 };
-                let mut sink = Full(room);
+                let mut sink = Full(free);
                 let error = job.run(&settings(columns), Outputs::to(&mut sink)).unwrap_err();
-                assert!(error.is_disk_full(), "{format:?} {columns} {room}: {error}");
+                assert!(error.is_disk_full(), "{format:?} {columns} {free}: {error}");
                 assert!(error.write_error().is_some(), "{error}");
             }
         }
