@@ -26,7 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         let both = [fields.len(), 1].map(|number| (number, &fields[number - 1]));
-        let parts = both.map(|(_, field)| [&(field.len() as u32).to_le_bytes(), &field[..]].concat());
+        let parts =
+            both.map(|(_, field)| [&(field.len() as u32).to_le_bytes(), &field[..]].concat());
         assert_eq!(key(record, separator, &both.map(|(number, _)| number)), Ok(parts.concat()));
     }
 });

@@ -34,7 +34,8 @@ fuzz_target!(|bytes: &[u8]| {
             serde_json::from_slice::<Value>(&key).is_ok_and(|found| found == *value)
         }
         value => {
-            key[0] == 0xfe && serde_json::from_slice::<Value>(&key[1..]).is_ok_and(|found| found == *value)
+            key[0] == 0xfe
+                && serde_json::from_slice::<Value>(&key[1..]).is_ok_and(|found| found == *value)
         }
     };
     assert!(same, "{text}: {key:?}");
