@@ -12,6 +12,8 @@ pub(crate) enum FilterError {
     Full,
     /// The filter is full and has the maximum number of layers.
     MaxLayers,
+    /// The filter has [`MAX_COPIES`](crate::filters::MAX_COPIES) copies of the item.
+    TooManyCopies,
     /// The filter would exceed the memory limit of a key.
     MemoryLimit,
     /// The filter of a file or of `RESTORE` takes more bytes than the memory limit of a key.
@@ -78,6 +80,7 @@ impl fmt::Display for FilterError {
             Self::Malformed(reason) | Self::Other(reason) => reason,
             Self::Full => "the filter is full",
             Self::MaxLayers => "the filter has the maximum number of layers",
+            Self::TooManyCopies => "the filter has the maximum number of copies of the item",
             Self::MemoryLimit => "the filter exceeds the memory limit",
             Self::TooLarge => "the filter is too large for the address space",
             Self::LayerTooLarge => "a layer is too large for RedisBloom's layout",

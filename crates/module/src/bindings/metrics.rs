@@ -64,7 +64,9 @@ pub(crate) fn added(new: u64, all: u64) {
 /// Counts an error for lack of capacity or memory.
 pub(crate) fn rejected(error: &FilterError) {
     match error {
-        FilterError::Full | FilterError::MaxLayers => REJECTED_FULL.add(1),
+        FilterError::Full | FilterError::MaxLayers | FilterError::TooManyCopies => {
+            REJECTED_FULL.add(1);
+        }
         FilterError::MemoryLimit | FilterError::OverLimit { .. } => REJECTED_LIMIT.add(1),
         FilterError::OutOfMemory | FilterError::TooLarge => REJECTED_MEMORY.add(1),
         _ => {}

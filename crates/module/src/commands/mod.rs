@@ -165,6 +165,10 @@ impl FilterError {
         match self {
             Self::Full => ReplyError::Static("ERR non scaling filter is full"),
             Self::MaxLayers => ReplyError::Static("Maximum expansions reached"),
+            Self::TooManyCopies => ReplyError::Static(
+                "ERR the filter has 65535 copies of this item, the maximum: delete copies, or \
+                 count the item in a key of its own",
+            ),
             Self::MemoryLimit => {
                 ReplyError::Static("ERR operation exceeds bloom object memory limit")
             }

@@ -6,6 +6,10 @@ use super::{QuotientChain, StoredFilter};
 use crate::error::FilterError;
 use crate::redisbloom::{Cuckoo, MAX_ANNOUNCED_LAYERS};
 
+/// Maximum number of copies of an item in petal's layout. Operations on an item take time
+/// proportional to the number of its copies.
+pub(crate) const MAX_COPIES: u64 = 65_535;
+
 /// The limits for a filter's growth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GrowthLimits {
@@ -13,6 +17,8 @@ pub(crate) struct GrowthLimits {
     pub(crate) layers: u64,
     /// Maximum memory in bytes.
     pub(crate) bytes: u64,
+    /// Maximum number of copies of an item in petal's layout: [`MAX_COPIES`] or no limit.
+    pub(crate) copies: u64,
 }
 
 /// The fields of `CF.INFO`.
@@ -56,10 +62,12 @@ pub(crate) trait CuckooOps {
     /// in RedisBloom.
     fn rejects_inserts(&self, max_layers: u64) -> bool;
 
-    /// Inserts a copy of a key. The limits are read only if the filter has to grow.
+    /// Inserts a copy of a key. The limits are read only if the filter has to grow or has
+    /// [`MAX_COPIES`] of the key.
     ///
     /// # Errors
-    /// If the filter is full and cannot grow; `MaxLayers` if it has the maximum number of layers.
+    /// If the filter is full and cannot grow; `MaxLayers` if it has the maximum number of layers,
+    /// `TooManyCopies` if it has the maximum number of copies of the key.
     fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError>;
 
     /// Removes one copy of a key. Returns whether it was present.
@@ -131,9 +139,16 @@ impl CuckooOps for QuotientChain {
     }
 
     fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
+        // Only filters with many copies count those of the key. Each layer has a first one.
+        if self.copies() + self.layers() >= MAX_COPIES {
+            let copies = self.count(hash);
+            if copies >= MAX_COPIES && copies >= limits().copies {
+                return Err(FilterError::TooManyCopies);
+            }
+        }
         match self.add(hash, 0, 0) {
             Err(FilterError::MaxLayers) => {
-                let GrowthLimits { layers, bytes } = limits();
+                let GrowthLimits { layers, bytes, .. } = limits();
                 self.add(hash, layers, bytes)
             }
             done => done,
@@ -199,7 +214,7 @@ impl CuckooOps for Cuckoo {
     /// may exceed the maximum of layers, but not so far that lookups become slow.
     fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
         self.insert_within(hash, || {
-            let GrowthLimits { layers, bytes } = limits();
+            let GrowthLimits { layers, bytes, .. } = limits();
             (layers.max(MAX_ANNOUNCED_LAYERS), bytes)
         })
     }
@@ -233,22 +248,50 @@ impl CuckooOps for Cuckoo {
 
 #[cfg(test)]
 mod tests {
+    use petal::HashSpec;
+
     use super::*;
+    use crate::filters::quotient_chain::ChainParams;
     use crate::redisbloom::CuckooParams;
     use crate::server::count_allocations;
+
+    const NO_LIMITS: GrowthLimits =
+        GrowthLimits { layers: u64::MAX, bytes: u64::MAX, copies: u64::MAX };
+
+    #[test]
+    fn copies_of_a_key_are_limited_unless_commands_are_replayed() {
+        let params = ChainParams { fpr: 0.01, expansion: 2, bucket_size: 2, iterations: 20 };
+        let spec = HashSpec::keyed([7; 16]);
+        let mut chain = QuotientChain::new(params, 10_000, spec, u64::MAX).unwrap();
+        let [key, other] = [1u64, 2].map(|key| chain.hash(&key.to_le_bytes()));
+        let limits = || GrowthLimits { copies: MAX_COPIES, ..NO_LIMITS };
+        let mut add = |hash, limits: &dyn Fn() -> GrowthLimits| {
+            CuckooOps::add(&mut chain, hash, limits)
+        };
+        assert!((0..MAX_COPIES).all(|_| add(key, &limits).is_ok()));
+        assert_eq!(add(key, &limits), Err(FilterError::TooManyCopies));
+        assert_eq!((add(other, &limits), add(key, &|| NO_LIMITS)), (Ok(()), Ok(())));
+        assert_eq!((chain.count(key), chain.count(other)), (MAX_COPIES + 1, 1));
+        assert!(chain.layers() > 1 && chain.remove(key) && chain.remove(key));
+        assert_eq!(CuckooOps::add(&mut chain, key, &limits), Ok(()));
+        assert_eq!(
+            CuckooOps::add(&mut chain, key, &limits),
+            Err(FilterError::TooManyCopies)
+        );
+    }
 
     #[test]
     fn one_command_adds_at_most_the_announced_maximum_of_layers() {
         let params = CuckooParams::new(1, 1, 1, 1).unwrap();
         let mut filter = Cuckoo::new(params, u64::MAX).unwrap();
-        let limits = || GrowthLimits { layers: 32, bytes: u64::MAX };
+        let limits = || GrowthLimits { layers: 32, ..NO_LIMITS };
         let (allocations, error) = count_allocations(|| {
             (0..60_000u64).find_map(|_| CuckooOps::add(&mut filter, 7, &limits).err())
         });
         assert_eq!((error, filter.layers()), (Some(FilterError::MaxLayers), MAX_ANNOUNCED_LAYERS));
         assert!(allocations <= 2 * MAX_ANNOUNCED_LAYERS, "{allocations}");
         // A higher setting raises the maximum.
-        let limits = || GrowthLimits { layers: 3000, bytes: u64::MAX };
+        let limits = || GrowthLimits { layers: 3000, ..NO_LIMITS };
         _ = (0..9000u64).find_map(|_| CuckooOps::add(&mut filter, 7, &limits).err());
         assert_eq!(filter.layers(), 3000);
     }

@@ -17,7 +17,7 @@ use petal::{
 };
 
 pub(crate) use container::{Container, ContainerContent, MAGIC, PREFIX_BYTES, PartialImport};
-pub(crate) use cuckoo::{CuckooInfo, CuckooOps, GrowthLimits};
+pub(crate) use cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
 
 pub(crate) use layers::LayerInfo;
 pub(crate) use quotient_chain::QuotientChain;

@@ -189,6 +189,11 @@ impl QuotientChain {
         self.layers.iter().map(QuotientFilter::len).sum()
     }
 
+    /// Returns the number of copies beyond the first of each key in a layer.
+    pub(crate) fn copies(&self) -> u64 {
+        self.layers.iter().map(|layer| layer.len() - layer.distinct()).sum()
+    }
+
     /// Returns the capacity of all layers.
     pub(crate) fn capacity(&self) -> u64 {
         self.layers.iter().map(|layer| layer.layout().capacity()).sum()

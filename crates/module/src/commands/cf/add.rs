@@ -254,7 +254,7 @@ enum Outcome {
 }
 
 /// Inserts the items from an argument index on, up to the first error other than
-/// [`Full`](FilterError::Full).
+/// [`Full`](FilterError::Full) and [`TooManyCopies`](FilterError::TooManyCopies).
 fn insert_all(
     call: &Call<'_>,
     filter: &mut dyn CuckooOps,
@@ -273,7 +273,7 @@ fn insert_all(
         }
         match filter.add(*hash, &|| growth_limits(call)) {
             Ok(()) => outcomes.push(Outcome::Added),
-            Err(FilterError::Full) => outcomes.push(Outcome::Full),
+            Err(FilterError::Full | FilterError::TooManyCopies) => outcomes.push(Outcome::Full),
             Err(error) => return (outcomes, Some(error)),
         }
     }

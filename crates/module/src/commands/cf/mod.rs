@@ -20,7 +20,7 @@ use crate::bindings::command_spec::Arg;
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, KeyContent, ReplyError, metrics};
 use crate::error::FilterError;
-use crate::filters::{CuckooOps, GrowthLimits, StoredFilter};
+use crate::filters::{CuckooOps, GrowthLimits, MAX_COPIES, StoredFilter};
 
 const KEY: Arg = Arg::key();
 const ITEM: Arg = Arg::item();
@@ -62,8 +62,11 @@ fn filter_mut(
 fn growth_limits(call: &Call<'_>) -> GrowthLimits {
     let settings = Settings::current();
     let bytes = memory_limit(call, settings.memory_limit);
-    let layers = if call.is_replay() { u64::MAX } else { settings.cf_max_expansions };
-    GrowthLimits { layers, bytes }
+    let (layers, copies) = match call.is_replay() {
+        true => (u64::MAX, u64::MAX),
+        false => (settings.cf_max_expansions, MAX_COPIES),
+    };
+    GrowthLimits { layers, bytes, copies }
 }
 
 /// Returns the reply for an item that was not added.
