@@ -21,7 +21,7 @@ from scrapy.utils.request import referer_str
 import petal
 from petal.scrapy.config import PREFIX, read_config
 from petal.scrapy.connection import connect, connect_like_scrapy_redis
-from petal.scrapy.keys import fingerprinter
+from petal.scrapy.keys import fingerprinter, with_keys_in_meta
 from petal.scrapy.local import LocalFilter
 from petal.scrapy.pending import FILE_NAME, PendingRequests
 from petal.scrapy.reporter import Reporter
@@ -105,6 +105,7 @@ class DupeFilter:
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
         if names := self._config.key_transform:
             self._fingerprint = fingerprinter(names)
+        self._fingerprint = with_keys_in_meta(self._fingerprint)
         with self._release_on_error():
             # First, because the backend syncs it, and that may fail.
             if self._pending is not None:
