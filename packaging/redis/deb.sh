@@ -44,4 +44,4 @@ CONTROL
 chmod -R u=rwX,go=rX "$stage"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-315532800}
 find "$stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-dpkg-deb --root-owner-group -Zxz --build "$stage" "$folder/petal-redis_${version}_$architecture.deb" > /dev/null
+dpkg-deb --root-owner-group -Zxz -z1 --build "$stage" "$folder/petal-redis_${version}_$architecture.deb" > /dev/null

@@ -532,3 +532,37 @@ fn address_is_refused_without_the_feature() {
     dir.write("s3:/b/k", "y\n");
     assert_eq!(dir.run("dedup s3://b/k").text(), "y\n");
 }
+
+#[test]
+fn addresses_of_filters_are_refused() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    dir.run("build -q -n 9 -o f a").ok();
+    for args in [
+        "check ADDRESS a",
+        "add ADDRESS a",
+        "remove ADDRESS a",
+        "seen ADDRESS a",
+        "seen -n 9 ADDRESS a",
+        "seen --dry-run -n 9 ADDRESS a",
+        "merge -o out f ADDRESS",
+        "merge -o out ADDRESS f",
+        "shrink ADDRESS -o out",
+        "freeze ADDRESS -o out",
+        "compare f ADDRESS",
+        "info ADDRESS",
+        "explain x ADDRESS",
+        "verify ADDRESS",
+        "probe --column key --keys a ADDRESS",
+    ] {
+        let line = dir.run(&args.replace("ADDRESS", "s3://b/x.petal")).failure();
+        let expected = "petal: s3://b/x.petal: is an address, expected a file; download it first";
+        assert_eq!(line, expected, "{args}");
+    }
+    let line = dir.run("check https://me:secret@h/x.petal a").failure();
+    assert!(line.contains("h/x.petal: is an address") && !line.contains("secret"), "{line}");
+    assert_eq!(dir.files.names(), ["a", "f"]);
+    // A file of this name.
+    dir.sh("mkdir -p s3:/b; cp f s3:/b/x.petal").ok();
+    assert_eq!(dir.run("check s3://b/x.petal a").text(), "x\n");
+}

@@ -33,7 +33,15 @@ fn near(estimated: f64, found: f64, nothing: f64) -> bool {
 fn estimates_match_the_job() {
     for percent in [5, 40] {
         let dir = dir(percent);
-        for command in ["common a b", "diff a b", "dedup a b"] {
+        for command in [
+            "common a b",
+            "common --at-least 1 a b",
+            "diff a b",
+            "symdiff a b",
+            "dedup a b",
+            "dedup -d a b",
+            "dedup -u a b",
+        ] {
             for mode in ["", "--strategy narrow", "--strategy partition", "--strategy memory"] {
                 for memory in ["8M", "32M"] {
                     // The job changes its strategy when memory is full, which is not estimated.
@@ -137,4 +145,15 @@ fn estimate_as_text_and_its_errors() {
     assert!(dir.run("plan common a").failure().contains("second input is missing"));
     assert!(dir.run("plan common a nothing").failure().contains("nothing"));
     assert_eq!(dir.run("plan common a b -n 5").code, Some(2));
+    for (args, text) in [
+        ("symdiff a", "second input is missing"),
+        ("symdiff a b b", "symdiff compares two inputs, not 3; leave out the others"),
+        ("common --at-least 2 a b", "2 is more than the number of other inputs, 1"),
+        ("dedup --at-least 1 a b", "--at-least: is an option of plan common; leave it out"),
+        ("diff -d a b", "--only-duplicates: is an option of plan dedup; leave it out"),
+        ("common -u a b", "--only-unique: is an option of plan dedup; leave it out"),
+    ] {
+        let line = dir.run(&format!("plan {args}")).failure();
+        assert!(line.contains(text), "{args}: {line}");
+    }
 }

@@ -213,6 +213,22 @@ fn pointers_that_find_no_value_are_reported() {
 }
 
 #[test]
+fn values_before_the_table_was_full_are_remembered() {
+    let dir = TestDir::new();
+    let record = |number: u32| match number {
+        0..100 => format!("{{\"n\":{number},\"u\":1}}\n"),
+        _ => format!("{{\"n\":{number}}}\n"),
+    };
+    let records: String = (0..400_000).map(record).collect();
+    let args = "dedup -c -m 8M --json-key /n --json-key /u --report report";
+    let run = dir.run_with(args, records.as_bytes());
+    let report = String::from_utf8(dir.read("report")).unwrap();
+    assert!(report.contains("memory, then partition"), "{report}");
+    assert!(!run.err.contains("value at"), "{}", run.err);
+    assert_eq!(run.text(), "400000\n");
+}
+
+#[test]
 fn lines_that_are_no_json_are_errors() {
     let dir = TestDir::new();
     dir.write("a", "{\"a\":1}\n{\"a\":1,}\n");

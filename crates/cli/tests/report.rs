@@ -253,6 +253,7 @@ fn two_outputs_are_two_files() {
         "dedup a --dupes-output -",
         "dedup a --report -",
         "dedup a -c --report -",
+        "dedup a -c --dupes-output -",
         "dedup a -o - --dupes-output -",
         "dedup a -o out --dupes-output - --report -",
     ] {

@@ -690,6 +690,77 @@ fn followed_files_are_read_as_they_grow_and_rotate() {
 }
 
 #[test]
+fn followed_json_is_compared_by_values() {
+    let dir = TestDir::new();
+    dir.write("log", "{\"u\":1}\n{\"v\":2,\"u\":1}\n{\"u\":2}\n{\"u\"");
+    let mut command = dir.petal(&format!("seen --follow -n 1e4 {SURE} f log --json-key /u"));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    assert_eq!([line(&mut output), line(&mut output)], ["{\"u\":1}\n", "{\"u\":2}\n"]);
+    let log = fs::File::options().append(true).open(dir.files.file("log"));
+    log.unwrap().write_all(b":3}\n").unwrap();
+    assert_eq!(line(&mut output), "{\"u\":3}\n");
+    signal(&child, "INT");
+    assert_eq!(common::wait(&mut child, 30).code(), Some(130));
+    let run = dir.run("seen f log --follow --json-key /u -c");
+    assert!(run.code == Some(2) && run.err.contains("cannot be used with"), "{}", run.err);
+}
+
+#[test]
+fn followed_csv_is_compared_by_columns() {
+    let dir = TestDir::new();
+    dir.write("log.csv", "");
+    let args = format!("seen --follow -n 1e4 {SURE} f log.csv --column id");
+    let mut child = dir.petal(&args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let append = |text: &str| {
+        let file = fs::File::options().append(true).open(dir.files.file("log.csv"));
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    append("x,i");
+    append("d\n\"a\n");
+    append("b\",1\nc,1\nd,2\n\"e\n");
+    let mut lines = |number| (0..number).map(|_| line(&mut output)).collect::<String>();
+    assert_eq!(lines(4), "x,id\n\"a\nb\",1\nd,2\n");
+    append("\",3\nlast,4");
+    assert_eq!(lines(2), "\"e\n\",3\n");
+    fs::rename(dir.files.file("log.csv"), dir.files.file("log.1.csv")).unwrap();
+    dir.write("log.csv", "x,id\nnew,4\nnew,5\n");
+    assert_eq!(lines(2), "last,4\nnew,5\n");
+    signal(&child, "INT");
+    assert_eq!(common::wait(&mut child, 30).code(), Some(130));
+    assert_eq!(line(&mut output), "");
+    assert_eq!(dir.run("seen f log.1.csv log.csv --column id").text(), "x,id\n");
+    // Ctrl-C also ends the wait for a header.
+    dir.write("empty.csv", "");
+    let mut child = dir.petal("seen --follow f empty.csv --column id").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal(&child, "INT");
+    assert_eq!(common::wait(&mut child, 30).code(), Some(130));
+}
+
+#[test]
+fn followed_csv_without_the_column_is_an_error() {
+    let dir = TestDir::new();
+    dir.write("log.csv", "x,id\n1,2\n");
+    dir.write("other.csv", "id,x\n1,2\n");
+    dir.write("tabs.tsv", "id\tx\n");
+    for (files, text) in [
+        ("log.csv --column y", "log.csv: has no column \"y\""),
+        ("log.csv other.csv --column id", "other.csv: its header differs from that of log.csv"),
+        (
+            "log.csv tabs.tsv --column id",
+            "tabs.tsv: cannot read: its fields are separated by another",
+        ),
+        ("log.csv --column 3", "has 2 fields, but the key is in field 3"),
+    ] {
+        // The records before the error are printed.
+        let run = dir.run(&format!("seen --follow -n 9 f {files}"));
+        assert!(run.code == Some(2) && run.err.contains(text), "{files}: {}", run.err);
+    }
+}
+
+#[test]
 fn follow_refuses_what_cannot_grow() {
     let dir = TestDir::new();
     dir.write("log", "one\n");

@@ -77,7 +77,7 @@ pub use io::{
     DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file, upload_memory,
 };
 pub use keys::{
-    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Transform, csv_records,
+    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, RowKeys, Transform, csv_records,
     parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};

@@ -9,6 +9,13 @@ pub trait Progress: Sync {
         let _ = (what, bytes);
     }
 
+    /// Called when a job of several passes has chosen its strategy, and when it changes it. `bytes` is
+    /// an estimate of what [`advance`](Self::advance) will report from now on, in all passes together;
+    /// 0 if it is unknown.
+    fn expect_total(&self, bytes: u64) {
+        let _ = bytes;
+    }
+
     /// Called when `bytes` more of the current pass are done, from many threads.
     fn advance(&self, bytes: u64) {
         let _ = bytes;

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::io::{ContentChecks, DiskUsage, Input, OutputStart, Printer, Source, TempDir};
+use crate::error::{ErrorKind, Result};
+use crate::io::{
+    ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat, RowLines,
+    RowOutputs, Source, TempDir,
+};
 use crate::keys::{Fields, KeySpec, Transform};
 use crate::memory::Budget;
 use crate::progress::Progress;
@@ -34,6 +37,11 @@ pub struct Settings<'a> {
     /// not printed, but compared with the first record there. Default: `None`, and the output begins
     /// with the header of the first CSV input that has one.
     pub appended_to: Option<Vec<u8>>,
+    /// Print the keys of rows of Parquet and Arrow files as lines, instead of the rows in the format of
+    /// the files. Inputs whose records are printed must then be such files. Default: false.
+    pub keys_only: bool,
+    /// Whether the outputs take binary data. If not, printing rows is an error. Default: true.
+    pub binary_output: bool,
     /// Read inputs as lines even if they look like compressed files, binary files or UTF-16 text,
     /// which otherwise are errors. Inputs in gzip, zstd, xz, bzip2 and lz4 are always decompressed.
     pub text: bool,
@@ -60,6 +68,8 @@ impl Settings<'_> {
             delimiter: b'\n',
             keys: Arc::default(),
             appended_to: None,
+            keys_only: false,
+            binary_output: true,
             text: false,
             follow: false,
             progress: &(),
@@ -89,12 +99,60 @@ impl Settings<'_> {
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
-        let keyed = |input: Input| input.keyed(&self.keys, longest, memory, self.progress);
-        let inputs = inputs.into_iter().map(keyed).collect::<Result<Vec<_>>>()?;
+        let keyed = |(number, input): (u64, Input)| {
+            let input = input.keyed(&self.keys, longest, memory, self.progress)?;
+            input.with_table(number, longest, budget.limit, memory)
+        };
+        let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
-        let objects = inputs.iter().any(Input::is_object);
         let budget = if compressed { budget.with_decoder() } else { budget };
-        Ok((if objects { budget.with_objects()? } else { budget }, inputs))
+        let objects = inputs.iter().any(Input::is_object);
+        let budget = if objects { budget.with_objects()? } else { budget };
+        let tables = inputs.iter().any(Input::is_table);
+        Ok((if tables { budget.with_rows() } else { budget }, inputs))
+    }
+
+    /// Returns how rows are printed where only lines can be; `None`: the records are lines.
+    ///
+    /// # Errors
+    /// If the inputs are tables, but whole rows would be printed, or the other way round.
+    pub(crate) fn rows_as_lines(&self, inputs: &[Input]) -> Result<Option<RowLines>> {
+        let name = |input: &Input| input.name().to_owned();
+        let table = inputs.iter().find_map(Input::table);
+        let lines = inputs.iter().find(|input| !input.is_table());
+        match (self.keys_only, table, lines) {
+            (true, _, Some(lines)) => Err(ErrorKind::NotATable { input: name(lines) }.into()),
+            (false, Some(_), _) => {
+                let input = inputs.iter().find(|input| input.is_table()).map_or("", Input::name);
+                let problem = "its rows are binary data, which cannot follow a count".to_owned();
+                Err(ErrorKind::UnusableColumn { input: input.to_owned(), problem, rows: true }
+                    .into())
+            }
+            (true, Some(table), None) => {
+                let separator = (table.key_columns() > 1).then(|| self.keys.fields.separator());
+                Ok(Some(RowLines { separator, delimiter: self.delimiter }))
+            }
+            (_, None, _) => Ok(None),
+        }
+    }
+
+    /// Returns outputs for the records of these inputs, which are the first of the job.
+    pub(crate) fn row_outputs<'a>(
+        &self,
+        outputs: Outputs<'a>,
+        inputs: &[Input],
+        budget: &Budget,
+    ) -> Result<RowOutputs<'a>> {
+        let names: Vec<_> = inputs.iter().map(Input::name).collect();
+        let tables: Vec<_> = inputs.iter().map(Input::table).collect();
+        let format = RowFormat {
+            keys_only: self.keys_only,
+            binary: self.binary_output,
+            separator: self.keys.fields.separator(),
+            delimiter: self.delimiter,
+            memory: budget.rows,
+        };
+        RowOutputs::new(outputs, &names, &tables, format)
     }
 
     /// Prints what precedes the records of these inputs, unless lines are only counted.
@@ -118,16 +176,25 @@ impl Settings<'_> {
             return self.open(sources);
         }
         let budget = self.budget()?;
-        let input = Input::followed(sources, &self.content_checks())?.with_keys(&self.keys);
+        let input = Input::followed(sources, &self.content_checks(), &self.keys)?;
+        let input = match self.keys.fields {
+            // Waits until the header is written.
+            Fields::Columns(_) => {
+                input.keyed(&self.keys, budget.longest_line, budget.decoder, self.progress)?
+            }
+            Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&self.keys),
+        };
         Ok((budget, vec![input]))
     }
 
     /// Returns the checks of the inputs' first bytes.
     pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
         let checks = ContentChecks::new(self.delimiter, self.text);
-        if self.keys.fields != Fields::Line {
-            return Arc::new(checks.quiet());
-        }
+        let checks = match self.keys.fields {
+            Fields::Line => checks,
+            Fields::Columns(_) => return Arc::new(checks.quiet().with_tables()),
+            Fields::Json(_) | Fields::Rows(_) => return Arc::new(checks.quiet()),
+        };
         let strips_cr = self.keys.transforms.iter().any(Transform::strips_cr);
         Arc::new(if strips_cr { checks.without_line_ends() } else { checks })
     }

@@ -103,7 +103,11 @@ fn find_pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn read(path: &Path) -> Page {
+/// Reads a page of the repository.
+///
+/// # Panics
+/// If it cannot be read.
+pub fn read(path: &Path) -> Page {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let name = path.strip_prefix(root()).expect("a path in the repository");
     parse(&name.to_string_lossy(), &text)

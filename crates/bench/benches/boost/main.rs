@@ -18,7 +18,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use petal::Kernel;
-use petal_bench::args;
 use petal_bench::harness::adapters::{BenchFilter, FilterOps, PerKey};
 use petal_bench::harness::keys::Keys;
 use petal_bench::harness::library::{Model, kernels};

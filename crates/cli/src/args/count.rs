@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{EngineArgs, FieldArgs, Inputs};
+use super::{EngineArgs, FieldArgs, Inputs, RowArgs};
 use crate::text::parse_count;
 
 #[derive(Args, Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct CountArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
+    #[command(flatten)]
+    pub(crate) rows: RowArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

@@ -6,7 +6,8 @@ use petal_lines::{Column, Columns, Fields, JsonPointer, JsonValues};
 /// The fields that are compared, inserted or looked up.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FieldArgs {
-    /// Read CSV and compare only these columns: names or numbers, e.g. url,lang
+    /// Compare only these columns of CSV, Parquet or Arrow: names or numbers, e.g.
+    /// url,lang
     #[arg(long, value_name = "LIST", value_parser = parse_columns, conflicts_with = "null")]
     column: Option<ColumnList>,
     /// The byte between columns, e.g. ';' or tab [default: tab in .tsv, else ',']
@@ -21,6 +22,14 @@ pub(crate) struct FieldArgs {
         conflicts_with_all = ["column", "separator", "header", "null"],
     )]
     json_key: Vec<JsonPointer>,
+}
+
+/// How rows of Parquet and Arrow files are printed.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RowArgs {
+    /// Print only the columns of --column of Parquet or Arrow rows, one line for each
+    #[arg(long, requires = "column")]
+    pub(crate) keys_only: bool,
 }
 
 /// The columns of `--column`.

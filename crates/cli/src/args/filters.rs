@@ -10,7 +10,7 @@ use petal_interop::{Format, KeyType};
 use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
-use super::{EngineArgs, FieldArgs, Inputs, ReadArgs};
+use super::{EngineArgs, FieldArgs, Inputs, ReadArgs, RowArgs};
 use crate::text::{parse_count, parse_duration, parse_factor, parse_rate};
 
 /// The type of a filter, with the names of files and messages.
@@ -223,6 +223,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
+    pub(crate) rows: RowArgs,
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -257,7 +259,7 @@ pub(crate) struct SeenArgs {
     pub(crate) exact: bool,
     /// Wait for lines that are appended to the files, as tail -F does; a file that is
     /// replaced (a rotated log) is opened again; Ctrl-C ends and saves
-    #[arg(short, long, conflicts_with_all = ["count", "column"])]
+    #[arg(short, long, conflicts_with = "count")]
     pub(crate) follow: bool,
     /// Print the new lines, but do not create or change FILTER; needs no lock
     #[arg(long)]
@@ -269,6 +271,8 @@ pub(crate) struct SeenArgs {
     pub(crate) save_every: f64,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
+    #[command(flatten)]
+    pub(crate) rows: RowArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

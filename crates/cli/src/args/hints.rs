@@ -33,7 +33,16 @@ const MODES: [ModeOptions; 4] = [
     },
     ModeOptions {
         needs: "<COMMAND>",
-        options: &["jobs", "null", "text", "count", "strategy"],
+        options: &[
+            "jobs",
+            "null",
+            "text",
+            "count",
+            "strategy",
+            "at_least",
+            "only_duplicates",
+            "only_unique",
+        ],
         mode: "is an option of the estimate of a job; name the command and its inputs",
     },
 ];

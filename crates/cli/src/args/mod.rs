@@ -26,7 +26,7 @@ use petal_lines::{MemoryLimit, Source};
 
 pub(crate) use count::{CountArgs, CountSort};
 use examples::*;
-pub(crate) use fields::FieldArgs;
+pub(crate) use fields::{FieldArgs, RowArgs};
 pub(crate) use filters::{
     AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, ExplainArgs, FilterTypeArg, FreezeArgs,
     InfoArgs, MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,

@@ -62,6 +62,21 @@ pub(crate) struct PlanArgs {
     /// The command only counts lines
     #[arg(short, long, requires = "command")]
     pub(crate) count: bool,
+    /// common: lines that are in at least K of the other inputs
+    #[arg(
+        long, value_name = "K", requires = "command",
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(SetOp::MAX_AT_LEAST)),
+    )]
+    at_least: Option<u8>,
+    /// dedup: each line that occurs at least twice, once
+    #[arg(short = 'd', long, requires = "command", conflicts_with = "at_least")]
+    only_duplicates: bool,
+    /// dedup: the lines that occur exactly once
+    #[arg(
+        short = 'u', long, requires = "command",
+        conflicts_with_all = ["at_least", "only_duplicates"],
+    )]
+    only_unique: bool,
     #[arg(long, hide = true, value_name = "NAME", requires = "command")]
     pub(crate) strategy: Option<StrategyArg>,
     /// Print JSON
@@ -73,6 +88,27 @@ pub(crate) struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// Returns the operation of the job to estimate; `None` to size a filter.
+    ///
+    /// # Errors
+    /// The option that the command does not have.
+    pub(crate) fn op(&self) -> Result<Option<SetOp>, &'static str> {
+        let Some(command) = self.command else { return Ok(None) };
+        let options = (self.at_least, self.only_duplicates, self.only_unique);
+        Ok(Some(match (command, options) {
+            (SetOpArg::Common, (Some(number), ..)) => SetOp::AtLeast(number),
+            (SetOpArg::Dedup, (_, true, _)) => SetOp::Duplicates,
+            (SetOpArg::Dedup, (_, _, true)) => SetOp::Unique,
+            (SetOpArg::Common, (None, false, false)) => SetOp::Common,
+            (SetOpArg::Diff, (None, false, false)) => SetOp::Diff,
+            (SetOpArg::Symdiff, (None, false, false)) => SetOp::SymDiff,
+            (SetOpArg::Dedup, (None, false, false)) => SetOp::Dedup,
+            (_, (Some(_), ..)) => return Err("--at-least: is an option of plan common"),
+            (_, (_, true, _)) => return Err("--only-duplicates: is an option of plan dedup"),
+            (_, (_, _, true)) => return Err("--only-unique: is an option of plan dedup"),
+        }))
+    }
+
     /// Returns the first input (for `dedup`, all inputs) and the inputs to compare with.
     pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
         let first = if self.command == Some(SetOpArg::Dedup) { self.inputs.len() } else { 1 };
@@ -86,15 +122,6 @@ impl PlanArgs {
 pub(crate) enum SetOpArg {
     Common,
     Diff,
+    Symdiff,
     Dedup,
-}
-
-impl From<SetOpArg> for SetOp {
-    fn from(command: SetOpArg) -> Self {
-        match command {
-            SetOpArg::Common => Self::Common,
-            SetOpArg::Diff => Self::Diff,
-            SetOpArg::Dedup => Self::Dedup,
-        }
-    }
 }

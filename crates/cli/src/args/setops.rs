@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use petal_lines::{SetOp, Source, Strategy};
 
-use super::{EngineArgs, FieldArgs, Inputs, sources};
+use super::{EngineArgs, FieldArgs, Inputs, RowArgs, sources};
 use crate::text::{parse_count, parse_rate};
 
 /// Options of jobs that have an approximate mode.
@@ -43,6 +43,8 @@ pub(crate) struct ResultArgs {
     /// Write to FILE, which is replaced atomically [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rows: RowArgs,
     /// Write a JSON report to FILE: lines, candidates, passes, bytes, memory, seconds
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

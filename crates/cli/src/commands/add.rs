@@ -25,6 +25,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         // The lock of anything but a regular file would fail with a less clear message.
         filter_file::open_file(&args.filter)?;
     }
+    filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &all)?;
     let format = args.foreign.format;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use petal::{AnyFilter, Mapped, Persist as _};
 use petal_lines::{AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, check};
 
-use super::{advance, assert_members, foreign, print, prints_lines, refuse_stdin_twice, settings};
+use super::{
+    advance, assert_members, foreign, is_terminal, print, prints_lines, refuse_stdin_twice,
+    settings,
+};
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
@@ -20,6 +23,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         prints_lines(args.count, args.output.as_deref()),
     );
     let mut settings = settings(&args.engine, &args.fields, &progress);
+    settings.keys_only = args.rows.keys_only;
+    settings.binary_output = !is_terminal(args.output.as_deref());
     filter_file::check_memory_limit(settings.memory_limit)?;
     let left = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let filter = QueriedFilter::open(args, settings.memory_limit)?;

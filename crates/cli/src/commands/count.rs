@@ -12,6 +12,7 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     let prints = prints_lines(false, args.output.as_deref());
     let progress = ProgressReporter::new(&args.engine.verbosity, prints);
     let mut settings = settings(&args.engine, &args.fields, &progress);
+    settings.keys_only = args.rows.keys_only;
     if args.engine.temp_dir.is_some() {
         settings.check_temp_dir()?;
     }

@@ -3,7 +3,7 @@
 use petal_lines::{JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings};
 use serde_json::json;
 
-use super::{op_name, print, write_page};
+use super::{op_name, print, setops, write_page};
 use crate::args::PlanArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::html::estimate::{EstimatePage, page};
@@ -12,11 +12,7 @@ use crate::text;
 
 pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
-    if op != SetOp::Dedup && others.is_empty() {
-        return Err(Failure::Message(
-            "plan: the second input is missing; name an input to compare with".to_owned(),
-        ));
-    }
+    check_inputs(op, others.len())?;
     let mut settings = Settings::new(args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes());
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     settings.delimiter = if args.null { 0 } else { b'\n' };
@@ -50,6 +46,20 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
         table(&estimate, &names, count, &settings)
     })?;
     Ok(Outcome::Done)
+}
+
+/// Returns an error unless the operation takes this number of inputs besides the first.
+fn check_inputs(op: SetOp, others: usize) -> Result<()> {
+    let text = match (op, others) {
+        (SetOp::Dedup | SetOp::Duplicates | SetOp::Unique, _) => return Ok(()),
+        (_, 0) => "plan: the second input is missing; name an input to compare with".to_owned(),
+        (SetOp::SymDiff, 2..) => {
+            format!("plan: symdiff compares two inputs, not {}; leave out the others", others + 1)
+        }
+        (SetOp::AtLeast(number), _) => return setops::check_at_least(number, others),
+        _ => return Ok(()),
+    };
+    Err(Failure::Message(text))
 }
 
 /// Formats the inputs and the estimate. The first `first` names are one input.

@@ -24,7 +24,9 @@ mod setops;
 mod shrink;
 mod verify;
 
-use std::io::Write as _;
+use std::fs;
+use std::io::{IsTerminal as _, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -155,6 +157,16 @@ fn advance(filter: &mut AnyFilter, clock: &Clock) {
 /// Returns true if lines go to standard output.
 fn prints_lines(count: bool, output: Option<&Path>) -> bool {
     !count && output.is_none_or(|path| path == Path::new("-"))
+}
+
+/// Returns whether an output is a terminal; `None` is standard output.
+fn is_terminal(output: Option<&Path>) -> bool {
+    let Some(path) = output.filter(|path| *path != Path::new("-")) else {
+        return std::io::stdout().is_terminal();
+    };
+    // Opening a FIFO would wait for its reader.
+    let is_device = fs::metadata(path).is_ok_and(|data| data.file_type().is_char_device());
+    is_device && fs::File::options().write(true).open(path).is_ok_and(|file| file.is_terminal())
 }
 
 /// Writes a page to a file, or to standard output with `-`. The file may not be one of the inputs.

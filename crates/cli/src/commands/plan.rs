@@ -11,8 +11,9 @@ use crate::html::{RateCurve, plan::page};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
-    if let Some(command) = args.command {
-        return super::estimate::run(command.into(), args);
+    let op = args.op().map_err(|text| Failure::Message(format!("{text}; leave it out")))?;
+    if let Some(op) = op {
+        return super::estimate::run(op, args);
     }
     let input = PlanInput {
         keys: args.capacity,

@@ -17,6 +17,7 @@ use petal_lines::{LineBuffer, Progress as _, Settings, Source};
 use super::{print, prints_lines, refuse_stdin_twice, settings};
 use crate::args::{FieldArgs, ProbeArgs};
 use crate::error::{Failure, Outcome, Result, io_text, print_stderr};
+use crate::files::filter_file;
 use crate::files::output::Output;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -225,6 +226,7 @@ fn open(path: &Path) -> Result<File> {
     let failed = |error: io::Error| {
         Failure::Message(format!("{}: cannot read: {}", path.display(), io_text(&error)))
     };
+    filter_file::refuse_address(path)?;
     // Tested first: opening a FIFO would wait for its writer.
     let data = std::fs::metadata(path).map_err(failed)?;
     if !data.is_file() {

@@ -6,7 +6,7 @@ use petal::{AnyFilter, BatchResults};
 use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Source, remove};
 
-use super::{saturation, settings};
+use super::{is_terminal, saturation, settings};
 use crate::args::RemoveArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
@@ -18,7 +18,9 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let prints_lines = args.missing.as_deref() == Some(Path::new("-"));
     let progress = ProgressReporter::new(&args.engine.verbosity, prints_lines);
     let mut settings = settings(&args.engine, &args.fields, &progress);
+    settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     let inputs = args.inputs.sources();
+    filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&resolve_links(&args.filter))?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     let mut all = inputs.clone();

@@ -16,7 +16,7 @@ use petal_lines::{
     recorded_log_id, seen, with_log_id,
 };
 
-use super::{build, filter_failure, print, settings};
+use super::{build, filter_failure, is_terminal, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock::{self, beside};
@@ -35,6 +35,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         let text = "standard input cannot be followed; name a file, or leave out --follow";
         return Err(Failure::Message(text.to_owned()));
     }
+    filter_file::refuse_address(&args.filter)?;
     let path = resolve_links(&args.filter);
     // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
     // With a log newer or older than the filter, a line of the other run may still count as new.
@@ -54,6 +55,9 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     // An earlier run has printed the header.
     let first_bytes = appender.as_ref().map(LineAppender::first_bytes).transpose();
     settings.appended_to = first_bytes.map_err(Failure::of_stdout)?.flatten();
+    settings.keys_only = args.rows.keys_only;
+    // Rows after those of an earlier run would be a file after a file.
+    settings.binary_output = settings.appended_to.is_none() && !is_terminal(None);
     let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
     signal::stop_on_first();
     // Without a save at intervals, only a full log asks for one.

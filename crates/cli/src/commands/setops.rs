@@ -8,7 +8,7 @@ use petal_lines::atomic_file::canonical_path;
 use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget_work};
 use serde_json::{Map, Value, json};
 
-use super::{op_name, print, prints_lines, settings};
+use super::{is_terminal, op_name, print, prints_lines, settings};
 use crate::args::{
     ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs,
 };
@@ -22,14 +22,19 @@ use crate::text;
 
 pub(super) fn common(args: &CommonArgs) -> Result<Outcome> {
     let Some(number) = args.at_least else { return compare(SetOp::Common, &args.inputs) };
-    let others = args.inputs.inputs().1.len();
-    if usize::from(number) > others {
-        return Err(Failure::Message(format!(
-            "--at-least: {number} is more than the number of other inputs, {others}; lower it, or name more \
-             inputs"
-        )));
-    }
+    check_at_least(number, args.inputs.inputs().1.len())?;
     compare(SetOp::AtLeast(number), &args.inputs)
+}
+
+/// Returns an error if `--at-least` is more than the number of other inputs.
+pub(super) fn check_at_least(number: u8, others: usize) -> Result<()> {
+    if usize::from(number) <= others {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "--at-least: {number} is more than the number of other inputs, {others}; lower it, or name more \
+         inputs"
+    )))
 }
 
 pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
@@ -87,6 +92,9 @@ impl Job<'_> {
         );
         let mut settings = settings(engine, fields, &progress);
         settings.work_dir.clone_from(&result.work_dir);
+        settings.keys_only = result.rows.keys_only;
+        settings.binary_output = !is_terminal(result.output.as_deref())
+            && !dupes.is_some_and(|path| is_terminal(Some(path)));
         if engine.temp_dir.is_some() {
             settings.check_temp_dir()?;
         }
@@ -100,7 +108,8 @@ impl Job<'_> {
         let file = |path: &Path| (path != Path::new("-")).then(|| path.to_owned());
         let result_path = result.output.as_deref().filter(|_| !result.count).and_then(file);
         let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
-        refuse_same_output(&[result_path].into_iter().chain(other_paths).collect::<Vec<_>>())?;
+        let output_paths: Vec<_> = [result_path].into_iter().chain(other_paths).collect();
+        refuse_same_output(&output_paths, result.count)?;
         let memory_limit = settings.memory_limit;
         let paths = [result.output.as_deref().filter(|_| !result.count), dupes];
         settings.memory_limit = memory_beside_uploads(&paths, memory_limit)?;
@@ -153,8 +162,9 @@ impl Job<'_> {
 const CLOSED_OUTPUT: &str = "output: its reader closed the pipe, and the other output is incomplete; \
                              read all lines, or write to a file";
 
-/// Returns an error if two outputs are the same file; `None` is standard output.
-fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
+/// Returns an error if two outputs are the same file; `None` is standard output. `counts`: the first
+/// output is the number of lines.
+fn refuse_same_output(outputs: &[Option<PathBuf>], counts: bool) -> Result<()> {
     let mut seen = Vec::new();
     for output in outputs {
         let (name, file) = match output {
@@ -163,10 +173,14 @@ fn refuse_same_output(outputs: &[Option<PathBuf>]) -> Result<()> {
         };
         // Two outputs may share a device like /dev/null, but not a pipe.
         let device = file.as_ref().is_some_and(|file| file.exists() && !file.is_file());
-        if seen.contains(&file) && !device {
-            return Err(Failure::Message(format!(
-                "{name}: is used for two outputs; name another file"
-            )));
+        let other = seen.iter().position(|other| *other == file).filter(|_| !device);
+        if let Some(other) = other {
+            return Err(Failure::Message(match counts && other == 0 {
+                true => {
+                    format!("{name}: has the number of lines (-c); write the rest to another file")
+                }
+                false => format!("{name}: is used for two outputs; name another file"),
+            }));
         }
         seen.push(file);
     }

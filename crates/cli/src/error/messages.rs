@@ -63,6 +63,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Text => "--text",
         Setting::Separator => "--separator",
         Setting::Columns => "--column",
+        Setting::KeysOnly => "--keys-only",
         _ => "a setting",
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use petal::{AnyFilter, Mapped, Persist as _};
 use petal_interop::ForeignFilter;
-use petal_lines::MIN_MEMORY;
+use petal_lines::{MIN_MEMORY, Source};
 
 use crate::error::{Failure, Result, io_text};
 use crate::text;
@@ -49,6 +49,16 @@ fn native_failure(path: &Path) -> impl Fn(petal::Error) -> Failure + '_ {
     }
 }
 
+/// Returns an error if a path is the address of an object. A file of this name is no address.
+pub(crate) fn refuse_address(path: &Path) -> Result<()> {
+    match Source::from_arg(path) {
+        Source::Object(url) => Err(Failure::Message(format!(
+            "{url}: is an address, expected a file; download it first"
+        ))),
+        Source::Path(_) | Source::Stdin => Ok(()),
+    }
+}
+
 /// Opens a regular file for reading.
 pub(crate) fn open_file(path: &Path) -> Result<File> {
     let failed = |error: io::Error| {
@@ -59,6 +69,7 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
             "-: a filter cannot be read from standard input; save it to a file first".to_owned(),
         ));
     }
+    refuse_address(path)?;
     // Tested first: opening a FIFO would wait for its writer.
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {

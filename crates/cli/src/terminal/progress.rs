@@ -1,14 +1,16 @@
 //! Progress and notes on stderr: a progress bar on a terminal, lines elsewhere.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io::IsTerminal as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use petal_lines::{Note, Progress};
 
+use super::job_progress::{JobProgress, TimeLeft};
 use crate::args::{Verbosity, When};
 use crate::error::print_stderr;
 use crate::process::{memory, signal};
@@ -20,6 +22,8 @@ pub(crate) struct ProgressReporter {
     bar: Option<ProgressBar>,
     lines: Option<LineProgress>,
     phases: Option<PhaseLog>,
+    /// The progress over all phases, for the bar's time left.
+    job: Arc<JobProgress>,
     /// Warnings that were printed; each is printed once, even if an input is read twice.
     warned: Mutex<HashSet<String>>,
     ends: Mutex<LineEnds>,
@@ -80,9 +84,10 @@ impl ProgressReporter {
             When::Auto => !verbosity.quiet && terminal && !mixed,
             When::Never => false,
         };
+        let job = Arc::<JobProgress>::default();
         let bar = (show && terminal).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(style(false, false));
+            bar.set_style(style(false, false, &job));
             bar.set_message("starting");
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
@@ -94,6 +99,7 @@ impl ProgressReporter {
             bar,
             lines,
             phases,
+            job,
             warned: Mutex::default(),
             ends: Mutex::default(),
         }
@@ -106,6 +112,7 @@ impl ProgressReporter {
             bar: None,
             lines: None,
             phases: None,
+            job: Arc::default(),
             warned: Mutex::default(),
             ends: Mutex::default(),
         }
@@ -158,7 +165,7 @@ impl ProgressReporter {
         if let Some(bar) = &self.bar {
             bar.reset();
             bar.set_message(name);
-            bar.set_style(style(total.is_some(), files));
+            bar.set_style(style(total.is_some(), files, &self.job));
             match total {
                 Some(total) => bar.set_length(total),
                 None => bar.unset_length(),
@@ -196,15 +203,29 @@ impl Drop for ProgressReporter {
 }
 
 /// Returns the style of the bar for a known or unknown total.
-fn style(known: bool, files: bool) -> ProgressStyle {
+fn style(known: bool, files: bool, job: &Arc<JobProgress>) -> ProgressStyle {
     let template = match (known, files) {
-        (_, true) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {pos} of {len} files, {eta} left",
-        (true, false) => {
-            "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}, {eta} left{prefix}"
-        }
-        (false, false) => "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{prefix}",
+        (_, true) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {pos} of {len} files{left}",
+        (true, false) => "{msg:>10} {bar:30.cyan} {percent:>3} %  {bytes_per_sec}{left}{prefix}",
+        (false, false) => "{msg:>10} {spinner} {bytes}, {bytes_per_sec}{left}{prefix}",
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let job = Arc::clone(job);
+    let left = move |phase: &ProgressState, text: &mut dyn fmt::Write| {
+        // Writing to a string does not fail.
+        let _ = write_left(job.left(), known.then(|| phase.eta()), text);
+    };
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("left", left)
+}
+
+/// Writes the time that is left of the job, or of the phase if the job's is unknown.
+fn write_left(job: TimeLeft, phase: Option<Duration>, text: &mut dyn fmt::Write) -> fmt::Result {
+    match (job, phase) {
+        (TimeLeft::Job(left), _) => write!(text, ", {:#} left in total", HumanDuration(left)),
+        (TimeLeft::Unknown, Some(left)) => write!(text, ", {:#} left", HumanDuration(left)),
+        (TimeLeft::TooEarly, _) | (TimeLeft::Unknown, None) => Ok(()),
+    }
 }
 
 /// Returns the name of an input for messages.
@@ -227,7 +248,12 @@ impl Progress for ProgressReporter {
         self.begin(name, bytes, false);
     }
 
+    fn expect_total(&self, bytes: u64) {
+        self.job.expect(bytes);
+    }
+
     fn advance(&self, bytes: u64) {
+        self.job.advance(bytes);
         if let Some(phases) = &self.phases {
             phases.bytes.fetch_add(bytes, Ordering::Relaxed);
         }

@@ -91,6 +91,23 @@ fn filters_are_built_from_objects_into_objects() {
     assert_eq!(count, "1000\n");
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+#[ignore = "needs Ceph in PETAL_PEERS"]
+fn rows_are_written_to_objects_but_not_read_from_them() {
+    let (server, dir) = (Server::get(), TestDir::new());
+    let table = petal_testkit::pages::root().join("testdata/tables/a.parquet");
+    let table = std::fs::read(table).unwrap();
+    dir.write("a.parquet", &table);
+    server.put("a.parquet", &table);
+    let error = run(&dir, &direct(), "dedup --column url s3://lines/a.parquet").failure();
+    let expected = "s3://lines/a.parquet: is a Parquet file, expected lines; save it to a file";
+    assert!(error.contains(expected), "{error}");
+    run(&dir, &direct(), "dedup --column url a.parquet -o s3://lines/rows.parquet").ok();
+    run(&dir, &direct(), "dedup --column url a.parquet -o rows.parquet").ok();
+    assert!(server.object("rows.parquet").unwrap() == dir.read("rows.parquet"));
+}
+
 #[test]
 #[ignore = "needs Ceph in PETAL_PEERS"]
 fn blocks_are_requested_ahead_with_a_version() {

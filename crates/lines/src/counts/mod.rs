@@ -32,7 +32,8 @@ use crate::io::{Input, Outputs, Printer, Source, SpillFile, SpillWriter, TempDir
 use crate::memory::Budget;
 use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
 use crate::setops::{
-    JobPasses, LineSelector, PartitionScheme, Sample, Side, Spans, positions_of_inputs,
+    FIRST_RECORD, JobPasses, LineSelector, PartitionScheme, Sample, Side, Spans,
+    positions_of_inputs,
 };
 use crate::settings::Settings;
 use output::CountOutput;
@@ -116,7 +117,8 @@ impl CountJob {
             }
         };
         let printer = Printer::new(Outputs::to(output), settings.delimiter, budget.chunk);
-        let mut out = CountOutput::begin(printer, sorter, self.min_count, start)?;
+        let rows = settings.rows_as_lines(&inputs)?;
+        let mut out = CountOutput::begin(printer, sorter, self.min_count, start, rows)?;
         let memory = table.map_or(memory, |table| table.min(memory));
         let counter =
             Counter { settings, budget, temp: &temp, memory, hasher: LineHasher::random()? };
@@ -141,7 +143,11 @@ impl Counter<'_> {
         let refs: Vec<_> = inputs.iter().collect();
         let Settings { delimiter, progress, .. } = *self.settings;
         let sample = Sample::of(&refs, &self.hasher, delimiter, &self.budget, 1, progress)?;
+        // Two passes; by partition, the records are counted in between.
         let capacity = FingerprintMap::<u64>::capacity(self.memory) / 10 * 9;
+        let records =
+            if sample.distinct <= capacity { 0 } else { sample.lines * FIRST_RECORD as u64 };
+        progress.expect_total((2 * sample.bytes).saturating_add(records));
         if sample.distinct <= capacity
             && let Some(lines) = self.in_memory(&refs, sample.distinct, out)?
         {

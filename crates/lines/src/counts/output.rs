@@ -1,10 +1,10 @@
 //! Printing lines with their counts.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use super::sorter::Sorter;
-use crate::error::Result;
-use crate::io::{OutputStart, Printer};
+use crate::error::{Error, Result};
+use crate::io::{OutputStart, Printer, RowLines};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
@@ -16,23 +16,28 @@ pub(super) struct CountOutput<'a> {
     /// The byte between a count and its line.
     separator: u8,
     text: Vec<u8>,
+    /// How the keys of rows are printed; `None`: the records are lines.
+    rows: Option<RowLines>,
+    key: Vec<u8>,
 }
 
 impl<'a> CountOutput<'a> {
     /// Begins the output. A count is separated from a record of CSV as its fields are, and by a tab
-    /// from a line. A header gets a name for the counts.
+    /// from a line. A header gets a name for the counts. `rows`: how the keys of rows are printed.
     pub(super) fn begin(
         mut printer: Printer<'a>,
         sorter: Option<Sorter>,
         min_count: u64,
         mut start: OutputStart,
+        rows: Option<RowLines>,
     ) -> Result<Self> {
-        let separator = start.separator.unwrap_or(b'\t');
+        let of_keys = rows.and_then(|rows| rows.separator);
+        let separator = start.separator.or(of_keys).unwrap_or(b'\t');
         if let Some(header) = &mut start.header {
             header.splice(..0, b"count".iter().copied().chain([separator]));
         }
         printer.begin(&start)?;
-        Ok(Self { printer, sorter, min_count, separator, text: vec![] })
+        Ok(Self { printer, sorter, min_count, separator, text: vec![], rows, key: vec![] })
     }
 
     /// Adds a line that occurs `count` times.
@@ -40,6 +45,14 @@ impl<'a> CountOutput<'a> {
         if count < self.min_count {
             return Ok(());
         }
+        let line = match self.rows {
+            None => line,
+            Some(rows) => {
+                self.key.clear();
+                rows.append(line, &mut self.key).map_err(|e| Error::write(io::Error::other(e)))?;
+                &self.key
+            }
+        };
         match &mut self.sorter {
             Some(sorter) => sorter.add(count, line),
             None => print(&mut self.printer, &mut self.text, self.separator, count, line),

@@ -30,6 +30,32 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::NotLines { input, format, .. } => {
                 write!(f, "{input}: is {format}, expected lines")
             }
+            ErrorKind::TableWithoutColumns { input, format } => {
+                write!(f, "{input}: is {format}, expected lines")
+            }
+            ErrorKind::UnreadableTable { input, format, problem } => {
+                write!(f, "{input}: cannot read as {format}: {problem}")
+            }
+            ErrorKind::UnusableColumn { input, problem, .. } => write!(f, "{input}: {problem}"),
+            ErrorKind::TableMemory { input, part, needed, available, .. } => write!(
+                f,
+                "{input}: {part} takes {}, more than the {} of the memory limit for it",
+                format_size(*needed),
+                format_size(*available)
+            ),
+            ErrorKind::DifferentTables { input, first, difference } => {
+                write!(f, "{input}: {difference}, so its rows cannot follow those of {first}")
+            }
+            ErrorKind::RowsNotTaken { input, format } => {
+                write!(f, "{input}: its rows are binary data in {format}, not text")
+            }
+            ErrorKind::LogBesideRows => f.write_str(
+                "the new rows have more fingerprints than fit the memory limit, and none can be saved \
+                 before the output is complete",
+            ),
+            ErrorKind::NotATable { input } => {
+                write!(f, "{input}: has lines, expected a table")
+            }
             ErrorKind::ZstdWindow { input, window, limit, .. } => {
                 let limit = format_size(*limit);
                 match window {
@@ -286,6 +312,27 @@ impl Error {
             ErrorKind::NotLines { conversion, .. } => {
                 vec![Advice::Other(conversion.clone()), Enable(Setting::Text)]
             }
+            ErrorKind::TableWithoutColumns { .. } => {
+                vec![Specify(Setting::Columns), Enable(Setting::Text)]
+            }
+            ErrorKind::UnreadableTable { .. } => {
+                vec![other("write the file again, or remove it from the inputs")]
+            }
+            ErrorKind::UnusableColumn { rows: true, .. } => vec![Enable(Setting::KeysOnly)],
+            ErrorKind::UnusableColumn { .. } => vec![Change(Setting::Columns)],
+            ErrorKind::TableMemory { needed_limit, .. } => {
+                vec![Advice::RaiseMemoryLimitTo(*needed_limit)]
+            }
+            ErrorKind::DifferentTables { .. } => {
+                vec![Enable(Setting::KeysOnly), other("run one job for each")]
+            }
+            ErrorKind::RowsNotTaken { .. } => {
+                vec![Specify(Setting::Output), Enable(Setting::KeysOnly)]
+            }
+            ErrorKind::LogBesideRows => {
+                vec![Raise(Setting::MemoryLimit), Enable(Setting::KeysOnly)]
+            }
+            ErrorKind::NotATable { .. } => vec![Omit(Setting::KeysOnly)],
             ErrorKind::ZstdWindow { window, needed_limit, .. } => {
                 let raise = match needed_limit {
                     Some(limit) => Some(Advice::RaiseMemoryLimitTo(*limit)),

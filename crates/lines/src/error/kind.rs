@@ -42,6 +42,67 @@ pub enum ErrorKind {
         /// How to convert the input to lines.
         conversion: String,
     },
+    /// An input is a table, but no columns of it are named.
+    TableWithoutColumns {
+        /// The input.
+        input: String,
+        /// The format, as a predicate: "a Parquet file".
+        format: &'static str,
+    },
+    /// A table cannot be read.
+    UnreadableTable {
+        /// The input.
+        input: String,
+        /// The name of the format: "Parquet".
+        format: &'static str,
+        /// The reason, as the reader of the format words it.
+        problem: String,
+    },
+    /// A column of a table cannot be a key, or a column of rows cannot be written.
+    UnusableColumn {
+        /// The input.
+        input: String,
+        /// The column and the reason, as a clause.
+        problem: String,
+        /// Whether keys of other columns can be printed.
+        rows: bool,
+    },
+    /// A part of a table does not fit the memory limit.
+    TableMemory {
+        /// The input.
+        input: String,
+        /// The part, with its article: "a page".
+        part: &'static str,
+        /// The memory that it needs.
+        needed: u64,
+        /// The memory for it.
+        available: u64,
+        /// A memory limit that is enough.
+        needed_limit: u64,
+    },
+    /// Rows of inputs with different columns, or of different formats, would be in one output.
+    DifferentTables {
+        /// The input.
+        input: String,
+        /// The first input.
+        first: String,
+        /// The difference, as a predicate of the input.
+        difference: String,
+    },
+    /// The output does not take the rows of a table, which are binary.
+    RowsNotTaken {
+        /// The input.
+        input: String,
+        /// The name of the format: "Parquet".
+        format: &'static str,
+    },
+    /// The fingerprint log is full before the file of rows is complete.
+    LogBesideRows,
+    /// Only keys are to be printed, but an input is no table.
+    NotATable {
+        /// The input.
+        input: String,
+    },
     /// The window of a zstd input does not fit the memory limit.
     ZstdWindow {
         /// The input.
@@ -401,6 +462,8 @@ pub enum Setting {
     Separator,
     /// The columns of the key.
     Columns,
+    /// Whether only the keys of rows are printed.
+    KeysOnly,
 }
 
 impl fmt::Display for Setting {
@@ -426,6 +489,7 @@ impl fmt::Display for Setting {
             Self::Text => "reading as text",
             Self::Separator => "the separator",
             Self::Columns => "the columns",
+            Self::KeysOnly => "printing only keys",
         })
     }
 }

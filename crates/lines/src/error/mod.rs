@@ -183,12 +183,20 @@ impl Error {
     }
 
     pub(crate) fn write(source: io::Error) -> Self {
-        Self::new(ErrorKind::WriteOutput { rest: false, source })
+        Self::of_output(false, source)
     }
 
     /// An error of writing the lines that are not in the result.
     pub(crate) fn write_rest(source: io::Error) -> Self {
-        Self::new(ErrorKind::WriteOutput { rest: true, source })
+        Self::of_output(true, source)
+    }
+
+    fn of_output(rest: bool, source: io::Error) -> Self {
+        // Rows are read while they are written, and the error may be one of reading.
+        match source.downcast::<Self>() {
+            Ok(found) => found,
+            Err(source) => Self::new(ErrorKind::WriteOutput { rest, source }),
+        }
     }
 
     pub(crate) fn damaged(file: &str, problem: &'static str) -> Self {
@@ -376,6 +384,12 @@ impl Error {
                 | ErrorKind::InputChanged { .. }
                 | ErrorKind::StdinTwice
                 | ErrorKind::NotLines { .. }
+                | ErrorKind::TableWithoutColumns { .. }
+                | ErrorKind::UnreadableTable { .. }
+                | ErrorKind::UnusableColumn { .. }
+                | ErrorKind::TableMemory { .. }
+                | ErrorKind::DifferentTables { .. }
+                | ErrorKind::NotATable { .. }
                 | ErrorKind::ZstdWindow { .. }
                 | ErrorKind::DecompressionMemory { .. }
                 | ErrorKind::ByteRange { .. }

@@ -133,7 +133,8 @@ pub fn remove(
     let (budget, inputs) = settings.open(inputs)?;
     let pass = settings.pass(budget);
     let outputs = Outputs { kept: missing, rest: None };
-    let mut printer = Printer::new(outputs, settings.delimiter, pass.budget.chunk);
+    let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
+    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
     settings.print_start(&mut printer, &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
@@ -146,7 +147,10 @@ pub fn remove(
     };
     let seen = pass.run("removing", &inputs, hashing(hash), fold)?;
     printer.flush()?;
-    Ok(RemoveCounts { lines: seen.lines, missing: printer.lines })
+    let missing = printer.lines;
+    drop(printer);
+    rows.finish()?;
+    Ok(RemoveCounts { lines: seen.lines, missing })
 }
 
 #[cfg(test)]

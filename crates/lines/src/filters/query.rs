@@ -56,8 +56,9 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     let live = !inputs.iter().all(Input::is_repeatable);
     let hash = filter.line_hash();
     let pass = settings.pass(budget).with_words(hash.words());
-    let mut printer =
-        Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
+    let outputs = Outputs { kept: output, rest: None };
+    let mut rows = settings.row_outputs(outputs, inputs, &budget)?;
+    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
     settings.print_start(&mut printer, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = hashing(hash);
@@ -85,5 +86,8 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     };
     let seen = pass.run("checking", &inputs, map, fold)?;
     printer.flush()?;
-    Ok(CheckCounts { lines: seen.lines, found: printer.lines })
+    let found = printer.lines;
+    drop(printer);
+    rows.finish()?;
+    Ok(CheckCounts { lines: seen.lines, found })
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::poll_read::PollRead;
 use super::signatures::{Detection, detect};
+use super::tables::TableKind;
 use crate::error::Result;
 use crate::progress::{Note, Progress};
 
@@ -59,6 +60,8 @@ pub(crate) struct ContentChecks {
     quiet: bool,
     /// Do not look at line ends.
     no_ends: bool,
+    /// Whether the keys are columns, so that tables are inputs.
+    columns: bool,
     /// Results by name of the input.
     known: Mutex<BTreeMap<String, Known>>,
 }
@@ -76,12 +79,24 @@ struct Known {
 impl ContentChecks {
     /// Checks for inputs with this delimiter. With `any`, all contents are accepted without notes.
     pub(crate) fn new(delimiter: u8, any: bool) -> Self {
-        Self { delimiter, any, quiet: false, no_ends: false, known: Mutex::default() }
+        let known = Mutex::default();
+        Self { delimiter, any, quiet: false, no_ends: false, columns: false, known }
     }
 
     /// Does not report marks and line ends: the keys of records do not depend on them.
     pub(crate) fn quiet(self) -> Self {
         Self { quiet: true, ..self }
+    }
+
+    /// Accepts tables as inputs, if the build reads them.
+    pub(crate) fn with_tables(self) -> Self {
+        Self { columns: true, ..self }
+    }
+
+    /// Returns the format of a file whose rows are records; `None` if its records are lines.
+    pub(super) fn table(&self, begin: &[u8]) -> Option<TableKind> {
+        let accepts = cfg!(feature = "parquet") && self.columns && !self.any;
+        TableKind::of(begin).filter(|_| accepts)
     }
 
     /// Disables the notes about line ends, for keys without the CR.
@@ -100,7 +115,7 @@ impl ContentChecks {
             return Ok(());
         }
         if let Detection::Refused(found) = detect(begin, self.delimiter, true) {
-            return Err(found.error(name));
+            return Err(found.error(name, self.columns));
         }
         self.keep(name, begin);
         Ok(())
@@ -179,7 +194,7 @@ impl<S: Read> Checked<S> {
         let ended = begin.len() == STREAM_WINDOW || bytes.is_empty();
         let detection = detect(begin, self.checks.delimiter, ended);
         if let Detection::Refused(found) = detection {
-            return Err(found.error(&self.name));
+            return Err(found.error(&self.name, self.checks.columns));
         }
         if ended {
             self.checks.keep(&self.name, begin);

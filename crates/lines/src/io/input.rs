@@ -5,6 +5,7 @@
 //! | file | a regular file, redirected standard input, a spooled stream | any | by position, from many threads |
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
 //! | CSV file | such a file whose keys are columns | any | in order |
+//! | table | a file in Parquet or Arrow IPC whose keys are columns | any | frames of its rows, in order |
 //! | object | `s3://bucket/key`, if it can be read by position; compressed or not | any | as a file |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
 //! | followed files | logs that grow | one, without an end | in order |
@@ -38,9 +39,10 @@ use super::open::{InputKind, InputOpener};
 use super::poll_read::PollRead;
 use super::source::Source;
 use super::stream::Chained;
+use super::tables::{Table, TableKind, TableSource};
 use super::temp_dir::{FileUsage, Spool, TempDir};
 use crate::error::{Error, Result};
-use crate::keys::{Columns, Fields, FoundValues, HeaderProblem, KeySpec};
+use crate::keys::{Columns, Fields, FoundValues, HeaderProblem, KeySpec, RowKeys};
 use crate::progress::{Note, Progress};
 
 /// An input that has been opened and checked, but not read.
@@ -59,10 +61,12 @@ pub(crate) struct Input {
     begin: u64,
     /// The header of a CSV input, without its LF.
     header: Option<Vec<u8>>,
+    /// The table whose rows are the records.
+    table: Option<Arc<Table>>,
     /// Whether a CSV input begins with a byte order mark.
     mark: bool,
     /// The values that its JSON records had.
-    found: FoundValues,
+    found: Arc<FoundValues>,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
 }
@@ -109,8 +113,12 @@ impl Input {
         sources.iter().enumerate().map(input).collect()
     }
 
-    /// Opens files that grow as one input that never ends.
-    pub(crate) fn followed(sources: &[Source], checks: &Arc<ContentChecks>) -> Result<Self> {
+    /// Opens files that grow, whose records have these keys, as one input that never ends.
+    pub(crate) fn followed(
+        sources: &[Source],
+        checks: &Arc<ContentChecks>,
+        keys: &KeySpec,
+    ) -> Result<Self> {
         let names: Vec<_> = sources.iter().map(ToString::to_string).collect();
         let name = names.join(", ");
         let paths = sources.iter().map(|source| match source {
@@ -124,7 +132,8 @@ impl Input {
                 Err(Error::read(&url.to_string(), io::Error::other(problem)))
             }
         });
-        let files = FollowedFiles::open(&paths.collect::<Result<Vec<_>>>()?, checks.delimiter())?;
+        let paths = paths.collect::<Result<Vec<_>>>()?;
+        let files = FollowedFiles::open(&paths, keys, checks.delimiter())?;
         let stream = Box::new(Checked::new(files, &name, checks));
         let kind = InputKind::Stream(Mutex::new(Some(stream)));
         Ok(Self::with_kind(name, kind, Arc::clone(checks)))
@@ -167,8 +176,9 @@ impl Input {
             keys: Arc::default(),
             begin: 0,
             header: None,
+            table: None,
             mark: false,
-            found: FoundValues::default(),
+            found: Arc::default(),
             _usage: None,
         }
     }
@@ -217,6 +227,10 @@ impl Input {
         memory: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        // Rows are found without reading what precedes them.
+        if self.is_table() {
+            return Ok(self.with_keys(keys));
+        }
         let columns = match &keys.fields {
             Fields::Line => return Ok(self.with_keys(keys)),
             Fields::Json(_) => {
@@ -224,6 +238,7 @@ impl Input {
                 return Ok(self.with_keys(keys));
             }
             Fields::Columns(columns) => columns,
+            Fields::Rows(_) => return Ok(self),
         };
         let separator = columns.separator_of(&self.name);
         let wanted = columns.has_header().then_some(separator);
@@ -242,6 +257,61 @@ impl Input {
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
         (self.header, self.mark) = (start.header, start.mark);
         Ok(self.with_keys(&Arc::new(keys)))
+    }
+
+    /// Opens the table, if the input is one: number `number` of a job with this memory limit. What
+    /// describes its parts may take `memory` bytes.
+    pub(crate) fn with_table(
+        mut self,
+        number: u64,
+        longest: u64,
+        limit: u64,
+        memory: u64,
+    ) -> Result<Self> {
+        let Some(kind) = self.table_kind() else { return Ok(self) };
+        let Fields::Columns(columns) = &self.keys.fields else { return Ok(self) };
+        let (path, file) = match &self.kind {
+            InputKind::Named { path, file, .. } => {
+                (Some(path.clone()), file.clone().map(InputFile::File))
+            }
+            InputKind::OpenFile { file, .. } => (None, Some(file.clone())),
+            InputKind::Stream(_) => (None, None),
+        };
+        let source = TableSource {
+            name: self.name.clone(),
+            kind,
+            path,
+            file,
+            range: self.range().unwrap_or(ByteRange { start: 0, end: 0 }),
+            identity: self.identity().cloned(),
+            number,
+            delimiter: self.checks.delimiter(),
+            longest,
+            limit,
+        };
+        let table = Arc::new(Table::open(source, columns, memory)?);
+        let fields = Fields::Rows(RowKeys::new(table.key_columns()));
+        let transforms = self.keys.transforms.clone();
+        self.keys = Arc::new(KeySpec { fields, transforms });
+        self.table = Some(table);
+        Ok(self)
+    }
+
+    /// Returns the table whose rows are the records.
+    pub(crate) fn table(&self) -> Option<&Arc<Table>> {
+        self.table.as_ref()
+    }
+
+    /// Returns whether the records are rows of a table.
+    pub(crate) fn is_table(&self) -> bool {
+        self.table_kind().is_some()
+    }
+
+    fn table_kind(&self) -> Option<TableKind> {
+        match self.kind {
+            InputKind::Named { table, .. } | InputKind::OpenFile { table, .. } => table,
+            InputKind::Stream(_) => None,
+        }
     }
 
     /// Reads a byte order mark, and with `separator` a header. The input then begins after them.
@@ -281,15 +351,20 @@ impl Input {
     }
 
     /// Returns the values that its JSON records had in the passes so far.
-    pub(crate) fn found(&self) -> &FoundValues {
+    pub(crate) fn found(&self) -> &Arc<FoundValues> {
         &self.found
+    }
+
+    /// Continues with the values that other records of the same input had.
+    pub(crate) fn with_found(self, found: &Arc<FoundValues>) -> Self {
+        Self { found: Arc::clone(found), ..self }
     }
 
     /// Returns the separator of the fields if the records are CSV.
     pub(crate) fn csv_separator(&self) -> Option<u8> {
         match &self.keys.fields {
             Fields::Columns(columns) => columns.separator,
-            Fields::Line | Fields::Json(_) => None,
+            Fields::Line | Fields::Json(_) | Fields::Rows(_) => None,
         }
     }
 
@@ -359,7 +434,7 @@ impl Input {
 
     /// Returns whether any range of its bytes can be read, although it may begin within a record.
     pub(crate) fn has_positions(&self) -> bool {
-        self.is_repeatable() && self.codec().is_none()
+        self.is_repeatable() && self.codec().is_none() && !self.is_table()
     }
 
     /// Returns whether the input can be read more than once.
@@ -377,7 +452,7 @@ impl Input {
     pub(crate) fn length(&self) -> Option<u64> {
         let whole = match &self.kind {
             InputKind::Stream(_) => None,
-            _ if self.codec().is_some() => {
+            _ if self.codec().is_some() || self.is_table() => {
                 Some(self.decompressed.load(Ordering::Relaxed)).filter(|length| *length != UNKNOWN)
             }
             InputKind::Named { length, .. } => Some(*length),
@@ -424,6 +499,9 @@ impl Input {
         memory: u64,
         mut show: impl FnMut(&[u8]),
     ) -> Result<Option<u64>> {
+        if let Some(table) = &self.table {
+            return self.table_sample(table, most, memory, show).map(Some);
+        }
         let Some(codec) = self.codec() else { return Ok(None) };
         let (file, range) = self.file(CheckTime::Before, &())?;
         let packed = RangeReader::new(file.sequential(), range, None);
@@ -440,6 +518,30 @@ impl Input {
         }
         let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
         Ok(Some((went as f64 / share) as u64))
+    }
+
+    /// Calls `show` with the first frames of a table, about `most` bytes, and returns an estimate of
+    /// the length of all frames.
+    fn table_sample(
+        &self,
+        table: &Arc<Table>,
+        most: u64,
+        memory: u64,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<u64> {
+        let mut stream = table.keys(memory)?;
+        let (mut buffer, mut bytes) = (vec![0; 64 << 10], 0);
+        while bytes < most {
+            match stream.read(&mut buffer).map_err(|error| Error::read(&self.name, error))? {
+                0 => return Ok(bytes),
+                got => {
+                    show(&buffer[..got]);
+                    bytes += got as u64;
+                }
+            }
+        }
+        let share = table.rows() as f64 / stream.row().max(1) as f64;
+        Ok((bytes as f64 * share) as u64)
     }
 
     /// Returns the rest of the input from a position on.
@@ -463,9 +565,9 @@ impl Input {
         if range.start > range.end || range.end > length {
             return bad("the file is shorter; it has changed, or the range is of another one");
         }
-        if matches!(self.keys.fields, Fields::Columns(_)) {
+        if matches!(self.keys.fields, Fields::Columns(_) | Fields::Rows(_)) {
             return bad(
-                "records of CSV cannot be found from within a file; compare them on one machine",
+                "columns of records cannot be found from within a file; compare them on one machine",
             );
         }
         if self.codec().is_none() {
@@ -503,7 +605,7 @@ impl Input {
     fn file(&self, moment: CheckTime, progress: &dyn Progress) -> Result<(InputFile, ByteRange)> {
         let (file, range, identity) = self.whole_file()?;
         if let Some(identity) = identity {
-            if self.portion.end == u64::MAX {
+            if self.portion.end == u64::MAX && !self.is_table() {
                 let read = self.read_range(range);
                 identity.check(&self.name, &file, range.start, read, moment, progress)?;
             } else {
@@ -544,6 +646,10 @@ impl Input {
             let stream = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
             let gone = || reading(io::Error::other("it was read already"));
             return Ok(Open::Stream(stream.ok_or_else(gone)?));
+        }
+        if let Some(table) = &self.table {
+            let stream = table.keys(memory)?;
+            return Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })));
         }
         let (file, range) = self.file(CheckTime::Before, progress)?;
         if self.is_file() {
@@ -632,7 +738,8 @@ impl Input {
     pub(crate) fn of_spool(spool: Spool, name: String, checks: Arc<ContentChecks>) -> Self {
         let (file, length, usage) = spool.finish();
         let range = ByteRange { start: 0, end: length };
-        let body = InputKind::OpenFile { file: file.into(), range, identity: None, codec: None };
+        let (file, identity) = (file.into(), None);
+        let body = InputKind::OpenFile { file, range, identity, codec: None, table: None };
         Self { _usage: Some(usage), ..Self::with_kind(name, body, checks) }
     }
 }

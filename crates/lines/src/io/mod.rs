@@ -6,6 +6,7 @@ mod compression;
 mod content_check;
 mod file_stat;
 mod follow;
+mod follow_records;
 mod header;
 mod identity;
 mod input;
@@ -21,6 +22,7 @@ mod signatures;
 mod source;
 mod spill;
 mod stream;
+mod tables;
 mod temp_dir;
 
 pub(crate) use byte_range::ByteRange;
@@ -44,5 +46,6 @@ pub(crate) use section_file::{
 };
 pub use source::Source;
 pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+pub(crate) use tables::{RowFormat, RowLines, RowOutputs};
 pub use temp_dir::DiskUsage;
 pub(crate) use temp_dir::{FileUsage, Spool, TempDir};

@@ -15,6 +15,7 @@ use super::input_file::InputFile;
 use super::poll_read::PollRead;
 use super::remote::{self, Blocking, ObjectUrl, Opened};
 use super::stream::{LazyFile, MaybeCompressed};
+use super::tables::TableKind;
 
 /// How an input is read.
 pub(super) enum InputKind {
@@ -26,6 +27,7 @@ pub(super) enum InputKind {
         length: u64,
         identity: Arc<FileIdentity>,
         codec: Option<Codec>,
+        table: Option<TableKind>,
     },
     /// Redirected standard input, a spooled stream or an object.
     OpenFile {
@@ -33,6 +35,7 @@ pub(super) enum InputKind {
         range: ByteRange,
         identity: Option<Arc<FileIdentity>>,
         codec: Option<Codec>,
+        table: Option<TableKind>,
     },
     /// Can be read once; `None` after that.
     Stream(Mutex<Option<Box<dyn PollRead + Send>>>),
@@ -54,10 +57,10 @@ impl InputOpener<'_> {
             // The metadata of the open file: the path may name another file by now.
             let data = file.metadata()?;
             if has_true_size(&file, &data)? {
-                let (codec, identity) = self.inspect(&file, 0, &data)?;
+                let (codec, table, identity) = self.inspect(&file, 0, &data)?;
                 let file = keep.then(|| Arc::new(file));
                 let (path, length) = (path.to_owned(), data.len());
-                return Ok(InputKind::Named { path, file, length, identity, codec });
+                return Ok(InputKind::Named { path, file, length, identity, codec, table });
             }
         }
         Ok(self.stream(LazyFile::new(path.to_owned())))
@@ -74,9 +77,9 @@ impl InputOpener<'_> {
         if data.is_file() && has_true_size(&file, &data)? {
             let start = file.stream_position()?.min(data.len());
             let range = ByteRange { start, end: data.len() };
-            let (codec, identity) = self.inspect(&file, start, &data)?;
+            let (codec, table, identity) = self.inspect(&file, start, &data)?;
             let (file, identity) = (file.into(), Some(identity));
-            return Ok(InputKind::OpenFile { file, range, identity, codec });
+            return Ok(InputKind::OpenFile { file, range, identity, codec, table });
         }
         Ok(self.stream(file))
     }
@@ -85,11 +88,12 @@ impl InputOpener<'_> {
     pub(super) fn object(&self, url: &ObjectUrl) -> io::Result<InputKind> {
         match remote::open(url, remote::window(memory_limit(self.memory)))? {
             Opened::Object { object, begin } => {
+                // Tables are read from files only.
                 let codec = self.codec(&begin)?;
                 let identity = Some(FileIdentity::new(object.stat(), &begin));
                 let range = ByteRange { start: 0, end: object.length() };
                 let file = InputFile::Object(Arc::new(object));
-                Ok(InputKind::OpenFile { file, range, identity, codec })
+                Ok(InputKind::OpenFile { file, range, identity, codec, table: None })
             }
             Opened::Stream(stream) => Ok(self.stream(Blocking(stream))),
         }
@@ -104,17 +108,19 @@ impl InputOpener<'_> {
         )))))
     }
 
-    /// Detects the compression and the identity of a file.
+    /// Detects the compression, the format of a table, and the identity of a file.
     fn inspect(
         &self,
         file: &File,
         start: u64,
         data: &Metadata,
-    ) -> io::Result<(Option<Codec>, Arc<FileIdentity>)> {
+    ) -> io::Result<(Option<Codec>, Option<TableKind>, Arc<FileIdentity>)> {
         let mut begin = vec![0; (data.len() - start).min(FILE_WINDOW) as usize];
         let got = file.read_at(&mut begin, start)?;
         begin.truncate(got);
-        Ok((self.codec(&begin)?, FileIdentity::new(FileStat::of(data), &begin)))
+        let table = self.checks.table(&begin);
+        let codec = if table.is_some() { None } else { self.codec(&begin)? };
+        Ok((codec, table, FileIdentity::new(FileStat::of(data), &begin)))
     }
 
     /// Detects the compression. Checks the first bytes of an input that is not compressed.

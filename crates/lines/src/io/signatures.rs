@@ -1,6 +1,6 @@
 //! Recognizes formats that are not lines by the first bytes of an input.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// A format that is not lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,13 @@ enum Remedy {
     Command(&'static str),
     /// Other advice.
     Advice(&'static str),
+    /// The records are rows: compare them by columns.
+    Columns,
 }
 
 impl NotLines {
-    pub(super) fn error(self, name: &str) -> Error {
+    /// Returns the error; `columns`: the keys are columns.
+    pub(super) fn error(self, name: &str, columns: bool) -> Error {
         let Self { what, remedy } = self;
         let advice = match remedy {
             Remedy::Command(command) if name == "-" => format!("pipe it through `{command}`"),
@@ -28,6 +31,12 @@ impl NotLines {
                 format!("pipe in the output of `{command} {}`", quoted(name))
             }
             Remedy::Advice(advice) => advice.to_owned(),
+            Remedy::Columns if !cfg!(feature = "parquet") => NO_TABLES.to_owned(),
+            Remedy::Columns if columns => NO_PIPE.to_owned(),
+            Remedy::Columns => {
+                let (input, format) = (name.to_owned(), what);
+                return ErrorKind::TableWithoutColumns { input, format }.into();
+            }
         };
         Error::not_lines(name, what, advice)
     }
@@ -44,6 +53,17 @@ const fn compressed(what: &'static str, command: &'static str) -> NotLines {
     NotLines { what, remedy: Remedy::Command(command) }
 }
 
+const fn table(what: &'static str) -> NotLines {
+    NotLines { what, remedy: Remedy::Columns }
+}
+
+/// What to do about tables in a build that does not read them.
+const NO_TABLES: &str = "build petal with the cargo feature `parquet` to read its columns";
+
+/// What to do about tables that are compressed as a whole, or come through a pipe.
+const NO_PIPE: &str =
+    "save it to a file that is not compressed, because its parts are read by position";
+
 const fn binary(what: &'static str, advice: &'static str) -> NotLines {
     NotLines { what, remedy: Remedy::Advice(advice) }
 }
@@ -53,7 +73,11 @@ const LZ4_LEGACY: NotLines = compressed("compressed with lz4 in its legacy forma
 const COMPRESS: NotLines = compressed("compressed with compress", "gzip -dc");
 const SEVEN_ZIP: NotLines = compressed("a 7-Zip archive", "7z x -so");
 const ZIP: NotLines = compressed("a zip archive", "unzip -p");
-const PARQUET: NotLines = binary("a Parquet file", "write the column to a file of lines first");
+const PARQUET: NotLines = table("a Parquet file");
+const ARROW: NotLines = table("an Arrow file");
+const ARROW_STREAM: NotLines = table("an Arrow stream");
+const FEATHER: NotLines =
+    binary("a Feather file of version 1", "write it again as Feather version 2 or Parquet");
 const FILTER: NotLines = binary("a petal filter", "name a file of lines in its place");
 const FINGERPRINT_LOG: NotLines =
     binary("a petal file of exact fingerprints", "name a file of lines in its place");
@@ -81,7 +105,7 @@ macro_rules! bytes {
 }
 
 /// Signatures from the format descriptions of the programs.
-const SIGNATURES: [Signature; 13] = [
+const SIGNATURES: [Signature; 16] = [
     (LZ4_LEGACY, bytes!(0x02 0x21 0x4c 0x18), certain),
     (COMPRESS, &[(0x1f, 0xff), (0x9d, 0xff), (0x80, 0xe0)], certain),
     (SEVEN_ZIP, bytes!(0x37 0x7a 0xbc 0xaf 0x27 0x1c), certain),
@@ -94,6 +118,27 @@ const SIGNATURES: [Signature; 13] = [
         &[(b'P', 0xff), (b'A', 0xff), (b'R', 0xff), (b'1', 0xff), (0x15, 0xff), (0x00, 0xf9)],
         certain,
     ),
+    (ARROW, bytes!(b'A' b'R' b'R' b'O' b'W' b'1' 0x00 0x00), certain),
+    // A continuation marker, a length below 64 KiB, and the offset of a flatbuffer's root.
+    (
+        ARROW_STREAM,
+        &[
+            (0xff, 0xff),
+            (0xff, 0xff),
+            (0xff, 0xff),
+            (0xff, 0xff),
+            (0x00, 0x00),
+            (0x00, 0x00),
+            (0x00, 0xff),
+            (0x00, 0xff),
+            (0x00, 0x00),
+            (0x00, 0xff),
+            (0x00, 0xff),
+            (0x00, 0xff),
+        ],
+        certain,
+    ),
+    (FEATHER, bytes!(b'F' b'E' b'A' b'1' 0x00 0x00 0x00 0x00), certain),
     (FILTER, bytes!(0x89 b'P' b'E' b'T' b'A' b'L' 0x0d 0x0a), certain),
     (FINGERPRINT_LOG, bytes!(0x89 b'P' b'S' b'E' b'E' b'N' 0x0d 0x0a), certain),
     // The first chunk of an image is IHDR with 13 bytes.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::csv::Columns;
 use super::json::JsonValues;
+use super::rows::{self, RowKeys};
 
 /// The part of a record that is its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,6 +17,9 @@ pub enum Fields {
     Columns(Columns),
     /// Values of a JSON record. Each line is one record.
     Json(JsonValues),
+    /// Columns of the rows of a table. Made from [`Columns`] for an input that is a table; not for
+    /// callers.
+    Rows(RowKeys),
 }
 
 impl Fields {
@@ -25,6 +29,15 @@ impl Fields {
             Self::Line => 1,
             Self::Columns(columns) => columns.columns.len(),
             Self::Json(values) => values.0.len(),
+            Self::Rows(keys) => keys.columns,
+        }
+    }
+
+    /// Returns the byte between fields if they are printed: that of the columns, or a comma.
+    pub(crate) fn separator(&self) -> u8 {
+        match self {
+            Self::Columns(columns) => columns.separator.unwrap_or(b','),
+            Self::Line | Self::Json(_) | Self::Rows(_) => b',',
         }
     }
 
@@ -37,6 +50,10 @@ impl Fields {
             }
             Self::Columns(columns) => columns.append(record, key),
             Self::Json(values) => values.append(record, key),
+            Self::Rows(_) => {
+                key.extend_from_slice(rows::key(record));
+                Ok(())
+            }
         }
     }
 }
@@ -47,6 +64,7 @@ impl fmt::Display for Fields {
             Self::Line => f.write_str("line"),
             Self::Columns(columns) => columns.fmt(f),
             Self::Json(values) => values.fmt(f),
+            Self::Rows(keys) => keys.fmt(f),
         }
     }
 }

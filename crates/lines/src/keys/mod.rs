@@ -12,6 +12,7 @@ mod csv;
 mod fields;
 mod found_values;
 mod json;
+pub(crate) mod rows;
 mod transform;
 
 use std::fmt;
@@ -22,6 +23,7 @@ pub(crate) use csv::{EndScan, HeaderProblem, field_values};
 pub use fields::Fields;
 pub(crate) use found_values::{FoundValues, note_missing_values};
 pub use json::{JsonPointer, JsonValues};
+pub use rows::RowKeys;
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 
 /// How the key of a record is made.
@@ -49,6 +51,16 @@ impl KeySpec {
     #[must_use]
     pub fn of_listed_keys(&self) -> Self {
         Self { fields: Fields::Line, transforms: self.transforms.clone() }
+    }
+
+    /// Returns the key of a record without its line end. Columns must be given by their numbers.
+    ///
+    /// # Errors
+    /// If the record does not have the fields; the text says what is wrong.
+    pub fn key(&self, record: &[u8]) -> Result<Vec<u8>, String> {
+        let mut key = Vec::new();
+        self.append_key(record, &mut Spare::default(), &mut key)?;
+        Ok(key)
     }
 
     /// Appends the key of a record to `key`.
@@ -116,18 +128,20 @@ impl KeySpec {
     }
 }
 
+const TOO_LONG: &str = "has a field of more than 4 GiB";
+
 /// Bytes of a length in a key of several fields.
 const LENGTH: usize = size_of::<u32>();
 
 /// Appends one of several fields of a key: its length in four bytes, then what `append` appends.
-fn append_with_length(
+pub(crate) fn append_with_length(
     key: &mut Vec<u8>,
     append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
 ) -> Result<(), String> {
     let start = key.len() + LENGTH;
     key.resize(start, 0);
     append(key)?;
-    let length = u32::try_from(key.len() - start).map_err(|_| "has a field of more than 4 GiB")?;
+    let length = u32::try_from(key.len() - start).map_err(|_| TOO_LONG)?;
     key[start - LENGTH..start].copy_from_slice(&length.to_le_bytes());
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! | work | the rest | filters, fingerprint tables, records before they are written to disk |
 //! | decoder | limit / 8 and a little, taken from the work share | the window of a zstd input, if an input may be compressed |
 //! | objects | limit / 16 up to 64 MiB and 8 MiB, taken from the work share | blocks of an object of a store, if an input is one, and the HTTP client |
+//! | rows | a quarter of the work share, if an input is a table | reading and writing the rows of a result |
 //! | buffers | 4 MiB, or limit / 32 up to 64 MiB | chunks, hashes and output of all workers |
 //!
 //! The first 4 MiB of buffers are part of the overhead, as are the program, its libraries and its
@@ -49,6 +50,8 @@ pub(crate) struct Budget {
     pub(crate) chunk: usize,
     /// Memory for the decoder of a compressed input; taken from the work share if there is one.
     pub(crate) decoder: u64,
+    /// Memory for reading and writing rows; 0 unless an input is a table.
+    pub(crate) rows: u64,
 }
 
 impl Budget {
@@ -68,6 +71,7 @@ impl Budget {
             workers: workers as usize,
             chunk: chunk as usize,
             decoder: decoder_memory(limit),
+            rows: 0,
         })
     }
 
@@ -82,6 +86,11 @@ impl Budget {
             return Err(Error::memory_too_small(self.limit, MIN_MEMORY_OF_OBJECTS));
         }
         Ok(Self { work: self.work - objects_memory(self.limit), ..self })
+    }
+
+    /// Takes the memory for rows from the work share.
+    pub(crate) fn with_rows(self) -> Self {
+        Self { rows: self.work / 4, work: self.work - self.work / 4, ..self }
     }
 
     /// Takes the memory of the workers' keys from the work share: a key is at most `growth` times as

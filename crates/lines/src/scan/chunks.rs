@@ -96,7 +96,7 @@ impl Chunks<'_> {
         turn.result?;
         inputs.iter().take(1).for_each(|input| input.content_checks().note(self.progress));
         if let (false, Some(first)) = (over, inputs.first()) {
-            let found = inputs.iter().map(|input| (input.name(), input.found()));
+            let found = inputs.iter().map(|input| (input.name(), &**input.found()));
             note_missing_values(first.keys(), found, |pointer, input, more| {
                 self.progress.note(Note::MissingValue { input, more, pointer });
             });

@@ -2,7 +2,7 @@
 
 use super::line_ends::line_ends;
 use crate::io::Input;
-use crate::keys::EndScan;
+use crate::keys::{EndScan, rows};
 
 /// How the records of an input end. All ends are one byte, which is not part of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +11,16 @@ pub(crate) enum RecordEnds {
     Line(u8),
     /// With an LF that is not inside quotes, where this byte separates fields.
     Csv(u8),
+    /// As their frames say.
+    Frame,
 }
 
 impl RecordEnds {
     /// Returns how the records of an input end.
     pub(crate) fn of(input: &Input, delimiter: u8) -> Self {
+        if input.is_table() {
+            return Self::Frame;
+        }
         input.csv_separator().map_or(Self::Line(delimiter), Self::Csv)
     }
 
@@ -25,6 +30,15 @@ impl RecordEnds {
         match self {
             Self::Line(delimiter) => line_ends(delimiter, bytes, most, ends),
             Self::Csv(separator) => EndScan::new(separator).ends(bytes, most, ends),
+            Self::Frame => {
+                let mut start = 0;
+                while ends.len() < most
+                    && let Some(end) = rows::first_end(&bytes[start..])
+                {
+                    ends.push(start + end);
+                    start += end + 1;
+                }
+            }
         }
     }
 
@@ -33,6 +47,7 @@ impl RecordEnds {
         match self {
             Self::Line(delimiter) => memchr::memchr(delimiter, bytes),
             Self::Csv(separator) => EndScan::new(separator).first(bytes),
+            Self::Frame => rows::first_end(bytes),
         }
     }
 
@@ -41,6 +56,7 @@ impl RecordEnds {
         match self {
             Self::Line(delimiter) => LastEnd::Line(delimiter),
             Self::Csv(separator) => LastEnd::Csv(EndScan::new(separator)),
+            Self::Frame => LastEnd::Frame(rows::FrameScan::default()),
         }
     }
 }
@@ -49,6 +65,7 @@ impl RecordEnds {
 pub(super) enum LastEnd {
     Line(u8),
     Csv(EndScan),
+    Frame(rows::FrameScan),
 }
 
 impl LastEnd {
@@ -57,6 +74,7 @@ impl LastEnd {
         match self {
             Self::Line(delimiter) => memchr::memrchr(*delimiter, piece),
             Self::Csv(scan) => scan.last(piece),
+            Self::Frame(scan) => scan.last_end(piece),
         }
     }
 

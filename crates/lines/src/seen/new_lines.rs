@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use petal::AnyFilter;
 
 use super::fingerprint_log::FingerprintLog;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
 use crate::io::{Input, Outputs, Printer, Source};
 use crate::memory::Budget;
@@ -101,11 +101,15 @@ pub fn seen(
             hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
         }
     };
-    let mut printer =
-        Printer::new(Outputs { kept: output, rest: None }, settings.delimiter, pass.budget.chunk);
+    let outputs = Outputs { kept: output, rest: None };
+    // A file of rows is complete only at its end, so nothing is saved before.
+    let rows_only = !settings.keys_only && inputs.iter().any(Input::is_table);
+    let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
+    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
     settings.print_start(&mut printer, &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
-    let mut run = Run { seen, printer, save, every, saved: Instant::now(), unsaved: false };
+    let saved = Instant::now();
+    let mut run = Run { seen, printer, save, every, saved, unsaved: false, rows_only };
     let (mut lines, mut last_tally) = (0, Instant::now());
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         run.add_batch(batch, scratch)?;
@@ -125,10 +129,14 @@ pub fn seen(
         return passed.map(|_| SeenCounts::default());
     }
     run.printer.flush()?;
-    if passed.is_err() && !run.printer.counts_only() {
+    if passed.is_err() && !run.printer.counts_only() && !rows_only {
         run.save()?;
     }
-    Ok(SeenCounts { lines: passed?.lines, new: run.printer.lines })
+    let new = run.printer.lines;
+    drop(run);
+    let lines = passed?.lines;
+    rows.finish()?;
+    Ok(SeenCounts { lines, new })
 }
 
 /// The state of a run.
@@ -139,6 +147,8 @@ struct Run<'m, 'p, S> {
     every: Duration,
     saved: Instant,
     unsaved: bool,
+    /// Whether rows are printed, which are complete only at the end.
+    rows_only: bool,
 }
 
 impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
@@ -184,6 +194,9 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
             if log.insert(fingerprint)? {
                 return Ok(true);
             }
+            if self.rows_only {
+                return Err(ErrorKind::LogBesideRows.into());
+            }
             // Full. The filter already contains lines of this batch that are not printed yet. That is
             // harmless, because the log decides, and does not contain them.
             self.save()?;
@@ -192,7 +205,11 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
 
     /// Saves at intervals, unless lines are only counted: the count is not printed yet.
     fn save_if_due(&mut self) -> Result<()> {
-        if self.unsaved && !self.printer.counts_only() && self.saved.elapsed() >= self.every {
+        if self.unsaved
+            && !self.rows_only
+            && !self.printer.counts_only()
+            && self.saved.elapsed() >= self.every
+        {
             self.save()?;
         }
         Ok(())

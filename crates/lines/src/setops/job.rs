@@ -55,11 +55,12 @@ impl SetJob {
         let sources = self.sources();
         let (budget, mut inputs) = settings.open(&sources)?;
         let op = self.op.with_others(sources.len() - self.first.len());
-        let mut printer = Printer::new(outputs, settings.delimiter, budget.chunk);
         let (delimiter, progress) = (settings.delimiter, settings.progress);
         let printed = if op.prints_others() { inputs.len() } else { self.first.len() };
+        let mut rows = settings.row_outputs(outputs, &inputs[..printed], &budget)?;
+        let mut printer = Printer::new(rows.outputs(), settings.delimiter, budget.chunk);
         settings.print_start(&mut printer, &inputs[..printed])?;
-        match self.mode {
+        let report = match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
                     let (resume, limit, first) = (settings.resume, budget.limit, self.first.len());
@@ -89,7 +90,10 @@ impl SetJob {
                 let (first, others) = self.split(inputs);
                 job.run(&first, &others, &mut printer)
             }
-        }
+        }?;
+        drop(printer);
+        rows.finish()?;
+        Ok(report)
     }
 
     /// Estimates an exact job from samples of its inputs. `with_output`: include the cost of

@@ -1,6 +1,8 @@
 //! Every strategy compared with the naive models, with budgets so small that inputs of a few
 //! kilobytes spill, split and overflow.
 
+mod progress;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::approximate::ApproximateJob;
@@ -55,7 +57,7 @@ fn joined(files: &[&[u8]], delimiter: u8) -> Vec<u8> {
 }
 
 fn budget(work: u64, workers: usize, chunk: usize) -> Budget {
-    Budget { limit: 4 * work, work, longest_line: 6000, workers, chunk, decoder: 1 << 20 }
+    Budget { limit: 4 * work, work, longest_line: 6000, workers, chunk, decoder: 1 << 20, rows: 0 }
 }
 
 /// Returns inputs: files, or streams where `streams` has a bit set.
@@ -80,6 +82,10 @@ struct Setting {
 }
 
 fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
+    run_with(files, setting, &())
+}
+
+fn run_with(files: &[Vec<u8>], setting: &Setting, progress: &dyn Progress) -> (Vec<u8>, Report) {
     let scratch = Scratch::new();
     let Setting { op, budget, strategy, delimiter, streams, print } = *setting;
     let mut first = inputs(&scratch, files, streams);
@@ -92,7 +98,7 @@ fn run(files: &[Vec<u8>], setting: &Setting) -> (Vec<u8>, Report) {
         budget,
         delimiter,
         temp,
-        progress: &(),
+        progress,
         strategy,
         hasher,
         journal: None,

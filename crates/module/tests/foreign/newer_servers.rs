@@ -8,15 +8,11 @@ use crate::server::program;
 const GROUPS: [&str; 5] =
     ["rdb::", "replication::", "events::", "import_export::", "copy_and_restore::"];
 
+/// One test, because the ports of two processes that start at once may be the same.
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn groups_pass_on_redis_8() {
+fn groups_pass_on_redis_8_and_valkey_9() {
     run("redis-server-8", &[]);
-}
-
-#[test]
-#[ignore = "cargo x test --foreign"]
-fn groups_pass_on_valkey_9() {
     let differences = [
         // This build uses the C library's allocator: the copy of a filter may have another size.
         "copy_is_identical_and_independent",

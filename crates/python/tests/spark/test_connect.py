@@ -15,8 +15,11 @@ pytest.importorskip("grpc")
 
 
 @pytest.fixture
-def server(tmp_path: Path, bare_python: Path) -> Iterator[str]:
-    """A server with two slots, whose Python has only pyarrow; its address."""
+def server(tmp_path: Path, bare_python: Path, bloom_jar: Path) -> Iterator[str]:
+    """A server with two slots, whose Python has only pyarrow; its address.
+
+    `bloom_jar` sets JAVA_HOME.
+    """
     port = free_port()
     settings = {
         "spark.connect.grpc.binding.port": port,

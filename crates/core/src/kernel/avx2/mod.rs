@@ -100,7 +100,7 @@ type Outcomes = [u8; GROUP];
 #[inline(always)]
 fn store(to: &mut u8, outcome: bool) {
     // SAFETY: a borrowed byte. Volatile, because compilers otherwise test all keys of a group at its
-    // end and spill their vectors until then, which takes a third of the time.
+    // end and spill their vectors until then.
     unsafe { core::ptr::write_volatile(to, u8::from(outcome)) };
 }
 

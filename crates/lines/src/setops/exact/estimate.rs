@@ -92,27 +92,9 @@ impl ExactJob<'_> {
             Some(strategy) => sizes.plan(strategy, false, &self.budget),
             None => sizes.choose(&self.budget),
         };
-        let work = self.budget.work;
-        let out = JobEstimate::default();
-        let mut run = Run { sizes: &sizes, plan, job: self, held: 0, out };
-        run.out.strategy = plan.strategy.name();
+        let mut estimate = self.simulate(&sizes, plan, with_output).out;
         let all = [&sizes.first].into_iter().chain(&sizes.others);
-        run.out.inputs = all.map(InputEstimate::of).collect();
-        let kept = run.kept();
-        run.out.kept = kept as u64;
-        run.out.kept_range = run.kept_range();
-        match (plan.strategy, self.op) {
-            (Strategy::Memory, _) => run.memory(work),
-            (Strategy::Narrow, SetOp::Common) if !others.is_empty() => run.narrow_common(kept),
-            (Strategy::Narrow, op) if !op.separates_others() => run.narrow_diff(kept),
-            _ => run.partition(),
-        }
-        run.keep(work / 2);
-        if plan.strategy != Strategy::Memory && with_output {
-            let dropped = plan.strategy == Strategy::Narrow && self.op != SetOp::Common;
-            run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
-        }
-        let mut estimate = run.out;
+        estimate.inputs = all.map(InputEstimate::of).collect();
         let printed = estimate.kept as f64 * cost::print(sizes.first.line_length());
         let cost = sizes.cost(plan, &self.budget) + if with_output { printed } else { 0.0 };
         let cpu = cost * 1e-9 * speed(&self.hasher) / self.budget.workers as f64;
@@ -126,6 +108,59 @@ impl ExactJob<'_> {
             cpu * 1.6 + cold / SLOW_DISK + 2.0 * spilled / FAST_DISK,
         ];
         Ok(estimate)
+    }
+
+    /// Returns the bytes that the phases of this plan will report as progress: of inputs, read or
+    /// skipped, and of the records that are joined.
+    pub(super) fn expected_bytes(&self, sizes: &InputSizes, plan: Plan, with_output: bool) -> u64 {
+        let run = self.simulate(sizes, plan, with_output);
+        run.out.bytes_read.saturating_add(run.skipped).saturating_add(run.records)
+    }
+
+    /// Returns the bytes that the strategy `Partition` will report as progress after the table became
+    /// full: `rest` bytes of the first input are undecided, and the table holds `entries` fingerprints.
+    /// 0 if nothing is undecided.
+    pub(super) fn expected_bytes_of_rest(
+        &self,
+        sizes: &InputSizes,
+        rest: u64,
+        entries: u64,
+        with_output: bool,
+    ) -> u64 {
+        if rest == 0 {
+            return 0;
+        }
+        let lines = (rest as f64 / sizes.first.line_length().max(1.0)) as u64;
+        let passes = 1 + u64::from(with_output);
+        let records = lines
+            .saturating_mul(FIRST_RECORD as u64)
+            .saturating_add(entries.saturating_mul(OTHER_RECORD as u64));
+        rest.saturating_mul(passes).saturating_add(records)
+    }
+
+    /// Runs through the phases of a plan in numbers.
+    fn simulate<'a>(&'a self, sizes: &'a InputSizes, plan: Plan, with_output: bool) -> Run<'a> {
+        let work = self.budget.work;
+        let out = JobEstimate { strategy: plan.strategy.name(), ..JobEstimate::default() };
+        let mut run = Run { sizes, plan, job: self, held: 0, records: 0, skipped: 0, out };
+        let kept = run.kept();
+        run.out.kept = kept as u64;
+        run.out.kept_range = run.kept_range();
+        match (plan.strategy, self.op) {
+            (Strategy::Memory, _) => run.memory(work),
+            (Strategy::Narrow, SetOp::Common) if !sizes.others.is_empty() => {
+                run.narrow_common(kept);
+            }
+            (Strategy::Narrow, op) if !op.separates_others() => run.narrow_diff(kept),
+            _ => run.partition(),
+        }
+        run.keep(work / 2);
+        if plan.strategy != Strategy::Memory && with_output {
+            let dropped = plan.strategy == Strategy::Narrow
+                && !matches!(self.op, SetOp::Common | SetOp::Duplicates);
+            run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
+        }
+        run
     }
 }
 
@@ -151,6 +186,10 @@ struct Run<'a> {
     job: &'a ExactJob<'a>,
     /// Bytes of records in memory.
     held: u64,
+    /// Bytes of all records.
+    records: u64,
+    /// Bytes of inputs that are skipped in a pass.
+    skipped: u64,
     out: JobEstimate,
 }
 
@@ -188,6 +227,7 @@ impl Run<'_> {
         let parts = self.job.partition_scheme(self.plan, self.sizes, None).partitions();
         let written = SpillWriter::written(bytes, parts, allowance);
         self.out.spilled += written;
+        self.records += bytes;
         self.held += bytes.saturating_sub(written);
     }
 
@@ -215,10 +255,10 @@ impl Run<'_> {
                 overlaps.get(usize::from(*number).saturating_sub(1)).copied().unwrap_or(0.0)
             }
             SetOp::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
-            // The inputs are one sample: nothing is known of what they share.
-            SetOp::SymDiff | SetOp::Dedup => 1.0,
+            SetOp::Dedup => 1.0,
             SetOp::Duplicates => self.share_of_duplicates(),
-            SetOp::Unique => 1.0 - self.share_of_duplicates(),
+            // `SymDiff`: as if no line occurred twice in one input.
+            SetOp::SymDiff | SetOp::Unique => 1.0 - self.share_of_duplicates(),
         };
         first.distinct as f64 * share
     }
@@ -309,14 +349,19 @@ impl Run<'_> {
 
     fn narrow_diff(&mut self, kept: f64) {
         let sizes = self.sizes;
+        // Lines that are absent from the filter when they are inserted.
+        let new = match sizes.op {
+            SetOp::Duplicates | SetOp::Unique | SetOp::SymDiff => sizes.first.distinct as f64,
+            _ => kept,
+        };
         let (size, _) = self.filter(sizes.lines(), self.filter_memory());
         if !sizes.others.is_empty() {
             self.out.passes += 1;
             self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
         }
         self.read(&sizes.first);
-        let right = sizes.first.lines as f64 - kept;
-        let wrong = kept * self.mean_rate(size, kept as u64);
+        let right = sizes.first.lines as f64 - new;
+        let wrong = new * self.mean_rate(size, new as u64);
         self.log(right + wrong);
         if right + wrong > sizes.first.lines as f64 / 2.0 {
             self.out.strategy = "narrow, then partition";
@@ -378,7 +423,9 @@ impl Run<'_> {
             let in_chunk = budget.chunk as f64 * lines / first.bytes.max(1) as f64;
             let empty = (1.0 - (kept / lines).min(1.0)).powf(in_chunk);
             self.out.passes += 1;
-            self.out.bytes_read += (first.bytes as f64 * (1.0 - empty)) as u64;
+            let read = (first.bytes as f64 * (1.0 - empty)) as u64;
+            self.out.bytes_read += read;
+            self.skipped += first.bytes.saturating_sub(read);
         }
     }
 }

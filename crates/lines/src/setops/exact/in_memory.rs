@@ -47,12 +47,16 @@ impl ExactJob<'_> {
             return Ok(());
         }
         report.strategy = "memory, then partition".into();
+        let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
         let plan = sizes.plan(Strategy::Partition, false, &self.budget);
         let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =
             outcome
         else {
             let spool = |input: Input| input.spool(&self.temp, self.progress);
             let first = first.into_iter().map(spool).collect::<Result<_>>()?;
+            if repeatable {
+                self.progress.expect_total(self.expected_bytes(sizes, plan, prints));
+            }
             return self.with_records(
                 plan,
                 first,
@@ -67,8 +71,9 @@ impl ExactJob<'_> {
         for (index, whole) in first.into_iter().enumerate().skip(input) {
             let name = whole.name().to_owned();
             let checks = Arc::clone(whole.content_checks());
-            let keys = Arc::clone(whole.keys());
-            let copy = |spool| Input::of_spool(spool, name, checks).with_keys(&keys);
+            let (keys, found) = (Arc::clone(whole.keys()), Arc::clone(whole.found()));
+            let copy =
+                |spool| Input::of_spool(spool, name, checks).with_keys(&keys).with_found(&found);
             rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
                 Some(at) => copy(spools.swap_remove(at).1),
                 None if !whole.is_repeatable() => copy(Spool::new(&self.temp)?),
@@ -76,7 +81,15 @@ impl ExactJob<'_> {
                 None => whole,
             });
         }
-        let others = Others { lines: Vec::new(), prior: Some(matcher.into_table()) };
+        let table = matcher.into_table();
+        if repeatable {
+            // 0 if the length of a compressed input is not known yet.
+            let undecided = rest.iter().map(Input::length).sum::<Option<u64>>().unwrap_or(0);
+            let entries = table.len();
+            let bytes = self.expected_bytes_of_rest(sizes, undecided, entries, prints);
+            self.progress.expect_total(bytes);
+        }
+        let others = Others { lines: Vec::new(), prior: Some(table) };
         let decided = report.first_lines;
         self.with_records(plan, rest, others, sizes, printer, report, None)?;
         report.first_lines += decided;

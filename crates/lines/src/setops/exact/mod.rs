@@ -88,6 +88,11 @@ impl ExactJob<'_> {
             }
             None => sizes.choose(&self.budget),
         };
+        // A resumed job has done a part of it.
+        if !streams && self.journal.and_then(Journal::plan).is_none() {
+            let bytes = self.expected_bytes(&sizes, plan, !printer.counts_only());
+            self.progress.expect_total(bytes);
+        }
         report.strategy = plan.strategy.name().into();
         report.add_phase("sampling", begun.elapsed().as_secs_f64());
         if plan.strategy == Strategy::Memory {

@@ -8,7 +8,7 @@ use super::records::Side;
 use crate::error::Result;
 use crate::io::{Input, RecordStream, SpillWriter};
 use crate::memory::least_records;
-use crate::setops::planning::InputSizes;
+use crate::setops::planning::{InputSizes, Strategy};
 use crate::setops::planning::{capacity_for_bytes, estimated_insertions, filter_bytes};
 use crate::setops::positions::Polarity;
 use crate::setops::set_semantics::SetOp;
@@ -134,6 +134,12 @@ impl<'a> Phases<'a> {
             self.state.polarity = Polarity::Kept;
             report.strategy = "narrow, then partition".into();
             (report.candidates, report.false_promised) = (0, None);
+            // A resumed job may have written some of the records.
+            if self.step >= self.state.done {
+                let plan = sizes.plan(Strategy::Partition, false, &self.job.budget);
+                let bytes = self.job.expected_bytes(sizes, plan, self.prints);
+                self.job.progress.expect_total(bytes);
+            }
             return self.write_all_records(others, None);
         }
         if candidates > 0 {

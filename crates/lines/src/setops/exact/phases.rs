@@ -25,6 +25,8 @@ pub(super) struct Phases<'a> {
     pub(super) plan: Plan,
     pub(super) first: &'a [&'a Input],
     pub(super) spill_file: &'a SpillFile,
+    /// Whether lines are printed, not only counted.
+    pub(super) prints: bool,
     pub(super) state: State,
     /// Number of the current phase.
     pub(super) step: usize,

@@ -44,6 +44,7 @@ impl ExactJob<'_> {
             plan,
             first: &refs,
             spill_file: &spill_file,
+            prints: !printer.counts_only(),
             state,
             step: 0,
         };

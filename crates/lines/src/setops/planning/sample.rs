@@ -248,21 +248,29 @@ impl<'a> Sampler<'a> {
         let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
         let salt = scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
-        let delimiter = self.delimiter;
+        // In CSV a line is taken for a record.
+        let framed = RecordEnds::of(input, self.delimiter) == RecordEnds::Frame;
+        let kind = if framed { RecordEnds::Frame } else { RecordEnds::Line(self.delimiter) };
+        let mut ends = Vec::new();
         self.spec = Arc::clone(input.keys());
         let show = |text: &[u8]| {
             carry.extend_from_slice(text);
-            let end = memchr::memrchr(delimiter, &carry).map_or(0, |at| at + 1);
-            for line in carry[..end].split_inclusive(|byte| *byte == delimiter) {
+            ends.clear();
+            kind.find(&carry, usize::MAX, &mut ends);
+            let mut start = 0;
+            for &end in &ends {
                 count += 1;
                 if scattered(salt ^ count) <= share && taken < most {
                     taken += 1;
-                    covered += line.len() as u64;
-                    self.push(&line[..line.len() - 1]);
+                    covered += (end + 1 - start) as u64;
+                    self.push(&carry[start..end]);
                 }
+                start = end + 1;
             }
-            carry.drain(..end);
-            carry.truncate(LONG);
+            carry.drain(..start);
+            if !framed {
+                carry.truncate(LONG);
+            }
         };
         let length = input.decompressed_sample(begin, memory, show)?.unwrap_or(0);
         self.bytes += covered;

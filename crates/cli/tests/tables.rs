@@ -1,0 +1,222 @@
+//! Parquet and Arrow inputs of the program: with the feature `parquet` rows, without it an error.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::TestDir;
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+}
+
+fn dir() -> TestDir {
+    let dir = TestDir::new();
+    for name in ["a.parquet", "b.parquet", "a.arrow", "a.arrows"] {
+        dir.write(name, std::fs::read(golden("tables").join(name)).unwrap());
+    }
+    dir.write("v1.feather", b"FEA1\0\0\0\0rest");
+    dir
+}
+
+#[test]
+fn tables_without_columns_are_errors() {
+    let dir = dir();
+    for (name, what) in [
+        ("a.parquet", "a Parquet file"),
+        ("a.arrow", "an Arrow file"),
+        ("a.arrows", "an Arrow stream"),
+    ] {
+        for args in ["dedup", "dedup --json-key /url", "build -o f"] {
+            let line = dir.run(&format!("{args} {name}")).failure();
+            assert!(line.contains(&format!("{name}: is {what}, expected lines; ")), "{line}");
+            assert!(line.ends_with(", or use --text"), "{line}");
+        }
+        // The bytes as lines.
+        dir.run(&format!("dedup --text -q {name}")).ok();
+    }
+    let line = dir.run("dedup v1.feather").failure();
+    assert!(
+        line.contains("is a Feather file of version 1, expected lines; write it again"),
+        "{line}"
+    );
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn plain_build_refuses_tables_by_name() {
+    let dir = dir();
+    for (name, what) in [
+        ("a.parquet", "a Parquet file"),
+        ("a.arrow", "an Arrow file"),
+        ("a.arrows", "an Arrow stream"),
+    ] {
+        for args in ["dedup --column url", "dedup --column url --keys-only", "dedup"] {
+            let line = dir.run(&format!("{args} {name}")).failure();
+            let expected = format!(
+                "petal: {name}: is {what}, expected lines; build petal with the cargo feature `parquet` to read \
+                 its columns, or use --text"
+            );
+            assert_eq!(line, expected);
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+mod with_feature {
+    use petal_testkit::pages::{Block, read, root};
+
+    use super::*;
+
+    /// The URLs of `a.parquet` in order, each once.
+    const URLS: &str = "http://a.example/\nhttp://b.example/?q=x,y\n\nsay \"hi\"\n\u{e4}\n";
+
+    /// The keys of a file, as lines.
+    fn keys(dir: &TestDir, file: &str) -> String {
+        let bytes = dir.run(&format!("dedup --column url --keys-only {file}")).ok();
+        String::from_utf8(bytes.into_iter().map(|b| if b == 0xff { b'~' } else { b }).collect())
+            .unwrap()
+    }
+
+    #[test]
+    fn files_of_pyarrow_are_read() {
+        let dir = dir();
+        for file in ["a.parquet", "a.arrow", "a.arrows"] {
+            assert_eq!(keys(&dir, file), format!("{URLS}~\n"), "{file}");
+            let ids = dir.run(&format!("dedup --column id --keys-only {file}")).text();
+            assert_eq!(ids, "1\n2\n3\n4\n5\n6\n7\n8\n");
+            assert_eq!(dir.run(&format!("dedup -c --column page.host,day {file}")).text(), "7\n");
+            dir.run(&format!("dedup --column url -o out {file}")).ok();
+            assert_eq!(keys(&dir, "out"), format!("{URLS}~\n"), "{file}");
+            let ids = dir.run("dedup --column id --keys-only out").text();
+            assert_eq!(ids, "1\n2\n4\n5\n6\n7\n", "{file}");
+            // To standard output, and from redirected standard input.
+            let out = dir.sh(&format!("\"$petal\" dedup --column url - < {file} > out2"));
+            out.ok();
+            assert_eq!(dir.read("out"), dir.read("out2"));
+            let line = dir.sh(&format!("cat {file} | \"$petal\" dedup --column url -")).failure();
+            assert!(line.contains("; save it to a file that is not compressed"), "{line}");
+        }
+    }
+
+    #[test]
+    fn rows_are_compared_with_lines_and_kept_by_seen() {
+        let dir = dir();
+        dir.write("urls", "http://b.example/?q=x,y\nother\n");
+        dir.run("build -q -p 1e-9 -o f urls").ok();
+        dir.run("check f --column url a.parquet -o out").ok();
+        assert_eq!(keys(&dir, "out"), "http://b.example/?q=x,y\n");
+        dir.run("diff a.parquet b.parquet --column url -o out").ok();
+        assert_eq!(keys(&dir, "out"), "\nsay \"hi\"\n\u{e4}\n~\n");
+        dir.run("build -q -p 1e-9 --column url -o g a.parquet").ok();
+        assert_eq!(dir.run("check g urls").text(), "http://b.example/?q=x,y\n");
+        dir.sh("\"$petal\" seen -q -n 100 --exact s b.parquet --column url > one").ok();
+        assert_eq!(keys(&dir, "one"), "http://b.example/?q=x,y\nhttp://a.example/\nnew\n");
+        dir.sh("\"$petal\" seen -q s a.parquet --column url > two").ok();
+        assert_eq!(keys(&dir, "two"), "\nsay \"hi\"\n\u{e4}\n~\n");
+        let line = dir.sh("\"$petal\" seen -q s a.parquet --column url >> two").failure();
+        assert!(
+            line.contains("its rows are binary data in Parquet, not text; specify -o"),
+            "{line}"
+        );
+        let count = dir.run("count --column url --keys-only --top 1 a.parquet").text();
+        assert_eq!(count, "2\thttp://a.example/\n");
+        let count = dir.run("count --column url,day --keys-only b.parquet").text();
+        let days = "2,\"http://b.example/?q=x,y\",2026-11-23\n1,http://a.example/,2026-11-23\n\
+                    1,new,2026-11-24\n";
+        assert_eq!(count, days);
+    }
+
+    #[test]
+    fn commands_of_the_book_run() {
+        let dir = dir();
+        for (from, to) in [
+            ("a.parquet", "pages.parquet"),
+            ("b.parquet", "today.parquet"),
+            ("a.arrow", "pages.arrow"),
+        ] {
+            dir.write(to, std::fs::read(golden("tables").join(from)).unwrap());
+        }
+        dir.write("seen.csv", "url\nhttp://a.example/\n");
+        let page = read(&root().join("docs/guides/columns.md"));
+        let needs = |block: &&Block| block.not_run.as_deref() == Some("needs the feature parquet");
+        let commands = page.blocks.iter().filter(needs);
+        for command in commands.flat_map(|block| block.commands("$ ").unwrap()) {
+            let run = dir.sh(&command.text.replacen("petal ", "\"$petal\" ", 1));
+            assert_eq!(run.text(), command.shown, "{}", command.text);
+        }
+        for (file, expected) in [
+            ("distinct.parquet", format!("{URLS}~\nnew\n")),
+            ("new.parquet", "http://b.example/?q=x,y\nhttp://a.example/\nnew\n".to_owned()),
+            ("again.arrow", "http://a.example/\n".to_owned()),
+        ] {
+            assert_eq!(keys(&dir, file), expected, "{file}");
+        }
+        dir.read("known.parquet");
+    }
+
+    #[test]
+    fn errors_are_one_line() {
+        let dir = dir();
+        dir.write("c.csv", "url\nx\n");
+        dir.sh("head -c 700 a.parquet > cut.parquet; head -c 700 a.arrow > cut.arrow").ok();
+        for (args, expected) in [
+            (
+                "dedup --column uri a.parquet",
+                "a.parquet: has no column \"uri\", but \"id\", \"url\", \"page\"",
+            ),
+            (
+                "dedup --column page a.arrow",
+                "column \"page\" is a structure; name one of its members",
+            ),
+            ("dedup --column tags a.arrows", "column \"tags\" has the type List("),
+            (
+                "dedup --column url a.parquet c.csv",
+                "c.csv: has lines, not rows, so its rows cannot",
+            ),
+            (
+                "dedup --column url a.arrow a.parquet",
+                "a.parquet: is a Parquet file, so its rows cannot follow",
+            ),
+            (
+                "dedup --column url --keys-only c.csv",
+                "c.csv: has lines, expected a table; leave out --keys-only",
+            ),
+            (
+                "count --column url a.parquet",
+                "its rows are binary data, which cannot follow a count; use --keys-only",
+            ),
+            ("dedup --column url cut.parquet", "cut.parquet: cannot read as Parquet: "),
+            (
+                "dedup --column url cut.arrow",
+                "cut.arrow: cannot read as Arrow IPC: it does not end as",
+            ),
+            (
+                "dedup --column url a.parquet -o /dev/full",
+                "/dev/full: cannot write: no space left on device",
+            ),
+            (
+                "dedup --column url a.arrow -o /dev/full",
+                "/dev/full: cannot write: no space left on device",
+            ),
+        ] {
+            let line = dir.run(args).failure();
+            assert!(line.contains(expected), "{args}: {line}");
+        }
+    }
+
+    /// Compares with DuckDB on random files: `peers/tables/compare.py`.
+    #[test]
+    #[ignore = "needs PETAL_PEERS"]
+    fn rows_equal_those_of_duckdb() {
+        let python = Path::new(&std::env::var("PETAL_PEERS").unwrap()).join("python/bin/python");
+        let script = golden("../peers/tables/compare.py");
+        let run = std::process::Command::new(python)
+            .arg(script)
+            .args([env!("CARGO_BIN_EXE_petal"), "160", "1"])
+            .status();
+        assert!(run.unwrap().success());
+    }
+}

@@ -1,0 +1,63 @@
+//! Tables: files in Parquet and Arrow IPC, whose rows are records.
+//!
+//! A table is read as a stream of *frames* ([`rows`](crate::keys::rows)): for each row its number and
+//! its key. Only the key columns are read, in batches of bounded size, so passes over frames are like
+//! passes over lines. A job decides which frames are in its result; its output ([`RowOutputs`]) takes
+//! the row numbers out of them, reads these rows with all columns, and writes them in the format and
+//! with the columns of the input. Or it writes the keys as lines.
+//!
+//! * Row numbers ascend, so rows are written while a job prints, in one pass over the input.
+//! * The output has the schema of the first input. All inputs whose rows are printed have the same
+//!   columns.
+//! * A table is the bytes that it had when it was opened. Another size, modification time or file is
+//!   an error: there is no checksum of a table, because not all of its bytes are read.
+//! * Memory: reading keys takes the decoder's share of the limit, reading and writing rows a share of
+//!   their own. Lengths in the file are compared with them before memory is allocated. A part of a
+//!   file that cannot be divided (a Parquet page, an Arrow record batch) and is larger is an error.
+//! * The libraries may panic on damaged files. A panic becomes an error.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `kind` | the formats, recognized by their first bytes |
+//! | `source` | the file of a table |
+//! | `column` | the columns of a key in a schema, and the text of their values |
+//! | `stream` | the stream of frames |
+//! | `parquet`, `pages`, `page_header` | Parquet: keys and rows, and the memory of pages |
+//! | `arrow`, `blocks` | Arrow IPC: keys and rows, and the parts of a file |
+//! | `table` | a table of any format |
+//! | `row_output`, `row_writer`, `tracked` | outputs of rows or keys |
+//!
+//! Without the feature `parquet` only `kind`, `page_header`, `row_output` and `row_writer` have
+//! code, and tables are refused.
+
+#[cfg(not(feature = "parquet"))]
+mod absent;
+#[cfg(feature = "parquet")]
+mod arrow;
+#[cfg(feature = "parquet")]
+mod blocks;
+#[cfg(feature = "parquet")]
+mod column;
+mod kind;
+mod page_header;
+#[cfg(feature = "parquet")]
+mod pages;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod row_output;
+mod row_writer;
+mod source;
+#[cfg(feature = "parquet")]
+mod stream;
+#[cfg(feature = "parquet")]
+mod table;
+#[cfg(feature = "parquet")]
+mod tracked;
+
+#[cfg(not(feature = "parquet"))]
+pub(super) use absent::Table;
+pub(super) use kind::TableKind;
+pub(crate) use row_output::{RowFormat, RowLines, RowOutputs};
+pub(super) use source::TableSource;
+#[cfg(feature = "parquet")]
+pub(super) use table::Table;

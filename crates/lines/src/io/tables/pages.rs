@@ -1,0 +1,181 @@
+//! The bytes of a Parquet file, and the memory of its pages.
+//!
+//! The library reads the header of a page, then its bytes, and decompresses it into memory of the size
+//! that the header names. [`PageFile`] reads the sizes in the header too, and compares them with the
+//! memory for pages before the library allocates it. Of each column it counts the dictionary and all
+//! pages since the last batch, because strings refer to them.
+
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::page_header::{LENGTH, PageHeader, page_header};
+use super::source::TableSource;
+use crate::error::{Error, Result};
+use crate::io::input_file::InputFile;
+
+/// A Parquet file whose pages take limited memory.
+#[derive(Clone)]
+pub(super) struct PageFile(Arc<Inner>);
+
+struct Inner {
+    source: TableSource,
+    file: InputFile,
+    memory: u64,
+    pages: Mutex<Pages>,
+}
+
+/// The pages in memory.
+#[derive(Default)]
+struct Pages {
+    columns: Vec<ColumnPages>,
+    /// The error that a read returned to the library.
+    failure: Option<Error>,
+}
+
+/// The pages of a column chunk in memory.
+struct ColumnPages {
+    bytes: Range<u64>,
+    /// The page whose header was read last.
+    header: Option<PageHeader>,
+    dictionary: u64,
+    /// Bytes of the last page, and of all pages since the last batch.
+    last: u64,
+    data: u64,
+}
+
+impl PageFile {
+    /// Returns the file of a table, of which at most `memory` bytes may be in memory.
+    pub(super) fn new(source: &TableSource, memory: u64) -> Result<Self> {
+        let (file, pages) = (source.file()?, Mutex::default());
+        Ok(Self(Arc::new(Inner { source: source.clone(), file, memory, pages })))
+    }
+
+    /// Starts reading these column chunks, which are byte ranges of the file.
+    pub(super) fn begin(&self, chunks: impl Iterator<Item = Range<u64>>) {
+        let column = |bytes| ColumnPages { bytes, header: None, dictionary: 0, last: 0, data: 0 };
+        let mut columns: Vec<_> = chunks.map(column).collect();
+        columns.sort_unstable_by_key(|column| column.bytes.start);
+        self.pages().columns = columns;
+    }
+
+    /// The pages before the last of each column are no longer in memory.
+    pub(super) fn next_batch(&self) {
+        self.pages().columns.iter_mut().for_each(|column| column.data = column.last);
+    }
+
+    /// Returns the error of a read, or of the library.
+    pub(super) fn error(&self, error: impl ToString) -> Error {
+        let failure = self.pages().failure.take();
+        failure.unwrap_or_else(|| self.0.source.unreadable(error))
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an error for the caller, and returns one for the library.
+    fn fail(&self, error: Error) -> ParquetError {
+        let text = error.to_string();
+        self.pages().failure.get_or_insert(error);
+        ParquetError::General(text)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> ParquetResult<()> {
+        let Inner { source, file, .. } = &*self.0;
+        source.read_at(file, buffer, at).map_err(|error| self.fail(error))
+    }
+
+    /// Notes the size of the page at a position, if its header can be read.
+    fn note_header(&self, start: u64) -> ParquetResult<()> {
+        let length = self.0.source.length().saturating_sub(start).min(LENGTH as u64);
+        let mut begin = [0; LENGTH];
+        let begin = &mut begin[..length as usize];
+        let is_page = self.pages().column(start).is_some();
+        if is_page {
+            self.read_at(begin, start)?;
+            let header = page_header(begin);
+            // The library allocates memory for each value.
+            if header.is_some_and(|header| header.values > header.length) {
+                let problem = "a dictionary has fewer bytes than values";
+                return Err(self.fail(self.0.source.unreadable(problem)));
+            }
+            if let Some(column) = self.pages().column(start) {
+                column.header = header;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pages {
+    fn column(&mut self, at: u64) -> Option<&mut ColumnPages> {
+        let after = self.columns.partition_point(|column| column.bytes.start <= at);
+        let column = self.columns.get_mut(after.checked_sub(1)?)?;
+        column.bytes.contains(&at).then_some(column)
+    }
+
+    /// Adds a page of `compressed` bytes at a position, and returns the memory that pages then take.
+    fn add(&mut self, start: u64, compressed: u64) -> u64 {
+        if let Some(column) = self.column(start)
+            && let Some(header) = column.header.take()
+        {
+            if header.dictionary {
+                column.dictionary = header.length;
+            } else {
+                column.last = header.length;
+                column.data += header.length;
+            }
+        }
+        let held = self.columns.iter().map(|column| column.dictionary + column.data);
+        held.sum::<u64>() + compressed
+    }
+}
+
+impl Length for PageFile {
+    fn len(&self) -> u64 {
+        self.0.source.length()
+    }
+}
+
+impl ChunkReader for PageFile {
+    type T = BufReader<At>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        self.note_header(start)?;
+        Ok(BufReader::with_capacity(4 << 10, At { file: self.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let Inner { source, memory, .. } = &*self.0;
+        let needed = self.pages().add(start, length as u64);
+        if needed > *memory {
+            return Err(self.fail(source.too_large("the data of its pages", needed, *memory)));
+        }
+        let mut buffer = Vec::new();
+        let reserved = buffer.try_reserve_exact(length);
+        reserved.map_err(|_| self.fail(Error::alloc(length as u64)))?;
+        buffer.resize(length, 0);
+        self.read_at(&mut buffer, start)?;
+        Ok(buffer.into())
+    }
+}
+
+/// Reads from a position on.
+pub(super) struct At {
+    file: PageFile,
+    at: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.file.len().saturating_sub(self.at).min(buffer.len() as u64) as usize;
+        self.file.read_at(&mut buffer[..left], self.at).map_err(io::Error::other)?;
+        self.at += left as u64;
+        Ok(left)
+    }
+}

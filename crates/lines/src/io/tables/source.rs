@@ -1,0 +1,87 @@
+//! The file of a table.
+
+#![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::kind::TableKind;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::byte_range::ByteRange;
+use crate::io::identity::FileIdentity;
+use crate::io::input_file::InputFile;
+
+/// The file of a table, and what its readers must know about the job.
+#[derive(Clone)]
+pub(crate) struct TableSource {
+    /// Name of the input for messages.
+    pub(crate) name: String,
+    pub(crate) kind: TableKind,
+    /// The path, if the file is opened for each pass.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) file: Option<InputFile>,
+    /// The bytes of the table in its file.
+    pub(crate) range: ByteRange,
+    pub(crate) identity: Option<Arc<FileIdentity>>,
+    /// Number of the table in its job.
+    pub(crate) number: u64,
+    /// The delimiter after each frame.
+    pub(crate) delimiter: u8,
+    /// Maximum length of a key.
+    pub(crate) longest: u64,
+    /// The memory limit of the job.
+    pub(crate) limit: u64,
+}
+
+impl TableSource {
+    /// Returns the file after checking that it has not changed.
+    pub(crate) fn file(&self) -> Result<InputFile> {
+        let file = match (&self.file, &self.path) {
+            (Some(file), _) => file.clone(),
+            (None, Some(path)) => {
+                File::open(path).map_err(|error| Error::read(&self.name, error))?.into()
+            }
+            (None, None) => return Err(self.unreadable("it has no file")),
+        };
+        if let Some(identity) = &self.identity {
+            identity.check_strictly(&self.name, &file)?;
+        }
+        Ok(file)
+    }
+
+    /// Returns the length of the table in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Fills the buffer from a position in the table.
+    pub(crate) fn read_at(&self, file: &InputFile, buffer: &mut [u8], at: u64) -> Result<()> {
+        let end = at.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > self.length()) {
+            return Err(self.unreadable("it names bytes beyond its end"));
+        }
+        crate::io::read_at(file, &self.name, buffer, self.range.start + at)
+    }
+
+    /// An error of a table that cannot be read.
+    pub(crate) fn unreadable(&self, problem: impl ToString) -> Error {
+        let (input, format) = (self.name.clone(), self.kind.name());
+        ErrorKind::UnreadableTable { input, format, problem: problem.to_string() }.into()
+    }
+
+    /// An error of a part that does not fit `available` bytes of the memory limit.
+    pub(crate) fn too_large(&self, part: &'static str, needed: u64, available: u64) -> Error {
+        let times = needed.div_ceil(available.max(1));
+        // Rounded up to MiB.
+        let needed_limit = (self.limit.saturating_mul(times)).next_multiple_of(1 << 20);
+        let input = self.name.clone();
+        ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
+    }
+
+    /// Calls a reader of the format. A panic of the library is an error of the table.
+    pub(crate) fn guarded<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+        caught.unwrap_or_else(|_| Err(self.unreadable("its contents are damaged")))
+    }
+}
