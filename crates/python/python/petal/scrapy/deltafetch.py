@@ -55,6 +55,8 @@ class DeltaFetch:
         self._stats = crawler.stats
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._progress: WeakKeyDictionary[Response, _Progress] = WeakKeyDictionary()
+        # Pages that gave items and are not stored.
+        self._not_stored = 0
         folder = Path(data_path(settings.get("DELTAFETCH_DIR") or "deltafetch"))
         reset = is_true(getattr(spider, "deltafetch_reset", settings.get("DELTAFETCH_RESET")))
         try:
@@ -111,6 +113,8 @@ class DeltaFetch:
             self._stats.inc_value("deltafetch/skipped")
             return False
         if output is not None:
+            if progress.items == 0:
+                self._not_stored += 1
             progress.items += 1
             progress.waiting += 1
         return True
@@ -149,7 +153,16 @@ class DeltaFetch:
             return
         assert response.request is not None
         self._store.add(self._key(response.request))
+        self._not_stored -= 1
         self._stats.inc_value("deltafetch/stored")
 
     def _spider_closed(self) -> None:
+        if self._not_stored:
+            self._stats.set_value("deltafetch/not_stored", self._not_stored)
+            message = (
+                "DeltaFetch did not store %d pages that gave items: a callback or a pipeline failed,"
+                " or a spider middleware with a number below DeltaFetch's removed the items. The"
+                " next run fetches these pages again"
+            )
+            logger.warning(message, self._not_stored)
         self._store.close()

@@ -101,6 +101,8 @@ class PageStore:
         logger.info("DeltaFetch imported %d pages from %s", self.imported, path)
 
     def _add_all(self, keys: Iterable[bytes]) -> int:
+        number = 0
+
         def added() -> Iterator[bytes]:
             nonlocal number
             for key in keys:
@@ -109,7 +111,6 @@ class PageStore:
                     self._exact.add(key)
                 yield key
 
-        number = 0
         self._filter.update(added())
         return number
 
@@ -164,5 +165,7 @@ class PageStore:
         self._lock.close()
 
 
-def _short(key: bytes) -> bytes:
+def _short(key: bytes | str) -> bytes:
+    if isinstance(key, str):
+        key = key.encode()
     return key if len(key) <= MAX_KEY_SIZE else hashlib.blake2b(key).digest()
