@@ -270,7 +270,9 @@ mod tests {
 
     #[test]
     fn followed_table_is_refused_as_one() {
-        for checks in [ContentChecks::new(b'\n', false), ContentChecks::new(b'\n', false).with_tables()] {
+        for checks in
+            [ContentChecks::new(b'\n', false), ContentChecks::new(b'\n', false).with_tables()]
+        {
             let parquet = &b"PAR1\x15\x04\x15\x10"[..];
             let mut checked = Checked::new(parquet, "a", &Arc::new(checks)).followed();
             let error = checked.read_to_end(&mut Vec::new()).unwrap_err().to_string();
