@@ -51,8 +51,11 @@ monmaptool --create --fsid 7f000001-0000-4000-8000-000000000001 --addv a "[$moni
 ceph-mon --mkfs -i a --monmap "$dir/monmap"
 ceph-mon -f -i a &
 ceph-osd -i 0 --mkfs
-python3 "$ROOT/usr/bin/ceph" -c "$CEPH_CONF" osd new "$(cat "$dir/osd/fsid")"
+ceph() { python3 "$ROOT/usr/bin/ceph" -c "$CEPH_CONF" "$@"; }
+ceph osd new "$(cat "$dir/osd/fsid")"
 ceph-osd -f -i 0 &
+# The user's pools change the map of the OSDs: made before the OSD is in it, they can keep it out for ever.
+until ceph osd stat | grep -q ' 1 up'; do sleep 0.1; done
 radosgw-admin user create --uid petal --display-name petal --access-key PETALKEY --secret-key PETALSECRET
 radosgw -f -n client.petal &
 until env -u LD_LIBRARY_PATH curl -s -o /dev/null "http://127.0.0.1:$3/"; do sleep 0.1; done

@@ -1,15 +1,18 @@
 """Compares `common` and `diff` on Spark with Spark's own joins: CPU seconds and shuffled bytes.
 
-`python crates/python/bench/spark.py [--keys N] [--shared PERCENT] [--rounds N] [--local]
-[METHOD ...]` writes two text files of N URLs of 64 bytes, starts a standalone master and two
-workers with one core each (`--local`: `local[2]`), runs the methods in turns in one session, and
-prints rows of CSV. Round 0 warms up the JVM and is printed like the others.
+`python crates/python/bench/spark.py [--keys N] [--keys-b N] [--shared PERCENT] [--payload BYTES]
+[--rounds N] [--local] [METHOD ...]` writes two text files of N URLs of 64 bytes, starts a standalone
+master and two workers with one core each (`--local`: `local[2]`), runs the methods in turns in one
+session, and prints rows of CSV. Round 0 warms up the JVM and is printed like the others.
+B has `--keys-b` keys, of which PERCENT of the smaller side are in A too. With `--payload` both are
+Parquet files, and each row of A has that many random bytes, which the result must have.
 
 It runs in the environment `target/python/spark` (installed by `cargo x python --engines`), with
 psutil installed in addition. CPU seconds are of all processes. Every result is counted and checked.
 
 Other methods run if they are named: `semi` and `anti` are Spark's joins as it chooses them without
-a hint, `frames-diff` is petal's `diff`. `scan` and `scan-python` add the lengths of A's lines, the
+a hint, `broadcast` and `anti-hash` with one; `frames-diff` is petal's `diff`, and `files-diff` that of
+files. `scan` and `scan-python` add the lengths of A's lines, the
 second after sending them to Python and back; `dropDuplicates` and `frames-dedup` read both files.
 """
 
@@ -18,17 +21,22 @@ import csv
 import json
 import os
 import platform
+import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -40,6 +48,11 @@ from clusters import free_port, standalone  # noqa: E402
 
 URL = b"https://www.example.com/archive/"
 AT_ONCE = 1 << 19
+ROW_GROUP = 1 << 16
+HEADER = (
+    ["date", "commit", "work", "way", "keys", "keys_b", "percent", "payload_bytes", "cluster", "round"]
+    + ["processor_s", "wall_s", "shuffled_bytes", "answer", "load_1min", "machine", "command"]
+)
 
 
 def write_urls(path: Path, start: int, number: int) -> None:
@@ -57,6 +70,20 @@ def write_urls(path: Path, start: int, number: int) -> None:
                     nibble = (mixed >> np.uint64(4 * digit)) & np.uint64(15)
                     lines[:, 32 + 16 * half + digit] = digits[nibble.astype(np.intp)]
             out.write(lines.tobytes())
+
+
+def write_table(lines: Path, payload: int) -> None:
+    """Replaces a file of lines by a Parquet file of them, with random bytes beside each."""
+    schema = pa.schema([("value", pa.string())] + [("payload", pa.binary())] * (payload > 0))
+    table, random = lines.with_suffix(".parquet"), np.random.default_rng(1)
+    with lines.open() as texts, pq.ParquetWriter(table, schema, compression="none") as out:
+        while rows := [line.rstrip("\n") for _, line in zip(range(ROW_GROUP), texts, strict=False)]:
+            columns: dict[str, list] = {"value": rows}
+            if payload:
+                columns["payload"] = [random.bytes(payload) for _ in rows]
+            out.write_table(pa.table(columns, schema))
+    lines.unlink()
+    table.rename(lines)
 
 
 def cpu_seconds() -> float:
@@ -78,31 +105,33 @@ def shuffled_bytes(context: SparkContext) -> int:
         return sum(stage["shuffleWriteBytes"] for stage in json.load(stages))
 
 
-def methods(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Callable[[], int]]:
+def count(answer: DataFrame) -> int:
+    """Returns the number of rows, after all their columns were read."""
+    if "payload" not in answer.columns:
+        return answer.count()
+    rows, _ = answer.agg(F.count("*"), F.sum(F.length("payload"))).first()
+    return rows
+
+
+def methods(
+    spark: SparkSession, a: Path, b: Path, folder: Path, is_table: bool
+) -> dict[str, Callable[[], int]]:
     def frame(path: Path) -> DataFrame:
-        return spark.read.text(str(path))
+        return spark.read.parquet(str(path)) if is_table else spark.read.text(str(path))
 
-    def frames() -> int:
-        answer = petal.spark.common(frame(a), frame(b), "value")
-        rows = answer.count()
+    def frames(operation: Callable[..., DataFrame]) -> int:
+        answer = operation(frame(a), frame(b), "value")
+        rows = count(answer)
         answer.unpersist()
         return rows
 
-    def files() -> int:
+    def files(operation: Callable[..., petal.spark.Report]) -> int:
         out = Path(tempfile.mkdtemp(dir=folder)) / "out"
-        return petal.spark.common(spark, str(a), str(b), str(out)).kept
+        return operation(spark, str(a), str(b), str(out)).kept
 
-    def joined(hint: str) -> int:
-        return frame(a).join(frame(b).hint(hint), "value", "left_semi").count()
-
-    def chosen(kind: str) -> int:
-        return frame(a).join(frame(b), "value", kind).count()
-
-    def frames_diff() -> int:
-        answer = petal.spark.diff(frame(a), frame(b), "value")
-        rows = answer.count()
-        answer.unpersist()
-        return rows
+    def joined(hint: str | None, kind: str = "left_semi") -> int:
+        other = frame(b) if hint is None else frame(b).hint(hint)
+        return count(frame(a).join(other, "value", kind))
 
     def length(df: DataFrame) -> int:
         return df.agg(F.sum(F.length("value"))).first()[0]
@@ -113,11 +142,14 @@ def methods(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Ca
     return {
         "sort-merge": lambda: joined("merge"),
         "shuffle-hash": lambda: joined("shuffle_hash"),
-        "frames": frames,
-        "files": files,
-        "semi": lambda: chosen("left_semi"),
-        "anti": lambda: chosen("left_anti"),
-        "frames-diff": frames_diff,
+        "broadcast": lambda: joined("broadcast"),
+        "frames": lambda: frames(petal.spark.common),
+        "files": lambda: files(petal.spark.common),
+        "semi": lambda: joined(None),
+        "anti": lambda: joined(None, "left_anti"),
+        "anti-hash": lambda: joined("shuffle_hash", "left_anti"),
+        "frames-diff": lambda: frames(petal.spark.diff),
+        "files-diff": lambda: files(petal.spark.diff),
         "scan": lambda: length(frame(a)),
         "scan-python": lambda: length(frame(a).mapInArrow(lambda batches: batches, "value string")),
         "dropDuplicates": lambda: both().dropDuplicates(["value"]).count(),
@@ -125,18 +157,26 @@ def methods(spark: SparkSession, a: Path, b: Path, folder: Path) -> dict[str, Ca
     }
 
 
-def expected(method: str, keys: int, shared: int) -> int:
+def expected(method: str, keys: int, keys_b: int, shared: int) -> int:
     """Returns the expected result of a method."""
     if method.startswith("scan"):
         return 64 * keys
-    if method in ("anti", "frames-diff"):
+    if method.startswith("anti") or method.endswith("-diff"):
         return keys - shared
-    return 2 * keys - shared if method in ("dropDuplicates", "frames-dedup") else shared
+    return keys + keys_b - shared if method in ("dropDuplicates", "frames-dedup") else shared
+
+
+def commit() -> str:
+    """Returns the short hash of the checked-out commit, empty outside a repository."""
+    command = ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--keys", type=int, default=20_000_000)
+    parser.add_argument("--keys-b", type=int, help="keys of B [as many as A]")
+    parser.add_argument("--payload", type=int, default=0, help="bytes beside each key of A, in Parquet")
     parser.add_argument("--shared", type=float, default=1, help="percent in common")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--local", action="store_true")
@@ -145,17 +185,29 @@ def main() -> None:
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="petal-bench-"))
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    shared = int(args.keys * args.shared / 100)
+    keys_b = args.keys_b or args.keys
+    shared = int(min(args.keys, keys_b) * args.shared / 100)
     a, b = folder / "a.txt", folder / "b.txt"
     write_urls(a, 0, args.keys)
-    write_urls(b, args.keys - shared, args.keys)
+    write_urls(b, args.keys - shared, keys_b)
+    if args.payload:
+        write_table(a, args.payload)
+        write_table(b, 0)
     names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
     machine = names[0].split(": ")[1] if names else platform.machine()
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(
-        ["work", "way", "keys", "percent", "cluster", "round"]
-        + ["processor_s", "wall_s", "shuffled_bytes", "answer", "machine"]
-    )
+    fixed = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
+        "work": "common",
+        "keys": args.keys,
+        "keys_b": keys_b,
+        "percent": args.shared,
+        "payload_bytes": args.payload,
+        "machine": f"{machine}, {os.cpu_count()} cores",
+        "command": shlex.join(["python", "crates/python/bench/spark.py", *sys.argv[1:]]),
+    }
+    out = csv.DictWriter(sys.stdout, HEADER, lineterminator="\n")
+    out.writeheader()
     cluster = nullcontext("local[2]") if args.local else standalone(folder, args.memory)
     try:
         with cluster as master:
@@ -173,18 +225,28 @@ def main() -> None:
                 builder = builder.config(name, str(value))
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel("OFF")
-            todo = methods(spark, a, b, folder)
+            todo = methods(spark, a, b, folder, args.payload > 0)
             for number in range(args.rounds):
                 for method in args.methods:
                     before = cpu_seconds(), time.time(), shuffled_bytes(spark.sparkContext)
                     answer = todo[method]()
                     after = cpu_seconds(), time.time(), shuffled_bytes(spark.sparkContext)
-                    wanted = expected(method, args.keys, shared)
+                    wanted = expected(method, args.keys, keys_b, shared)
                     assert answer == wanted, f"{method}: {answer}, expected {wanted}"
                     spent = [new - old for new, old in zip(after, before, strict=True)]
-                    row = ["common", method, args.keys, args.shared, master.split(":")[0], number]
-                    figures = [f"{spent[0]:.1f}", f"{spent[1]:.1f}", spent[2], answer]
-                    out.writerow([*row, *figures, f"{machine}, {os.cpu_count()} cores"])
+                    out.writerow(
+                        fixed
+                        | {
+                            "way": method,
+                            "cluster": master.split(":")[0],
+                            "round": number,
+                            "processor_s": f"{spent[0]:.1f}",
+                            "wall_s": f"{spent[1]:.1f}",
+                            "shuffled_bytes": spent[2],
+                            "answer": answer,
+                            "load_1min": f"{os.getloadavg()[0]:.1f}",
+                        }
+                    )
                     sys.stdout.flush()
             spark.stop()
     finally:

@@ -42,11 +42,11 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/cli/src/files/filter_file.rs",
     // Tests with a counting allocator or a mapped file; a prefetch; filters in C++.
     "crates/core/tests/global_allocator.rs",
-    "crates/core/tests/hostile.rs",
+    "crates/core/tests/portable/hostile.rs",
     "crates/core/tests/memory.rs",
-    "crates/core/tests/static_filter.rs",
-    "crates/core/tests/wide.rs",
-    "crates/interop/tests/hostile.rs",
+    "crates/core/tests/filters/static_filter.rs",
+    "crates/core/tests/filters/wide.rs",
+    "crates/interop/tests/formats/hostile.rs",
     "crates/bench-vs/src/random_reads.rs",
     "crates/bench/benches/boost/main.rs",
 ];

@@ -1,10 +1,13 @@
-//! Inputs and outputs in object stores: a real server, Ceph's Object Gateway, and a proxy that fails.
+//! Inputs and outputs in object stores: real servers, Ceph's Object Gateway here and emulators of Azure and Google in
+//! `clouds`, and a proxy that fails.
 
 #![cfg(feature = "object-store")]
 #![allow(clippy::unwrap_used, reason = "a failed helper should fail the test")]
 
+mod clouds;
 #[path = "../common/mod.rs"]
 mod common;
+mod emulators;
 mod proxy;
 mod server;
 

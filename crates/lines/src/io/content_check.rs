@@ -178,12 +178,20 @@ pub(super) struct Checked<S> {
     checks: Arc<ContentChecks>,
     /// The first bytes; `None` after they have been checked.
     begin: Option<Vec<u8>>,
+    /// Whether the stream is of files that are followed.
+    followed: bool,
 }
 
 impl<S: Read> Checked<S> {
     pub(super) fn new(stream: S, name: &str, checks: &Arc<ContentChecks>) -> Self {
         let begin = (!checks.any).then(Vec::new);
-        Self { stream, name: name.to_owned(), checks: Arc::clone(checks), begin }
+        let (name, checks) = (name.to_owned(), Arc::clone(checks));
+        Self { stream, name, checks, begin, followed: false }
+    }
+
+    /// The same for files that are followed: the errors give other advice.
+    pub(super) fn followed(self) -> Self {
+        Self { followed: true, ..self }
     }
 
     /// Checks bytes that were read; empty means the end. Returns whether more bytes are needed before
@@ -194,7 +202,10 @@ impl<S: Read> Checked<S> {
         let ended = begin.len() == STREAM_WINDOW || bytes.is_empty();
         let detection = detect(begin, self.checks.delimiter, ended);
         if let Detection::Refused(found) = detection {
-            return Err(found.error(&self.name, self.checks.columns));
+            return Err(match self.followed {
+                true => found.error_of_followed(&self.name),
+                false => found.error(&self.name, self.checks.columns),
+            });
         }
         if ended {
             self.checks.keep(&self.name, begin);
@@ -255,6 +266,19 @@ mod tests {
 
     fn wide<const N: usize>(text: &str, unit: impl Fn(u16) -> [u8; N]) -> Vec<u8> {
         text.encode_utf16().flat_map(unit).collect()
+    }
+
+    #[test]
+    fn followed_table_is_refused_as_one() {
+        for checks in
+            [ContentChecks::new(b'\n', false), ContentChecks::new(b'\n', false).with_tables()]
+        {
+            let parquet = &b"PAR1\x15\x04\x15\x10"[..];
+            let mut checked = Checked::new(parquet, "a", &Arc::new(checks)).followed();
+            let error = checked.read_to_end(&mut Vec::new()).unwrap_err().to_string();
+            let expected = "a Parquet file, expected lines; it cannot be followed; read it when it is complete";
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

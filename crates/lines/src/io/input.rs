@@ -134,7 +134,7 @@ impl Input {
         });
         let paths = paths.collect::<Result<Vec<_>>>()?;
         let files = FollowedFiles::open(&paths, keys, checks.delimiter())?;
-        let stream = Box::new(Checked::new(files, &name, checks));
+        let stream = Box::new(Checked::new(files, &name, checks).followed());
         let kind = InputKind::Stream(Mutex::new(Some(stream)));
         Ok(Self::with_kind(name, kind, Arc::clone(checks)))
     }

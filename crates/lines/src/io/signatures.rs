@@ -40,7 +40,18 @@ impl NotLines {
         };
         Error::not_lines(name, what, advice)
     }
+
+    /// Returns the error of a file that is to be followed.
+    pub(super) fn error_of_followed(self, name: &str) -> Error {
+        match self.remedy {
+            Remedy::Columns => Error::not_lines(name, self.what, NO_FOLLOWING.to_owned()),
+            _ => self.error(name, false),
+        }
+    }
 }
+
+/// What to do about tables that are to be followed.
+const NO_FOLLOWING: &str = "it cannot be followed; read it when it is complete";
 
 /// Returns a file name as a shell reads it.
 fn quoted(name: &str) -> String {

@@ -80,11 +80,17 @@ def site() -> Iterator[Site]:
 class Crawl:
     """A spider in a process of its own that follows all links of a site."""
 
-    def __init__(self, site: Site, folder: Path, settings: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        folder: Path,
+        settings: dict[str, Any],
+        script: str = "spider_process.py",
+        python: str | Path = sys.executable,
+    ) -> None:
         self.out = folder / "stats.json"
         self.log = folder / "log"
-        script = Path(__file__).with_name("spider_process.py")
-        command = [sys.executable, script, site.url, self.out]
+        command = [python, Path(__file__).with_name(script), site.url, self.out]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*map(str, command), json.dumps(settings)], stderr=log
@@ -102,13 +108,13 @@ class Crawl:
 
 @pytest.fixture
 def crawl(site: Site, tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
-    """Starts a spider on the site: `crawl(SETTING=value)`."""
+    """Starts a spider on the site: `crawl(SETTING=value)`, or with another script: `crawl(script)`."""
     started: list[Crawl] = []
 
-    def start(**settings: Any) -> Crawl:
+    def start(*process: Any, **settings: Any) -> Crawl:
         folder = tmp_path / f"crawl-{len(started)}"
         folder.mkdir()
-        started.append(Crawl(site, folder, settings))
+        started.append(Crawl(site, folder, settings, *process))
         return started[-1]
 
     yield start

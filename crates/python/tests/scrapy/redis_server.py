@@ -18,16 +18,16 @@ MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/deps/libpetal_redis
 
 
 class Server:
-    """A Redis server on a free port, without persistence."""
+    """A Redis server on a free port, without automatic persistence."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, program: str = "redis-server") -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
         plain = ["--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
         port = ["--port", str(self.port)]
-        self.command = [f"{PEERS}/bin/redis-server", *port, *plain, *options]
+        self.command = [f"{PEERS}/bin/{program}", *port, *plain, *options]
         self.client = redis.Redis.from_url(self.url)
         self.start()
 

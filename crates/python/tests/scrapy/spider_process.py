@@ -30,6 +30,22 @@ class FailingPipeline:
         raise OSError("the database is down")
 
 
+class RecordingPipeline:
+    """Appends the page of each item to the file `ITEMS`."""
+
+    def __init__(self, file):
+        self._file = file
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler.settings["ITEMS"])
+
+    def process_item(self, item, spider=None):
+        with open(self._file, "a") as file:
+            file.write(item["url"].rsplit("/")[-1] + "\n")
+        return item
+
+
 class FullDisk:
     """Makes the table of pending requests read-only just before the spider is opened."""
 

@@ -129,7 +129,7 @@ def test_spider_continues_without_the_server(open_filter, server, caplog, monkey
 @pytest.mark.parametrize(("query", "seconds"), [("", 5), ("?socket_timeout=1", 1)])
 def test_socket_timeout_of_the_url_is_used(open_filter, server, query, seconds):
     dupefilter = open_filter(REDIS_URL=server.url + query)
-    connection = dupefilter.filter._backend._client.connection_pool.make_connection()
+    connection = dupefilter.filter._backend.client.connection_pool.make_connection()
     assert (connection.socket_timeout, connection.socket_connect_timeout) == (seconds, seconds)
     dupefilter.close()
 

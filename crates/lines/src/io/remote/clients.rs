@@ -1,25 +1,21 @@
-//! Clients of object stores: credentials from the environment, timeouts and retries.
+//! Clients of object stores: kept for further objects, with timeouts and retries.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::{
-    BackoffConfig, ClientOptions, Error, HeaderMap, HeaderValue, ObjectStore, RetryConfig,
+    BackoffConfig, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig,
 };
 use percent_encoding::percent_decode_str;
 use reqwest::header::AUTHORIZATION;
 
 use super::address::{ObjectUrl, Scheme};
-use super::failure::Failure;
+use super::buckets::bucket_client;
 
 /// An answer is given up if no byte arrives for this time.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,59 +46,9 @@ pub(super) fn bucket_store(
     if let Some(store) = stores.get(&key) {
         return Ok(Arc::clone(store));
     }
-    let options = client_options(uploads);
-    let store: Result<Arc<dyn ObjectStore>, Error> = match scheme {
-        Scheme::S3 => s3(bucket, options)?.build().map(|store| Arc::new(store) as _),
-        Scheme::Gs => GoogleCloudStorageBuilder::from_env()
-            .with_bucket_name(bucket)
-            // Only for an emulator that the service account names.
-            .with_client_options(options.with_allow_http(true))
-            .with_retry(retries())
-            .build()
-            .map(|store| Arc::new(store) as _),
-        _ => MicrosoftAzureBuilder::from_env()
-            .with_container_name(bucket)
-            .with_client_options(options)
-            .with_retry(retries())
-            .build()
-            .map(|store| Arc::new(store) as _),
-    };
-    let store = store.map_err(|error| Failure::of(&error, scheme).into_io(bucket))?;
+    let store = bucket_client(scheme, bucket, client_options(uploads), retries())?;
     stores.insert(key, Arc::clone(&store));
     Ok(store)
-}
-
-fn s3(bucket: &str, options: ClientOptions) -> io::Result<AmazonS3Builder> {
-    use AmazonS3ConfigKey as Key;
-    let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-    let value = |key| builder.get_config_value(&key);
-    let credentials = [
-        Key::AccessKeyId,
-        Key::WebIdentityTokenFile,
-        Key::ContainerCredentialsRelativeUri,
-        Key::ContainerCredentialsFullUri,
-        Key::MetadataEndpoint,
-    ];
-    let is_no = |text: &str| ["false", "f", "no", "n", "off", "0"].contains(&text);
-    let skips = value(Key::SkipSignature).is_some_and(|text| !is_no(&text.to_ascii_lowercase()));
-    if !skips && credentials.into_iter().all(|key| value(key).is_none()) && !has_metadata_service()
-    {
-        let text = "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or for a public \
-                    bucket AWS_SKIP_SIGNATURE=true";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-    }
-    // The user who names an endpoint with http:// wants it.
-    let endpoints = [Key::Endpoint, Key::S3Endpoint];
-    let is_plain = |key| value(key).is_some_and(|url| url.starts_with("http:"));
-    let plain = endpoints.into_iter().any(is_plain);
-    Ok(builder.with_client_options(options.with_allow_http(plain)).with_retry(retries()))
-}
-
-/// Returns whether the machine is one of AWS, whose metadata service has credentials. Requests to it
-/// would be repeated for minutes elsewhere.
-fn has_metadata_service() -> bool {
-    let address = SocketAddr::from(([169, 254, 169, 254], 80));
-    TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
 }
 
 /// Returns the store of an address of the web. The address is the root of the store, so that its

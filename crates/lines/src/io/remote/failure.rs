@@ -37,17 +37,18 @@ impl Failure {
         let other = |kind, text: &str| Self::Other(kind, format!("{shown}; {text}"));
         match (status, code) {
             (Some(412), _) => Self::Changed(OTHER_ETAG),
-            (_, "NoSuchBucket" | "ContainerNotFound") => {
-                other(io::ErrorKind::NotFound, "check the name of the bucket")
+            (_, "NoSuchBucket") => other(io::ErrorKind::NotFound, "check the name of the bucket"),
+            (_, "ContainerNotFound") => {
+                other(io::ErrorKind::NotFound, "check the name of the container")
             }
-            (Some(404), _) if matches!(scheme, Scheme::Http | Scheme::Https) => {
-                other(io::ErrorKind::NotFound, "check the address")
-            }
-            (Some(404), _) => other(io::ErrorKind::NotFound, "check bucket and key"),
+            (Some(404), _) => other(io::ErrorKind::NotFound, address_advice(scheme)),
             (Some(401 | 403), _) => {
                 other(io::ErrorKind::PermissionDenied, credentials_advice(scheme))
             }
-            (Some(301 | 307 | 308), _) => {
+            (Some(400), _) if answer.is_token => {
+                other(io::ErrorKind::PermissionDenied, credentials_advice(scheme))
+            }
+            (Some(301 | 307 | 308), _) if scheme == Scheme::S3 => {
                 other(io::ErrorKind::Other, "set AWS_REGION to the region of the bucket")
             }
             (Some(408 | 425 | 429 | 500..), _) => {
@@ -63,6 +64,33 @@ impl Failure {
             }
             (None, _) => Self::Other(io::ErrorKind::Other, shown),
         }
+    }
+
+    /// Converts an error of settings, before any request. Their texts are not shown: they may quote
+    /// parts of a credential. Only a file that cannot be read has a reason.
+    pub(super) fn of_settings(error: &object_store::Error, scheme: Scheme) -> Self {
+        let mut current: &(dyn StdError + 'static) = error;
+        while let Some(source) = current.source() {
+            current = source;
+        }
+        let reason = match current.downcast_ref::<io::Error>() {
+            Some(error) => {
+                format!("the file of credentials cannot be read: {}", cause(&error.to_string()))
+            }
+            None => "the credentials in the environment are malformed".to_owned(),
+        };
+        Self::Other(
+            io::ErrorKind::InvalidInput,
+            format!("{reason}; {}", credentials_advice(scheme)),
+        )
+    }
+
+    /// Returns whether an error of reading means that nothing can be written either: no container,
+    /// other credentials, or no connection.
+    pub(super) fn prevents_writing(error: &object_store::Error) -> bool {
+        let answer = Answer::of(error);
+        let is_refused = |code: &str| ["ContainerNotFound", "AuthenticationFailed"].contains(&code);
+        answer.is_transport || answer.code.as_deref().is_some_and(is_refused)
     }
 
     /// Returns whether a request of a range may have failed because the server knows no ranges, or
@@ -81,15 +109,27 @@ impl Failure {
     }
 }
 
+fn address_advice(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::S3 | Scheme::Gs => "check bucket and key",
+        Scheme::Az => "check container and key",
+        Scheme::Https | Scheme::Http => "check the address",
+    }
+}
+
 fn credentials_advice(scheme: Scheme) -> &'static str {
     match scheme {
         Scheme::S3 => {
             "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights of the user; \
              AWS_SKIP_SIGNATURE=true is for public buckets"
         }
-        Scheme::Gs => "check GOOGLE_APPLICATION_CREDENTIALS and the rights of the account",
+        Scheme::Gs => {
+            "check GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT, and the rights of the \
+             account; GOOGLE_SKIP_SIGNATURE=true is for public buckets"
+        }
         Scheme::Az => {
-            "check AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY and the rights of the user"
+            "check AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY or \
+             AZURE_STORAGE_SAS_TOKEN, and the rights of the user"
         }
         Scheme::Https | Scheme::Http => {
             "the server wants other credentials, or the link has expired"
@@ -98,6 +138,7 @@ fn credentials_advice(scheme: Scheme) -> &'static str {
 }
 
 /// What is known about a failed request.
+#[derive(Default)]
 struct Answer {
     status: Option<u16>,
     code: Option<String>,
@@ -105,17 +146,19 @@ struct Answer {
     cause: String,
     /// Whether no answer arrived.
     is_transport: bool,
+    /// Whether the request was for a token, with credentials of a user or an account.
+    is_token: bool,
 }
 
 impl Answer {
     fn of(error: &object_store::Error) -> Self {
-        let mut answer =
-            Self { status: None, code: None, cause: String::new(), is_transport: false };
+        let mut answer = Self::default();
         let mut current: &(dyn StdError + 'static) = error;
         loop {
             let text = current.to_string();
             answer.status = answer.status.or_else(|| status_in(&text));
             answer.code = answer.code.take().or_else(|| code_in(&text));
+            answer.is_token |= text.contains("token request");
             if let Some(error) = current.downcast_ref::<HttpError>() {
                 answer.is_transport = true;
                 if error.kind() == HttpErrorKind::Timeout {
@@ -124,7 +167,9 @@ impl Answer {
                 }
             }
             let Some(source) = current.source() else {
-                answer.cause = cause(&text);
+                // What quotes a part of an answer may quote a token.
+                let quotes = !answer.is_transport && text.contains(['"', '`']);
+                answer.cause = cause(if quotes { "the answer is malformed" } else { &text });
                 break;
             };
             current = source;
@@ -177,5 +222,34 @@ mod tests {
         assert_eq!(code_in("<Code>http://h/?SECRET</Code>"), None);
         assert_eq!(cause("error for http://h/?SECRET"), "the request failed");
         assert_eq!(cause("Connection refused (os error 111)"), "connection refused");
+    }
+
+    fn generic(text: &'static str) -> object_store::Error {
+        object_store::Error::Generic { store: "test", source: text.into() }
+    }
+
+    /// Returns the text of a failure.
+    fn text(failure: Failure) -> String {
+        failure.into_io("x").to_string()
+    }
+
+    #[test]
+    fn quoted_parts_of_credentials_are_not_shown() {
+        let error = generic("invalid type: string \"SECRET\", expected a map");
+        let found = text(Failure::of_settings(&error, Scheme::Gs));
+        assert!(
+            found.starts_with("the credentials in the environment are malformed; check GOOGLE_")
+        );
+        assert_eq!(text(Failure::of(&error, Scheme::Gs)), "the answer is malformed");
+    }
+
+    #[test]
+    fn refused_token_is_an_error_of_credentials() {
+        let error = generic("Error performing token request: status code: 400 Bad Request: SECRET");
+        let found = text(Failure::of(&error, Scheme::Gs));
+        assert!(found.starts_with("status 400; check GOOGLE_APPLICATION_CREDENTIALS"), "{found}");
+        let error = generic("status code: 400 Bad Request: SECRET");
+        let found = text(Failure::of(&error, Scheme::Gs));
+        assert_eq!(found, "status 400; the server refuses the request");
     }
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`address`] | addresses, and their masked form for messages |
 //! | `store` | the only module with async code: a thread with a runtime, requests |
-//! | `clients` | connections and credentials of stores, timeouts, retries |
+//! | `clients` | connections to stores, timeouts, retries |
+//! | `buckets` | settings and credentials of S3, Google and Azure |
 //! | `failure` | errors of requests, in words without addresses and credentials |
 //! | `object` | an object that was opened: its version, reads by position |
 //! | `read_ahead` | blocks of an object that are requested before they are read |
@@ -27,6 +28,8 @@
 
 mod address;
 
+#[cfg(feature = "object-store")]
+mod buckets;
 #[cfg(feature = "object-store")]
 mod clients;
 #[cfg(feature = "object-store")]

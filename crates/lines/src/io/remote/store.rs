@@ -215,10 +215,24 @@ impl Location {
         wait(put)?.map_err(|failure| failure.into_io(&self.name))
     }
 
+    /// Fails if a container of Azure cannot be written to. An upload to Azure begins with its first
+    /// part, so a byte of the object is requested, whether there is one or not.
+    async fn check_container(&self) -> Result<(), Failure> {
+        if self.scheme != Scheme::Az {
+            return Ok(());
+        }
+        let options = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        match self.store.get_opts(&self.path, options).await {
+            Err(error) if Failure::prevents_writing(&error) => Err(self.failure(&error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Begins a multipart upload.
     pub(super) fn begin_parts(&self) -> io::Result<Parts> {
         let this = self.clone();
         let begun = async move {
+            this.check_container().await?;
             let begun = this.store.put_multipart(&this.path).await;
             begun.map_err(|error| this.failure(&error))
         };

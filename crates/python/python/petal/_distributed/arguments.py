@@ -31,7 +31,8 @@ def read_path(path: object, prefix: str) -> str:
     elif scheme and "://" in name:
         raise ValueError(
             f"{prefix}{name}: expected a path that all workers can open, found a URI with scheme "
-            f"{scheme[1]}; mount the storage and give the path there"
+            f"{scheme[1]}; mount the storage and give the path there, or, in Spark, read data frames with "
+            "spark.read.text(uri, lineSep='\\n')"
         )
     if not name:
         raise ValueError(f"{prefix}expected a path, found an empty one")

@@ -120,8 +120,8 @@ def read_config(settings: BaseSettings, shared_queue: bool = False) -> Config:
             known = ", ".join(NAMES)
             raise ValueError(f"{name}: unknown setting; expected {PREFIX} and one of {known}")
     memory_limit = _memory_limit(settings)
-    capacity = _positive_int(settings, "CAPACITY")
-    window = _positive_int(settings, "WINDOW")
+    capacity = read_positive_int(settings, PREFIX + "CAPACITY")
+    window = read_positive_int(settings, PREFIX + "WINDOW")
     if memory_limit is not None and capacity is not None:
         raise _conflict("MEMORY_LIMIT", PREFIX + "CAPACITY", "each determines the other")
     if memory_limit is None and capacity is None:
@@ -142,7 +142,7 @@ def read_config(settings: BaseSettings, shared_queue: bool = False) -> Config:
         raise _conflict("MEMORY_LIMIT", server, "a filter on a server needs a capacity")
     return Config(
         capacity=capacity,
-        fpr=_fpr(settings),
+        fpr=read_fpr(settings, PREFIX + "FPR", DEFAULT_FPR),
         memory_limit=memory_limit,
         grow=grow,
         window=window,
@@ -167,9 +167,17 @@ def _conflict(one: str, other: str, reason: str) -> ValueError:
     return ValueError(f"{PREFIX}{one} and {other}: {reason}; remove one of them")
 
 
-def _positive_int(settings: BaseSettings, name: str) -> int | None:
-    """An integer above 0; `None` if the setting is absent."""
-    value = settings.get(PREFIX + name)
+def is_true(value: object) -> bool:
+    """Returns whether a setting or an argument of a spider, which may be a text, is on."""
+    return str(value).strip().lower() not in ("", "0", "false", "no", "none")
+
+
+def read_positive_int(settings: BaseSettings, name: str) -> int | None:
+    """Returns a setting that is an integer above 0; `None` if it is absent.
+
+    Raises `ValueError` if it is something else.
+    """
+    value = settings.get(name)
     if value is None:
         return None
     try:
@@ -177,7 +185,7 @@ def _positive_int(settings: BaseSettings, name: str) -> int | None:
     except ValueError:
         number = 0
     if not 0 < number < 1 << 63:
-        raise ValueError(f"{PREFIX}{name}: expected an integer above 0, found {value!r}")
+        raise ValueError(f"{name}: expected an integer above 0, found {value!r}")
     return number
 
 
@@ -192,14 +200,18 @@ def _key_transform(settings: BaseSettings) -> str:
     return ",".join(names)
 
 
-def _fpr(settings: BaseSettings) -> float:
-    value = settings.get(PREFIX + "FPR", DEFAULT_FPR)
+def read_fpr(settings: BaseSettings, name: str, default: float) -> float:
+    """Returns a setting that is a false-positive rate.
+
+    Raises `ValueError` if it is something else.
+    """
+    value = settings.get(name, default)
     try:
         fpr = float(value)
     except (TypeError, ValueError):
         fpr = 0.0
     if not 0 < fpr < 1:
-        raise ValueError(f"{PREFIX}FPR: expected a number above 0 and below 1, found {value!r}")
+        raise ValueError(f"{name}: expected a number above 0 and below 1, found {value!r}")
     return fpr
 
 

@@ -135,6 +135,15 @@ class DupeFilter:
         seen = self._backend.seen(fingerprint, request)
         return seen and self._pending.rescheduling is not request
 
+    def fingerprint(self, request: Request) -> bytes:
+        """Returns the key of a request in the filter."""
+        return self._fingerprint(request)
+
+    def shared_filter(self) -> ServerFilter:
+        """Returns the filter that `from_spider` has opened."""
+        assert isinstance(self._backend, ServerFilter)
+        return self._backend
+
     def close(self, reason: str) -> None:
         """Saves the state that a later run needs, and sets the final stats."""
         try:

@@ -53,7 +53,10 @@ KINDS = {"scalable": "grow", "redisbloom": "grow", "bloom": "fixed", "windowed":
 
 
 class ServerFilter:
-    """The filter on a server. `seen(fingerprint, request)` looks up and adds a request."""
+    """The filter on a server. `seen(fingerprint, request)` looks up and adds a request.
+
+    `key` is its key on the server of `client`.
+    """
 
     def __init__(
         self,
@@ -80,12 +83,12 @@ class ServerFilter:
         self._keeps_queue = jobdir is not None or config.shared_queue
         self._redis_error = redis.RedisError
         self._response_error = redis.ResponseError
-        self._key = config.key.replace("{spider}", reporter.spider_name)
+        self.key = config.key.replace("{spider}", reporter.spider_name)
         if config.key_transform:
             # Spiders with different lists have different filters.
-            self._key += f":{config.key_transform}"
-        self._client = client
-        self._command: Callable[..., Any] = self._client.execute_command
+            self.key += f":{config.key_transform}"
+        self.client = client
+        self._command: Callable[..., Any] = self.client.execute_command
         # Whether this spider has deleted the filter.
         self._is_cleared = False
         # New requests of this spider while the server is down, and when they are dropped.
@@ -117,12 +120,16 @@ class ServerFilter:
             if self._pending is not None and self._intent is Intent.ADDED:
                 self._pending.withdraw(fingerprint)
             return True
-        self._new_requests += 1
         if self._pending is not None and self._intent in (None, Intent.ALREADY_PENDING):
             self._pending.add(fingerprint, request)
+        self.count_new()
+        return False
+
+    def count_new(self) -> None:
+        """Counts a new request; sets the stats from time to time."""
+        self._new_requests += 1
         if self._new_requests % self._check_interval == 0:
             self._check()
-        return False
 
     def _check(self) -> None:
         if self._pending is not None:
@@ -144,8 +151,7 @@ class ServerFilter:
             except self._response_error as error:
                 if _reason(error) != "not found":
                     raise
-                self._report_deleted()
-                self._create_or_join()
+                self.create_again()
                 self._fallback = None
                 seen = self._seen_on_server(fingerprint, request)
         except (self._redis_error, petal.IncompatibleError) as error:
@@ -159,12 +165,12 @@ class ServerFilter:
 
     def _seen_on_server(self, fingerprint: bytes, request: Request) -> bool:
         if self._config.window is not None or self._pending is not None:
-            if self._command("BF.EXISTS", self._key, fingerprint):
+            if self._command("BF.EXISTS", self.key, fingerprint):
                 return True
             if self._pending is not None and self._intent is None:
                 self._intent = self._pending.add_intent(fingerprint, request)
         if self._config.window is None:
-            (new,) = self._command("BF.INSERT", self._key, "NOCREATE", "ITEMS", fingerprint)
+            (new,) = self._command("BF.INSERT", self.key, "NOCREATE", "ITEMS", fingerprint)
             if isinstance(new, Exception):
                 if _reason(new) != "non scaling filter is full":
                     raise new
@@ -173,7 +179,7 @@ class ServerFilter:
                 )
                 return self._seen_locally(fingerprint)
             return not new
-        return bool(self._command("PETAL.SEEN", self._key, fingerprint)[0])
+        return bool(self._command("PETAL.SEEN", self.key, fingerprint)[0])
 
     def _seen_locally(self, fingerprint: bytes) -> bool:
         if self._fallback is None:
@@ -186,12 +192,16 @@ class ServerFilter:
         self._reporter.count("decided_locally")
         return not self._fallback.add(fingerprint)
 
-    def _report_deleted(self) -> None:
-        """Logs a warning, unless this spider itself has deleted the filter."""
+    def create_again(self) -> None:
+        """Creates a filter that was deleted. Logs a warning, unless this spider has deleted it.
+
+        Raises the errors of `__init__`.
+        """
         if not self._is_cleared:
             message = "Duplicate filter was deleted from the server (%s); it is created again"
             self._reporter.log(logging.WARNING, message, self._location())
         self._is_cleared = False
+        self._create_or_join()
 
     def _report_down(self, error: Exception) -> None:
         self._reporter.count("server_errors")
@@ -221,7 +231,7 @@ class ServerFilter:
         if config.window is not None:
             options = ["WINDOW", f"{config.window}s"]
         try:
-            self._command("PETAL.RESERVE", self._key, fpr, config.capacity, *options)
+            self._command("PETAL.RESERVE", self.key, fpr, config.capacity, *options)
         except self._response_error as error:
             if _reason(error).startswith("unknown command"):
                 raise self._response_error(
@@ -277,13 +287,13 @@ class ServerFilter:
 
     def _info(self) -> dict[str, Any]:
         """Returns the reply of `PETAL.INFO` as a dictionary."""
-        reply = self._command("PETAL.INFO", self._key)
+        reply = self._command("PETAL.INFO", self.key)
         pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2])
         return {_decode(name): _decode(value) for name, value in pairs}
 
     def _location(self) -> str:
         """The server and the key."""
-        return f"{location(self._client)}, key {self._key}"
+        return f"{location(self.client)}, key {self.key}"
 
     # ---- Stats -----------------------------------------------------------------------------------
 
@@ -331,7 +341,7 @@ class ServerFilter:
         """Sets the stats. The filter stays on the server."""
         if not self._is_cleared:
             self._report()
-        self._client.close()
+        self.client.close()
 
     def clear(self) -> None:
         """Deletes the filter for all spiders. The next request creates it again.
@@ -339,7 +349,7 @@ class ServerFilter:
         Raises `redis.RedisError` if the server does not answer.
         """
         self._report()
-        self._command("DEL", self._key)
+        self._command("DEL", self.key)
         self._fallback = None
         self._is_cleared = True
 

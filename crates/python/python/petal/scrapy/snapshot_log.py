@@ -27,7 +27,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import petal
 
@@ -82,6 +82,22 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
+def lock(folder: Path, name: str, setting: str) -> IO[str]:
+    """Locks a folder for one process and returns the open file `lock` in it.
+
+    Raises `petal.InputError` with these names if another process has locked it, and `OSError`.
+    """
+    file = (folder / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise petal.InputError(
+            f"{name}: another process uses it; stop that crawl, or use another {setting}"
+        ) from None
+    return file
+
+
 class JobDir:
     """A JOBDIR (`path`) and petal's folder in it (`folder`), locked for one process."""
 
@@ -90,14 +106,7 @@ class JobDir:
         self.path = path
         self.folder = path / "petal.dupefilter"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.folder / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise petal.InputError(
-                f"JOBDIR {path}: another process uses it; stop that crawl, or use another JOBDIR"
-            ) from None
+        self._lock = lock(self.folder, f"JOBDIR {path}", "JOBDIR")
 
     def close(self) -> None:
         """Unlocks the JOBDIR."""
@@ -156,6 +165,16 @@ class SnapshotLog:
         part.rename(path)
         sync(self._folder)
         self.saved_settings = settings
+
+    def reset(self) -> None:
+        """Removes the filter, its logs and its table of fingerprints."""
+        path = self._folder / "made.json"
+        # Marks the other files as those of a start that was killed.
+        path.with_suffix(".part").touch()
+        path.unlink(missing_ok=True)
+        for file in (*self._files(), *self._folder.glob("exact.sqlite3*")):
+            file.unlink()
+        self.saved_settings = None
 
     def _files(self) -> dict[Path, int]:
         """Snapshots and logs, with their numbers."""

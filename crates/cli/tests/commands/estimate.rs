@@ -1,0 +1,156 @@
+//! The estimates of `plan COMMAND INPUTS` match the reports of the jobs.
+
+use serde_json::Value;
+
+use crate::common::pack::gz;
+use crate::common::{TestDir, overlapping, write_lines};
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+/// Few enough that all lines are sampled, so that the estimates have no sampling error.
+const LINES: u64 = 40_000;
+
+/// A directory with two files that share `percent` of their lines.
+fn dir(percent: u64) -> TestDir {
+    let dir = TestDir::new();
+    let [a, b] = overlapping(LINES, percent, 5);
+    write_lines(&dir.files.file("a"), a);
+    write_lines(&dir.files.file("b"), b);
+    dir
+}
+
+/// Returns true if two numbers differ by at most 20 %, or both are at most `nothing`.
+fn near(estimated: f64, found: f64, nothing: f64) -> bool {
+    (estimated - found).abs() <= found.max(estimated) / 5.0 || estimated.max(found) <= nothing
+}
+
+#[test]
+fn estimates_match_the_job() {
+    for percent in [5, 40] {
+        let dir = dir(percent);
+        for command in [
+            "common a b",
+            "common --at-least 1 a b",
+            "diff a b",
+            "symdiff a b",
+            "dedup a b",
+            "dedup -d a b",
+            "dedup -u a b",
+        ] {
+            for mode in ["", "--strategy narrow", "--strategy partition", "--strategy memory"] {
+                for memory in ["8M", "32M"] {
+                    // The job changes its strategy when memory is full, which is not estimated.
+                    if mode.ends_with("memory") && memory == "8M" {
+                        continue;
+                    }
+                    let args = format!("{command} {mode} -m {memory}");
+                    let plan = json(&dir.run(&format!("plan {args} --json")).ok());
+                    dir.run(&format!("{args} -o out --report report")).ok();
+                    let report = json(&dir.read("report"));
+                    let both = |field: &str, other: &str| {
+                        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+                        (number(&plan[field]), number(&report[other]))
+                    };
+                    assert_eq!(plan["strategy"], report["strategy"], "{args}: {plan} {report}");
+                    for (field, other, nothing) in [
+                        ("passes", "passes", 0.0),
+                        ("bytes_read", "bytes_read", 0.0),
+                        // At the minimum of memory a few megabytes make a difference.
+                        ("spilled", "spilled", 4e6),
+                        ("candidates", "candidates", 100.0),
+                        ("kept", "kept", 0.0),
+                    ] {
+                        let (estimated, found) = both(field, other);
+                        let same = near(estimated, found, nothing);
+                        assert!(same, "{percent} %, {args}: {field}: {estimated}, found {found}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// With repeated lines the estimate may be far off, but the result is within the bounds.
+#[test]
+fn the_bounds_of_distinct_lines_hold() {
+    let dir = TestDir::new();
+    let urls = |line: u64| format!("https://example.org/{}/{}\n", line % 97, line * line % 9973);
+    type Key = fn(u64) -> u64;
+    let sets: [(&str, Key, u64); 3] = [
+        ("equal", |_| 7, 1),
+        ("values", |line| line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40, 1000),
+        ("runs", |line| line / 500, 1400),
+    ];
+    let lines = 700_000;
+    for (name, key, kinds) in sets {
+        let text: String = (0..lines).map(|line| format!("{:07}\n", key(line) % kinds)).collect();
+        dir.write(name, text);
+    }
+    dir.write("urls", (0..lines).map(urls).collect::<String>());
+    for name in ["equal", "values", "runs", "urls"] {
+        let found: u64 = dir.run(&format!("dedup -c {name}")).text().trim().parse().unwrap();
+        let plan = json(&dir.run(&format!("plan dedup {name} --json")).ok());
+        let range = |value: &Value| [0, 1].map(|end| value[end].as_u64().unwrap());
+        for [least, most] in
+            [range(&plan["inputs"][0]["distinct_range"]), range(&plan["kept_range"])]
+        {
+            assert!(least <= found && found <= most && least < most, "{name}: {found}: {plan}");
+        }
+        let text = dir.run(&format!("plan dedup {name}")).text();
+        assert_eq!(text.matches(" (at least ").count(), 2, "{text}");
+        for (command, other) in [("common", "urls"), ("diff", "urls")] {
+            let args = format!("{command} {name} {other}");
+            let found: u64 = dir.run(&format!("{args} -c")).text().trim().parse().unwrap();
+            let plan = json(&dir.run(&format!("plan {args} --json")).ok());
+            let [least, most] = range(&plan["kept_range"]);
+            assert!(least <= found && found <= most, "{args}: {found}: {plan}");
+        }
+    }
+    // All lines are sampled, so the numbers are exact.
+    dir.write("few", "a\nb\na\n");
+    let plan = json(&dir.run("plan dedup few --json").ok());
+    assert_eq!(plan["inputs"][0]["distinct_range"], serde_json::json!([2, 2]));
+    assert!(!dir.run("plan dedup few").text().contains("at least"));
+    // The shared lines are not, because lines repeat.
+    let text =
+        |step: u64| (0..3000).map(|line| format!("{}\n", line / 7 * step)).collect::<String>();
+    dir.write("sevens", text(7));
+    dir.write("threes", text(3));
+    for command in ["common", "diff"] {
+        let found: u64 =
+            dir.run(&format!("{command} -c sevens threes")).text().trim().parse().unwrap();
+        let plan = json(&dir.run(&format!("plan {command} sevens threes --json")).ok());
+        let [least, most] = [0, 1].map(|end| plan["kept_range"][end].as_u64().unwrap());
+        assert!(least <= found && found <= most, "{command}: {found}: {plan}");
+    }
+}
+
+#[test]
+fn estimate_as_text_and_its_errors() {
+    let dir = dir(10);
+    let text = dir.run("plan common a b -m 16M").text();
+    for name in ["lines of", "strategy", "passes", "reads", "temporary disk", "false", "time"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    dir.write("a.gz", gz(&dir.read("a")));
+    assert!(dir.run("plan dedup a.gz").text().contains("lines of"));
+    assert!(dir.run("plan common a b -c").text().contains("passes"));
+    let line = dir.run_with("plan common a -", b"x\n").failure();
+    assert!(line.contains("is not a file"), "{line}");
+    assert!(dir.run("plan common a").failure().contains("second input is missing"));
+    assert!(dir.run("plan common a nothing").failure().contains("nothing"));
+    assert_eq!(dir.run("plan common a b -n 5").code, Some(2));
+    for (args, text) in [
+        ("symdiff a", "second input is missing"),
+        ("symdiff a b b", "symdiff compares two inputs, not 3; leave out the others"),
+        ("common --at-least 2 a b", "2 is more than the number of other inputs, 1"),
+        ("dedup --at-least 1 a b", "--at-least: is an option of plan common; leave it out"),
+        ("diff -d a b", "--only-duplicates: is an option of plan dedup; leave it out"),
+        ("common -u a b", "--only-unique: is an option of plan dedup; leave it out"),
+    ] {
+        let line = dir.run(&format!("plan {args}")).failure();
+        assert!(line.contains(text), "{args}: {line}");
+    }
+}

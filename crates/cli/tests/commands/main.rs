@@ -1,0 +1,33 @@
+//! Tests of the commands: each runs the program and looks at its output, exit code and files.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod bits_and_probes;
+mod columns;
+#[path = "../common/mod.rs"]
+mod common;
+mod completions_and_man;
+mod compressed;
+mod count;
+mod counting;
+mod dupes_output;
+mod errors;
+mod estimate;
+mod explain;
+mod filter_types;
+mod filters;
+mod help_and_progress;
+mod html;
+mod journal;
+mod json_keys;
+mod kernels;
+mod key_transforms;
+mod keyed_hash;
+mod merge_shrink_compare;
+mod not_lines;
+mod options;
+mod probe;
+mod random_jobs;
+mod report;
+mod resume;
+mod seen;
+mod setops;

@@ -1,0 +1,182 @@
+"""The queue of `petal.scrapy.Scheduler` on a real server, and its settings."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+from conftest import CLASS, EmptySpider, fingerprint, numbered_request
+from scrapy.utils.test import get_crawler
+
+from petal.scrapy import Scheduler
+from petal.scrapy.connection import connect, connect_like_scrapy_redis, single_connection
+from petal.scrapy.fleet_queue import FleetQueue
+from petal.scrapy.reporter import Reporter
+
+QUEUE = "q:requests"
+
+
+@pytest.fixture
+def join(server):
+    """Joins the queue as another process: `join(lease=seconds)`."""
+
+    def create():
+        server.client.execute_command("PETAL.RESERVE", "q:filter", "0.000000001", 1000)
+
+    def joined(lease=60):
+        crawler = get_crawler(EmptySpider)
+        made = FleetQueue(
+            lambda: single_connection(connect(server.url)), (QUEUE, "q:filter"), lease, create, Reporter(crawler)
+        )
+        made.stats = crawler.stats
+        made.extend_lease()
+        return made
+
+    create()
+    return joined
+
+
+def break_connections(server):
+    for client in server.client.client_list():
+        if client["cmd"] != "client|list":
+            server.client.client_kill_filter(_id=client["id"])
+
+
+@pytest.mark.foreign
+def test_requests_are_taken_by_priority_and_added_once(join):
+    one, other = join(), join()
+    assert [one.add(fingerprint(at), -at, b"%d" % at) for at in range(3)] == [True] * 3
+    assert not other.add(fingerprint(1), 0, b"again")
+    assert other.add(None, 5, b"unfiltered")
+    assert [one.take(), other.take(), one.take(), other.take(), one.take()] == [b"2", b"1", b"0", b"unfiltered", None]
+    for data in (b"2", b"0"):
+        one.finish(data)
+    assert not one.is_finished()
+    for data in (b"1", b"unfiltered"):
+        other.finish(data)
+    assert one.is_finished() and other.is_finished()
+
+
+@pytest.mark.foreign
+def test_requests_are_returned_when_the_lease_has_ended(join):
+    killed, alive = join(lease=0.01), join()
+    alive.add(fingerprint(1), 7, b"1")
+    assert killed.take() == b"1"
+    time.sleep(0.1)
+    assert not alive.is_finished()
+    assert alive.stats.get_value("petal/dupefilter/returned") == 1
+    assert alive.take() == b"1"
+    # It was only slow: the request is now that of the other process.
+    killed.finish(b"1")
+    assert not killed.is_finished()
+    alive.finish(b"1")
+    assert alive.is_finished()
+
+
+@pytest.mark.foreign
+def test_request_is_kept_while_the_process_lives(join):
+    one, other = join(), join()
+    one.add(fingerprint(1), 0, b"1")
+    assert one.take() == b"1"
+    assert (other.is_finished(), other.take()) == (False, None)
+    one.close()
+    assert other.take() == b"1"
+
+
+@pytest.mark.foreign
+def test_requests_in_progress_are_returned_after_a_broken_connection(join, server):
+    one, other = join(), join()
+    for at in range(3):
+        one.add(fingerprint(at), at, b"%d" % at)
+    assert [one.take(), one.take()] == [b"0", b"1"]
+    one.finish(b"0")
+    break_connections(server)
+    one.extend_lease()
+    assert one.stats.get_value("petal/dupefilter/server_errors") == 1
+    # The server is not tried again at once: this change waits.
+    one.finish(b"1")
+    assert one.add(fingerprint(1), 0, b"again")
+    for queue in (one, other):
+        queue.close()
+    third = join()
+    assert [third.take(), third.take(), third.take()] == [b"1", b"2", None]
+
+
+@pytest.mark.foreign
+def test_taken_request_whose_reply_was_lost_is_returned(join):
+    one = join()
+    one.add(fingerprint(1), 0, b"1")
+    assert one.take() == b"1"
+    one._taken.clear()
+    assert not one.is_finished()
+    assert one.take() == b"1"
+
+
+@pytest.mark.foreign
+def test_changes_wait_for_the_server(join, server):
+    one = join()
+    server.stop()
+    assert one.add(fingerprint(1), 0, b"1") and one.add(fingerprint(1), 0, b"1")
+    assert (one.take(), one.is_finished()) == (None, False)
+    # It has lost its data: the filter is created again.
+    server.start()
+    one._retry_at = 0
+    assert [one.take(), one.take()] == [b"1", None]
+
+
+def open_scheduler(**settings):
+    """Opens the scheduler as Scrapy does; no request is in progress. Returns the stats too."""
+    crawler = get_crawler(EmptySpider, CLASS | settings)
+    crawler.spider = crawler._create_spider()
+    crawler.engine = SimpleNamespace(_slot=None)
+    scheduler = Scheduler.from_crawler(crawler)
+    scheduler.open(crawler.spider)
+    return scheduler, crawler.stats
+
+
+def close(scheduler):
+    scheduler.close("finished")
+    scheduler.df.close("finished")
+
+
+@pytest.mark.foreign
+def test_request_that_cannot_be_read_stays_on_the_server(server):
+    scheduler, stats = open_scheduler(REDIS_URL=server.url)
+    server.client.zadd("empty:requests", {b"no pickle": -9})
+    assert scheduler.enqueue_request(numbered_request(1))
+    assert not scheduler.enqueue_request(numbered_request(1))
+    assert not scheduler.enqueue_request(numbered_request(2).replace(callback=lambda _: None))
+    assert scheduler.next_request().url == numbered_request(1).url
+    assert not scheduler.has_pending_requests()
+    assert server.client.smembers("empty:requests:not_restored") == {b"no pickle"}
+    counts = [stats.get_value(f"petal/dupefilter/{name}") for name in ("not_restored", "not_pickled")]
+    assert counts == [1, 1]
+    close(scheduler)
+
+
+@pytest.mark.foreign
+def test_flush_on_start_deletes_queue_and_filter(server):
+    for flush in (False, True):
+        scheduler, _ = open_scheduler(REDIS_URL=server.url, SCHEDULER_FLUSH_ON_START=flush)
+        assert not scheduler.has_pending_requests()
+        assert scheduler.enqueue_request(numbered_request(1))
+        close(scheduler)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"PETAL_DUPEFILTER_REDIS_URL": "redis://host"}, "REDIS_URL: cannot be used with petal.scrapy.Scheduler"),
+        ({"PETAL_DUPEFILTER_WINDOW": 60}, "WINDOW: cannot be used with petal.scrapy.Scheduler"),
+        ({"PETAL_DUPEFILTER_GROW": False}, "GROW: petal.scrapy.Scheduler needs a filter that grows"),
+        ({"PETAL_SCHEDULER_LEASE": 0}, "PETAL_SCHEDULER_LEASE: expected an integer above 0, found 0"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, expected):
+    with pytest.raises(ValueError, match=expected):
+        Scheduler.from_crawler(get_crawler(EmptySpider, settings))
+
+
+def test_sentinel_without_a_port_is_refused():
+    crawler = get_crawler(EmptySpider, {"REDIS_SENTINELS": ["host"]})
+    with pytest.raises(ValueError, match="REDIS_SENTINELS: expected host:port, found 'host'"):
+        connect_like_scrapy_redis(crawler.settings)
