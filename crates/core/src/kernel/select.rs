@@ -38,7 +38,7 @@ impl Select for Portable {
 }
 
 /// Uses `pdep`, which moves a single bit to the position of the nth set bit. A value of this type is
-/// proof that the machine has BMI1, BMI2, LZCNT and POPCNT.
+/// proof that the machine has AVX2, BMI1, BMI2, LZCNT and POPCNT; no processor has BMI2 without AVX2.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bmi2(());
@@ -47,8 +47,11 @@ pub(crate) struct Bmi2(());
 impl Bmi2 {
     /// Returns `None` if the machine does not have the instructions.
     pub(super) fn new() -> Option<Self> {
-        let available =
-            cpu_has!("bmi1") && cpu_has!("bmi2") && cpu_has!("lzcnt") && cpu_has!("popcnt");
+        let available = cpu_has!("avx2")
+            && cpu_has!("bmi1")
+            && cpu_has!("bmi2")
+            && cpu_has!("lzcnt")
+            && cpu_has!("popcnt");
         available.then_some(Self(()))
     }
 }

@@ -265,19 +265,15 @@ mod tests {
         let mut chain = QuotientChain::new(params, 10_000, spec, u64::MAX).unwrap();
         let [key, other] = [1u64, 2].map(|key| chain.hash(&key.to_le_bytes()));
         let limits = || GrowthLimits { copies: MAX_COPIES, ..NO_LIMITS };
-        let mut add = |hash, limits: &dyn Fn() -> GrowthLimits| {
-            CuckooOps::add(&mut chain, hash, limits)
-        };
+        let mut add =
+            |hash, limits: &dyn Fn() -> GrowthLimits| CuckooOps::add(&mut chain, hash, limits);
         assert!((0..MAX_COPIES).all(|_| add(key, &limits).is_ok()));
         assert_eq!(add(key, &limits), Err(FilterError::TooManyCopies));
         assert_eq!((add(other, &limits), add(key, &|| NO_LIMITS)), (Ok(()), Ok(())));
         assert_eq!((chain.count(key), chain.count(other)), (MAX_COPIES + 1, 1));
         assert!(chain.layers() > 1 && chain.remove(key) && chain.remove(key));
         assert_eq!(CuckooOps::add(&mut chain, key, &limits), Ok(()));
-        assert_eq!(
-            CuckooOps::add(&mut chain, key, &limits),
-            Err(FilterError::TooManyCopies)
-        );
+        assert_eq!(CuckooOps::add(&mut chain, key, &limits), Err(FilterError::TooManyCopies));
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! prefetched only if it will be needed, when the first one has arrived.
 
 use super::block::BlockOps;
-use super::shape::PairParams;
+use super::planes::Planes;
+use super::shape::{Fingerprint, PairParams, Place};
 use super::table::{TableOps as _, bytes};
 use crate::kernel::primitives::prefetch;
-use crate::kernel::select::Select;
 use crate::store::CacheLine;
 
 /// Hashes between the prefetch of a first block and its use.
@@ -28,36 +28,55 @@ fn prefetch_first(params: PairParams, blocks: &[CacheLine], hash: Option<&u64>) 
     }
 }
 
+/// Hashes that are not in their first blocks: their numbers, second blocks and fingerprints.
+#[derive(Clone, Copy)]
+struct Open {
+    entries: [(usize, Place); GROUP],
+    len: usize,
+}
+
+impl Open {
+    const EMPTY: Self = {
+        let fingerprint = Fingerprint { bucket: 0, tag: 0 };
+        Self { entries: [(0, Place { block: 0, fingerprint }); GROUP], len: 0 }
+    };
+
+    /// Sets the results of the hashes that are in their second blocks.
+    #[inline(always)]
+    fn look_up<const TAG_BITS: usize, const BYTES: usize>(
+        &self,
+        select: impl Planes,
+        blocks: &[CacheLine],
+        found: &mut [u64],
+    ) {
+        for &(at, Place { block, fingerprint }) in self.entries.iter().take(self.len) {
+            let slots = BlockOps::<TAG_BITS, BYTES>::find_at(select, blocks, block, fingerprint);
+            if let Some(word) = found.get_mut(at / 64) {
+                *word |= u64::from(slots != 0) << (at % 64);
+            }
+        }
+    }
+}
+
 /// Looks up groups of hashes: those that are not in their first block are looked up in their second
 /// block after the first blocks of the next group.
 #[inline(always)]
 pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
-    select: impl Select,
+    select: impl Planes,
     params: PairParams,
     blocks: &[CacheLine],
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let mut open = [0usize; GROUP];
-    let mut open_len = 0;
-    let mut next_open = [0usize; GROUP];
-    let second = |open: &[usize], found: &mut [u64]| {
-        for &at in open {
-            let place = params.place(hashes[at]);
-            let other = params.second_block(hashes[at], place);
-            let slots =
-                BlockOps::<TAG_BITS, BYTES>::find_at(select, blocks, other, place.fingerprint);
-            if let Some(word) = found.get_mut(at / 64) {
-                *word |= u64::from(slots != 0) << (at % 64);
-            }
-        }
-    };
+    let mut open = [Open::EMPTY; 2];
     for at in 0..GROUP {
         prefetch_first(params, blocks, hashes.get(at));
     }
     for (group, group_hashes) in hashes.chunks(GROUP).enumerate() {
         let begin = group * GROUP;
-        let mut next_len = 0;
+        let [even, odd] = &mut open;
+        let (now, before) = if group % 2 == 0 { (even, odd) } else { (odd, even) };
+        now.len = 0;
         let mut bits = 0u64;
         for (index, &hash) in group_hashes.iter().enumerate() {
             let at = begin + index;
@@ -71,24 +90,27 @@ pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
             );
             bits |= u64::from(slots != 0) << (at % 64);
             if slots == 0 {
-                prefetch(blocks, params.second_block(hash, place) as usize);
+                let block = params.second_block(hash, place);
+                prefetch(blocks, block as usize);
+                now.entries[now.len % GROUP] = (at, Place { block, ..place });
+                now.len += 1;
             }
-            next_open[next_len % GROUP] = at;
-            next_len += usize::from(slots == 0);
         }
         if let Some(word) = found.get_mut(begin / 64) {
             *word |= bits;
         }
-        second(&open[..open_len], found);
-        (open, open_len) = (next_open, next_len);
+        before.look_up::<TAG_BITS, BYTES>(select, blocks, found);
+        before.len = 0;
     }
-    second(&open[..open_len], found);
+    for rest in &open {
+        rest.look_up::<TAG_BITS, BYTES>(select, blocks, found);
+    }
 }
 
 /// Inserts hashes until there is no slot for one. Returns the number of hashes before it.
 #[inline(always)]
 pub(super) fn insert<const TAG_BITS: usize, const BYTES: usize>(
-    select: impl Select,
+    select: impl Planes,
     params: PairParams,
     blocks: &mut [CacheLine],
     hashes: &[u64],
@@ -115,7 +137,7 @@ pub(super) fn insert<const TAG_BITS: usize, const BYTES: usize>(
 /// Removes hashes in turn and returns the number of those that were found.
 #[inline(always)]
 pub(super) fn remove<const TAG_BITS: usize, const BYTES: usize>(
-    select: impl Select,
+    select: impl Planes,
     params: PairParams,
     blocks: &mut [CacheLine],
     hashes: &[u64],
@@ -130,13 +152,10 @@ pub(super) fn remove<const TAG_BITS: usize, const BYTES: usize>(
         prefetch_first(params, blocks, hashes.get(at + AHEAD));
         if far && let Some(&later) = hashes.get(at + SECOND_AHEAD) {
             let place = params.place(later);
-            let found = BlockOps::<TAG_BITS, BYTES>::find_at(
-                select,
-                blocks,
-                place.block,
-                place.fingerprint,
-            );
-            if found == 0 {
+            let may_have = bytes(blocks, place.block).is_some_and(|block| {
+                BlockOps::<TAG_BITS, BYTES>::may_have(select, block, place.fingerprint)
+            });
+            if !may_have {
                 prefetch(blocks, params.second_block(later, place) as usize);
             }
         }

@@ -1,5 +1,6 @@
 //! The operations on one block, for a shape that is known at compile time.
 
+use super::planes::{Planes, plane};
 use super::shape::{BlockShape, Fingerprint};
 use crate::kernel::select::Select;
 
@@ -58,36 +59,6 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         Self::len(block) >= Self::SLOTS
     }
 
-    #[inline(always)]
-    pub(super) fn plane(block: &[u8; BLOCK], at: usize) -> u64 {
-        let bytes = block[at * BYTES..].first_chunk::<8>().copied().unwrap_or_default();
-        u64::from_le_bytes(bytes) & Self::SLOT_MASK
-    }
-
-    /// Replaces all planes by `change(number, plane)`.
-    #[inline(always)]
-    fn change_planes(block: &mut [u8; BLOCK], change: impl Fn(usize, u64) -> u64) {
-        // All are read before the first is written: a plane is written with the zeros after it, which
-        // the next planes replace.
-        let planes: [u64; TAG_BITS] = core::array::from_fn(|at| change(at, Self::plane(block, at)));
-        for (at, plane) in planes.iter().enumerate() {
-            let begin = at * BYTES;
-            let len = (Self::PLANES - begin).min(8);
-            block[begin..begin + len].copy_from_slice(&plane.to_le_bytes()[..len]);
-        }
-    }
-
-    /// Returns the slots whose tag is `tag`, one bit each, in any bucket and in free slots.
-    #[inline(always)]
-    fn equal_tags(block: &[u8; BLOCK], tag: u32) -> u64 {
-        let mut different = 0;
-        for at in 0..TAG_BITS {
-            let expected = 0u64.wrapping_sub(u64::from(tag >> at & 1));
-            different |= Self::plane(block, at) ^ expected;
-        }
-        !different & Self::SLOT_MASK
-    }
-
     /// Returns the position of bit 0 number `n` of a header, counted from 0.
     #[inline(always)]
     fn nth_zero(select: impl Select, header: u128, n: u32) -> u32 {
@@ -109,50 +80,53 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Returns the slots of a bucket, one bit each.
     #[inline(always)]
     fn bucket_slots(select: impl Select, header: u128, bucket: u32) -> u64 {
-        let end = Self::nth_zero(select, header, bucket).wrapping_sub(bucket);
-        // Bit 0 number -1 would be before the header.
-        let before = bucket.saturating_sub(1);
-        let begin = Self::nth_zero(select, header, before).wrapping_sub(before);
-        let begin = if bucket == 0 { 0 } else { begin };
-        low(end) & !low(begin)
+        // Shifted, a header has a zero before the first bucket, too.
+        let begin = Self::nth_zero(select, header << 1, bucket) & 127;
+        let len = (!(header >> begin) as u64).trailing_zeros();
+        low(len) << (begin.wrapping_sub(bucket) & 63)
     }
 
     /// Returns the slots with a fingerprint, one bit each.
     #[inline(always)]
-    pub(super) fn find(select: impl Select, block: &[u8; BLOCK], of: Fingerprint) -> u64 {
-        let equal = Self::equal_tags(block, of.tag);
-        // So for five of six absent keys, with tags of 8 bits.
-        if equal == 0 {
+    pub(super) fn find(select: impl Planes, block: &[u8; BLOCK], of: Fingerprint) -> u64 {
+        let equal = select.equal_tags::<TAG_BITS, BYTES>(block, of.tag);
+        // So for five of six absent keys, with tags of 8 bits; with shorter ones a branch on it cannot
+        // be predicted.
+        if TAG_BITS >= 8 && equal == 0 {
             return 0;
         }
         equal & Self::bucket_slots(select, Self::header(block), of.bucket)
     }
 
+    /// Returns false if a block certainly does not have a fingerprint; faster than
+    /// [`find`](Self::find).
+    #[inline(always)]
+    pub(super) fn may_have(select: impl Planes, block: &[u8; BLOCK], of: Fingerprint) -> bool {
+        select.equal_tags::<TAG_BITS, BYTES>(block, of.tag) != 0
+    }
+
     /// Adds a fingerprint to a block with a free slot.
     #[inline(always)]
-    pub(super) fn put(select: impl Select, block: &mut [u8; BLOCK], of: Fingerprint) {
+    pub(super) fn put(select: impl Planes, block: &mut [u8; BLOCK], of: Fingerprint) {
         let header = Self::header(block);
         let zero_at = Self::nth_zero(select, header, of.bucket) & 127;
+        let bit = 1u128 << zero_at;
         // Shifting a word up from bit n on adds the part from there on to itself.
-        let upper = header & (u128::MAX << zero_at);
-        let bits = header.wrapping_add(upper) | 1 << zero_at;
+        let upper = header & bit.wrapping_neg();
+        let bits = header.wrapping_add(upper) | bit;
+        let slot = zero_at.wrapping_sub(of.bucket);
+        select.put_tag::<TAG_BITS, BYTES>(block, slot, of.tag);
         Self::set_header(block, bits);
-        let slot = zero_at.wrapping_sub(of.bucket) & 63;
-        Self::change_planes(block, |at, plane| {
-            let bit = u64::from(of.tag >> at & 1) << slot;
-            plane.wrapping_add(plane & u64::MAX << slot) | bit
-        });
     }
 
     /// Removes the tag in a slot that is in use.
     #[inline(always)]
-    pub(super) fn take(select: impl Select, block: &mut [u8; BLOCK], slot: u32) {
+    pub(super) fn take(select: impl Planes, block: &mut [u8; BLOCK], slot: u32) {
         let header = Self::header(block);
         let one_at = Self::nth_one(select, header, slot) & 127;
         let below = (1u128 << one_at) - 1;
+        select.take_tag::<TAG_BITS, BYTES>(block, slot);
         Self::set_header(block, header & below | header >> 1 & !below);
-        let below = low(slot);
-        Self::change_planes(block, |_, plane| plane & below | plane >> 1 & !below);
     }
 
     /// Returns the fingerprint in a slot that is in use.
@@ -161,7 +135,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         let header = Self::header(block);
         let bucket = Self::nth_one(select, header, slot).wrapping_sub(slot);
         let tag = (0..TAG_BITS)
-            .fold(0, |tag, at| tag | ((Self::plane(block, at) >> (slot & 63) & 1) as u32) << at);
+            .fold(0, |tag, at| tag | ((plane::<BYTES>(block, at) >> (slot & 63) & 1) as u32) << at);
         Fingerprint { bucket, tag }
     }
 
@@ -174,7 +148,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         let end = u128::BITS - header.leading_zeros();
         let zeros_fit = len == 0 || end < len + buckets;
         let free = Self::SLOT_MASK & !low(len);
-        let clean = (0..TAG_BITS).all(|at| Self::plane(block, at) & free == 0);
+        let clean = (0..TAG_BITS).all(|at| plane::<BYTES>(block, at) & free == 0);
         (len <= Self::SLOTS && zeros_fit && clean).then_some(len)
     }
 }

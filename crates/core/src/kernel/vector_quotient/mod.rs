@@ -29,6 +29,7 @@
 mod batch;
 mod block;
 mod check;
+mod planes;
 mod shape;
 mod table;
 #[cfg(test)]

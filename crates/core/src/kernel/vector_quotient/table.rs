@@ -2,10 +2,11 @@
 
 use super::batch;
 use super::block::{BLOCK, BlockOps};
+use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::cpu::{Kernel, KernelHandle};
 use crate::kernel::primitives::prefetch;
-use crate::kernel::select::{Portable, Select};
+use crate::kernel::select::Portable;
 use crate::store::{CacheLine, line_as_bytes, line_as_bytes_mut};
 
 #[cfg(target_arch = "x86_64")]
@@ -167,27 +168,27 @@ impl PairTable {
 
 /// The operations of a table; `BlockOps` implements them for its shape.
 pub(super) trait TableOps {
-    fn contains(select: impl Select, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool;
-    fn count(select: impl Select, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64;
-    fn insert(select: impl Select, params: PairParams, blocks: &mut [CacheLine], hash: u64)
+    fn contains(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool;
+    fn count(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64;
+    fn insert(select: impl Planes, params: PairParams, blocks: &mut [CacheLine], hash: u64)
     -> bool;
-    fn remove(select: impl Select, params: PairParams, blocks: &mut [CacheLine], hash: u64)
+    fn remove(select: impl Planes, params: PairParams, blocks: &mut [CacheLine], hash: u64)
     -> bool;
     fn contains_batch(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
         found: &mut [u64],
     );
     fn insert_batch(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
     ) -> usize;
     fn remove_batch(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
@@ -210,7 +211,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Returns the slots of a block that have a fingerprint.
     #[inline(always)]
     pub(super) fn find_at(
-        select: impl Select,
+        select: impl Planes,
         blocks: &[CacheLine],
         block: u64,
         of: Fingerprint,
@@ -221,7 +222,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Removes a fingerprint from a block; false if it is not there.
     #[inline(always)]
     fn remove_at(
-        select: impl Select,
+        select: impl Planes,
         blocks: &mut [CacheLine],
         block: u64,
         of: Fingerprint,
@@ -237,7 +238,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Inserts a fingerprint into a block, if it has a free slot.
     #[inline(always)]
     fn insert_if_free(
-        select: impl Select,
+        select: impl Planes,
         blocks: &mut [CacheLine],
         block: u64,
         of: Fingerprint,
@@ -252,7 +253,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Inserts a fingerprint into the block of its place, or else into the other one.
     #[inline(always)]
     pub(super) fn insert_at(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         place: Place,
@@ -270,7 +271,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     #[cold]
     #[inline(never)]
     fn insert_by_moving(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         block: u64,
@@ -308,7 +309,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
 impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, BYTES> {
     #[inline(always)]
-    fn contains(select: impl Select, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool {
+    fn contains(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool {
         let params = Self::constant(params);
         let place = params.place(hash);
         let other = params.second_block(hash, place);
@@ -318,7 +319,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn count(select: impl Select, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64 {
+    fn count(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64 {
         let params = Self::constant(params);
         let place = params.place(hash);
         let other = params.second_block(hash, place);
@@ -330,7 +331,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
 
     #[inline(always)]
     fn insert(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -341,7 +342,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
 
     #[inline(always)]
     fn remove(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -357,7 +358,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
 
     #[inline(always)]
     fn contains_batch(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
@@ -368,7 +369,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
 
     #[inline(always)]
     fn insert_batch(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
@@ -378,7 +379,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
 
     #[inline(always)]
     fn remove_batch(
-        select: impl Select,
+        select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
@@ -396,7 +397,7 @@ mod bmi2 {
     /// Defines a function that calls the operation of the same name.
     macro_rules! compiled {
         ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
-            #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
             pub(super) fn $name<Ops: TableOps>(
                 select: Bmi2,
                 params: PairParams,
