@@ -113,8 +113,8 @@ mod vector {
     /// Vectors of the planes of a block, at most.
     const MAX_VECTORS: usize = 5;
 
-    /// Vectors of adjacent planes, which together have all planes. The last one ends with the last
-    /// plane; it may have planes of the one before, too.
+    /// The dimensions of vectors of adjacent planes, which together have all planes. The last one ends
+    /// with the last plane, and may share planes with the one before.
     struct Vectors<const TAG_BITS: usize, const BYTES: usize>;
 
     impl<const TAG_BITS: usize, const BYTES: usize> Vectors<TAG_BITS, BYTES> {
@@ -154,8 +154,8 @@ mod vector {
             indices
         }
 
-        /// The lower bits of a tag that are left out for the comparison of a vector, whose planes have
-        /// the next eight.
+        /// Returns the number of low bits of a tag that a vector is not compared with. Its planes have
+        /// some of the next eight.
         const fn tag_shift(first: usize) -> usize {
             match first + Self::PLANES {
                 0..=8 => 0,
@@ -227,12 +227,13 @@ mod vector {
             }
         }
 
-        /// Adds `vector` where it has the bits of `mask` to itself, and sets `bit` in the lanes in which
-        /// `tags` has the bit in `bits`.
+        /// Shifts the bits of each lane that `mask` has, which are its upper ones, up by one, and sets
+        /// the bits of `set`.
         #[inline(always)]
         fn shift_up(_: Bmi2, vector: __m128i, mask: __m128i, set: __m128i) -> __m128i {
             // SAFETY: as above.
             unsafe {
+                // Adding the part from a bit on to a word shifts that part.
                 let upper = _mm_and_si128(vector, mask);
                 let moved = match Self::LANE {
                     8 => _mm_add_epi64(vector, upper),
@@ -256,8 +257,7 @@ mod vector {
             }
         }
 
-        /// Returns the bits of each lane that `mask` does not have, shifted down, and the others as they
-        /// are.
+        /// Shifts the bits of each lane down by one, except those that `below` has.
         #[inline(always)]
         fn shift_down(_: Bmi2, vector: __m128i, below: __m128i) -> __m128i {
             // SAFETY: as above.
@@ -295,8 +295,8 @@ mod vector {
         block[at..at + VECTOR].copy_from_slice(&bytes);
     }
 
-    /// Returns the bits of a block's bytes from `at` on that differ from the tag: all bits of a byte are
-    /// expected to be the bit of the tag in `bits`.
+    /// Compares the bytes of a block from `at` on with a tag, and returns the bits that differ. All bits
+    /// of a byte are expected to equal one bit of the tag: that in `bits`.
     #[inline(always)]
     fn differences(_: Bmi2, block: &[u8; BLOCK], at: usize, tag: u8, bits: [u8; VECTOR]) -> u128 {
         let (found, bits) = (load(block, at), of_bytes(bits));
