@@ -168,12 +168,12 @@ def _conflict(one: str, other: str, reason: str) -> ValueError:
 
 def check_names(settings: BaseSettings, prefix: str, names: Sequence[str]) -> None:
     """Raises `ValueError` for a setting with the prefix that is none of `names`."""
-    known = [prefix + name for name in names]
-    for setting in settings:
-        if str(setting).startswith(prefix) and setting not in known:
-            near = get_close_matches(str(setting), known, n=1, cutoff=0.8)
-            hint = f"did you mean {near[0]}? " if near else ""
-            listed = f"{prefix} and one of {', '.join(names)}" if len(known) > 1 else known[0]
+    for setting in map(str, settings):
+        given = setting.removeprefix(prefix)
+        if given != setting and given not in names:
+            near = get_close_matches(given, names, n=1)
+            hint = f"did you mean {prefix}{near[0]}? " if near else ""
+            listed = f"{prefix} and one of {', '.join(names)}" if len(names) > 1 else prefix + names[0]
             raise ValueError(f"{setting}: unknown setting; {hint}expected {listed}")
 
 
