@@ -8,7 +8,7 @@ const PAGE: usize = 4096;
 
 /// A buffer whose memory is reused without being cleared.
 ///
-/// Its first byte is at the position in a page that it has in the file. On AMD processors with fast
+/// Its first byte is at the position in a page that it has in the file or stream. On AMD processors with fast
 /// short `rep movsb`, the kernel copies at a quarter of the speed to memory that is, within a page,
 /// 1 to 31 bytes ahead of the source. Large blocks of the allocator begin 16 bytes after a page does.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Buffer {
     start: usize,
     /// Number of valid bytes.
     pub(super) len: usize,
-    /// Position of the first valid byte in the file.
+    /// Position of the first valid byte in the file or stream.
     offset: u64,
 }
 
@@ -27,7 +27,7 @@ impl Buffer {
         &self.bytes[self.start..][..self.len]
     }
 
-    /// Removes all bytes. The next ones are those at `offset` of the file.
+    /// Removes all bytes. The next ones are those at `offset` of the file or stream.
     pub(super) fn clear(&mut self, offset: u64) {
         (self.len, self.offset) = (0, offset);
     }

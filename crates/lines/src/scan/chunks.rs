@@ -313,8 +313,8 @@ where
         let name = self.inputs[chunk.input].name();
         let Budget { chunk: size, longest_line, .. } = self.chunks.budget;
         let buffer = &mut chunk.buffer;
-        // A stream has no pages.
-        buffer.clear(0);
+        // A pipe whose writer fills pages has the bytes at these positions of its pages.
+        buffer.clear(*offset);
         buffer.room(carry.len())?.copy_from_slice(carry);
         buffer.len = carry.len();
         carry.clear();
