@@ -112,6 +112,10 @@ def test_page_has_every_field(name):
         assert f"`{method.name}{arguments}`" in section(name)
 
 
+def test_page_has_the_function_of_duckdb():
+    assert f"`register{signature(definitions('duckdb.py')['register'])}`" in section("duckdb")
+
+
 def test_page_has_the_public_names_of_spark_dask_and_scrapy():
     for package in ("spark", "scrapy"):
         body = ast.parse((PACKAGE / package / "__init__.py").read_text()).body

@@ -284,3 +284,54 @@ def test_filters_and_frames_are_read_through_hadoop(spark, tmp_path):
     both = petal.spark.common(lines, frame.toDF("value"), "value")
     assert [row["value"] for row in both.collect()] == ["plum"]
     both.unpersist()
+
+
+@pytest.fixture
+def tables(spark):
+    """Two Parquet tables of Spark's catalog, one of them partitioned by day, with a null in each seventh row.
+
+    zstd, because the library of Snappy, Spark's default, cannot be loaded where Debian's `musl` is installed:
+    https://github.com/xerial/snappy-java/issues/692
+    """
+    if not spark.sparkContext.master.startswith("local["):
+        pytest.skip("tables are read by Spark, as on one machine")
+    key = "if(id % 7 = 3, null, concat('https://example.com/', id)) url"
+    frames = {
+        "petal_pages": spark.range(ROWS).selectExpr(key, "id", "cast(id % 3 as int) day"),
+        "petal_new": spark.range(ROWS - 300, ROWS + 100).selectExpr(key, "id * 2 again"),
+    }
+    for name, frame in frames.items():
+        writer = frame.write.option("compression", "zstd").format("parquet")
+        (writer.partitionBy("day") if "day" in frame.columns else writer).saveAsTable(name)
+    yield [spark.table(name) for name in frames]
+    for name in frames:
+        spark.sql(f"DROP TABLE {name}")
+
+
+def test_partitioned_table_of_the_catalog(spark, tables, capsys):
+    pages, new = tables[0].where("day = 1"), tables[1]
+    for answer, left, right, how in [
+        (petal.spark.common, pages, new, "left_semi"),
+        (petal.spark.diff, new, pages, "left_anti"),
+    ]:
+        found = answer(left, right, "url")
+        assert found.schema == left.schema
+        assert rows_of(found) == rows_of(left.join(right, "url", how).select(*left.columns))
+        found.unpersist()
+    single = petal.spark.dedup(pages.union(pages.where("id % 50 = 0")), "url")
+    assert rows_of(single.select("url")) == rows_of(pages.select("url").distinct())
+
+    members = petal.spark.build(pages, "url", capacity=ROWS, fpr=1e-9)
+    expected = {row["url"] for row in pages.collect()} & {row["url"] for row in new.collect()} - {None}
+    assert len(expected) > 80
+    petal.spark.register(spark, "in_pages", members)
+    found = petal.spark.contains(tables[1], "url", members).collect()
+    found += spark.sql("SELECT url FROM petal_new WHERE in_pages(url)").collect()
+    assert sorted(row["url"] for row in found) == sorted([*expected, *expected])
+
+    # A condition on the partitions beside a look-up still leaves out the other partitions.
+    petal.spark.contains(pages, "url", members).explain()
+    plan = capsys.readouterr().out
+    assert "petal_contains(" in plan
+    (read,) = [line for line in plan.splitlines() if "PartitionFilters" in line]
+    assert "day#" in read.split("PartitionFilters:")[1].split("]")[0]
