@@ -1,9 +1,9 @@
 """Set operations on line files by Spark executors, as tasks of an RDD.
 
 Executors need only the extension module, which is sent to them, and must see inputs and outputs
-under the same paths as the driver, or as the client of Spark Connect. Each executor copies filters from the work folder to a local
-disk and maps them. (`addFile` is not used for filters: each later executor would fetch all files
-that were ever added in the session.)
+under the same paths as the driver, or as the client of Spark Connect. Each executor copies filters
+from the work folder to a local disk and maps them. (`addFile` is not used for filters: each later
+executor would fetch all files that were ever added in the session.)
 """
 
 import re
