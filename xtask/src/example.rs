@@ -34,8 +34,14 @@ pub(crate) fn run(name: &str, args: &[&str]) -> Result {
     with_environment(program, "release").run()
 }
 
-/// Builds petal with the profile of the other tests, installs what all examples need, and runs the tests in `examples`.
+/// Installs and builds what all examples need, and runs the tests in `examples`.
 pub(crate) fn test(more: &[&str]) -> Result {
+    install()?;
+    run_tests(more)
+}
+
+/// Builds petal with the profile of the other tests, and installs what all examples need.
+pub(crate) fn install() -> Result {
     Step::script("examples/install.sh", &[HOME, "dev"]).run()?;
     let own: Vec<String> = names()?
         .into_iter()
@@ -43,7 +49,11 @@ pub(crate) fn test(more: &[&str]) -> Result {
         .map(|name| format!("petal-example-{name}"))
         .collect();
     let bins = own.iter().flat_map(|name| ["--bin", name]);
-    Step::cargo(&python::PROGRAMS.iter().copied().chain(bins).collect::<Vec<_>>()).run()?;
+    Step::cargo(&python::PROGRAMS.iter().copied().chain(bins).collect::<Vec<_>>()).run()
+}
+
+/// Runs the tests in `examples`.
+pub(crate) fn run_tests(more: &[&str]) -> Result {
     let args = ["-m", "pytest", "-c", "examples/pytest.ini", "examples"];
     let python = root().join(HOME).join("bin/python");
     with_environment(Step::program(&python, &[&args[..], more].concat()), "debug").run()

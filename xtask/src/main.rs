@@ -18,6 +18,7 @@ mod python;
 mod release;
 mod sanitize;
 mod step;
+mod test;
 mod wasm;
 mod words;
 
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
         ["test", tiers @ ..]
             if tiers.iter().all(|tier| ["--foreign", "--engines"].contains(tier)) =>
         {
-            test(tiers.contains(&"--foreign"), tiers.contains(&"--engines"))
+            test::test(tiers.contains(&"--foreign"), tiers.contains(&"--engines"))
         }
         ["python", "--foreign", rest @ ..] => python::test(Tier::Foreign, rest),
         ["python", "--engines", rest @ ..] => python::test(Tier::Engines, rest),
@@ -139,26 +140,6 @@ fn main() -> ExitCode {
 fn usage(problem: &str) -> ExitCode {
     eprint!("cargo x: {problem}\n\n{USAGE}");
     ExitCode::from(2)
-}
-
-/// Runs all tests; those with foreign programs and those with engines if selected.
-fn test(foreign: bool, engines: bool) -> Result {
-    check::test()?;
-    python::test(Tier::Own, &[])?;
-    if foreign {
-        package::package()?;
-        release::pack_dev_builds()?;
-        wasm::wasm()?;
-        browser::test(&[])?;
-        lab::install()?;
-        peers::test()?;
-        example::test(&[])?;
-        python::test(Tier::Foreign, &[])?;
-    }
-    if engines {
-        python::test(Tier::Engines, &[])?;
-    }
-    Ok(())
 }
 
 /// Builds the program or the module as it is published, and runs a benchmark with it.

@@ -16,16 +16,18 @@ pub(crate) fn golden() -> Result {
     Step::script("peers/golden.sh", &[HOME]).run()
 }
 
-/// Installs the peers, and runs the tests in which they read and write filters, and those of object storage
-/// and of tables, which need features: one build has both.
-pub(crate) fn test() -> Result {
-    install()?;
-    let home = root().join(HOME);
+/// Runs the tests in which the peers read and write filters.
+pub(crate) fn test_formats() -> Result {
     // The whole workspace is selected, because the features of dependencies are those of the tests before.
     let args = ["test", "--workspace", "--no-fail-fast", "--test", "foreign", "--", "--ignored"];
-    Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()?;
+    Step::cargo(&args).env("PETAL_PEERS", &root().join(HOME).to_string_lossy()).run()
+}
+
+/// Runs the tests of object storage and of tables, which need features: one build has both. It replaces the program in
+/// `target/debug`, so other tests may not run at the same time.
+pub(crate) fn test_features() -> Result {
     let features = ["--features", "petal-cli/object-store,petal-cli/parquet"];
     let tests = ["--test", "objects", "--test", "tables", "--", "--include-ignored"];
     let args = [&["test", "--workspace", "--no-fail-fast"][..], &features, &tests].concat();
-    Step::cargo(&args).env("PETAL_PEERS", &home.to_string_lossy()).run()
+    Step::cargo(&args).env("PETAL_PEERS", &root().join(HOME).to_string_lossy()).run()
 }

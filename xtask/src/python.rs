@@ -24,12 +24,22 @@ pub(crate) enum Tier {
 
 /// Builds and installs the package, then runs a group of tests.
 pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
+    install(tier == Tier::Engines)?;
+    run_tests(tier, more)
+}
+
+/// Builds and installs the package, with Spark if `engines`, and builds the programs that its tests use.
+pub(crate) fn install(engines: bool) -> Result {
     // The profile of the other tests: optimized, with all checks, and without a second build of the libraries.
-    let install = ["crates/python/install.sh", HOME, "--profile", "dev"];
-    let engines = if tier == Tier::Engines { &["--engines"][..] } else { &[] };
-    Step::script(install[0], &[&install[1..], engines].concat()).run()?;
+    let args = [HOME, "--profile", "dev"];
+    let engines = if engines { &["--engines"][..] } else { &[] };
+    Step::script("crates/python/install.sh", &[&args[..], engines].concat()).run()?;
     // The tests compare with the program and load the module; a build during a test could exceed its timeout.
-    Step::cargo(PROGRAMS).run()?;
+    Step::cargo(PROGRAMS).run()
+}
+
+/// Runs a group of tests with the installed package.
+pub(crate) fn run_tests(tier: Tier, more: &[&str]) -> Result {
     let (python, chosen) = match tier {
         Tier::Own => ("bin/python", "not engines and not foreign"),
         Tier::Foreign => ("bin/python", "foreign"),

@@ -1,9 +1,12 @@
 //! A command that is printed, run, and must succeed.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Instant;
 
 /// The result of a command; the error is a sentence.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
@@ -12,6 +15,20 @@ pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 pub(crate) fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
+}
+
+thread_local! {
+    /// Whether this thread prints the output of a step when the step has ended.
+    static OUTPUT_AT_END: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a function; the output of each step that this thread runs in it is printed when the step has ended. Only one
+/// thread at a time may call it.
+pub(crate) fn with_output_at_end<T>(run: impl FnOnce() -> T) -> T {
+    OUTPUT_AT_END.set(true);
+    let result = run();
+    OUTPUT_AT_END.set(false);
+    result
 }
 
 /// A command, run in the root of the repository.
@@ -76,10 +93,31 @@ impl Step {
 
     /// Runs the step.
     pub(crate) fn run(mut self) -> Result {
-        eprintln!("\n==> {}", self.shown);
         let status =
-            self.command.status().map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
+            if OUTPUT_AT_END.get() { self.status_with_output_at_end() } else { self.status() };
+        let status = status.map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
         if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
+    }
+
+    fn status(&mut self) -> io::Result<ExitStatus> {
+        eprintln!("\n==> {}", self.shown);
+        self.command.status()
+    }
+
+    /// Runs the command with its output in a file, and prints the file. A pipe would stay open as long as any server
+    /// that the command has started.
+    fn status_with_output_at_end(&mut self) -> io::Result<ExitStatus> {
+        let start = Instant::now();
+        let path = std::env::temp_dir().join(format!("petal-step-{}.txt", std::process::id()));
+        let file = File::create(&path)?;
+        eprintln!("\n==> started: {}", self.shown);
+        let status = self.command.stdout(file.try_clone()?).stderr(file).status()?;
+        let mut text =
+            format!("\n==> {} ({} s)\n", self.shown, start.elapsed().as_secs()).into_bytes();
+        text.extend(fs::read(&path)?);
+        fs::remove_file(&path)?;
+        io::stderr().write_all(&text)?;
+        Ok(status)
     }
 
     /// Runs the step, prints its standard output and passes each line to `on_line`.
@@ -106,5 +144,23 @@ impl Step {
         let output = self.command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Step, with_output_at_end};
+
+    #[test]
+    fn failures_are_returned_with_and_without_output_at_end() {
+        let [works, fails] = ["true", "false"].map(Path::new);
+        assert!(Step::program(works, &[]).run().is_ok());
+        assert!(Step::program(fails, &[]).run().is_err());
+        with_output_at_end(|| {
+            assert!(Step::program(works, &[]).run().is_ok());
+            assert!(Step::program(fails, &[]).run().is_err());
+        });
     }
 }

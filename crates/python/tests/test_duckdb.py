@@ -28,6 +28,7 @@ def test_filter_of_the_program_is_queried_with_strings(connection, program, tmp_
     connection.execute("CREATE TABLE keys (key VARCHAR, expected BOOLEAN)")
     absent = [f"https://example.org/{n}" for n in range(5000)]
     rows = pa.table({"key": lines + absent, "expected": [True] * len(lines) + [False] * len(absent)})
+    connection.register("rows", rows)
     connection.execute("INSERT INTO keys SELECT key, expected FROM rows")
     assert found(connection, "SELECT count(*) FROM keys WHERE is_known(key) = expected") == [len(lines) + 5000]
 
@@ -55,7 +56,7 @@ def test_keys_are_those_of_python(connection, column_type, keys, absent):
     assert found(connection, "SELECT has(k) FROM t WHERE k IS NULL") == [None]
     assert found(connection, "SELECT has(NULL)") == [None]
     assert found(connection, "SELECT has(k) FROM t WHERE n < 0") == []
-    assert found(connection, f"SELECT has(k) FROM (SELECT k FROM t WHERE n = 1), range(3000)") == [True] * 3000
+    assert found(connection, "SELECT has(k) FROM (SELECT k FROM t WHERE n = 1), range(3000)") == [True] * 3000
 
 
 def test_results_follow_their_rows_in_large_tables(connection):

@@ -39,3 +39,8 @@ def test_dask_needs_only_the_extra_dask(tmp_path):
         cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.timeout(900)
+def test_duckdb_needs_only_the_extra_duckdb(tmp_path):
+    run_all(python_with(extra="duckdb"), ROOT / "docs/guides/duckdb.md", tmp_path)

@@ -11,9 +11,11 @@ import datetime
 import decimal
 import uuid
 
+import duckdb
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 import petal
+import petal.duckdb
 import polars as pl
 
 one = petal.BloomFilter(1000, memory_limit="1M")
@@ -41,6 +43,7 @@ def visit(url: str, depth: int = 0) -> int:
 visited = visit("a", depth=2)
 seen: petal.Filter = visit.filter
 any_type: petal.Filter = petal.load("one.petal", format="guava", key_type="int64")
+petal.duckdb.register(duckdb.connect(), "is_known", any_type, column_type="BIGINT")
 """
 
 

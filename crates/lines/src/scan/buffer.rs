@@ -3,22 +3,38 @@
 use crate::error::{Error, Result};
 use crate::io::{InputFile, read_at};
 
+/// Bytes of a page of memory, or a multiple of them.
+const PAGE: usize = 4096;
+
 /// A buffer whose memory is reused without being cleared.
+///
+/// Its first byte is at the position in a page that it has in the file or stream. On AMD processors with fast
+/// short `rep movsb`, the kernel copies at a quarter of the speed to memory that is, within a page,
+/// 1 to 31 bytes ahead of the source. Large blocks of the allocator begin 16 bytes after a page does.
 #[derive(Default)]
 pub(super) struct Buffer {
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Position of the first valid byte in `bytes`.
+    start: usize,
     /// Number of valid bytes.
     pub(super) len: usize,
+    /// Position of the first valid byte in the file or stream.
+    offset: u64,
 }
 
 impl Buffer {
     pub(super) fn get(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes[self.start..][..self.len]
+    }
+
+    /// Removes all bytes. The next ones are those at `offset` of the file or stream.
+    pub(super) fn clear(&mut self, offset: u64) {
+        (self.len, self.offset) = (0, offset);
     }
 
     /// Returns `more` bytes of space after the valid ones.
     pub(super) fn room(&mut self, more: usize) -> Result<&mut [u8]> {
-        let length = self.len + more;
+        let length = PAGE + self.len + more;
         if length > self.bytes.len() {
             let grow = length - self.bytes.len();
             // Reserve exactly this: an over-long line must not take twice its length.
@@ -26,7 +42,11 @@ impl Buffer {
             reserved.map_err(|_| Error::alloc(length as u64))?;
             self.bytes.resize(length, 0);
         }
-        Ok(&mut self.bytes[self.len..length])
+        if self.len == 0 {
+            let memory = self.bytes.as_ptr().addr() as u64;
+            self.start = (self.offset.wrapping_sub(memory) % PAGE as u64) as usize;
+        }
+        Ok(&mut self.bytes[self.start + self.len..][..more])
     }
 
     /// Appends a byte range of a file.
@@ -41,6 +61,33 @@ impl Buffer {
     pub(super) fn shrink(&mut self, most: usize) {
         if self.bytes.capacity() > most {
             *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Buffer, PAGE};
+
+    #[test]
+    fn bytes_are_at_the_position_in_a_page_that_they_have_in_the_file() {
+        let mut buffer = Buffer::default();
+        for (offset, lengths) in [(0, [1, 5]), (4095, [100_000, 1]), (1 << 40 | 17, [0, 300_000])] {
+            buffer.clear(offset);
+            assert_eq!(buffer.get(), b"");
+            let mut expected = vec![];
+            for (byte, length) in (1..).zip(lengths) {
+                let room = buffer.room(length).unwrap();
+                assert_eq!(room.len(), length);
+                room.fill(byte);
+                buffer.len += length;
+                expected.resize(expected.len() + length, byte);
+            }
+            assert_eq!(buffer.get(), expected);
+            // It may have moved when it grew.
+            buffer.clear(offset);
+            let room = buffer.room(1).unwrap();
+            assert_eq!(room.as_ptr().addr() % PAGE, offset as usize % PAGE);
         }
     }
 }

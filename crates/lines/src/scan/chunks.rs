@@ -313,7 +313,8 @@ where
         let name = self.inputs[chunk.input].name();
         let Budget { chunk: size, longest_line, .. } = self.chunks.budget;
         let buffer = &mut chunk.buffer;
-        buffer.len = 0;
+        // A pipe whose writer fills pages has the bytes at these positions of its pages.
+        buffer.clear(*offset);
         buffer.room(carry.len())?.copy_from_slice(carry);
         buffer.len = carry.len();
         carry.clear();
@@ -379,7 +380,7 @@ where
         chunk.offset = from;
         chunk.advance = span.end - span.start;
         let buffer = &mut chunk.buffer;
-        buffer.len = 0;
+        buffer.clear(from);
         buffer.read(&file, name, from, span.end)?;
         if let Some(sum) = &self.sums[chunk.input] {
             sum.add(span.start - chunk.base, &buffer.get()[(span.start - from) as usize..]);

@@ -30,7 +30,7 @@ def test_requests_are_seen_once_added(open_filter):
         ({"CAPACITY": 0}, "CAPACITY: expected an integer"),
         ({"FPR": 1.5}, "FPR: expected a number above 0 and below 1"),
         ({"MEMORY_LIMIT": "much"}, "MEMORY_LIMIT: expected bytes"),
-        ({"CAPACTIY": 5}, "CAPACTIY: unknown setting"),
+        ({"CAPACTIY": 5}, "CAPACTIY: unknown setting; did you mean PETAL_DUPEFILTER_CAPACITY"),
         ({"MEMORY_LIMIT": "1M", "CAPACITY": 5}, "each determines the other"),
         ({"MEMORY_LIMIT": "1M", "GROW": True}, "does not grow"),
         ({"WINDOW": 60, "GROW": True}, "does not grow"),

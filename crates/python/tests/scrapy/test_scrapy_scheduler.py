@@ -1,14 +1,17 @@
 """The queue of `petal.scrapy.Scheduler` on a real server, and its settings."""
 
+import re
 import time
 from types import SimpleNamespace
 
 import pytest
+import redis
 from conftest import CLASS, EmptySpider, fingerprint, numbered_request
+from redis_server import MODULE, Server
 from scrapy.utils.test import get_crawler
 
 from petal.scrapy import Scheduler
-from petal.scrapy.connection import connect, connect_like_scrapy_redis, single_connection
+from petal.scrapy.connection import connect, connect_like_scrapy_redis, location, single_connection
 from petal.scrapy.fleet_queue import FleetQueue
 from petal.scrapy.reporter import Reporter
 
@@ -169,14 +172,118 @@ def test_flush_on_start_deletes_queue_and_filter(server):
         ({"PETAL_DUPEFILTER_WINDOW": 60}, "WINDOW: cannot be used with petal.scrapy.Scheduler"),
         ({"PETAL_DUPEFILTER_GROW": False}, "GROW: petal.scrapy.Scheduler needs a filter that grows"),
         ({"PETAL_SCHEDULER_LEASE": 0}, "PETAL_SCHEDULER_LEASE: expected an integer above 0, found 0"),
+        (
+            {"PETAL_SCHEDULER_LAESE": 60},
+            "PETAL_SCHEDULER_LAESE: unknown setting; did you mean PETAL_SCHEDULER_LEASE? expected PETAL_",
+        ),
+        (
+            {"PETAL_SCHEDULER_QUEUE_KEY": "q"},
+            "PETAL_SCHEDULER_QUEUE_KEY: unknown setting; expected PETAL_SCHEDULER_LEASE",
+        ),
     ],
 )
-def test_wrong_settings_are_refused(settings, expected):
-    with pytest.raises(ValueError, match=expected):
+def test_wrong_settings_are_refused(settings, expected, caplog):
+    with pytest.raises(ValueError, match=re.escape(expected)):
         Scheduler.from_crawler(get_crawler(EmptySpider, settings))
+    (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert line.name == "petal.scrapy" and line.getMessage().startswith("Scheduler cannot start: ")
+    assert expected in line.getMessage()
 
 
-def test_sentinel_without_a_port_is_refused():
-    crawler = get_crawler(EmptySpider, {"REDIS_SENTINELS": ["host"]})
-    with pytest.raises(ValueError, match="REDIS_SENTINELS: expected host:port, found 'host'"):
+@pytest.mark.parametrize("given", ["host", ("host",), ("host", "x"), ":1"])
+def test_sentinel_without_host_or_port_is_refused(given):
+    crawler = get_crawler(EmptySpider, {"REDIS_SENTINELS": [given]})
+    with pytest.raises(ValueError, match=re.escape(f"REDIS_SENTINELS: expected host:port, found {given!r}")):
         connect_like_scrapy_redis(crawler.settings)
+
+
+def test_addresses_of_sentinels_are_texts_or_pairs():
+    for given in ["a:1,b:2"], [["a:1", "b:2"]], [[("a", 1), ["b", "2"]]]:
+        settings = get_crawler(EmptySpider, {"REDIS_SENTINELS": given[0]}).settings
+        sentinels = connect_like_scrapy_redis(settings).connection_pool.sentinel_manager.sentinels
+        assert [location(one) for one in sentinels] == ["a:1", "b:2"]
+
+
+class ProtectedSentinel(Server):
+    """A sentinel of `primary` with only the user `asker`."""
+
+    def __init__(self, folder, primary):
+        folder.mkdir()
+        self._config = folder / "sentinel.conf"
+        self._config.write_text(
+            f"sentinel monitor fleet 127.0.0.1 {primary.port} 1\n"
+            "sentinel auth-user fleet crawler\n"
+            "sentinel auth-pass fleet of-the-primary\n"
+            "user asker on >of-the-sentinel +@all ~* &*\n"
+            "user default off\n"
+        )
+        super().__init__(folder, program="valkey-server-9")
+
+    def start(self):
+        self.command = [self.command[0], str(self._config), "--sentinel", "--port", str(self.port)]
+        self.client = redis.Redis(port=self.port, username="asker", password="of-the-sentinel")
+        super().start()
+
+
+@pytest.fixture
+def protected(tmp_path):
+    """A primary with only the user `crawler`, and its sentinel."""
+    primary = Server(tmp_path, "--loadmodule", str(MODULE), program="valkey-server-9")
+    primary.client.acl_setuser(
+        "crawler", enabled=True, passwords=["+of-the-primary"], keys="*", channels="*", commands=["+@all"]
+    )
+    primary.client.acl_setuser("default", enabled=False)
+    sentinel = ProtectedSentinel(tmp_path / "sentinel", primary)
+    yield primary, sentinel
+    for one in (primary, sentinel):
+        one.stop()
+
+
+PRIMARY = {"username": "crawler", "password": "of-the-primary"}
+SENTINEL = {"username": "asker", "password": "of-the-sentinel"}
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"REDIS_SENTINEL_SERVICE": "fleet", "REDIS_PARAMS": PRIMARY},
+        # As for scrapy-redis-sentinel.
+        {"REDIS_SENTINEL_PARAMS": PRIMARY | {"service_name": "fleet", "db": 3}},
+    ],
+)
+def test_sentinels_and_primary_with_users_and_passwords(protected, settings):
+    primary, sentinel = protected
+    address = ("127.0.0.1", sentinel.port)
+    scheduler, _ = open_scheduler(REDIS_SENTINELS=[address], SENTINEL_KWARGS=SENTINEL, **settings)
+    assert scheduler.enqueue_request(numbered_request(1))
+    assert not scheduler.enqueue_request(numbered_request(1))
+    assert scheduler.next_request().url == numbered_request(1).url
+    close(scheduler)
+    db = settings.get("REDIS_SENTINEL_PARAMS", {}).get("db", 0)
+    keys = redis.Redis(port=primary.port, db=db, **PRIMARY).keys()
+    assert b"empty:dupefilter" in keys
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"SENTINEL_KWARGS": {}}, "; set username and password of the sentinels in SENTINEL_KWARGS"),
+        ({"SENTINEL_KWARGS": SENTINEL | {"password": "wrong-one"}}, "; set username and password of the sentinels in"),
+        ({"REDIS_SENTINEL_SERVICE": "fleeet"}, "no primary 'fleeet' that is up: 127.0.0.1:{port}: knows fleet"),
+        ({"REDIS_PARAMS": PRIMARY | {"password": "wrong-one"}}, "invalid username-password pair"),
+    ],
+)
+def test_refused_password_of_a_sentinel_is_one_line(protected, changed, reason, caplog):
+    _, sentinel = protected
+    address = f"127.0.0.1:{sentinel.port}"
+    settings = {"REDIS_SENTINELS": [address], "SENTINEL_KWARGS": SENTINEL, "REDIS_PARAMS": PRIMARY}
+    settings |= {"REDIS_SENTINEL_SERVICE": "fleet"} | changed
+    with pytest.raises(redis.RedisError):
+        open_scheduler(**settings)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert reason.format(port=sentinel.port) in line and "\n" not in line
+    if "REDIS_PARAMS" not in changed:
+        assert f"REDIS_SENTINELS: no primary '{settings['REDIS_SENTINEL_SERVICE']}' that is up: {address}: " in line
+    assert "of-the-" not in line and "wrong-one" not in line

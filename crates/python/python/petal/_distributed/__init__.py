@@ -6,4 +6,5 @@
 | `stages` | the stages that a job consists of, each a list of tasks |
 | `tasks` | the functions that workers run |
 | `arguments` | reads paths and numbers from callers |
+| `options` | the types of options, for type checkers |
 """

@@ -5,7 +5,9 @@ one line before the crawl begins.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -115,10 +117,7 @@ def read_config(settings: BaseSettings, shared_queue: bool = False) -> Config:
 
     Raises `ValueError` with the name of the setting, the expected value and the one found.
     """
-    for name in settings:
-        if str(name).startswith(PREFIX) and str(name)[len(PREFIX) :] not in NAMES:
-            known = ", ".join(NAMES)
-            raise ValueError(f"{name}: unknown setting; expected {PREFIX} and one of {known}")
+    check_names(settings, PREFIX, NAMES)
     memory_limit = _memory_limit(settings)
     capacity = read_positive_int(settings, PREFIX + "CAPACITY")
     window = read_positive_int(settings, PREFIX + "WINDOW")
@@ -165,6 +164,17 @@ def _key(settings: BaseSettings, shared_queue: bool) -> str:
 
 def _conflict(one: str, other: str, reason: str) -> ValueError:
     return ValueError(f"{PREFIX}{one} and {other}: {reason}; remove one of them")
+
+
+def check_names(settings: BaseSettings, prefix: str, names: Sequence[str]) -> None:
+    """Raises `ValueError` for a setting with the prefix that is none of `names`."""
+    for setting in map(str, settings):
+        given = setting.removeprefix(prefix)
+        if given != setting and given not in names:
+            near = get_close_matches(given, names, n=1)
+            hint = f"did you mean {prefix}{near[0]}? " if near else ""
+            listed = f"{prefix} and one of {', '.join(names)}" if len(names) > 1 else prefix + names[0]
+            raise ValueError(f"{setting}: unknown setting; {hint}expected {listed}")
 
 
 def is_true(value: object) -> bool:

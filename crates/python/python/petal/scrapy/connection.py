@@ -54,21 +54,75 @@ def connect_like_scrapy_redis(settings: BaseSettings) -> Any:
     return get_redis_from_settings(changed)
 
 
-def _connect_by_sentinels(sentinels: list[str], own: dict[str, float], settings: BaseSettings) -> Any:
+def _connect_by_sentinels(sentinels: list[Any], own: dict[str, Any], settings: BaseSettings) -> Any:
+    """Returns a client that asks sentinels for the primary.
+
+    `SENTINEL_KWARGS` are arguments of redis-py for the sentinels, such as `username` and `password`;
+    `REDIS_PARAMS` and `REDIS_SENTINEL_PARAMS` are for the primary. The second may have `service_name`,
+    as in scrapy-redis-sentinel.
+    """
     import redis.sentinel
 
-    addresses = []
-    for address in sentinels:
-        host, _, port = str(address).strip().rpartition(":")
-        if not host or not port.isdigit():
-            raise ValueError(f"REDIS_SENTINELS: expected host:port, found {address!r}")
-        addresses.append((host, int(port)))
-    options = own | settings.getdict("REDIS_PARAMS") | {"retry": _no_retries()}
+    no_retries = {"retry": _no_retries()}
+    options = own | settings.getdict("REDIS_PARAMS") | settings.getdict("REDIS_SENTINEL_PARAMS") | no_retries
     options.setdefault("db", settings.getint("REDIS_DB"))
+    named = options.pop("service_name", None)
     # Its functions have no types.
     connect: Any = redis.sentinel.Sentinel
-    found = connect(addresses, sentinel_kwargs=own | {"retry": _no_retries()}, **options)
-    return found.master_for(settings.get("REDIS_SENTINEL_SERVICE") or "mymaster")
+    asked = own | settings.getdict("SENTINEL_KWARGS") | no_retries
+    found = connect([_address(one) for one in sentinels], sentinel_kwargs=asked, **options)
+    _explain_failures(found)
+    return found.master_for(settings.get("REDIS_SENTINEL_SERVICE") or named or "mymaster")
+
+
+def _address(given: Any) -> tuple[str, int]:
+    """Returns host and port of a sentinel: a text with a colon, or a pair."""
+    pair = given if isinstance(given, (list, tuple)) else str(given).strip().rpartition(":")[::2]
+    host, port = pair if len(pair) == 2 else ("", "")
+    if not host or not str(port).isdigit():
+        raise ValueError(f"REDIS_SENTINELS: expected host:port, found {given!r}")
+    return str(host).removeprefix("[").removesuffix("]"), int(port)
+
+
+def _explain_failures(found: Any) -> None:
+    """Makes the error of `discover_master` one line with the reason of each sentinel."""
+    import redis
+    from redis.sentinel import MasterNotFoundError
+
+    discover = found.discover_master
+    reasons: dict[str, str] = {}
+    refused: set[str] = set()
+
+    def record(sentinel: Any) -> None:
+        ask, place = sentinel.sentinel_masters, location(sentinel)
+
+        def recorded() -> Any:
+            try:
+                primaries = ask()
+            except redis.RedisError as error:
+                reasons[place] = str(error)
+                if isinstance(error, redis.AuthenticationError):
+                    refused.add(place)
+                raise
+            refused.discard(place)
+            reasons[place] = f"knows {', '.join(sorted(primaries)) or 'none'}"
+            return primaries
+
+        sentinel.sentinel_masters = recorded
+
+    def explained(service: str) -> Any:
+        try:
+            return discover(service)
+        except MasterNotFoundError:
+            listed = "; ".join(f"{place}: {reason}" for place, reason in reasons.items())
+            text = f"REDIS_SENTINELS: no primary {service!r} that is up: {listed}"
+            if refused:
+                text += "; set username and password of the sentinels in SENTINEL_KWARGS"
+            raise MasterNotFoundError(text) from None
+
+    for sentinel in found.sentinels:
+        record(sentinel)
+    found.discover_master = explained
 
 
 def single_connection(client: Any) -> Any:

@@ -20,7 +20,7 @@ from pathlib import Path
 from scrapy.settings import BaseSettings
 
 import petal
-from petal.scrapy.config import read_fpr, read_positive_int
+from petal.scrapy.config import check_names, read_fpr, read_positive_int
 from petal.scrapy.exact import FingerprintTable
 from petal.scrapy.snapshot_log import SnapshotLog, lock
 
@@ -46,10 +46,7 @@ class PageStore:
         `petal.FormatError` if the store is damaged.
         """
         self.imported = 0
-        for name in settings:
-            if str(name).startswith(PREFIX) and str(name)[len(PREFIX) :] not in NAMES:
-                known = ", ".join(NAMES)
-                raise ValueError(f"{name}: unknown setting; expected {PREFIX} and one of {known}")
+        check_names(settings, PREFIX, NAMES)
         capacity = read_positive_int(settings, PREFIX + "CAPACITY") or DEFAULT_CAPACITY
         fpr = read_fpr(settings, PREFIX + "FPR", DEFAULT_FPR)
         is_exact = settings.getbool(PREFIX + "EXACT")

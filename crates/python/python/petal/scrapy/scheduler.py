@@ -6,24 +6,40 @@ process that is killed loses nothing, and a spider ends only when no process wor
 `fleet_queue` has the queue.
 """
 
+import logging
 import pickle
 from functools import partial
 from typing import Any, Self
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 from scrapy.utils.request import request_from_dict
 from twisted.internet.task import LoopingCall
 
-from petal.scrapy.config import PREFIX, read_positive_int
+from petal.scrapy.config import PREFIX, check_names, read_positive_int
 from petal.scrapy.connection import single_connection
 from petal.scrapy.dupefilter import DupeFilter
 from petal.scrapy.fleet_queue import FleetQueue
 from petal.scrapy.reporter import Reporter
 
+SCHEDULER_PREFIX = "PETAL_SCHEDULER_"
+NAMES = ("LEASE",)
 # Seconds without a sign of a process until its requests are returned.
 DEFAULT_LEASE = 60
-LEASE = "PETAL_SCHEDULER_LEASE"
+
+logger = logging.getLogger("petal.scrapy")
+
+
+def _read_lease(settings: BaseSettings) -> int:
+    """Returns the seconds of a lease. Raises `ValueError` if a setting is invalid."""
+    check_names(settings, SCHEDULER_PREFIX, NAMES)
+    for name in ("REDIS_URL", "WINDOW"):
+        if settings.get(PREFIX + name):
+            raise ValueError(f"{PREFIX}{name}: cannot be used with petal.scrapy.Scheduler; remove it")
+    if not settings.getbool(PREFIX + "GROW", True):
+        raise ValueError(f"{PREFIX}GROW: petal.scrapy.Scheduler needs a filter that grows; turn it on")
+    return read_positive_int(settings, SCHEDULER_PREFIX + "LEASE") or DEFAULT_LEASE
 
 
 class Scheduler:
@@ -31,15 +47,14 @@ class Scheduler:
 
     def __init__(self, crawler: Crawler) -> None:
         """Reads the settings. Raises `ValueError` if one is invalid."""
-        settings = crawler.settings
         self._crawler = crawler
-        self._lease = read_positive_int(settings, LEASE) or DEFAULT_LEASE
-        for name in ("REDIS_URL", "WINDOW"):
-            if settings.get(PREFIX + name):
-                raise ValueError(f"{PREFIX}{name}: cannot be used with petal.scrapy.Scheduler; remove it")
-        if not settings.getbool(PREFIX + "GROW", True):
-            raise ValueError(f"{PREFIX}GROW: petal.scrapy.Scheduler needs a filter that grows; turn it on")
         self._in_progress: dict[Request, bytes] = {}
+        try:
+            self._lease = _read_lease(crawler.settings)
+        except ValueError as error:
+            # Scrapy logs a traceback.
+            logger.error("Scheduler cannot start: %s", error)
+            raise
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

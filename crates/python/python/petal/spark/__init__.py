@@ -17,12 +17,13 @@ petal's extension module, a file of some megabytes.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from petal._distributed.arguments import Folder, Paths
+from petal._distributed.options import BuildOptions, CommonOptions, DedupOptions, ExactOptions
 from petal._distributed.stages import Report
 from petal._petal import BloomFilter
 from petal.spark import _engine, _frames
@@ -54,7 +55,12 @@ def common(
 ) -> DataFrame: ...
 @overload
 def common(
-    first: SparkSession | SparkContext, /, a: Paths, b: Paths, out: Folder | None, **options: Any
+    first: SparkSession | SparkContext,
+    /,
+    a: Paths,
+    b: Paths,
+    out: Folder | None,
+    **options: Unpack[CommonOptions],
 ) -> Report: ...
 def common(first: Any, /, *args: Any, **options: Any) -> Any:
     """Returns or writes the exact intersection of two inputs.
@@ -74,7 +80,12 @@ def diff(
 ) -> DataFrame: ...
 @overload
 def diff(
-    first: SparkSession | SparkContext, /, a: Paths, b: Paths, out: Folder | None, **options: Any
+    first: SparkSession | SparkContext,
+    /,
+    a: Paths,
+    b: Paths,
+    out: Folder | None,
+    **options: Unpack[ExactOptions],
 ) -> Report: ...
 def diff(first: Any, /, *args: Any, **options: Any) -> Any:
     """Returns or writes what is in the first input and not in the second.
@@ -100,7 +111,7 @@ def build(
 ) -> BloomFilter: ...
 @overload
 def build(
-    first: SparkSession | SparkContext, /, paths: Paths, out: Folder, **options: Any
+    first: SparkSession | SparkContext, /, paths: Paths, out: Folder, **options: Unpack[BuildOptions]
 ) -> Report: ...
 def build(first: Any, /, *args: Any, **options: Any) -> Any:
     """Builds a Bloom filter: `build(df, col)` returns one of a column, `build(spark, paths, out)`
@@ -112,7 +123,11 @@ def build(first: Any, /, *args: Any, **options: Any) -> Any:
 def dedup(first: DataFrame, /, on: str | Sequence[str], *, fpr: float = 0.01) -> DataFrame: ...
 @overload
 def dedup(
-    first: SparkSession | SparkContext, /, a: Paths, out: Folder | None, **options: Any
+    first: SparkSession | SparkContext,
+    /,
+    a: Paths,
+    out: Folder | None,
+    **options: Unpack[DedupOptions],
 ) -> Report: ...
 def dedup(first: Any, /, *args: Any, **options: Any) -> Any:
     """Removes duplicates: `dedup(df, on)` of rows, `dedup(spark, a, out)` of lines in files."""

@@ -1,14 +1,14 @@
 """Set operations on line files by Spark executors, as tasks of an RDD.
 
 Executors need only the extension module, which is sent to them, and must see inputs and outputs
-under the same paths as the driver, or as the client of Spark Connect. Each executor copies filters from the work folder to a local
-disk and maps them. (`addFile` is not used for filters: each later executor would fetch all files
-that were ever added in the session.)
+under the same paths as the driver, or as the client of Spark Connect. Each executor copies filters
+from the work folder to a local disk and maps them. (`addFile` is not used for filters: each later
+executor would fetch all files that were ever added in the session.)
 """
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, Unpack
 
 from pyspark import SparkContext, SparkFiles, cloudpickle
 from pyspark.sql import SparkSession
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import petal
 from petal._distributed import jobs, stages, tasks
 from petal._distributed.arguments import Folder, Paths, refuse_options
+from petal._distributed.options import CheckOptions
 from petal._distributed.tasks import local_copy
 from petal.spark._session import Session, is_session
 
@@ -91,7 +92,7 @@ def check(
     paths: Paths,
     filter: Folder,
     out: Folder | None,
-    **options: Any,
+    **options: Unpack[CheckOptions],
 ) -> stages.Report:
     if not is_session(spark):
         return _check(spark, paths, filter, out, **options)

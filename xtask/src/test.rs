@@ -1,0 +1,73 @@
+//! `test`: all checks and tests, in an order that keeps two cores busy.
+//!
+//! Everything is built first. Then the tests of the workspace, which use all cores, run beside those in Python, which
+//! mostly use one or wait for servers and browsers. The second list of steps calls cargo only for builds that exist:
+//! a build would wait for the first list's, and could replace a program that a test runs.
+
+use std::thread;
+
+use crate::python::Tier;
+use crate::step::{self, Result};
+use crate::{browser, check, example, lab, loom, package, peers, python, release, wasm};
+
+/// Runs all tests; those with foreign programs and those with engines if selected.
+pub(crate) fn test(foreign: bool, engines: bool) -> Result {
+    side_by_side(check::check, || if foreign { install() } else { Ok(()) })?;
+    check::build_tests()?;
+    python::install(engines)?;
+    if foreign {
+        example::install()?;
+        browser::build()?;
+    }
+    side_by_side(|| workspace(foreign), || packages(foreign, engines))?;
+    if foreign { peers::test_features() } else { Ok(()) }
+}
+
+/// Installs what is not built by cargo.
+fn install() -> Result {
+    peers::install()?;
+    lab::install()?;
+    browser::install()
+}
+
+/// Runs the tests in Rust.
+fn workspace(foreign: bool) -> Result {
+    check::run_tests()?;
+    loom::loom()?;
+    if foreign {
+        peers::test_formats()?;
+        wasm::wasm()?;
+        release::pack_dev_builds()?;
+        package::package()?;
+    }
+    Ok(())
+}
+
+/// Runs the tests in Python.
+fn packages(foreign: bool, engines: bool) -> Result {
+    // The longest ones first.
+    if engines {
+        python::run_tests(Tier::Engines, &[])?;
+    }
+    python::run_tests(Tier::Own, &[])?;
+    if foreign {
+        python::run_tests(Tier::Foreign, &[])?;
+        browser::run_tests(&[])?;
+        example::run_tests(&[])?;
+    }
+    Ok(())
+}
+
+/// Runs two lists of steps at the same time. Both run until they end or fail; the output of each step of the second is
+/// printed when the step has ended.
+fn side_by_side(first: impl FnOnce() -> Result, second: impl FnOnce() -> Result + Send) -> Result {
+    thread::scope(|scope| {
+        let second = scope.spawn(|| step::with_output_at_end(second));
+        let first = first();
+        let second = second.join().unwrap_or_else(|_| Err("a step panicked".to_string()));
+        match (first, second) {
+            (Err(first), Err(second)) => Err(format!("{first}\ncargo x: {second}")),
+            (first, second) => first.and(second),
+        }
+    })
+}
