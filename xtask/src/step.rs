@@ -93,31 +93,35 @@ impl Step {
 
     /// Runs the step.
     pub(crate) fn run(mut self) -> Result {
-        let status =
-            if OUTPUT_AT_END.get() { self.status_with_output_at_end() } else { self.status() };
-        let status = status.map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
+        let status = if OUTPUT_AT_END.get() {
+            self.status_with_output_at_end()?
+        } else {
+            eprintln!("\n==> {}", self.shown);
+            self.status()?
+        };
         if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
     }
 
-    fn status(&mut self) -> io::Result<ExitStatus> {
-        eprintln!("\n==> {}", self.shown);
-        self.command.status()
+    fn status(&mut self) -> Result<ExitStatus> {
+        self.command.status().map_err(|e| format!("cannot start `{}`: {e}", self.shown))
     }
 
     /// Runs the command with its output in a file, and prints the file. A pipe would stay open as long as any server
     /// that the command has started.
-    fn status_with_output_at_end(&mut self) -> io::Result<ExitStatus> {
+    fn status_with_output_at_end(&mut self) -> Result<ExitStatus> {
         let start = Instant::now();
         let path = std::env::temp_dir().join(format!("petal-step-{}.txt", std::process::id()));
-        let file = File::create(&path)?;
-        eprintln!("\n==> started: {}", self.shown);
-        let status = self.command.stdout(file.try_clone()?).stderr(file).status()?;
+        let failed = |e: io::Error| format!("{}: {e}", path.display());
+        let file = File::create(&path).map_err(failed)?;
+        eprintln!("\n==> started: {} (output in {} until it ends)", self.shown, path.display());
+        self.command.stdout(file.try_clone().map_err(failed)?).stderr(file);
+        let status = self.status();
         let mut text =
             format!("\n==> {} ({} s)\n", self.shown, start.elapsed().as_secs()).into_bytes();
-        text.extend(fs::read(&path)?);
-        fs::remove_file(&path)?;
-        io::stderr().write_all(&text)?;
-        Ok(status)
+        text.extend(fs::read(&path).map_err(failed)?);
+        fs::remove_file(&path).map_err(failed)?;
+        let _ = io::stderr().write_all(&text);
+        status
     }
 
     /// Runs the step, prints its standard output and passes each line to `on_line`.

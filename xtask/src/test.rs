@@ -1,8 +1,8 @@
 //! `test`: all checks and tests, in an order that keeps two cores busy.
 //!
-//! Everything is built first. Then the tests of the workspace, which use all cores, run beside those in Python, which
-//! mostly use one or wait for servers and browsers. The second list of steps calls cargo only for builds that exist:
-//! a build would wait for the first list's, and could replace a program that a test runs.
+//! What the tests in Python use is built first. Then the tests of the workspace, which use all cores, run beside those
+//! in Python, which mostly use one core or wait for servers and browsers. The latter do not call cargo: a build would
+//! wait for those of the other list, and could replace a program that a test runs.
 
 use std::thread;
 
@@ -23,7 +23,7 @@ pub(crate) fn test(foreign: bool, engines: bool) -> Result {
     if foreign { peers::test_features() } else { Ok(()) }
 }
 
-/// Installs what is not built by cargo.
+/// Installs what does not use the target folder of the workspace.
 fn install() -> Result {
     peers::install()?;
     lab::install()?;

@@ -118,6 +118,27 @@ def test_function_is_replaced_and_filter_may_change(connection):
     assert found(connection, "SELECT has(1)") == [False]
 
 
+def test_prepared_statements_see_changes_of_the_filter(connection):
+    filter = petal.BloomFilter(10, 1e-9)
+    petal.duckdb.register(connection, "has", filter)
+    connection.execute("PREPARE constant AS SELECT has('a')")
+    connection.execute("PREPARE parameter AS SELECT has($1)")
+    for expected in False, True:
+        assert connection.execute("EXECUTE constant").fetchall() == [(expected,)]
+        assert connection.execute("EXECUTE parameter('a')").fetchall() == [(expected,)]
+        filter.add("a")
+
+
+def test_name_of_a_function_that_was_rolled_back_is_refused(connection):
+    filter = petal.BloomFilter(10)
+    connection.execute("BEGIN")
+    petal.duckdb.register(connection, "has", filter)
+    connection.execute("ROLLBACK")
+    with pytest.raises(ValueError, match="name: DuckDB refuses 'has'; choose another name or connection"):
+        petal.duckdb.register(connection, "has", filter)
+    petal.duckdb.register(connection, "contains_key", filter)
+
+
 def test_columns_of_other_types_are_refused(connection):
     petal.duckdb.register(connection, "has", petal.BloomFilter(10))
     for value in "1", "1.5", "uuid()", "DATE '2024-02-29'", "true", "'a'::BLOB", "['a']":
@@ -151,6 +172,11 @@ def test_bad_arguments(connection, tmp_path):
         with pytest.raises(ValueError, match=f"name: the database has another function '{name}'; choose another"):
             petal.duckdb.register(connection, name, filter)
     assert connection.sql("SELECT lower('A'), twice(2)").fetchall() == [("a", 4)]
+    for name in "coalesce", "IN", "interval", "ifnull", "select":
+        with pytest.raises(ValueError, match=f"name: '{name}' is a keyword of SQL; choose another name"):
+            petal.duckdb.register(connection, name, filter)
+    with pytest.raises(ValueError, match="key_transform: keys of column_type 'BIGINT' cannot be changed"):
+        petal.duckdb.register(connection, "f", filter, column_type="BIGINT", key_transform=["trim"])
 
 
 def test_cursors_have_the_function(connection):

@@ -3,12 +3,12 @@
 use crate::error::{Error, Result};
 use crate::io::{InputFile, read_at};
 
-/// Bytes of a page of memory, or a multiple of them.
+/// Page sizes are multiples of this.
 const PAGE: usize = 4096;
 
 /// A buffer whose memory is reused without being cleared.
 ///
-/// Its first byte is at the position in a page that it has in the file or stream. On AMD processors with fast
+/// Until it grows, its first byte is at the position in a page that it has in the file or stream. On AMD processors with fast
 /// short `rep movsb`, the kernel copies at a quarter of the speed to memory that is, within a page,
 /// 1 to 31 bytes ahead of the source. Large blocks of the allocator begin 16 bytes after a page does.
 #[derive(Default)]

@@ -1,8 +1,7 @@
 """Look-ups in a filter as a function of DuckDB's SQL.
 
 `register` makes a function of a connection, which DuckDB calls with Arrow columns of some 2,000 values.
-Keys are hashed as everywhere in petal, so a filter of `petal build`, of a crawler or of a cluster
-answers for a column of a table:
+Keys are hashed as everywhere in petal, so the filter may come from `petal build`, a crawler or a cluster:
 
     >>> import duckdb, petal.duckdb                                               # doctest: +SKIP
     >>> connection = duckdb.connect()                                             # doctest: +SKIP
@@ -39,6 +38,7 @@ def register(
     """Registers the SQL function `name(key)`, which returns whether a filter contains a key.
 
     The function returns NULL for NULL. A function of this name that the connection has made is replaced.
+    Do not register inside a transaction that may be rolled back: the name cannot be used afterwards.
 
     - `connection`: a connection of the package `duckdb`, without a result that has not been read yet.
       The function belongs to its database, so its cursors have it, too.
@@ -47,11 +47,11 @@ def register(
       [`VARCHAR`]. DuckDB refuses columns of types that it does not convert to it by itself: cast them.
     - `key_transform`: names of changes to text and bytes before they are looked up, as in
       `petal.check` [those that the filter records; others raise `IncompatibleError`]. A changed key
-      takes some microseconds.
+      takes some microseconds. Numbers are not changed.
 
-    A negative number is not a key: the query fails. Raises `ValueError` for another type, and for a
-    name that is not an identifier or is that of another function, `TypeError` for an object that is
-    not a connection or a filter, and the errors of `petal.open`.
+    A negative number is not a key: the query fails. Raises `ValueError` for another type, for changes
+    to numbers, and for a name that is not an identifier, is a keyword or is that of another function,
+    `TypeError` for an object that is not a connection or a filter, and the errors of `petal.open`.
     """
     if not isinstance(connection, duckdb.DuckDBPyConnection):
         raise TypeError(f"connection: expected a connection of DuckDB, found {type(connection).__name__}")
@@ -64,6 +64,8 @@ def register(
     if not isinstance(opened, _petal.ForeignFilter):
         changes = _petal._adopted_transforms(opened.metadata, changes)
     if column_type.endswith("BIGINT"):
+        if key_transform is not None:
+            raise ValueError(f"key_transform: keys of column_type {column_type!r} cannot be changed; remove one of them")
         changes = ""
 
     def look_up(keys: Any) -> Any:
@@ -73,16 +75,26 @@ def register(
     _remove(connection, name)
     # DuckDB's stubs lack the texts that it accepts as types.
     create: Any = connection.create_function
-    create(name, look_up, [column_type], "BOOLEAN", type="arrow")
+    try:
+        # DuckDB computes functions without side effects of constants once, when it prepares a statement: the
+        # result would be wrong after the filter has changed.
+        create(name, look_up, [column_type], "BOOLEAN", type="arrow", side_effects=True)
+    except (duckdb.CatalogException, duckdb.NotImplementedException) as error:
+        # Its creation was rolled back with a transaction.
+        raise ValueError(f"name: DuckDB refuses {name!r}; choose another name or connection: {error}") from None
 
 
 def _remove(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Removes a function that this connection has made; another one of this name is an error."""
-    with suppress(duckdb.InvalidInputException):  # There is none.
+    """Removes a function that this connection has made; other functions and keywords are errors."""
+    with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # There is none.
         connection.remove_function(name)
-    named = "SELECT count(*) FROM duckdb_functions() WHERE lower(function_name) = lower(?)"
-    if connection.execute(named, [name]).fetchall() != [(0,)]:
+    functions = "SELECT count(*) FROM duckdb_functions() WHERE lower(function_name) = lower(?)"
+    if connection.execute(functions, [name]).fetchall() != [(0,)]:
         raise ValueError(f"name: the database has another function {name!r}; choose another name")
+    keywords = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    # The parser replaces `ifnull` by `coalesce`, but does not list it.
+    if name.lower() in {"ifnull", *(keyword for (keyword,) in connection.execute(keywords).fetchall())}:
+        raise ValueError(f"name: {name!r} is a keyword of SQL; choose another name")
 
 
 def _opened(filter: _petal.Filter | str | os.PathLike[str]) -> _petal.Filter:

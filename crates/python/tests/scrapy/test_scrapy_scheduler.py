@@ -174,7 +174,7 @@ def test_flush_on_start_deletes_queue_and_filter(server):
         ({"PETAL_SCHEDULER_LEASE": 0}, "PETAL_SCHEDULER_LEASE: expected an integer above 0, found 0"),
         (
             {"PETAL_SCHEDULER_LAESE": 60},
-            "PETAL_SCHEDULER_LAESE: unknown setting; did you mean PETAL_SCHEDULER_LEASE? expected PETAL_",
+            "PETAL_SCHEDULER_LAESE: unknown setting; expected PETAL_SCHEDULER_LEASE",
         ),
         (
             {"PETAL_SCHEDULER_QUEUE_KEY": "q"},
@@ -190,11 +190,41 @@ def test_wrong_settings_are_refused(settings, expected, caplog):
     assert expected in line.getMessage()
 
 
-@pytest.mark.parametrize("given", ["host", ("host",), ("host", "x"), ":1"])
-def test_sentinel_without_host_or_port_is_refused(given):
-    crawler = get_crawler(EmptySpider, {"REDIS_SENTINELS": [given]})
-    with pytest.raises(ValueError, match=re.escape(f"REDIS_SENTINELS: expected host:port, found {given!r}")):
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("host", "expected host:port or a pair of them"),
+        (("host",), "expected host:port or a pair of them"),
+        (("host", "x"), "expected host:port or a pair of them"),
+        (("host", "²"), "expected host:port or a pair of them"),
+        ("host:99999", "expected host:port or a pair of them"),
+        (":1", "expected host:port or a pair of them"),
+        (("host", 1, "secret"), "expected host:port or a pair of them"),
+        ({"host": "h", "password": "secret"}, "expected host:port or a pair of them"),
+        ("redis://:secret@host", "expected host:port without a URL; user and password belong in SENTINEL_KWARGS"),
+        ("redis://:secret@host:1", "expected host:port without a URL; user and password belong in SENTINEL_KWARGS"),
+        (("u:secret@host", 1), "expected host:port without a URL; user and password belong in SENTINEL_KWARGS"),
+    ],
+)
+def test_wrong_address_of_a_sentinel_is_refused_and_not_shown(given, expected):
+    crawler = get_crawler(EmptySpider, {"REDIS_SENTINELS": ["a:1", given]})
+    with pytest.raises(ValueError, match=re.escape(f"REDIS_SENTINELS[1]: {expected}")) as raised:
         connect_like_scrapy_redis(crawler.settings)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["SENTINEL_KWARGS", "REDIS_PARAMS", "REDIS_SENTINEL_PARAMS"])
+def test_arguments_for_sentinels_are_a_dict(name):
+    settings = get_crawler(EmptySpider, {"REDIS_SENTINELS": ["a:1"], name: "password=secret"}).settings
+    with pytest.raises(ValueError, match=f"^{name}: expected a dict, or a text that is one in JSON$"):
+        connect_like_scrapy_redis(settings)
+
+
+def test_unknown_argument_for_sentinels_names_the_setting():
+    settings = get_crawler(EmptySpider, {"REDIS_SENTINELS": ["a:1"], "SENTINEL_KWARGS": {"pasword": "secret"}}).settings
+    with pytest.raises(ValueError, match="SENTINEL_KWARGS: redis-py refuses an argument: .*'pasword'") as raised:
+        connect_like_scrapy_redis(settings)
+    assert "secret" not in str(raised.value)
 
 
 def test_addresses_of_sentinels_are_texts_or_pairs():
@@ -287,3 +317,16 @@ def test_refused_password_of_a_sentinel_is_one_line(protected, changed, reason, 
     if "REDIS_PARAMS" not in changed:
         assert f"REDIS_SENTINELS: no primary '{settings['REDIS_SENTINEL_SERVICE']}' that is up: {address}: " in line
     assert "of-the-" not in line and "wrong-one" not in line
+
+
+@pytest.mark.foreign
+def test_server_that_is_no_sentinel_is_passed_over(protected):
+    primary, sentinel = protected
+    # It refuses the command of sentinels with an error that is not one of the connection.
+    plain = f"127.0.0.1:{primary.port}"
+    settings = get_crawler(
+        EmptySpider,
+        {"REDIS_SENTINELS": [plain], "SENTINEL_KWARGS": PRIMARY, "REDIS_SENTINEL_SERVICE": "fleet"},
+    ).settings
+    with pytest.raises(redis.RedisError, match=f"no primary 'fleet' that is up: {plain}: unknown command"):
+        connect_like_scrapy_redis(settings).ping()

@@ -172,7 +172,7 @@ def check_names(settings: BaseSettings, prefix: str, names: Sequence[str]) -> No
         given = setting.removeprefix(prefix)
         if given != setting and given not in names:
             near = get_close_matches(given, names, n=1)
-            hint = f"did you mean {prefix}{near[0]}? " if near else ""
+            hint = f"did you mean {prefix}{near[0]}? " if near and len(names) > 1 else ""
             listed = f"{prefix} and one of {', '.join(names)}" if len(names) > 1 else prefix + names[0]
             raise ValueError(f"{setting}: unknown setting; {hint}expected {listed}")
 

@@ -64,32 +64,50 @@ def _connect_by_sentinels(sentinels: list[Any], own: dict[str, Any], settings: B
     import redis.sentinel
 
     no_retries = {"retry": _no_retries()}
-    options = own | settings.getdict("REDIS_PARAMS") | settings.getdict("REDIS_SENTINEL_PARAMS") | no_retries
+    options = own | _options(settings, "REDIS_PARAMS") | _options(settings, "REDIS_SENTINEL_PARAMS") | no_retries
     options.setdefault("db", settings.getint("REDIS_DB"))
-    named = options.pop("service_name", None)
+    service = options.pop("service_name", None)
+    sentinel_options = own | _options(settings, "SENTINEL_KWARGS") | no_retries
+    addresses = [_address(one, number) for number, one in enumerate(sentinels)]
     # Its functions have no types.
     connect: Any = redis.sentinel.Sentinel
-    asked = own | settings.getdict("SENTINEL_KWARGS") | no_retries
-    found = connect([_address(one) for one in sentinels], sentinel_kwargs=asked, **options)
-    _explain_failures(found)
-    return found.master_for(settings.get("REDIS_SENTINEL_SERVICE") or named or "mymaster")
+    try:
+        manager = connect(addresses, sentinel_kwargs=sentinel_options, **options)
+    except TypeError as error:
+        raise ValueError(f"SENTINEL_KWARGS: redis-py refuses an argument: {error}") from None
+    _explain_failures(manager)
+    return manager.master_for(settings.get("REDIS_SENTINEL_SERVICE") or service or "mymaster")
 
 
-def _address(given: Any) -> tuple[str, int]:
-    """Returns host and port of a sentinel: a text with a colon, or a pair."""
+def _options(settings: BaseSettings, name: str) -> dict[str, Any]:
+    """Returns a setting that is a dict; errors do not show it, because it may have a password."""
+    try:
+        return settings.getdict(name)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected a dict, or a text that is one in JSON") from None
+
+
+def _address(given: Any, number: int) -> tuple[str, int]:
+    """Returns host and port of a sentinel: a text with a colon, or a pair.
+
+    Errors do not show it, because it may have a password.
+    """
     pair = given if isinstance(given, (list, tuple)) else str(given).strip().rpartition(":")[::2]
-    host, port = pair if len(pair) == 2 else ("", "")
-    if not host or not str(port).isdigit():
-        raise ValueError(f"REDIS_SENTINELS: expected host:port, found {given!r}")
-    return str(host).removeprefix("[").removesuffix("]"), int(port)
+    host, port = map(str, pair) if len(pair) == 2 else ("", "")
+    name = f"REDIS_SENTINELS[{number}]"
+    if "@" in host + port or "/" in host + port:
+        raise ValueError(f"{name}: expected host:port without a URL; user and password belong in SENTINEL_KWARGS")
+    if not host or not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65535):
+        raise ValueError(f"{name}: expected host:port or a pair of them")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _explain_failures(found: Any) -> None:
-    """Makes the error of `discover_master` one line with the reason of each sentinel."""
+def _explain_failures(manager: Any) -> None:
+    """Replaces the error of `discover_master` by one line with each sentinel's reason."""
     import redis
     from redis.sentinel import MasterNotFoundError
 
-    discover = found.discover_master
+    discover = manager.discover_master
     reasons: dict[str, str] = {}
     refused: set[str] = set()
 
@@ -101,9 +119,10 @@ def _explain_failures(found: Any) -> None:
                 primaries = ask()
             except redis.RedisError as error:
                 reasons[place] = str(error)
-                if isinstance(error, redis.AuthenticationError):
+                if isinstance(error, (redis.AuthenticationError, redis.exceptions.NoPermissionError)):
                     refused.add(place)
-                raise
+                # After other errors redis-py would not query the next sentinel.
+                raise redis.ConnectionError(reasons[place]) from error
             refused.discard(place)
             reasons[place] = f"knows {', '.join(sorted(primaries)) or 'none'}"
             return primaries
@@ -120,9 +139,9 @@ def _explain_failures(found: Any) -> None:
                 text += "; set username and password of the sentinels in SENTINEL_KWARGS"
             raise MasterNotFoundError(text) from None
 
-    for sentinel in found.sentinels:
+    for sentinel in manager.sentinels:
         record(sentinel)
-    found.discover_master = explained
+    manager.discover_master = explained
 
 
 def single_connection(client: Any) -> Any:
