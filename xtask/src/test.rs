@@ -1,8 +1,8 @@
 //! `test`: all checks and tests, in an order that keeps two cores busy.
 //!
-//! What the tests in Python use is built first. Then the tests of the workspace, which use all cores, run beside those
-//! in Python, which mostly use one core or wait for servers and browsers. The latter do not call cargo: a build would
-//! wait for those of the other list, and could replace a program that a test runs.
+//! What the tests in Python use is built first. Then the tests of the Python package, which mostly use one core or wait
+//! for servers, run beside all others. They do not call cargo: a build would wait for those of the other list, and could
+//! replace a program that a test runs.
 
 use std::thread;
 
@@ -19,7 +19,7 @@ pub(crate) fn test(foreign: bool, engines: bool) -> Result {
         example::install()?;
         browser::build()?;
     }
-    side_by_side(|| workspace(foreign), || packages(foreign, engines))?;
+    side_by_side(|| others(foreign), || python_package(foreign, engines))?;
     if foreign { peers::test_features() } else { Ok(()) }
 }
 
@@ -30,8 +30,8 @@ fn install() -> Result {
     browser::install()
 }
 
-/// Runs the tests in Rust.
-fn workspace(foreign: bool) -> Result {
+/// Runs the tests in Rust, those with a browser and those of the examples.
+fn others(foreign: bool) -> Result {
     check::run_tests()?;
     loom::loom()?;
     if foreign {
@@ -39,12 +39,14 @@ fn workspace(foreign: bool) -> Result {
         wasm::wasm()?;
         release::pack_dev_builds()?;
         package::package()?;
+        browser::run_tests(&[])?;
+        example::run_tests(&[])?;
     }
     Ok(())
 }
 
-/// Runs the tests in Python.
-fn packages(foreign: bool, engines: bool) -> Result {
+/// Runs the tests of the Python package.
+fn python_package(foreign: bool, engines: bool) -> Result {
     // The longest ones first.
     if engines {
         python::run_tests(Tier::Engines, &[])?;
@@ -52,8 +54,6 @@ fn packages(foreign: bool, engines: bool) -> Result {
     python::run_tests(Tier::Own, &[])?;
     if foreign {
         python::run_tests(Tier::Foreign, &[])?;
-        browser::run_tests(&[])?;
-        example::run_tests(&[])?;
     }
     Ok(())
 }
